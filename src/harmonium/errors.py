@@ -1,0 +1,25 @@
+"""Errors that a user can read: what was given, what was expected, and what to do.
+
+Everything that a user can bring about raises a `HarmoniumError`, so that one `except` catches them
+and the command can print each as a single line.
+"""
+
+
+class HarmoniumError(Exception):
+    """Base of every error that harmonium raises on purpose."""
+
+
+class InputError(HarmoniumError, ValueError):
+    """The input cannot be used as given: names it, what was expected, what was found, what to do."""
+
+
+class ModelFileError(InputError):
+    """A file that should hold a machine is missing, truncated, foreign or inconsistent."""
+
+
+class NotFiniteError(HarmoniumError, ArithmeticError):
+    """A quantity that must be finite is not, such as log Z of a machine that has none."""
+
+
+class MissingDependencyError(HarmoniumError, ImportError):
+    """An optional dependency is not installed; the message names the command that installs it."""
