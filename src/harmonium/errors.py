@@ -4,6 +4,14 @@ Everything that a user can bring about raises a `HarmoniumError`, so that one `e
 and the command can print each as a single line.
 """
 
+__all__ = [
+    "HarmoniumError",
+    "InputError",
+    "MissingDependencyError",
+    "ModelFileError",
+    "NotFiniteError",
+]
+
 
 class HarmoniumError(Exception):
     """Base of every error that harmonium raises on purpose."""

@@ -1,0 +1,78 @@
+"""harmonium: restricted Boltzmann machines, trained, sampled and honestly scored.
+
+    import harmonium as hm
+
+The storeys of the house, each importing only from those above it in this list:
+
+    errors, _special    what users read when something is wrong; numerically stable functions
+    layers, data        what a unit is; what a machine learns from
+    rbm                 the machine: energy, free energy, conditionals, `.T`
+    initial, path, statistics, enumeration, storage, sources
+    samplers            how states are drawn
+    gradients, evaluation   how the likelihood climbs; how good a machine is
+    sampling, likelihood    the public verbs that choose among those
+    training            the loop
+    plot                what people look at
+    cli                 the command
+
+Names are found on first use, so that `harmonium --help` need not wait for JAX.
+"""
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .data import *
+    from .errors import *
+    from .evaluation import *
+    from .gradients import *
+    from .initial import *
+    from .layers import *
+    from .likelihood import *
+    from .path import *
+    from .rbm import *
+    from .samplers import *
+    from .sampling import *
+    from .storage import *
+    from .training import *
+
+__version__ = "0.1.0"
+
+_HOMES = (
+    "errors",
+    "layers",
+    "data",
+    "rbm",
+    "initial",
+    "path",
+    "storage",
+    "samplers",
+    "gradients",
+    "evaluation",
+    "sampling",
+    "likelihood",
+    "training",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Find a public name in the storey that offers it."""
+    if not name.startswith("_"):
+        for home in _HOMES:
+            module = import_module(f"{__name__}.{home}")
+            if name in _public(module):
+                return globals().setdefault(name, getattr(module, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    names = [name for home in _HOMES for name in _public(import_module(f"{__name__}.{home}"))]
+    return sorted({*globals(), *names})
+
+
+def _public(module: ModuleType) -> list[str]:
+    """Give a file's `__all__`, or all that a folder re-exports."""
+    names = [n for n, v in vars(module).items() if n[0] != "_" and not isinstance(v, ModuleType)]
+    return getattr(module, "__all__", names)

@@ -1,0 +1,57 @@
+"""Scalar functions in the forms that stay accurate in float32, tails included."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+LOG_2 = 0.6931471805599453
+LOG_2PI = 1.8378770664093453
+
+
+@jax.custom_jvp
+def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Give log(1 + e^x), whose derivative is the logistic function.
+
+    The derivative is stated because JAX would compute it from the value: an exponential and a
+    logarithm more in every gradient, which needs only the logistic function.
+    """
+    return jax.nn.softplus(x)
+
+
+@softplus.defjvp
+def _softplus_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    (x,), (dx,) = primals, tangents
+    return softplus(x), jax.nn.sigmoid(x) * dx
+
+
+@jax.custom_jvp
+def log_2cosh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Give log(2 cosh x) = |x| + log(1 + e^(−2|x|)), whose derivative is tanh x."""
+    size = jnp.abs(x)
+    return size + jnp.log1p(jnp.exp(-2.0 * size))
+
+
+@log_2cosh.defjvp
+def _log_2cosh_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    (x,), (dx,) = primals, tangents
+    return log_2cosh(x), jnp.tanh(x) * dx
+
+
+def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Bool[Array, "*shape"]:
+    """Draw True with probability σ(inputs), one uniform each.
+
+    u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The uniforms lie on
+    a grid of 2^(−23) (float32), so a probability is met to within 1.2e−7.
+    """
+    uniforms = jax.random.uniform(key, inputs.shape, inputs.dtype)
+    return uniforms * (1.0 + jnp.exp(-inputs)) < 1.0
+
+
+def logit(probability: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Give log(p / (1 − p)), the inverse of the logistic function."""
+    return jnp.log(probability) - jnp.log1p(-probability)
+
+
+def log_mean_exp(log_values: Float[Array, " n"]) -> Float[Array, ""]:
+    """Give log((1/n) Σ e^(x_i)) without overflow."""
+    return jax.nn.logsumexp(log_values) - jnp.log(log_values.shape[0])

@@ -1,0 +1,309 @@
+"""The built-in sets: `digits`, `bars`, `shifter`, `ising` and `mnist`.
+
+`builtin(name)` gives one as a `Table`. The arrays behind the artificial sets have functions
+of their own: `bars_and_stripes`, `labelled_shifter` and `ising_configurations`.
+"""
+
+import importlib.util
+import os
+import socket
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+
+import numpy as np
+
+from harmonium.data.table import Table, as_table, input_error
+
+DATA_VARIABLE = "HARMONIUM_DATA"
+DIGITS_TEST_ROWS = 360
+ISING_SIDE = 8
+ISING_INVERSE_TEMPERATURE = 0.44  # just below the critical ln(1 + sqrt 2) / 2 = 0.44069
+ISING_ROWS = (5_000, 1_000)  # train, test
+MNIST_ROWS = (60_000, 10_000)
+_DIGITS_SEED = 1797
+_SECONDS_TO_ANSWER = 8.0
+
+
+def builtin(name: str, *, seed: int = 0) -> Table:
+    """Give a built-in set.
+
+    Args:
+        name: One of the keys of `BUILTIN`.
+        seed: Draws the configurations of `ising`; the other sets are always the same.
+
+    Raises:
+        InputError: There is no such set, or `mnist` is neither on this machine nor in reach.
+    """
+    if name not in BUILTIN:
+        advice = "choose one of these, or name a file"
+        raise input_error(name, f"a built-in set ({', '.join(BUILTIN)})", "no such set", advice)
+    return BUILTIN[name](seed)
+
+
+def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
+    """Give all pictures made of whole rows, then all made of whole columns.
+
+    The blank and the full picture are both, and so occur twice unless `distinct`. With 4 × 4 pixels
+    that makes 32 rows, whose entropy bounds Σ −log p from below by 108.131 nats (30 rows and
+    102.036 when `distinct`).
+
+    Args:
+        side: Pixels on each side, 1 to 12.
+        distinct: Whether to keep only one blank and one full picture.
+
+    Returns:
+        uint8 0/1 of shape (2^(side+1), side²), or 2^(side+1) − 2 rows when `distinct`.
+
+    Raises:
+        InputError: `side` lies outside 1 to 12.
+
+    Source: MacKay (2003), Information Theory, Inference, and Learning Algorithms, section 43.
+    """
+    _check_range("bars_and_stripes", "side", side, 1, 12)
+    lines = _all_bits(side)
+    stripes = np.repeat(lines, side, axis=1)
+    bars = np.tile(lines, (1, side))
+    return np.concatenate([stripes, bars[1:-1] if distinct else bars])
+
+
+def labelled_shifter(width: int = 8) -> np.ndarray:
+    """Give all pairs of a bit pattern and its shift by one, with the direction as a label.
+
+    Each row is a pattern, the pattern moved cyclically one place left, not at all, or right, and
+    the one-hot direction (left, none, right). All rows differ, so 768 of them (width 8) bound
+    Σ log p from above by −768 log 768 = −5102.43 nats.
+
+    Args:
+        width: Bits of the pattern, 1 to 12.
+
+    Returns:
+        uint8 0/1 of shape (3 · 2^width, 2 · width + 3).
+
+    Raises:
+        InputError: `width` lies outside 1 to 12.
+
+    Source: Hinton and Sejnowski (1986), Learning and relearning in Boltzmann machines.
+    """
+    _check_range("labelled_shifter", "width", width, 1, 12)
+    patterns = _all_bits(width)
+    label = np.eye(3, dtype=np.uint8)
+    shifts = [
+        np.hstack(
+            [patterns, np.roll(patterns, step, axis=1), np.tile(label[i], (len(patterns), 1))]
+        )
+        for i, step in enumerate((-1, 0, 1))
+    ]
+    return np.concatenate(shifts)
+
+
+def ising_configurations(
+    rows: int,
+    *,
+    side: int = ISING_SIDE,
+    inverse_temperature: float = ISING_INVERSE_TEMPERATURE,
+    seed: int,
+) -> np.ndarray:
+    """Draw independent configurations of the two-dimensional Ising model, exactly.
+
+    p(s) ∝ exp(β Σ s_i s_j) over the 2·side² bonds of a periodic square lattice (coupling 1, no
+    field). With T the transfer matrix between neighbouring lattice rows r, the first is drawn
+    from the diagonal of T^side, and each next one from
+
+        p(r_{k+1} | r_k, r_1) ∝ T[r_k, r_{k+1}] · (T^(side−k))[r_{k+1}, r_1],
+
+    so there is no Markov chain and nothing to decorrelate.
+
+    Args:
+        rows: How many configurations to draw.
+        side: Spins on each side, 2 to 10.
+        inverse_temperature: β, from −2 to 2; critical at ln(1 + √2)/2 ≈ 0.4407.
+        seed: Same seed, same configurations.
+
+    Returns:
+        int8 spins −1/+1 of shape (rows, side²), one lattice row after the other.
+
+    Raises:
+        InputError: `rows`, `side` or `inverse_temperature` lies outside its range.
+
+    Source: Kramers and Wannier (1941), Phys. Rev. 60, 252 (the transfer matrix).
+    """
+    _check_range("ising_configurations", "rows", rows, 1, 10_000_000)
+    _check_range("ising_configurations", "side", side, 2, 10)
+    _check_range("ising_configurations", "inverse_temperature", inverse_temperature, -2, 2)
+    rng = np.random.default_rng(seed)
+    states = 2 * _all_bits(side).astype(np.int8) - 1
+    powers = _transfer_powers(states, inverse_temperature)
+    first = _draw(np.tile(np.diag(powers[side]), (rows, 1)), rng)
+    drawn = [first]
+    for k in range(1, side):
+        drawn.append(_draw(powers[1][drawn[-1]] * powers[side - k].T[first], rng))
+    return states[np.stack(drawn, axis=1)].reshape(rows, side * side)
+
+
+def _transfer_powers(states: np.ndarray, inverse_temperature: float) -> list[np.ndarray]:
+    """Give T⁰, T, T², ... T^side, each up to a positive factor.
+
+    T[r, r'] = exp(β (Σ r_i r_{i+1} + Σ r_i r'_i)): the bonds within a lattice row and those to the
+    next one.
+    """
+    spins = states.astype(np.float64)
+    within = (spins * np.roll(spins, -1, axis=1)).sum(axis=1)
+    exponent = inverse_temperature * (within[:, None] + spins @ spins.T)
+    transfer = np.exp(exponent - exponent.max())
+    powers = [np.eye(len(states))]
+    for _ in range(states.shape[1]):
+        power = powers[-1] @ transfer
+        powers.append(power / power.max())
+    return [powers[0], transfer, *powers[2:]]
+
+
+def _draw(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one column index a row, with probability proportional to the row's weights."""
+    cumulative = np.cumsum(weights, axis=1)
+    level = (1 - rng.random(len(weights))) * cumulative[:, -1]  # in (0, total]
+    return (cumulative < level[:, None]).sum(axis=1)
+
+
+def _all_bits(width: int) -> np.ndarray:
+    """Give every pattern of 0/1 in counting order, uint8 of shape (2^width, width)."""
+    places = np.arange(width - 1, -1, -1)
+    return ((np.arange(2**width)[:, None] >> places) & 1).astype(np.uint8)
+
+
+def _check_range(function: str, what: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise input_error(
+            function, f"{what} from {low} to {high:,}", f"{value}", "choose one there"
+        )
+
+
+def _digits(seed: int) -> Table:
+    from sklearn.datasets import load_digits
+
+    pixels, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(_DIGITS_SEED).permutation(len(pixels))
+    train, test = order[DIGITS_TEST_ROWS:], order[:DIGITS_TEST_ROWS]
+    levels = pixels.astype(np.uint8)
+    return as_table(
+        levels[train],
+        name="digits",
+        visible="bernoulli",
+        scale=16,
+        test=levels[test],
+        labels=labels[train],
+        test_labels=labels[test],
+        image_shape=(8, 8),
+        notes=("digits: scikit-learn's handwritten digits, shuffled and split always alike.",),
+    )
+
+
+def _bars(seed: int) -> Table:
+    note = "bars: all bars and stripes of 4 × 4 pixels; blank and full count twice."
+    rows = bars_and_stripes()
+    return as_table(rows, name="bars", image_shape=(4, 4), exhaustive=True, notes=(note,))
+
+
+def _shifter(seed: int) -> Table:
+    note = "shifter: all 256 patterns of 8 bits, their shift by one left, none or right, its label."
+    return as_table(labelled_shifter(), name="shifter", exhaustive=True, notes=(note,))
+
+
+def _ising(seed: int) -> Table:
+    train, test = ISING_ROWS
+    spins = ising_configurations(train + test, seed=seed)
+    note = (
+        f"ising: independent exact draws of the periodic {ISING_SIDE} × {ISING_SIDE} Ising model "
+        f"at inverse temperature {ISING_INVERSE_TEMPERATURE} (seed {seed})."
+    )
+    return as_table(
+        spins[:train],
+        name="ising",
+        visible="ising",
+        test=spins[train:],
+        image_shape=(ISING_SIDE, ISING_SIDE),
+        notes=(note,),
+    )
+
+
+def _mnist(seed: int) -> Table:
+    folder = os.environ.get(DATA_VARIABLE)
+    files = [Path(folder or "", "mnist", f"mnist_{part}_gray.npz") for part in ("train", "test")]
+    if folder and all(file.is_file() for file in files):
+        (train, labels), (test, test_labels) = map(_mnist_file, files)
+        note = f"mnist: read from the folder that {DATA_VARIABLE} names."
+    else:
+        pixels, digits = _mnist_from_openml()
+        train, test = pixels[: MNIST_ROWS[0]], pixels[MNIST_ROWS[0] :]
+        labels, test_labels = digits[: MNIST_ROWS[0]], digits[MNIST_ROWS[0] :]
+        note = "mnist: read from OpenML's mnist_784 through scikit-learn's cache."
+    return as_table(
+        train,
+        name="mnist",
+        visible="bernoulli",
+        scale=255,
+        test=test,
+        labels=labels,
+        test_labels=test_labels,
+        image_shape=(28, 28),
+        notes=(note,),
+    )
+
+
+def _mnist_file(file: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Give the grey levels `x` and the labels `y` of one file."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return arrays["x"], arrays["y"]
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        expected = "an .npz file with the grey levels x and the labels y"
+        advice = f"replace it, or unset {DATA_VARIABLE}"
+        raise input_error(f"mnist ({file})", expected, f"{error}", advice) from None
+
+
+def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
+    """Give all 70,000 pictures and labels, from scikit-learn's cache or the network."""
+    from sklearn.datasets import fetch_openml
+
+    parser = "pandas" if importlib.util.find_spec("pandas") else "liac-arff"
+    try:
+        with _patience(_SECONDS_TO_ANSWER), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            options = {"as_frame": False, "parser": parser, "n_retries": 1, "delay": 0.1}
+            fetched = fetch_openml("mnist_784", version=1, **options)
+        pixels, labels = fetched.data.astype(np.uint8), fetched.target.astype(np.uint8)
+    except (OSError, EOFError, ValueError, HTTPException) as error:
+        expected = f"its files in the folder that {DATA_VARIABLE} names, or OpenML in reach"
+        found = f"neither ({type(error).__name__}: {error})"
+        advice = (
+            f"set {DATA_VARIABLE} to a folder with mnist/mnist_train_gray.npz and "
+            "mnist/mnist_test_gray.npz, or connect to the network once"
+        )
+        raise input_error("mnist", expected, found, advice) from None
+    if pixels.shape != (sum(MNIST_ROWS), 784):
+        advice = "remove OpenML's files from scikit-learn's data home and try again"
+        raise input_error("mnist", "70,000 rows of 784 levels", f"shape {pixels.shape}", advice)
+    return pixels, labels
+
+
+@contextmanager
+def _patience(seconds: float) -> Iterator[None]:
+    """Let no network connection opened within wait longer than this for an answer."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(seconds)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+BUILTIN: dict[str, Callable[[int], Table]] = {
+    "digits": _digits,
+    "bars": _bars,
+    "shifter": _shifter,
+    "ising": _ising,
+    "mnist": _mnist,
+}

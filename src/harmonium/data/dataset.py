@@ -1,0 +1,145 @@
+"""Rows on the device, in their smallest form, drawn from one batch at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Integer, PRNGKeyArray
+
+from ..errors import InputError
+
+
+class Dataset(eqx.Module):
+    """Rows in the user's coding, stored as small as they go: bits, bytes, else floats.
+
+    Attributes:
+        stored: the rows, shape (n, columns); eight to a byte if `packed`.
+        weights: sample weights, shape (n,), or None where all rows count alike.
+        columns: number of columns of a row.
+        packed: whether `stored` holds bits.
+        scale: what a stored value is divided by; 255 for grey levels in bytes.
+        stochastic: whether each visit draws a binary value with the stored one as its probability.
+    """
+
+    stored: Array
+    weights: Array | None
+    columns: int = eqx.field(static=True)
+    packed: bool = eqx.field(static=True)
+    scale: float = eqx.field(static=True)
+    stochastic: bool = eqx.field(static=True)
+
+    def __init__(
+        self, rows: Any, weights: Any = None, *, scale: float = 1.0, stochastic: bool = False
+    ):
+        """Store rows.
+
+        Args:
+            rows: shape (n, columns), in the user's coding times `scale`.
+            weights: non-negative sample weights, shape (n,).
+            scale: what to divide a value by.
+            stochastic: draw binary values from grey levels at each visit.
+
+        Raises:
+            InputError: not a matrix of numbers, or weights that do not fit.
+        """
+        array = np.asarray(rows)
+        if array.ndim != 2 or 0 in array.shape:
+            raise InputError(f"data: expected shape (rows, columns); got shape {array.shape}.")
+        if array.dtype.kind not in "buif":
+            raise InputError(f"data: expected numbers; got an array of {array.dtype}.")
+        self.columns = array.shape[1]
+        binary = bool(((array == 0) | (array == 1)).all())
+        self.packed = binary and scale == 1.0
+        self.scale = float(scale)
+        self.stochastic = stochastic and not self.packed
+        small = np.packbits(array.astype(bool), axis=1) if self.packed else _smallest(array)
+        self.stored = jnp.asarray(small)
+        self.weights = None if weights is None else _checked_weights(weights, array.shape[0])
+
+    @classmethod
+    def of(cls, data: Any, weights: Any = None) -> Dataset:
+        """Give `data` itself if it is a dataset, else store it."""
+        if isinstance(data, cls):
+            if weights is not None:
+                raise InputError("weights: the dataset has its own; pass plain rows with weights.")
+            return data
+        return cls(data, weights)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.stored.shape[0]
+
+    def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
+        """Give rows in the user's coding; the key draws their binary values if `stochastic`."""
+        rows = self.stored[indices]
+        if self.packed:
+            return jnp.unpackbits(rows, axis=-1, count=self.columns)
+        if self.stochastic:
+            return self.scale * jax.random.uniform(key, rows.shape) < rows
+        return rows if self.scale == 1.0 else rows / self.scale
+
+    def weights_of(self, indices: Integer[Array, " batch"], present: Array) -> Array:
+        """Give the weights of rows, zero where not `present`, divided by their sum."""
+        weights = present.astype(jnp.result_type(float))
+        if self.weights is not None:
+            weights = weights * self.weights[indices]
+        return weights / jnp.maximum(weights.sum(), jnp.finfo(weights.dtype).tiny)
+
+    def head(self, count: int) -> Dataset:
+        """Give the first rows."""
+        weights = None if self.weights is None else self.weights[:count]
+        fields = (self.stored[:count], weights)
+        return eqx.tree_at(
+            lambda d: (d.stored, d.weights), self, fields, is_leaf=lambda x: x is None
+        )
+
+    def rows(self, *, key: PRNGKeyArray | None = None) -> np.ndarray:
+        """Give all rows in the user's coding.
+
+        Raises:
+            InputError: binary values are to be drawn and there is no key.
+        """
+        if key is None:
+            if self.stochastic:
+                raise InputError("key: binary values are drawn from these grey levels; pass key=.")
+            key = jax.random.key(0)
+        return np.asarray(self.take(jnp.arange(len(self)), key=key))
+
+    def extremes(self) -> np.ndarray:
+        """Give two rows that hold each column's smallest and largest value: what checks need."""
+        if self.packed:
+            return np.repeat([[0], [1]], self.columns, axis=1)
+        low_high = np.stack([np.asarray(self.stored.min(0)), np.asarray(self.stored.max(0))])
+        return low_high if self.scale == 1.0 else low_high / self.scale
+
+    @property
+    def is_grey(self) -> bool:
+        """Whether rows hold fractions used as they are: their score is no probability."""
+        return self.scale != 1.0 and not self.stochastic
+
+
+def _smallest(array: np.ndarray) -> np.ndarray:
+    """Store whole numbers of a small range in one or two bytes, anything else as floats."""
+    if array.dtype.kind == "f":
+        return array.astype(jnp.result_type(float))
+    for dtype in (np.uint8, np.int8, np.uint16, np.int16):
+        bounds = np.iinfo(dtype)
+        if array.min() >= bounds.min and array.max() <= bounds.max:
+            return array.astype(dtype)
+    return array.astype(jnp.result_type(float))
+
+
+def _checked_weights(weights: Any, n: int) -> Array:
+    array = np.asarray(weights, float)
+    if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any():
+        raise InputError(
+            f"weights: expected {n} finite non-negative numbers, one for each row;"
+            f" got shape {np.shape(weights)}."
+        )
+    if not array.sum() > 0:
+        raise InputError("weights: expected a positive sum; got zero.")
+    return jnp.asarray(array * (n / array.sum()), jnp.result_type(float))

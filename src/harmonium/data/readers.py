@@ -1,0 +1,371 @@
+"""Files to raw arrays: .npy, .npz, .csv, .tsv, .txt, .parquet and idx (also .gz).
+
+A reader turns the bytes of one format into an array and says what it did; `read_array` chooses the
+reader by the file's name. Nothing here judges what the numbers mean (see `table.as_table`), and
+nothing is ever unpickled.
+"""
+
+import csv
+import gzip
+import math
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from tokenize import TokenError
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from harmonium.data.table import count_of, input_error
+from harmonium.errors import InputError, MissingDependencyError
+
+_IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)
+_IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+_ROLES = {
+    "train": ("x_train", "train"),
+    "test": ("x_test", "test"),
+    "validation": ("x_val", "x_valid", "validation", "valid"),
+}
+_LABELS = {"train": ("y", "y_train"), "test": ("y_test",), "validation": ()}
+_DAMAGE = (  # what other people's parsers raise on damaged bytes
+    *(OSError, EOFError, ValueError, LookupError, TypeError, MemoryError, OverflowError),
+    *(RuntimeError, SyntaxError, TokenError, zlib.error, zipfile.BadZipFile),
+)
+_COPY_AGAIN = "copy or write the file again"
+_WHY_NOT = {
+    FileNotFoundError: ("no such file", "check the path"),
+    IsADirectoryError: ("a folder", "name one file in it"),
+    PermissionError: ("permission denied", "change its permissions, or copy it"),
+}
+
+
+class FileInfo(NamedTuple):
+    """What a file held beside its training rows.
+
+    Attributes:
+        name: The file's stem.
+        test: Raw test rows, or None.
+        validation: Raw validation rows, or None.
+        labels: One label for each training row, or None.
+        test_labels: One label for each test row, or None.
+        notes: One sentence for each thing that was done.
+    """
+
+    name: str
+    test: np.ndarray | None = None
+    validation: np.ndarray | None = None
+    labels: np.ndarray | None = None
+    test_labels: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+
+class _Source(NamedTuple):
+    """An open file, what to call it in errors, its stem, and the key of the array asked for."""
+
+    file: BinaryIO
+    label: str
+    name: str
+    key: str | None
+
+
+_Contents = tuple[np.ndarray, FileInfo]
+
+
+def is_readable(path: str | os.PathLike) -> bool:
+    """Whether the file's name has a suffix that `read_array` knows."""
+    return _reader_of(Path(path)) is not None
+
+
+def read_array(path: str | os.PathLike, key: str | None = None) -> _Contents:
+    """Read the array of a file as it is.
+
+    Args:
+        path: The file; its suffix, in capitals or not, names its format.
+        key: Which array of an .npz file. Left out, `train` (or `x_train`) gives the rows and
+            `test`, `valid` and `y` what their names say; otherwise the only array of two or
+            three dimensions. Beside an `n_visible`, rows are packed bits and are unpacked.
+
+    Returns:
+        The raw array, of any shape and dtype that the file holds, and what else was found.
+
+    Raises:
+        InputError: The file is missing, damaged, or not of the format that its name says.
+        MissingDependencyError: A Parquet file without pandas and pyarrow.
+    """
+    path = Path(path)
+    label, name = str(path), Path(re.sub(r"\.gz$", "", path.name, flags=re.IGNORECASE)).stem
+    reader = _reader_of(path)
+    try:
+        with path.open("rb") as file:
+            if reader is None:
+                known = ", ".join(_READERS) + ", .idx or -idx3-ubyte (these two also with .gz)"
+                found = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
+                advice = "rename it after its format, or convert it"
+                raise input_error(label, f"a file of a known format: {known}", found, advice)
+            if key is not None and reader is not _read_npz:
+                raise input_error(label, "a key only after an .npz file", repr(key), "leave it out")
+            if not file.peek(1):
+                raise input_error(label, "data", "an empty file", "check how it was written")
+            return reader(_Source(file, label, name, key))
+    except OSError as error:
+        found, advice = _WHY_NOT.get(type(error), (str(error), _COPY_AGAIN))
+        raise input_error(label, "a readable file", found, advice) from None
+
+
+def _reader_of(path: Path) -> Callable[[_Source], _Contents] | None:
+    """Choose the reader by the file's name."""
+    return _read_idx if _IDX_NAME.fullmatch(path.name) else _READERS.get(path.suffix.lower())
+
+
+def _read_npy(source: _Source) -> _Contents:
+    expected = "a NumPy .npy file of numbers"
+    _check_magic(source, np.lib.format.MAGIC_PREFIX, expected, "numpy.save")
+    try:
+        return np.load(source.file, allow_pickle=False), FileInfo(source.name)
+    except _DAMAGE as error:
+        raise _numpy_error(source.label, expected, error) from None
+
+
+def _check_magic(source: _Source, magic: bytes, expected: str, writer: str) -> None:
+    """Refuse a file that does not begin as its format does."""
+    if source.file.read(len(magic)) != magic:
+        advice = f"write it with {writer}, or rename it after its format"
+        raise input_error(source.label, expected, "other content", advice)
+    source.file.seek(0)
+
+
+def _numpy_error(label: str, expected: str, error: Exception) -> InputError:
+    """Say why NumPy refused an array: pickled objects, or damage."""
+    if "allow_pickle" in str(error):
+        advice = "save an array of integers or floats instead"
+        return input_error(label, expected, "pickled Python objects, never loaded", advice)
+    return input_error(label, expected, f"a truncated or damaged one ({error})", _COPY_AGAIN)
+
+
+def _read_npz(source: _Source) -> _Contents:
+    expected = "a NumPy .npz file of arrays"
+    _check_magic(source, b"PK", expected, "numpy.savez")
+    try:
+        with np.load(source.file, allow_pickle=False) as archive:
+            arrays = {key: _member(archive, key) for key in archive.files}
+    except _DAMAGE as error:
+        raise _numpy_error(source.label, expected, error) from None
+    keys = _keys_of_parts(source, arrays)
+    parts = {part: _unpacked(source, arrays, key) for part, key in keys.items()}
+    notes = [f"{source.name}: {key!r} gives the {part} rows." for part, key in keys.items()]
+    if any(parts[part] is not arrays[key] for part, key in keys.items()):
+        notes.append(f"{source.name}: bits unpacked, {parts['train'].shape[1]:,} a row.")
+    return parts["train"], FileInfo(
+        name=source.name,
+        test=parts.get("test"),
+        validation=parts.get("validation"),
+        labels=_labels(arrays, parts, "train"),
+        test_labels=_labels(arrays, parts, "test"),
+        notes=tuple(notes),
+    )
+
+
+def _member(archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
+    """Give one array; an empty one of objects in place of what cannot be loaded unpickled."""
+    nothing = np.empty(0, dtype=object)
+    try:
+        array = archive[key]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        return nothing
+    return array if isinstance(array, np.ndarray) else nothing
+
+
+def _keys_of_parts(source: _Source, arrays: dict[str, np.ndarray]) -> dict[str, str]:
+    """Choose which array holds the train, test and validation rows; train is always among them."""
+    label_names = [name for names in _LABELS.values() for name in names]
+    usable = {key: a for key, a in arrays.items() if key.lower() not in label_names}
+    data = {k.lower(): k for k, a in usable.items() if a.ndim in (2, 3) and a.dtype.kind in "biuf"}
+    if source.key in usable and usable[source.key].dtype.kind != "O":
+        return {"train": source.key}
+    if source.key is None:
+        found = {part: data[n] for part, names in _ROLES.items() for n in names if n in data}
+        if "train" in found:
+            return found
+        if len(data) == 1:
+            return {"train": next(iter(data.values()))}
+    listing = ", ".join(
+        f"{key} (objects)" if array.dtype.kind == "O" else f"{key} {array.shape}"
+        for key, array in arrays.items()
+    )
+    if source.key in arrays:
+        what = "labels" if source.key not in usable else "Python objects, never loaded"
+        listing = f"that {source.key!r} holds {what}; the file has {listing}"
+    expected = "an array of rows" if source.key is None else f"data rows under {source.key!r}"
+    advice = "pick an array of rows as FILE.npz:KEY, or name one 'train'"
+    raise input_error(source.label, expected, listing or "no arrays", advice)
+
+
+def _unpacked(source: _Source, arrays: dict[str, np.ndarray], key: str) -> np.ndarray:
+    """Give an array's rows, unpacked from bits where an `n_visible` stands beside it."""
+    rows, count = arrays[key], arrays.get("n_visible")
+    if count is None or rows.ndim != 2 or key == "n_visible":
+        return rows
+    if count.shape == () and count.dtype.kind in "iu" and count > 0:
+        if rows.dtype == np.uint8 and rows.shape[1] == -(-int(count) // 8):
+            return np.unpackbits(rows, axis=1, count=int(count))
+        if rows.shape[1] == count:
+            return rows
+    expected = f"bits packed into uint8 rows beside n_visible = {count}"
+    found, advice = f"{key} {rows.dtype} {rows.shape}", "write it with numpy.packbits(..., axis=1)"
+    raise input_error(source.label, expected, found, advice)
+
+
+def _labels(
+    arrays: dict[str, np.ndarray], parts: dict[str, np.ndarray], part: str
+) -> np.ndarray | None:
+    """Give the labels of one part, if the file has one for each of its rows."""
+    for key, array in arrays.items():
+        is_named = key.lower() in _LABELS[part] and part in parts
+        if is_named and array.dtype.kind != "O" and array.shape == parts[part].shape[:1]:
+            return array
+    return None
+
+
+def _read_text(source: _Source) -> _Contents:
+    try:
+        text = source.file.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        advice = "save it as UTF-8 text, or rename it after its format"
+        raise input_error(source.label, "text with one row a line", "binary content", advice)
+    lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+    delimiter = _delimiter([line for _, line in lines[:10]])
+    header = _cells(lines[0][1], delimiter) if lines else []
+    if any(map(_is_number, header)) or not any(header):
+        header = []
+    body = lines[1:] if header else lines
+    if not body:
+        found = "a header and no rows" if header else "only blank lines"
+        raise input_error(source.label, "rows of numbers", found, "check how it was written")
+    try:
+        plain = [line for _, line in body]
+        values = np.loadtxt(plain, delimiter=delimiter, ndmin=2, comments=None, quotechar='"')
+    except ValueError as error:
+        raise _text_error(source.label, header, body, delimiter, str(error)) from None
+    if header and len(header) != values.shape[1]:
+        raise _text_error(source.label, header, body, delimiter, "a header of another width")
+    is_text_whole = not any(mark in line for line in plain for mark in ".eEnN")
+    is_whole = is_text_whole and np.abs(values).max() < 2**53
+    names = f"{source.name}: the first line names the {count_of(len(header), 'column')}."
+    info = FileInfo(source.name, notes=(names,) if header else ())
+    return values.astype(np.int64) if is_whole else values, info
+
+
+def _cells(line: str, delimiter: str | None) -> list[str]:
+    if delimiter is None:
+        return [cell.strip('"') for cell in line.split()]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+    except csv.Error:  # a cell of more than 131,072 characters
+        return [line]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def _delimiter(lines: list[str]) -> str | None:
+    """Choose what separates the cells: the candidate by which most lines are all numbers.
+
+    None stands for spaces, and serves a single column as well.
+    """
+    candidates = [mark for mark in ";\t," if any(mark in line for line in lines)]
+
+    def numeric_lines(delimiter: str | None) -> int:
+        return sum(all(map(_is_number, _cells(line, delimiter))) for line in lines)
+
+    return max([*candidates, None], key=numeric_lines)
+
+
+def _text_error(
+    label: str, header: list[str], body: list[tuple[int, str]], delimiter: str | None, reason: str
+) -> InputError:
+    """Find the first line that has another width or holds something else than numbers."""
+    width = len(header or _cells(body[0][1], delimiter))
+    for number, line in body:
+        cells = _cells(line, delimiter)
+        if len(cells) != width:
+            expected, advice = f"{count_of(width, 'column')} as in the first line", "complete it"
+            return input_error(label, expected, f"{len(cells)} in line {number}", advice)
+        for column, cell in enumerate(cells):
+            if not _is_number(cell):
+                named = f" ({header[column]!r})" if header else ""
+                found = f"{cell[:40]!r}" if cell else "an empty cell"
+                found += f" in line {number}, column {column + 1}{named}"
+                advice = "drop or encode that column, and fill in missing values"
+                if re.fullmatch(r"[+-]?\d*,\d+", cell):
+                    advice = "write decimals with a point"
+                return input_error(label, "a number in every cell", found, advice)
+    return input_error(label, "rows of numbers", reason, "check how it was written")
+
+
+def _read_idx(source: _Source) -> _Contents:
+    data = source.file.read()
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except _DAMAGE as error:
+            found = f"a truncated or damaged one ({error})"
+            raise input_error(source.label, "a gzip file", found, _COPY_AGAIN) from None
+    start = 4 + 4 * data[3] if len(data) > 3 else 4
+    if data[:2] != b"\0\0" or len(data) < start or data[2] not in _IDX_TYPES or data[3] > 32:
+        expected = "an idx file: two zero bytes, a type, the number of dimensions, the dimensions"
+        found = f"{len(data):,} bytes that begin with {data[:4].hex(' ') or 'nothing'}"
+        raise input_error(source.label, expected, found, "rename it after its format")
+    shape = tuple(np.frombuffer(data, ">u4", data[3], 4).tolist())
+    dtype, size = np.dtype(_IDX_TYPES[data[2]]), math.prod(shape)
+    if len(data) != start + size * dtype.itemsize:
+        expected = f"{size * dtype.itemsize:,} bytes after the head for the dimensions {shape}"
+        raise input_error(source.label, expected, f"{len(data) - start:,}", _COPY_AGAIN)
+    values = np.frombuffer(data, dtype, size, start).reshape(shape)
+    return values.astype(dtype.newbyteorder("="), copy=False), FileInfo(source.name)
+
+
+def _read_parquet(source: _Source) -> _Contents:
+    try:
+        import pandas as pd
+
+        frame = pd.read_parquet(source.file)
+    except ImportError:
+        advice = 'install them with: pip install "harmonium[parquet]"'
+        raise MissingDependencyError(
+            f"{source.label}: reading Parquet needs pandas and pyarrow; {advice}"
+        ) from None
+    except _DAMAGE as error:
+        expected, found = "a Parquet file", f"other or damaged content ({error})"
+        raise input_error(source.label, expected, found, _COPY_AGAIN) from None
+    kinds = {str(name): dtype.kind for name, dtype in frame.dtypes.items()}
+    others = [name for name, kind in kinds.items() if kind not in "biuf"]
+    if others:
+        found = f"{count_of(len(others), 'other column')}: {', '.join(map(repr, others[:10]))}"
+        advice = "drop or encode them"
+        raise input_error(source.label, "numeric columns only", found, advice)
+    missing = frame.isna().to_numpy().any()
+    dtype = np.float64 if missing or "f" in kinds.values() else np.int64
+    values = frame.to_numpy(dtype=dtype, na_value=np.nan) if missing else frame.to_numpy(dtype)
+    return values, FileInfo(source.name)
+
+
+_READERS: dict[str, Callable[[_Source], _Contents]] = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".csv": _read_text,
+    ".tsv": _read_text,
+    ".txt": _read_text,
+    ".parquet": _read_parquet,
+}

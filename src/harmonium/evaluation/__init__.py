@@ -1,0 +1,8 @@
+"""How good a machine is: one file a way of finding out."""
+
+from .annealed import annealed_log_z as annealed_log_z
+from .base import LogLikelihood as LogLikelihood
+from .base import LogZ as LogZ
+from .base import likelihood_from as likelihood_from
+from .exact import exact_kl as exact_kl
+from .exact import exact_log_z as exact_log_z

@@ -1,0 +1,90 @@
+"""What is said about a machine: results that carry their bounds, their method and their doubts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+Z_95 = 1.959964
+TRUSTED_ESS = 10.0
+
+
+class LogZ(NamedTuple):
+    """log Z with an interval.
+
+    Attributes:
+        value: the estimate, nats.
+        low: lower end of its 95 % interval, nats.
+        high: upper end.
+        method: how it was found, in words.
+        converged: whether the interval can be relied on.
+        ess: effective number of the chains that carry the estimate, the smaller of both directions.
+        gap: reverse minus forward estimate, nats; 0 where exact.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    converged: bool
+    ess: float = float("inf")
+    gap: float = 0.0
+
+    def __str__(self) -> str:
+        """Say it in a sentence."""
+        doubt = "" if self.converged else ", NOT converged"
+        return (
+            f"log Z = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({self.method}{doubt})"
+        )
+
+
+class LogLikelihood(NamedTuple):
+    """Mean log-likelihood of rows, nats a row, with the interval that log Z leaves open.
+
+    Attributes:
+        value: ⟨−F(v)⟩ − log Z.
+        low: with log Z at the upper end of its interval.
+        high: with log Z at the lower end of its interval.
+        method: how log Z was found, and what the rows are if they are no states of the model.
+        converged: whether the interval can be relied on.
+        stderr_rows: standard error of the mean over rows, which the interval does not hold.
+        log_z: the log Z behind it.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    converged: bool
+    stderr_rows: float
+    log_z: LogZ
+
+    def __str__(self) -> str:
+        """Say it in a sentence."""
+        doubt = "" if self.converged else ", NOT converged"
+        return (
+            f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats a row,"
+            f" ± {self.stderr_rows:.4f} over rows ({self.method}{doubt})"
+        )
+
+
+def exact_result(value: float, method: str) -> LogZ:
+    """Give a log Z that has no error but rounding."""
+    return LogZ(value, value, value, method, converged=True)
+
+
+def likelihood_from(free_energies: np.ndarray, log_z: LogZ, note: str = "") -> LogLikelihood:
+    """Combine free energies of rows with log Z: the interval of one is that of the other, turned."""
+    mean = -float(np.mean(free_energies, dtype=np.float64))
+    n = len(free_energies)
+    stderr = float(np.std(free_energies, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    return LogLikelihood(
+        value=mean - log_z.value,
+        low=mean - log_z.high,
+        high=mean - log_z.low,
+        method=log_z.method + note,
+        converged=log_z.converged,
+        stderr_rows=stderr,
+        log_z=log_z,
+    )

@@ -1,0 +1,80 @@
+"""Exact log Z, log-likelihood and KL divergence by enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..enumeration import chunk_plan, enumerable, partial_log_z
+from ..errors import InputError
+from ..rbm import RBM
+from .base import LogZ, exact_result
+
+LARGEST_LOG2_STATES = 28
+CHUNKS_PER_DISPATCH = 64
+
+
+def exact_log_z(rbm: RBM, *, progress: Callable[[float], Any] | None = None) -> LogZ:
+    """Give log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
+
+    Each chunk is summed in the machine's precision and the chunks in float64, on the host.
+
+    Args:
+        rbm: a machine with a discrete layer of at most 2^28 joint states.
+        progress: called with the part done, from 0 to 1, between stretches of chunks.
+
+    Raises:
+        InputError: too many states, or neither layer is discrete.
+    """
+    side = enumerable(rbm)
+    if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
+        raise InputError(
+            f"Exact log Z of {rbm}: expected a discrete layer with at most"
+            f" 2^{LARGEST_LOG2_STATES} joint states. Leave the method out, or choose 'annealed'."
+        )
+    rows, chunks = chunk_plan(side)
+    sums: list[np.ndarray] = []
+    for first in range(0, chunks, CHUNKS_PER_DISPATCH):
+        count = min(CHUNKS_PER_DISPATCH, chunks - first)
+        start = jnp.asarray(first, jnp.uint32)
+        sums.append(np.asarray(_log_sums(side, rows, start, count), np.float64))
+        if progress is not None:
+            progress((first + count) / chunks)
+    value = float(np.logaddexp.reduce(np.concatenate(sums)))
+    return exact_result(value, f"exact, {side.visible.n_states:,} states")
+
+
+@eqx.filter_jit
+def _log_sums(side: RBM, rows: int, first: jax.Array, count: int) -> jax.Array:
+    return partial_log_z(side, rows, first, count)
+
+
+def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
+    """Give KL(q‖p) = Σ_v q(v) log q(v) − Σ_v q(v) log p(v), nats, q the distribution of the rows.
+
+    Equal rows are one state of q. Minimising it is maximising the likelihood.
+
+    Args:
+        rbm: a machine that can be enumerated, with a discrete visible layer.
+        rows: in the user's coding, shape (n, visible units).
+        weights: the rows' probabilities, up to a factor; equal if None.
+
+    Raises:
+        InputError: the visible layer is a continuum, where KL from a finite set is infinite.
+    """
+    if rbm.visible.n_states is None:
+        raise InputError(
+            f"KL: {rbm.visible} is a continuum, from which a set of rows is infinitely far."
+        )
+    array = rbm.visible.validate(rows)
+    w = np.ones(len(array)) if weights is None else np.asarray(weights, float)
+    states, index = np.unique(array, axis=0, return_inverse=True)
+    q = np.bincount(index.ravel(), weights=w / w.sum(), minlength=len(states))
+    states, q = states[q > 0], q[q > 0]
+    free_energies = np.asarray(rbm.free_energy(rbm.visible.encode(states)), float)
+    return float(q @ np.log(q) + q @ free_energies + exact_log_z(rbm).value)

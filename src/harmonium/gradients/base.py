@@ -1,0 +1,92 @@
+"""How the likelihood climbs: the gap between two clouds, and the contract of every method."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..rbm import RBM
+from ..samplers import Cloud
+
+
+class PhaseInfo(NamedTuple):
+    """What every method reports besides its gradient.
+
+    Attributes:
+        visible_mean: ⟨v⟩_data, shape (visible,).
+        hidden_mean: ⟨h⟩_data with the analytic average over h, shape (hidden,).
+        gap: ⟨F⟩_data − ⟨F⟩_model, in nats.
+    """
+
+    visible_mean: Float[Array, " visible"]
+    hidden_mean: Float[Array, " hidden"]
+    gap: Float[Array, ""]
+
+
+class AbstractGradient(eqx.Module):
+    """A way to estimate the gradient of the negative log-likelihood, in the shape of an optax update.
+
+    `batch` is a cloud of data whose weights sum to 1. The gradient has the machine's own structure.
+    A complete method, whose model cloud is short chains started afresh from the machine without its
+    weights, at every update:
+
+    ```python
+    >>> import jax
+    >>> from harmonium.gradients import AbstractGradient, cloud_gradient
+    >>> from harmonium.samplers import AbstractSampler
+    >>> class Restarted(AbstractGradient):
+    ...     sampler: AbstractSampler
+    ...     chains: int
+    ...     def init(self, rbm, batch, *, key):
+    ...         return ()
+    ...     def estimate(self, rbm, batch, state, *, key):
+    ...         start, move = jax.random.split(key)
+    ...         chains = self.sampler.init(rbm, self.chains, key=start)
+    ...         chains, _ = self.sampler.step(rbm, chains, key=move)
+    ...         grads, info = cloud_gradient(rbm, batch, self.sampler.cloud(chains))
+    ...         return grads, state, info
+
+    ```
+    """
+
+    @abstractmethod
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
+        """Give the method's state before the first update."""
+
+    @abstractmethod
+    def estimate(
+        self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
+    ) -> tuple[RBM, Any, PhaseInfo]:
+        """Give (gradient of −log likelihood, new state, info)."""
+
+
+def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
+    """Give ⟨F⟩_data − ⟨F⟩_model, whose gradient is that of the negative log-likelihood.
+
+    The model cloud is held constant. F(v) has the hidden units summed out, so its gradient carries
+    their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. To enter a cloud of *hidden*
+    states, give F(h) of the turned machine: `mean_free_energy(rbm.T, cloud)`.
+    """
+    return mean_free_energy(rbm, data) - mean_free_energy(rbm, model)
+
+
+def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
+    """Give Σ_i w_i F(v_i) over a cloud."""
+    states, weights = jax.lax.stop_gradient(cloud)
+    return weights @ rbm.free_energy(states)
+
+
+def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
+    """Give the gradient of `free_energy_gap` and the data's means."""
+    gap, grads = eqx.filter_value_and_grad(free_energy_gap)(rbm, data, model)
+    return grads, phase_info(rbm, data, gap)
+
+
+def phase_info(rbm: RBM, data: Cloud, gap: Float[Array, ""]) -> PhaseInfo:
+    """Give the means of both layers over the data; XLA merges the product with the gradient's."""
+    hidden_mean = data.mean_of(rbm.mean_h_from_v(data.states))
+    return PhaseInfo(data.mean_of(data.states), hidden_mean, gap)

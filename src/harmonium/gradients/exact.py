@@ -1,0 +1,66 @@
+"""The exact gradient: the model cloud is every state, weighted by its probability."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray
+
+from ..enumeration import chunk_of_states, chunk_plan, enumerable, partial_log_z
+from ..errors import InputError
+from ..rbm import RBM
+from ..samplers import Cloud
+from .base import AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+
+LARGEST_LOG2_STATES = 24
+
+
+class Exact(AbstractGradient):
+    """Gradient ascent on the likelihood itself, by enumerating the smaller discrete layer.
+
+    The model cloud enters chunk by chunk, each weighted by p(x) = e^(−F(x))/Z, so memory is bounded
+    whatever the number of states. The gap it reports is −log p of the batch, less a constant.
+    """
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
+        """Check that the machine can be enumerated; nothing is carried."""
+        side = enumerable(rbm)
+        if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
+            raise InputError(
+                f"Exact learning of {rbm}: expected a discrete layer with at most"
+                f" 2^{LARGEST_LOG2_STATES} joint states. Choose pcd, or a smaller layer."
+            )
+        return ()
+
+    def estimate(
+        self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
+    ) -> tuple[RBM, tuple[()], PhaseInfo]:
+        """Give the gradient; the key is not used."""
+        data_energy, data_grads = eqx.filter_value_and_grad(mean_free_energy)(rbm, batch)
+        log_z, model_grads = _model_side(rbm)
+        grads = jax.tree.map(jnp.subtract, data_grads, model_grads)
+        return grads, state, phase_info(rbm, batch, data_energy + log_z)
+
+
+def _model_side(rbm: RBM) -> tuple[Array, RBM]:
+    """Give log Z and ⟨∂F/∂θ⟩ under the machine."""
+    turned = enumerable(rbm)
+    if turned is None:
+        raise InputError(f"{rbm}: neither layer is discrete.")
+    rows, chunks = chunk_plan(turned)
+    log_z = jax.nn.logsumexp(partial_log_z(turned, rows, 0, chunks))
+    is_turned = turned.visible is not rbm.visible
+
+    def add_chunk(chunk: Array, total: RBM) -> RBM:
+        side = rbm.T if is_turned else rbm
+        states, log_odds = chunk_of_states(side, chunk, rows)
+        cloud = Cloud(states, jnp.exp(log_odds - log_z))
+
+        def energy(machine: RBM) -> Array:
+            return mean_free_energy(machine.T if is_turned else machine, cloud)
+
+        return jax.tree.map(jnp.add, total, eqx.filter_grad(energy)(rbm))
+
+    zero = jax.tree.map(jnp.zeros_like, rbm)
+    if chunks == 1:
+        return log_z, add_chunk(jnp.zeros((), jnp.uint32), zero)
+    return log_z, jax.lax.fori_loop(0, chunks, add_chunk, zero)

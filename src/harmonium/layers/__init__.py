@@ -1,0 +1,9 @@
+"""What a unit is: one file a type, all of them fulfilling `AbstractLayer`."""
+
+from .base import AbstractLayer as AbstractLayer
+from .bernoulli import Bernoulli as Bernoulli
+from .clamped import Clamped as Clamped
+from .gaussian import Gaussian as Gaussian
+from .ising import Ising as Ising
+from .mixed import Mixed as Mixed
+from .potts import Potts as Potts

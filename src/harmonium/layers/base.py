@@ -1,0 +1,280 @@
+"""What a unit is: the contract that every layer fulfils, and all that follows from it."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
+
+from ..errors import InputError
+
+
+class AbstractLayer(eqx.Module):
+    r"""A layer of independent units, each an exponential family with natural parameters.
+
+    Under constant `inputs` I the units x of a layer have the density
+
+        p(x | I) = exp(I·x − U(x) − Γ(I)),      Γ(I) = log ∫ exp(I·x − U(x)) dx
+
+    where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
+    Γ′(I) and its variance Γ″(I). These two functions are all that a machine needs of a layer.
+
+    Every array leaf is a natural parameter (the energy is affine in the leaves, over a convex
+    domain), so that any average of two layers of one type is a layer too.
+
+    States are arrays of shape (..., size): batch axes first, then `size` columns. A unit may own
+    several columns (a Potts unit has one for each of its states); `n_units` counts the units, and
+    a user's rows have one column for each unit.
+
+    A complete layer, in which a unit takes the values −1, 0 and +1 (Blume 1966, Capel 1966). Its
+    leaves are a field and the cost of being away from zero:
+
+    ```python
+    >>> import equinox as eqx, jax, jax.numpy as jnp
+    >>> from harmonium.layers import AbstractLayer
+    >>> class Ternary(AbstractLayer):
+    ...     size: int = eqx.field(static=True)
+    ...     bias: jax.Array
+    ...     cost: jax.Array
+    ...     def __init__(self, size, bias=None, cost=None):
+    ...         self.size = size
+    ...         self.bias = jnp.zeros(size) if bias is None else jnp.asarray(bias)
+    ...         self.cost = jnp.zeros(size) if cost is None else jnp.asarray(cost)
+    ...     def unit_energies(self, x):
+    ...         return self.cost * x**2 - self.bias * x
+    ...     def unit_cgfs(self, inputs):
+    ...         field = inputs + self.bias
+    ...         logits = jnp.stack([-field - self.cost, 0 * field, field - self.cost])
+    ...         return jax.nn.logsumexp(logits, axis=0)
+    ...     def sample(self, inputs, *, key):
+    ...         field = inputs + self.bias
+    ...         logits = jnp.stack([-field - self.cost, 0 * field, field - self.cost])
+    ...         return jax.random.categorical(key, logits, axis=0) - 1.0
+    ...     def shift(self, delta):
+    ...         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+    ...     def fit_moments(self, x, weights=None):
+    ...         return self  # a starting point for learning, so any layer of the type is right
+    ...     def outside(self, rows):
+    ...         return (rows != -1) & (rows != 0) & (rows != 1)
+    ...     def domain(self, unit):
+    ...         return "a Ternary unit takes the values -1, 0 and 1"
+    >>> Ternary(2).mean(jnp.array([0.0, 2.0])).round(3)
+    Array([0.   , 0.852], dtype=float32)
+
+    ```
+    """
+
+    size: eqx.AbstractVar[int]
+
+    # ---------------------------------------------------------------- what a layer must say
+
+    @abstractmethod
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give each unit's energy U_i(x_i), in nats."""
+
+    @abstractmethod
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give each unit's Γ_i(I_i) = log ∫ exp(I_i·x_i − U_i(x_i)) dx_i, in nats."""
+
+    @abstractmethod
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw the units independently from p(x | inputs)."""
+
+    @abstractmethod
+    def shift(self, delta: Float[Array, "*batch columns"]) -> Self:
+        """Absorb a constant input: the layer whose p(x | I) is this one's p(x | I + delta).
+
+        The leaves must be affine in `delta`; centring differentiates this map.
+        """
+
+    @abstractmethod
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> Self:
+        """Give the layer whose independent units have the (weighted) moments of the states `x`.
+
+        Smoothed as if one row more had been seen, so that every parameter is finite.
+        """
+
+    @abstractmethod
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark the entries of a user's (finite) rows that lie outside the layer's domain."""
+
+    @abstractmethod
+    def domain(self, unit: int) -> str:
+        """Say in words what this unit takes: "a Bernoulli unit takes values in [0, 1]"."""
+
+    # ---------------------------------------------------------------- what some layers add
+
+    @property
+    def n_units(self) -> int:
+        """Number of units, which is the number of columns of a user's rows."""
+        return self.size
+
+    @property
+    def n_states(self) -> int | None:
+        """Number of joint states of a discrete layer; None where the states are a continuum."""
+        return None
+
+    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+        """Give the joint states with these indices, 0 to `n_states` − 1 (discrete layers)."""
+        raise InputError(f"{self}: its states are a continuum and cannot be enumerated.")
+
+    def alternatives(
+        self, x: Float[Array, "*batch columns"]
+    ) -> Float[Array, "*batch moves columns"]:
+        """Give all states that differ from `x` in exactly one unit, unit by unit (discrete layers)."""
+        raise InputError(f"{self}: its states are a continuum and have no single-unit moves.")
+
+    def encode(self, rows: Array) -> Float[Array, "*batch columns"]:
+        """Turn rows in the user's coding into states. Traceable; `validate` does the checking."""
+        return jnp.asarray(rows, self.dtype)
+
+    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+        """Turn states into rows in the user's coding, in the smallest type that holds them."""
+        return np.asarray(x)
+
+    @property
+    def confinement(self) -> Float[Array, " columns"]:
+        """Give the curvature c with which U(x) grows as ½cx² far out; ∞ for bounded units.
+
+        Whether a machine's Z is finite depends on both layers and W: see `finite_z`.
+        """
+        return jnp.full(self.size, jnp.inf, self.dtype)
+
+    def project(self) -> Self:
+        """Move parameters that an optimiser's step took out of the domain back into it."""
+        return self
+
+    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Sum the columns of each unit."""
+        return x
+
+    def spread(self, x: Array) -> Array:
+        """Repeat each unit's entry over the columns of that unit: (..., units) → (..., columns)."""
+        return x
+
+    # ---------------------------------------------------------------- what follows from it
+
+    def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+        """Give U(x), the sum of the unit energies, in nats."""
+        return self.unit_energies(x).sum(-1)
+
+    def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+        """Give Γ(I), the sum of the unit cgfs, in nats."""
+        return self.unit_cgfs(inputs).sum(-1)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give ⟨x⟩ = Γ′(I)."""
+        return jax.grad(lambda i: self.unit_cgfs(i).sum())(inputs)
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give each column's variance, the diagonal of Γ″(I).
+
+        This general form takes one pass for each column; layers with a closed form override it.
+        """
+
+        def along(direction: Array) -> Array:
+            tangent = jnp.broadcast_to(direction, inputs.shape)
+            return (jax.jvp(self.mean, (inputs,), (tangent,))[1] * direction).sum(-1)
+
+        directions = jnp.eye(self.size, dtype=inputs.dtype)
+        return jnp.moveaxis(jax.lax.map(along, directions), 0, -1)
+
+    @property
+    def dtype(self) -> Any:
+        """Floating-point type of the layer's parameters."""
+        return jax.tree.leaves(self)[0].dtype
+
+    @property
+    def resting(self) -> Float[Array, " columns"]:
+        """A constant input of zero: `mean(resting)` is the layer's mean without a machine."""
+        return jnp.zeros(self.size, self.dtype)
+
+    def check(self, x: Any, name: str) -> None:
+        """Raise InputError unless the last axis of `x` has `size` columns."""
+        shape = jnp.shape(x)
+        if not shape or shape[-1] != self.size:
+            raise InputError(f"Expected {name} with trailing size {self.size}; got shape {shape}.")
+
+    def validate(self, rows: Any, name: str = "data") -> np.ndarray:
+        """Check rows in the user's coding and give them as a two-dimensional NumPy array.
+
+        Raises:
+            InputError: a wrong shape, an entry that is no finite number, or one outside the domain.
+        """
+        array = np.asarray(rows)
+        if array.ndim != 2 or array.shape[1] != self.n_units or not array.shape[0]:
+            raise InputError(
+                f"{name}: expected at least one row of {self.n_units} columns, one for each unit of"
+                f" {self}; got shape {np.shape(rows)}."
+            )
+        if array.dtype.kind not in "buif":
+            raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+        finite = np.isfinite(array)
+        for wrong in (~finite, self.outside(array)):
+            if wrong.any():
+                row, column = (int(i) for i in np.argwhere(wrong)[0])
+                expected = self.domain(column) if finite.all() else "expected finite numbers"
+                raise InputError(
+                    f"{name}: {expected}; found {array[row, column]} in row {row}, column {column}"
+                    f" ({int(wrong.sum())} such entries)."
+                )
+        return array
+
+    def __str__(self) -> str:
+        """Give the type and the number of units: what a person needs in a message."""
+        return f"{type(self).__name__}({self.n_units})"
+
+    @classmethod
+    def from_fields(cls, **fields: Any) -> Self:
+        """Build a layer from its dataclass fields, as a model file stores them."""
+        return cls(**fields)
+
+
+def positive_integer(value: Any, what: str) -> int:
+    """Give `value` as an int, or raise InputError unless it is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")
+    return int(value)
+
+
+def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
+    """Give a parameter array of this shape: `value` checked, or filled with the default."""
+    if value is None:
+        return jnp.full(tuple(shape), default)
+    array = jnp.asarray(value, jnp.result_type(float))
+    if array.shape != tuple(shape):
+        raise InputError(f"{what}: expected shape {tuple(shape)}; got {array.shape}.")
+    return array
+
+
+def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Give the weighted mean of the rows of `x` and the number of rows that it is worth.
+
+    The worth is Kish's effective size (Σw)² / Σw², the row count when weights are equal.
+    """
+    if weights is None:
+        return x.mean(0), jnp.asarray(x.shape[0], x.dtype)
+    total = weights.sum()
+    return (weights @ x) / total, total**2 / (weights @ weights)
+
+
+def digits(indices: Array, base: int, count: int, dtype: Any) -> Array:
+    """Write indices in the given base: (...,) → (..., count), the lowest digit first."""
+    if base**count > 2**31:
+        raise InputError(
+            f"{base}^{count} = 2^{math.log2(base) * count:.0f} joint states cannot be indexed"
+            " (2^31 at most): enumerate a smaller layer."
+        )
+    powers = np.array([base**i for i in range(count)], np.uint32)
+    return ((indices[..., None].astype(jnp.uint32) // powers) % base).astype(dtype)

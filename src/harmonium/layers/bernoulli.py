@@ -1,0 +1,94 @@
+"""Units that are 0 or 1."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
+
+from .._special import below_sigmoid, logit, softplus
+from .base import AbstractLayer, digits, parameter, positive_integer, weighted_mean
+
+
+class Bernoulli(AbstractLayer):
+    """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
+
+    The unit of the classical restricted Boltzmann machine (Smolensky 1986). Rows may hold any value
+    in [0, 1]: a fraction is used as it is, linearly (see `data` for drawing binary values instead).
+
+    Attributes:
+        size: number of units.
+        bias: b, shape (size,), in nats.
+    """
+
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*machines size"]
+
+    def __init__(self, size: int, bias: Any = None):
+        self.size = positive_integer(size, "Bernoulli size")
+        self.bias = parameter(bias, (size,), "Bernoulli bias")
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give −b_i x_i."""
+        return -self.bias * x
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give log(1 + e^(I_i + b_i)), the softplus."""
+        return softplus(inputs + self.bias)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give σ(I + b), the probability of a one."""
+        return jax.nn.sigmoid(inputs + self.bias)
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give σ(I + b) σ(−I − b)."""
+        logits = inputs + self.bias
+        return jax.nn.sigmoid(logits) * jax.nn.sigmoid(-logits)
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw ones with probability σ(I + b)."""
+        logits = inputs + self.bias
+        return below_sigmoid(logits, key=key).astype(logits.dtype)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "Bernoulli":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    @property
+    def n_states(self) -> int:
+        """2^size."""
+        return 2**self.size
+
+    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+        """Give the binary digits of the indices, the lowest first."""
+        return digits(indices, 2, self.size, self.dtype)
+
+    def alternatives(
+        self, x: Float[Array, "*batch columns"]
+    ) -> Float[Array, "*batch moves columns"]:
+        """Give the `size` states with one unit flipped."""
+        flip = jnp.eye(self.size, dtype=bool)
+        return jnp.where(flip, 1.0 - x[..., None, :], x[..., None, :])
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "Bernoulli":
+        """Set b = logit p with p = (n m + 1/2) / (n + 1), m the mean of n rows."""
+        mean, n = weighted_mean(x, weights)
+        return Bernoulli(self.size, logit((n * mean + 0.5) / (n + 1.0)))
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark entries outside [0, 1]."""
+        return (rows < 0) | (rows > 1)
+
+    def domain(self, unit: int) -> str:
+        """Say what a unit takes."""
+        return "a Bernoulli unit takes values in [0, 1]"
+
+    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+        """Give bytes 0 and 1."""
+        return np.asarray(x).astype(np.uint8)

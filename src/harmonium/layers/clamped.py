@@ -1,0 +1,78 @@
+"""A layer some of whose units are held at known values."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from .base import AbstractLayer
+
+
+class Clamped(AbstractLayer):
+    """A layer whose `known` units hold given values: what conditioning needs, for any sampler.
+
+    A known unit contributes exp(I·x − U(x)) at its value x instead of the integral over x, so a
+    machine with this layer is the conditional one, and its Z is the marginal weight of the values.
+
+    Attributes:
+        layer: the layer without the clamp.
+        known: which units are held, shape (..., units).
+        values: their states, shape (..., columns); anything finite where a unit is free.
+    """
+
+    layer: AbstractLayer
+    known: Bool[Array, "*batch units"]
+    values: Float[Array, "*batch columns"]
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of arithmetic columns."""
+        return self.layer.size
+
+    @property
+    def n_units(self) -> int:
+        """Number of units, held and free."""
+        return self.layer.n_units
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give the energies of the layer without the clamp."""
+        return self.layer.unit_energies(x)
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give I·x − U(x) at the value of a known unit, Γ(I) of a free one."""
+        held = self.layer.fold(inputs * self.values) - self.layer.unit_energies(self.values)
+        return jnp.where(self.known, held, self.layer.unit_cgfs(inputs))
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw the free units; give the known ones their values."""
+        drawn = self.layer.sample(inputs, key=key)
+        return jnp.where(self.layer.spread(self.known), self.values, drawn)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "Clamped":
+        """Shift the layer without the clamp."""
+        return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.shift(delta))
+
+    def fit_moments(self, x: Array, weights: Array | None = None) -> "Clamped":
+        """Fit the layer without the clamp."""
+        fitted = self.layer.fit_moments(x, weights)
+        return eqx.tree_at(lambda clamped: clamped.layer, self, fitted)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark what the layer without the clamp marks."""
+        return self.layer.outside(rows)
+
+    def domain(self, unit: int) -> str:
+        """Say what the layer without the clamp says."""
+        return self.layer.domain(unit)
+
+    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
+        """Encode as the layer without the clamp does."""
+        return self.layer.encode(rows)
+
+    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+        """Decode as the layer without the clamp does."""
+        return self.layer.decode(x)

@@ -1,0 +1,100 @@
+"""Units that are real numbers."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._special import LOG_2PI
+from ..errors import InputError
+from .base import AbstractLayer, parameter, positive_integer, weighted_mean
+
+SMALLEST_PRECISION = 1e-6
+
+
+class Gaussian(AbstractLayer):
+    """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
+
+    Both parameters are natural ones: the mean without inputs is b/γ, the variance 1/γ. A machine of
+    two Gaussian layers has a finite Z only where its joint precision matrix is positive definite.
+
+    Attributes:
+        size: number of units.
+        bias: b, shape (size,), in nats for each unit of x.
+        precision: γ > 0, shape (size,), the inverse variance; 1 by default.
+    """
+
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*machines size"]
+    precision: Float[Array, "*machines size"]
+
+    def __init__(self, size: int, bias: Any = None, precision: Any = None):
+        self.size = positive_integer(size, "Gaussian size")
+        self.bias = parameter(bias, (size,), "Gaussian bias")
+        self.precision = parameter(precision, (size,), "Gaussian precision", default=1.0)
+        if not isinstance(self.precision, jax.core.Tracer) and bool((self.precision <= 0).any()):
+            lowest = float(self.precision.min())
+            raise InputError(f"Gaussian precision: expected positive values; got {lowest}.")
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give ½ γ_i x_i² − b_i x_i."""
+        return 0.5 * self.precision * x**2 - self.bias * x
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give (I_i + b_i)²/(2γ_i) + ½ log(2π/γ_i)."""
+        field = inputs + self.bias
+        return 0.5 * (field**2 / self.precision + LOG_2PI - jnp.log(self.precision))
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give (I + b)/γ."""
+        return (inputs + self.bias) / self.precision
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give 1/γ, whatever the inputs."""
+        return jnp.broadcast_to(1.0 / self.precision, inputs.shape)
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw from the normal distribution with mean (I + b)/γ and variance 1/γ."""
+        mean = self.mean(inputs)
+        noise = jax.random.normal(key, mean.shape, mean.dtype)
+        return mean + noise * jax.lax.rsqrt(self.precision)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "Gaussian":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "Gaussian":
+        """Set mean and variance to those of n rows, as if one row of average spread were added.
+
+        So a constant column gets a finite precision; 1 if all columns are constant.
+        """
+        mean, n = weighted_mean(x, weights)
+        variance, _ = weighted_mean((x - mean) ** 2, weights)
+        typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
+        precision = (n + 1.0) / (n * variance + typical)
+        return Gaussian(self.size, mean * precision, precision)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark nothing: any finite number is in the domain."""
+        return np.zeros(rows.shape, bool)
+
+    def domain(self, unit: int) -> str:
+        """Say what a unit takes."""
+        return "a Gaussian unit takes finite numbers"
+
+    @property
+    def confinement(self) -> Float[Array, " columns"]:
+        """Give γ."""
+        return self.precision
+
+    def project(self) -> "Gaussian":
+        """Keep the precision positive."""
+        bounded = jnp.maximum(self.precision, SMALLEST_PRECISION)
+        return eqx.tree_at(lambda layer: layer.precision, self, bounded)

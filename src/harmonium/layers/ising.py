@@ -1,0 +1,92 @@
+"""Units that are −1 or +1."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
+
+from .._special import below_sigmoid, log_2cosh, logit
+from .base import AbstractLayer, digits, parameter, positive_integer, weighted_mean
+
+
+class Ising(AbstractLayer):
+    """Spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b).
+
+    Attributes:
+        size: number of spins.
+        bias: b, the magnetic field, shape (size,), in nats.
+    """
+
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*machines size"]
+
+    def __init__(self, size: int, bias: Any = None):
+        self.size = positive_integer(size, "Ising size")
+        self.bias = parameter(bias, (size,), "Ising bias")
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give −b_i x_i."""
+        return -self.bias * x
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give log 2cosh(I_i + b_i)."""
+        return log_2cosh(inputs + self.bias)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give the magnetisation tanh(I + b)."""
+        return jnp.tanh(inputs + self.bias)
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give 1/cosh²(I + b), as 4 σ(2x) σ(−2x): 1 − tanh² would lose the tails."""
+        field = 2.0 * (inputs + self.bias)
+        return 4.0 * jax.nn.sigmoid(field) * jax.nn.sigmoid(-field)
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw +1 with probability σ(2(I + b)), else −1."""
+        field = inputs + self.bias
+        return jnp.where(below_sigmoid(2.0 * field, key=key), 1.0, -1.0).astype(field.dtype)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "Ising":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    @property
+    def n_states(self) -> int:
+        """2^size."""
+        return 2**self.size
+
+    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+        """Give the binary digits of the indices, the lowest first, 0 as −1."""
+        return 2.0 * digits(indices, 2, self.size, self.dtype) - 1.0
+
+    def alternatives(
+        self, x: Float[Array, "*batch columns"]
+    ) -> Float[Array, "*batch moves columns"]:
+        """Give the `size` states with one spin turned."""
+        turn = jnp.eye(self.size, dtype=bool)
+        return jnp.where(turn, -x[..., None, :], x[..., None, :])
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "Ising":
+        """Set b = ½ logit p with p = (n (1 + m)/2 + 1/2) / (n + 1), m the mean of n rows."""
+        mean, n = weighted_mean(x, weights)
+        up = (n * 0.5 * (1.0 + mean) + 0.5) / (n + 1.0)
+        return Ising(self.size, 0.5 * logit(up))
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark entries other than −1 and +1."""
+        return (rows != -1) & (rows != 1)
+
+    def domain(self, unit: int) -> str:
+        """Say what a unit takes."""
+        return "an Ising unit takes the values -1 and +1"
+
+    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+        """Give small integers −1 and +1."""
+        return np.asarray(x).astype(np.int8)

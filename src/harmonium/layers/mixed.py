@@ -1,0 +1,176 @@
+"""Layers of different types side by side."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
+
+from ..errors import InputError
+from .base import AbstractLayer
+
+
+class Mixed(AbstractLayer):
+    """Parts side by side, as one layer: every quantity is that of the parts, concatenated.
+
+    Units of different parts are independent given the inputs, so energies and cgfs add. The columns
+    of a user's rows come in the order of the parts.
+
+    Attributes:
+        parts: the layers, in order.
+    """
+
+    parts: tuple[AbstractLayer, ...]
+
+    def __init__(self, *parts: AbstractLayer):
+        wrong = [part for part in parts if not isinstance(part, AbstractLayer)]
+        if not parts or wrong:
+            raise InputError(f"Mixed: expected one or more layers; got {parts!r}.")
+        self.parts = tuple(parts)
+
+    @classmethod
+    def from_fields(cls, **fields: Any) -> "Mixed":
+        """Build a layer from its dataclass fields."""
+        return cls(*fields["parts"])
+
+    def __str__(self) -> str:
+        """List the parts."""
+        return f"Mixed({', '.join(str(part) for part in self.parts)})"
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of arithmetic columns of all parts."""
+        return sum(part.size for part in self.parts)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of all parts."""
+        return sum(part.n_units for part in self.parts)
+
+    def _columns(self, x: Array) -> list[Array]:
+        """Split the columns of states among the parts."""
+        return jnp.split(x, np.cumsum([part.size for part in self.parts])[:-1].tolist(), axis=-1)
+
+    def _units(self, rows: Any) -> list[Any]:
+        """Split the columns of a user's rows among the parts."""
+        ends = np.cumsum([part.n_units for part in self.parts])
+        return [
+            rows[..., end - part.n_units : end] for part, end in zip(self.parts, ends, strict=True)
+        ]
+
+    def _joined(self, function: Callable[[AbstractLayer, Array], Array], pieces: list) -> Array:
+        """Apply a function of a part and its piece, and concatenate what it gives."""
+        results = [function(part, piece) for part, piece in zip(self.parts, pieces, strict=True)]
+        return jnp.concatenate(results, axis=-1)
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give the unit energies of all parts."""
+        return self._joined(lambda part, piece: part.unit_energies(piece), self._columns(x))
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give the unit cgfs of all parts."""
+        return self._joined(lambda part, piece: part.unit_cgfs(piece), self._columns(inputs))
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give the means of all parts."""
+        return self._joined(lambda part, piece: part.mean(piece), self._columns(inputs))
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give the variances of all parts."""
+        return self._joined(lambda part, piece: part.variance(piece), self._columns(inputs))
+
+    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Sum the columns of each unit."""
+        return self._joined(lambda part, piece: part.fold(piece), self._columns(x))
+
+    def spread(self, x: Array) -> Array:
+        """Repeat each unit's entry over its columns."""
+        return self._joined(lambda part, piece: part.spread(piece), self._units(x))
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw every part, each with a key of its own."""
+        keys = jax.random.split(key, len(self.parts))
+        pieces = zip(self._columns(inputs), keys, strict=True)
+        return self._joined(lambda part, piece: part.sample(piece[0], key=piece[1]), list(pieces))
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "Mixed":
+        """Shift every part by its columns of `delta`."""
+        pieces = zip(self.parts, self._columns(delta), strict=True)
+        return Mixed(*(part.shift(piece) for part, piece in pieces))
+
+    @property
+    def n_states(self) -> int | None:
+        """Product over the parts, None if one of them is a continuum."""
+        counts = [part.n_states for part in self.parts]
+        return None if None in counts else math.prod(counts)  # pyright: ignore
+
+    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+        """Give the joint states: the first part's index is the lowest digit of a mixed radix."""
+        pieces = []
+        for part in self.parts:
+            count = part.n_states
+            if count is None:
+                raise InputError(f"{self}: {part} is a continuum and cannot be enumerated.")
+            last = part is self.parts[-1]
+            pieces.append(part.states(indices if last else indices % count))
+            indices = indices if last else indices // count
+        return jnp.concatenate(pieces, axis=-1)
+
+    def alternatives(
+        self, x: Float[Array, "*batch columns"]
+    ) -> Float[Array, "*batch moves columns"]:
+        """Give the single-unit moves of every part, the other parts held."""
+        columns, moves = self._columns(x), []
+        for here, part in enumerate(self.parts):
+            moved = part.alternatives(columns[here])
+            held = [
+                moved
+                if i == here
+                else jnp.broadcast_to(c[..., None, :], (*moved.shape[:-1], c.shape[-1]))
+                for i, c in enumerate(columns)
+            ]
+            moves.append(jnp.concatenate(held, axis=-1))
+        return jnp.concatenate(moves, axis=-2)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "Mixed":
+        """Fit every part to its columns."""
+        pieces = zip(self.parts, self._columns(x), strict=True)
+        return Mixed(*(part.fit_moments(piece, weights) for part, piece in pieces))
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark what each part marks in its columns."""
+        pieces = zip(self.parts, self._units(rows), strict=True)
+        return np.concatenate([part.outside(piece) for part, piece in pieces], axis=-1)
+
+    def domain(self, unit: int) -> str:
+        """Say what the part that holds this unit says of it."""
+        for part in self.parts:
+            if unit < part.n_units:
+                return part.domain(unit)
+            unit -= part.n_units
+        raise IndexError(f"{self} has no unit {unit}")
+
+    def encode(self, rows: Array) -> Float[Array, "*batch columns"]:
+        """Encode the columns of every part."""
+        return self._joined(lambda part, piece: part.encode(piece), self._units(rows))
+
+    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+        """Decode the columns of every part; NumPy promotes to a type that holds them all."""
+        pieces = zip(self.parts, self._columns(x), strict=True)
+        return np.concatenate([part.decode(piece) for part, piece in pieces], axis=-1)
+
+    @property
+    def confinement(self) -> Float[Array, " columns"]:
+        """Give the confinement of all parts."""
+        return jnp.concatenate([part.confinement for part in self.parts])
+
+    def project(self) -> "Mixed":
+        """Project every part."""
+        return Mixed(*(part.project() for part in self.parts))

@@ -1,0 +1,157 @@
+"""Units that take one of q states."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
+
+from ..errors import InputError
+from .base import AbstractLayer, digits, parameter, positive_integer, weighted_mean
+
+
+class Potts(AbstractLayer):
+    """Sites with one of q states each, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
+
+    A user's rows hold integer codes 0 … q − 1, one column for each site. In arithmetic a site is q
+    columns of which one is 1, so `size` is sites · states, and weights have that many rows.
+
+    Attributes:
+        sites: number of units.
+        states_per_site: q, at least 2. The constructor calls it `states`.
+        bias: b, shape (sites · states,), in nats.
+    """
+
+    sites: int = eqx.field(static=True)
+    states_per_site: int = eqx.field(static=True)
+    bias: Float[Array, "*machines columns"]
+
+    def __init__(self, sites: int, states: int, bias: Any = None):
+        self.sites = positive_integer(sites, "Potts sites")
+        self.states_per_site = positive_integer(states, "Potts states")
+        if states < 2:
+            raise InputError(f"Potts states: expected at least 2; got {states}.")
+        self.bias = parameter(bias, (sites * states,), "Potts bias")
+
+    @classmethod
+    def from_fields(cls, **fields: Any) -> "Potts":
+        """Build a layer from its dataclass fields."""
+        return cls(fields["sites"], fields["states_per_site"], fields["bias"])
+
+    def __str__(self) -> str:
+        """Give sites and states."""
+        return f"Potts({self.sites}, states={self.states_per_site})"
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of arithmetic columns, sites · states."""
+        return self.sites * self.states_per_site
+
+    @property
+    def n_units(self) -> int:
+        """Number of sites."""
+        return self.sites
+
+    def _by_site(self, x: Array) -> Array:
+        return x.reshape(*x.shape[:-1], self.sites, self.states_per_site)
+
+    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Sum over the states of each site."""
+        return self._by_site(x).sum(-1)
+
+    def spread(self, x: Array) -> Array:
+        """Repeat each site's entry over its states."""
+        return jnp.repeat(x, self.states_per_site, axis=-1)
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give −b_i·x_i, the bias of each site's state."""
+        return -self.fold(self.bias * x)
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Give log Σ_a e^(I_ia + b_ia)."""
+        return jax.nn.logsumexp(self._by_site(inputs + self.bias), axis=-1)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give each state's probability, the softmax over a site's states."""
+        logits = inputs + self.bias
+        return jax.nn.softmax(self._by_site(logits), axis=-1).reshape(logits.shape)
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Give p(1 − p) for each column; the columns of one site are correlated besides."""
+        probability = self.mean(inputs)
+        return probability * (1.0 - probability)
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw one state a site by inverting the cumulative distribution: one uniform a site."""
+        logits = inputs + self.bias
+        by_site = self._by_site(logits)
+        odds = jnp.exp(by_site - by_site.max(-1, keepdims=True))
+        cumulative = jnp.cumsum(odds, axis=-1)
+        uniforms = jax.random.uniform(key, by_site.shape[:-1], logits.dtype)
+        threshold = uniforms[..., None] * cumulative[..., -1:]
+        chosen = (cumulative[..., :-1] <= threshold).sum(-1)
+        one_hot = jax.nn.one_hot(chosen, self.states_per_site, dtype=logits.dtype)
+        return one_hot.reshape(logits.shape)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "Potts":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    @property
+    def n_states(self) -> int:
+        """states^sites."""
+        return self.states_per_site**self.sites
+
+    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
+        """Give the digits of the indices in base q, the lowest first, one-hot."""
+        return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))
+
+    def alternatives(
+        self, x: Float[Array, "*batch columns"]
+    ) -> Float[Array, "*batch moves columns"]:
+        """Give the sites · (q − 1) states with one site in another state."""
+        by_site = self._by_site(x)
+        here = jnp.eye(self.sites, dtype=bool)[:, :, None]
+        moved = [
+            jnp.where(
+                here, jnp.roll(by_site, r, axis=-1)[..., None, :, :], by_site[..., None, :, :]
+            )
+            for r in range(1, self.states_per_site)
+        ]
+        moves = self.sites * (self.states_per_site - 1)
+        return jnp.stack(moved, axis=-3).reshape(*x.shape[:-1], moves, self.size)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "Potts":
+        """Set b = log p with p = (n m + 1/q) / (n + 1), centred over each site's states."""
+        mean, n = weighted_mean(x, weights)
+        logs = self._by_site(jnp.log((n * mean + 1.0 / self.states_per_site) / (n + 1.0)))
+        bias = (logs - logs.mean(-1, keepdims=True)).reshape(-1)
+        return Potts(self.sites, self.states_per_site, bias)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark codes that are no whole number from 0 to q − 1."""
+        return (rows < 0) | (rows >= self.states_per_site) | (rows != np.floor(rows))
+
+    def domain(self, unit: int) -> str:
+        """Say what a site takes."""
+        return f"a Potts site takes integer codes from 0 to {self.states_per_site - 1}"
+
+    def encode(self, rows: Array) -> Float[Array, "*batch columns"]:
+        """Write integer codes as one-hot columns."""
+        one_hot = jax.nn.one_hot(
+            jnp.asarray(rows, jnp.int32), self.states_per_site, dtype=self.dtype
+        )
+        return one_hot.reshape(*one_hot.shape[:-2], self.size)
+
+    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+        """Give integer codes, in the smallest type that holds them."""
+        bits = 8 * math.ceil(math.log2(self.states_per_site) / 8)
+        codes = np.asarray(self._by_site(x).argmax(-1))
+        return codes.astype({8: np.uint8, 16: np.uint16}.get(bits, np.uint32))

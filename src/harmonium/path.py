@@ -1,0 +1,126 @@
+"""A machine at every t from 0 to 1.
+
+Every leaf of a machine is a natural parameter, so energy is affine in the leaves, and over a convex
+domain each point of the straight line between two machines of finite Z is a machine of finite Z.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .errors import InputError
+from .layers import AbstractLayer
+from .rbm import RBM
+
+__all__ = ["AbstractPath", "Heating", "History", "Line", "Scaled"]
+
+
+class Scaled(eqx.Module):
+    """Weights times a number, kept apart: v @ (tW) is computed as t (v @ W).
+
+    Machines at several temperatures then share one product with W.
+    """
+
+    weights: Array
+    scale: Float[Array, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the weights."""
+        return self.weights.shape
+
+    @property
+    def T(self) -> Scaled:  # noqa: N802
+        """The transposed weights, with the same scale."""
+        return Scaled(self.weights.T, self.scale)
+
+    def __rmatmul__(self, states: Array) -> Array:
+        """Give states @ weights · scale."""
+        return (states @ self.weights) * self.scale
+
+
+class AbstractPath(eqx.Module):
+    """A machine at every t: `at(0)` is where a path begins and `at(1)` where it ends."""
+
+    @abstractmethod
+    def at(self, t: Float[Array, ""] | float) -> RBM:
+        """Give the machine at t."""
+
+
+class Line(AbstractPath):
+    """The straight line between two machines of the same layers: (1 − t)·start + t·end."""
+
+    start: RBM
+    end: RBM
+
+    def at(self, t: Float[Array, ""] | float) -> RBM:
+        """Average the leaves."""
+        return jax.tree.map(lambda a, b: (1 - t) * a + t * b, self.start, self.end)
+
+
+class Heating(AbstractPath):
+    """From independent layers to a machine: the layers on a straight line, the weights t·W.
+
+    The straight line from a base machine without weights, with one product by W instead of two.
+
+    Attributes:
+        visible: the base machine's visible layer, of the same type and size as the machine's.
+        hidden: the base machine's hidden layer.
+        rbm: the machine at t = 1.
+    """
+
+    visible: AbstractLayer
+    hidden: AbstractLayer
+    rbm: RBM
+
+    def at(self, t: Float[Array, ""] | float) -> RBM:
+        """Average the layers and scale the weights."""
+        visible = _between(self.visible, self.rbm.visible, t)
+        hidden = _between(self.hidden, self.rbm.hidden, t)
+        return RBM(visible, hidden, Scaled(self.rbm.weights, jnp.asarray(t)))
+
+    @property
+    def log_z_of_base(self) -> Float[Array, ""]:
+        """Log Z of the independent machine at t = 0: Γ_v(0) + Γ_h(0)."""
+        return self.visible.cgf(self.visible.resting) + self.hidden.cgf(self.hidden.resting)
+
+
+class History(AbstractPath):
+    """Straight lines from each machine of a sequence to the next, as checkpoints of a run give.
+
+    Machine i of n stands at t = i/(n − 1).
+
+    Attributes:
+        machines: one machine whose leaves carry a leading axis of n entries.
+    """
+
+    machines: RBM
+
+    @classmethod
+    def through(cls, machines: Sequence[RBM]) -> History:
+        """Make the path through these machines, in order."""
+        if len(machines) < 2:
+            raise InputError(f"A history needs at least two machines; got {len(machines)}.")
+        stacked: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *machines)
+        return cls(stacked)
+
+    def at(self, t: Float[Array, ""] | float) -> RBM:
+        """Find the segment and average its two machines."""
+        last = jax.tree.leaves(self.machines)[0].shape[0] - 1
+        position = jnp.asarray(t) * last
+        before = jnp.clip(jnp.floor(position).astype(int), 0, last - 1)
+        part = position - before
+        return jax.tree.map(
+            lambda leaf: (1 - part) * leaf[before] + part * leaf[before + 1], self.machines
+        )
+
+
+def _between(start: AbstractLayer, end: AbstractLayer, t: Any) -> AbstractLayer:
+    return jax.tree.map(lambda a, b: (1 - t) * a + t * b, start, end)

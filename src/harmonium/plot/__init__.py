@@ -1,0 +1,9 @@
+"""What people look at: pictures as matplotlib figures, and all of a run's written to a folder."""
+
+from .base import save_figure as save_figure
+from .curves import learning_curves as learning_curves
+from .gallery import pictures as pictures
+from .hidden_units import filters as filters
+from .moments import means as means
+from .parameters import weight_histogram as weight_histogram
+from .samples import samples_beside_data as samples_beside_data

@@ -1,0 +1,212 @@
+"""What the pictures share: figures, colours, labels, grids of images, and checks of what is drawn.
+
+Only matplotlib's objects are used, never its global state: a figure made here belongs to whoever
+asked for it, whatever backend they use.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..errors import InputError
+from ..rbm import RBM
+from ..storage import write_whole
+
+ImageShape = tuple[int, int] | Literal["square"] | None
+
+DPI = 120
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"  # apart for every kind of colour vision
+GAP = "#a9b4c2"  # between the tiles of a grid; on no grey scale, and on neither diverging arm
+TITLE, TEXT, SMALL = 11, 9, 8  # font sizes in points
+FEWEST_SQUARE_PIXELS = 16
+
+
+def new_figure(width: float, height: float, title: str = "") -> Figure:
+    """Give an empty figure of this size in inches."""
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
+    if title:
+        figure.suptitle(title, fontsize=TITLE)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
+    """Write a figure as a PNG file, by way of a temporary one: a crash leaves no half file.
+
+    Args:
+        figure: what to write.
+        path: where to, ending in `.png`. A file that is there is replaced.
+
+    Returns:
+        The path.
+
+    Raises:
+        InputError: another ending, or a folder that is not there.
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".png":
+        raise InputError(
+            f"path: expected a file name ending in .png; found {str(target)!r}."
+            " Pictures are written as PNG; figure.savefig writes other formats."
+        )
+    if not target.parent.is_dir():
+        raise InputError(
+            f"path: expected a file in a folder that exists; found {str(target)!r}."
+            f" Make the folder {str(target.parent)!r} first."
+        )
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=DPI)
+    write_whole(target, content.getvalue())
+    return target
+
+
+def label(axes: Axes, title: str = "", x: str = "", y: str = "", *, grid: bool = True) -> None:
+    """Write the title and the axes' labels, and draw a light grid behind the content."""
+    axes.set_title(title, fontsize=TEXT, loc="left")
+    axes.set_xlabel(x, fontsize=TEXT)
+    axes.set_ylabel(y, fontsize=TEXT)
+    axes.tick_params(labelsize=SMALL, color=GREY)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(not grid)
+    if grid:
+        axes.grid(color="0.9", linewidth=0.8)
+        axes.set_axisbelow(True)
+
+
+def say(figure: Figure, text: str) -> Figure:
+    """Write a sentence where a picture would be."""
+    figure.text(0.5, 0.5, text, ha="center", va="center", fontsize=TITLE, color=GREY)
+    return figure
+
+
+def color_bar(figure: Figure, image: Any, where: Any, text: str, extend: str = "neither") -> None:
+    """Put a slim colour bar beside the axes `where`."""
+    bar = figure.colorbar(image, ax=where, shrink=0.7, aspect=30, pad=0.02, extend=extend)
+    bar.set_label(text, fontsize=TEXT)
+    bar.ax.tick_params(labelsize=SMALL)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+
+
+def tiled(images: np.ndarray) -> np.ndarray:
+    """Put images of shape (n, rows, columns) into one near-square picture, NaN between them."""
+    n, height, width = images.shape
+    across = min(n, max(1, math.ceil(math.sqrt(n * height / width))))
+    down = math.ceil(n / across)
+    gap = max(1, round(max(height, width) / 25))
+    padded = np.full((down * across, height + gap, width + gap), np.nan)
+    padded[:n, gap:, gap:] = images
+    grid = padded.reshape(down, across, height + gap, width + gap)
+    picture = grid.transpose(0, 2, 1, 3).reshape(down * (height + gap), across * (width + gap))
+    return np.pad(picture, ((0, gap), (0, gap)), constant_values=np.nan)
+
+
+def size_of_picture(picture: np.ndarray, side: float = 6.8) -> tuple[float, float]:
+    """Give a figure's size in inches for a picture at most `side` wide and high, and a colour bar."""
+    height, width = picture.shape
+    inch = side / max(height, width)
+    return max(3.2, width * inch + 1.0), max(1.6, height * inch + 0.5)
+
+
+def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
+    """Give at most `count` rows, spread over all: rows are often stored class by class."""
+    if len(rows) <= count:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
+
+
+def checked_rows(rows: Any, name: str) -> np.ndarray:
+    """Give rows as a matrix of finite numbers.
+
+    Raises:
+        InputError: a wrong shape, no rows, or entries that are no finite numbers.
+    """
+    array = np.asarray(rows)
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
+        raise InputError(
+            f"{name}: expected a matrix of numbers with at least one row and one column;"
+            f" found shape {array.shape} of {array.dtype}. Pass one row for each state."
+        )
+    wrong = int((~np.isfinite(array)).sum())
+    if wrong:
+        raise InputError(
+            f"{name}: expected finite numbers; found {wrong} entries that are not."
+            " Fill or drop them first."
+        )
+    return array
+
+
+def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Give samples and data as matrices with the same columns."""
+    ours, theirs = checked_rows(samples, "samples"), checked_rows(data, "data")
+    if ours.shape[1] != theirs.shape[1]:
+        raise InputError(
+            f"samples: expected {theirs.shape[1]} columns, as data has; found {ours.shape[1]}."
+            " Pass rows of the same machine, both in the user's coding."
+        )
+    return ours, theirs
+
+
+def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | None:
+    """Give the shape of a row as an image, None if it is not to be one.
+
+    Args:
+        shape: (rows, columns), "square" to have it guessed from their number, or None.
+        pixels: number of pixels that there are.
+        of: what they are, for the message: "visible units of the machine", "columns of data".
+
+    Raises:
+        InputError: not a shape, or one with another number of pixels.
+    """
+    if shape is None:
+        return None
+    if isinstance(shape, str):
+        return _square(shape, pixels, of)
+    sides = tuple(shape)
+    if len(sides) != 2 or not all(isinstance(s, int | np.integer) and s > 0 for s in sides):
+        raise InputError(
+            f"image_shape: expected two positive whole numbers, (rows, columns); found {shape!r}."
+            " Pass None for data that are no images."
+        )
+    if sides[0] * sides[1] != pixels:
+        raise InputError(
+            f"image_shape: expected {pixels} pixels, one for each of the {of}; found {shape!r}"
+            f" with {sides[0] * sides[1]}. Pass the shape of one row, or None."
+        )
+    return int(sides[0]), int(sides[1])
+
+
+def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:
+    side = math.isqrt(pixels)
+    if shape != "square":
+        raise InputError(
+            f"image_shape: expected (rows, columns), 'square' or None; found {shape!r}."
+        )
+    if side**2 != pixels or pixels < FEWEST_SQUARE_PIXELS:
+        raise InputError(
+            f"image_shape: expected a square number, 16 or more, of {of} for 'square'; found"
+            f" {pixels}. Pass (rows, columns), or None."
+        )
+    return side, side
+
+
+def weights_of(rbm: RBM) -> np.ndarray:
+    """Give W, shape (visible columns, hidden columns).
+
+    Raises:
+        InputError: weights that are not finite, as after a run that diverged.
+    """
+    weights = np.asarray(rbm.weights, float)
+    wrong = int((~np.isfinite(weights)).sum())
+    if wrong:
+        raise InputError(
+            f"rbm: expected finite weights; found {wrong} that are not."
+            " Draw an earlier machine of the run."
+        )
+    return weights

@@ -1,0 +1,106 @@
+"""How a run went: what was measured against the epochs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..errors import InputError
+from .base import BLUE, GREY, SMALL, label, new_figure, say
+
+PANELS = {
+    "log_likelihood": ("Log-likelihood", "nats per row"),
+    "free_energy_gap": ("Free-energy gap, validation − training", "nats per row"),
+    "free_energy": ("Mean free energy of training rows", "nats per row"),
+}
+
+
+def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw what was measured during a run: a panel for each quantity that some record holds.
+
+    The log-likelihood comes with the band that its log Z leaves. A free-energy gap that grows means
+    that the machine favours the rows it has seen; ⟨F⟩ alone is no score, because log Z moves too.
+
+    Args:
+        history: records as `fit` gives them, each with `epoch` and any of `log_likelihood` (with
+            `log_likelihood_low` and `log_likelihood_high`), `free_energy_gap`, `free_energy`.
+            Entries that are absent, None or not finite are left out.
+
+    Raises:
+        InputError: not a sequence of records with an epoch each.
+    """
+    _check(history)
+    measured = [name for name in PANELS if len(_points(history, name)[0])]
+    if not measured:
+        return say(new_figure(6.4, 2.4), "Nothing was measured in this run.")
+    figure = new_figure(7.2, 0.7 + 2.3 * len(measured), _headline(history))
+    panels = figure.subplots(len(measured), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, name in zip(panels, measured, strict=True):
+        epochs, values = _points(history, name)
+        axes.plot(epochs, values, color=BLUE, linewidth=1.5, marker=".", markersize=5)
+        title, unit = PANELS[name]
+        label(axes, title, "epoch" if axes is panels[-1] else "", unit)
+        if name == "log_likelihood":
+            _band(axes, history)
+        if name == "free_energy_gap":
+            axes.axhline(0.0, color=GREY, linewidth=0.8)
+    return figure
+
+
+def _check(history: Sequence[Mapping[str, Any]]) -> None:
+    is_list = isinstance(history, Sequence) and not isinstance(history, str | bytes)
+    if not is_list or not all(isinstance(record, Mapping) for record in history):
+        raise InputError(
+            "history: expected a list of records (dictionaries), as Fit.history is; found"
+            f" {type(history).__name__}."
+        )
+    for number, record in enumerate(history):
+        if not _is_finite(record.get("epoch")):
+            raise InputError(
+                f"history: expected a finite 'epoch' in every record; found"
+                f" {record.get('epoch')!r} in record {number}. Pass the records as `fit` gave them."
+            )
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and math.isfinite(value)
+
+
+def _points(history: Sequence[Mapping[str, Any]], *names: str) -> tuple[np.ndarray, ...]:
+    """Give the epochs of the records that hold all these quantities, and their values."""
+    chosen = ("epoch", *names)
+    found = [[float(record[name]) for name in chosen] for record in history if _all(record, names)]
+    return tuple(np.array(found).reshape(-1, len(chosen)).T)
+
+
+def _all(record: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return all(_is_finite(record.get(name)) for name in names)
+
+
+def _band(axes: Axes, history: Sequence[Mapping[str, Any]]) -> None:
+    """Shade between the bounds; a single point gets an error bar, which can be seen."""
+    epochs, low, high = _points(history, "log_likelihood_low", "log_likelihood_high")
+    if not len(epochs):
+        return
+    text = "bounds, from the error of log Z"
+    if len(epochs) == 1:
+        axes.vlines(epochs, low, high, color=BLUE, linewidth=6, alpha=0.25, label=text)
+    else:
+        axes.fill_between(epochs, low, high, color=BLUE, linewidth=0, alpha=0.25, label=text)
+    axes.legend(fontsize=SMALL, frameon=False, loc="lower right")
+
+
+def _headline(history: Sequence[Mapping[str, Any]]) -> str:
+    """Say how far the run went and how fast."""
+    parts = ["Learning curves"]
+    if _is_finite(history[-1].get("update")):
+        parts.append(f"{int(history[-1]['update']):,} updates")
+    _, speeds = _points(history, "samples_per_second")
+    if len(speeds):
+        parts.append(f"{float(f'{np.median(speeds):.2g}'):,.0f} rows a second")
+    return " · ".join(parts)

@@ -1,0 +1,171 @@
+"""Whether samples have the data's statistics: means of units, covariances of pairs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..errors import InputError
+from ..layers.base import positive_integer
+from .base import BLUE, GREY, SMALL, checked_pair, evenly_spaced, label, new_figure
+
+MOST_PAIRS = 5_000
+MOST_ROWS = 10_000
+MOST_LISTED_COLUMNS = 500
+BLOCK = 64
+AS_IT_IS = -1
+
+
+class _Cloud(NamedTuple):
+    """Weighted rows."""
+
+    rows: np.ndarray
+    weights: np.ndarray
+
+
+class _Quantities(NamedTuple):
+    """What is averaged: entry `column` of a row, or whether it equals `code` unless that is −1."""
+
+    column: np.ndarray
+    code: np.ndarray
+
+    def of(self, rows: np.ndarray, which: Any) -> np.ndarray:
+        """Evaluate some of them, shape (rows, which)."""
+        entries, codes = rows[:, self.column[which]], self.code[which]
+        return np.where(codes == AS_IT_IS, entries, entries == codes).astype(float)
+
+
+def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -> Figure:
+    """Draw the units' means and the pairs' covariances, those of samples against those of data.
+
+    A machine that has learned puts all points near the line of equality, as near as the noise of
+    the number of samples allows. At most 10,000 rows of each are used, evenly spaced, and at most
+    5,000 pairs, drawn at random; two states of one unit are no pair.
+
+    Args:
+        samples: rows in the user's coding, shape (n, units).
+        data: rows in the user's coding, shape (m, units).
+        states: number of states of the columns, one number or one for each: such a column holds
+            codes 0 to states − 1 and is counted state by state. 1 or None: numbers as they are.
+        weights: sample weights of the data, shape (m,).
+
+    Raises:
+        InputError: rows, states or weights that do not fit together.
+    """
+    ours, theirs = checked_pair(samples, data)
+    worth = _checked_weights(weights, len(theirs))
+    quantities = _quantities(states, theirs.shape[1])
+    _check_codes(theirs, "data", quantities)
+    _check_codes(ours, "samples", quantities)
+    pairs = _pairs(quantities)
+    clouds = [
+        _Cloud(evenly_spaced(theirs, MOST_ROWS), evenly_spaced(worth, MOST_ROWS)),
+        _Cloud(evenly_spaced(ours, MOST_ROWS), np.ones(min(len(ours), MOST_ROWS))),
+    ]
+    figure = new_figure(8.4, 4.6, f"{len(ours):,} samples against {len(theirs):,} rows of data")
+    left, right = figure.subplots(1, 2)
+    counted = bool((quantities.code != AS_IT_IS).any())
+    what = "Means of units" + (", frequencies of states" if counted else "")
+    _scatter(left, what, *(_means(cloud, quantities) for cloud in clouds))
+    drawn = f"Covariances of {len(pairs):,} pairs"
+    _scatter(right, drawn, *(_covariances(cloud, quantities, pairs) for cloud in clouds))
+    return figure
+
+
+def _checked_weights(weights: Any, n: int) -> np.ndarray:
+    array = np.ones(n) if weights is None else np.asarray(weights, float)
+    if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise InputError(
+            f"weights: expected {n} finite non-negative numbers, one for each row of data, not all"
+            f" zero; found shape {array.shape}. Pass None for equal weights."
+        )
+    return array
+
+
+def _quantities(states: Any, columns: int) -> _Quantities:
+    """Give a quantity for each plain column, and one for each state of a column of codes."""
+    counts = [1 if states is None else states] * columns if np.ndim(states) == 0 else list(states)
+    if len(counts) != columns:
+        raise InputError(
+            f"states: expected one number, or one for each of the {columns} columns; found"
+            f" {len(counts)}. Pass the number of states of each column."
+        )
+    counts = [positive_integer(count, "states") for count in counts]
+    codes = [np.arange(count) if count > 1 else [AS_IT_IS] for count in counts]
+    return _Quantities(np.repeat(np.arange(columns), counts), np.concatenate(codes))
+
+
+def _check_codes(rows: np.ndarray, name: str, quantities: _Quantities) -> None:
+    """Raise InputError unless the columns of codes hold whole numbers of their range."""
+    last = np.zeros(rows.shape[1], int)
+    last[quantities.column] = quantities.code  # codes ascend, so the largest of a column stays
+    coded = last != AS_IT_IS
+    entries = rows[:, coded]
+    wrong = (entries < 0) | (entries > last[coded]) | (entries != np.floor(entries))
+    if wrong.any():
+        row, place = (int(i) for i in np.argwhere(wrong)[0])
+        column = int(np.flatnonzero(coded)[place])
+        raise InputError(
+            f"{name}: expected codes from 0 to {last[column]}; found {rows[row, column]} in row"
+            f" {row}, column {column}. Check `states`."
+        )
+
+
+def _pairs(quantities: _Quantities) -> np.ndarray:
+    """Give pairs of quantities of different columns, all of them or a random choice of many."""
+    n, rng = len(quantities.column), np.random.default_rng(0)
+    if n <= MOST_LISTED_COLUMNS:
+        pairs = np.stack(np.triu_indices(n, 1), axis=-1)
+    else:
+        pairs = np.unique(np.sort(rng.integers(n, size=(4 * MOST_PAIRS, 2)), axis=1), axis=0)
+    first, second = quantities.column[pairs].T
+    pairs = pairs[first != second]
+    return rng.permutation(pairs)[:MOST_PAIRS]
+
+
+def _means(cloud: _Cloud, quantities: _Quantities) -> np.ndarray:
+    blocks = np.arange(0, len(quantities.column), BLOCK)
+    parts = [_mean(quantities.of(cloud.rows, slice(b, b + BLOCK)), cloud) for b in blocks]
+    return np.concatenate(parts)
+
+
+def _covariances(cloud: _Cloud, quantities: _Quantities, pairs: np.ndarray) -> np.ndarray:
+    parts = [np.zeros(0)]
+    for block in range(0, len(pairs), BLOCK):
+        first, second = pairs[block : block + BLOCK].T
+        x, y = quantities.of(cloud.rows, first), quantities.of(cloud.rows, second)
+        parts.append(_mean((x - _mean(x, cloud)) * (y - _mean(y, cloud)), cloud))
+    return np.concatenate(parts)
+
+
+def _mean(values: np.ndarray, cloud: _Cloud) -> np.ndarray:
+    return cloud.weights @ values / cloud.weights.sum()
+
+
+def _scatter(axes: Axes, title: str, data: np.ndarray, samples: np.ndarray) -> None:
+    """Draw points, the line of equality through the whole panel, and how well they agree."""
+    label(axes, title, "data", "samples")
+    if not len(data):
+        axes.text(0.5, 0.5, "no pairs", transform=axes.transAxes, ha="center", color=GREY)
+        return
+    both = np.concatenate([data, samples])
+    margin = 0.05 * (np.ptp(both) or 1.0)
+    ends = (both.min() - margin, both.max() + margin)
+    axes.plot(ends, ends, color=GREY, linewidth=0.8, zorder=1)
+    alpha = float(np.clip(300 / len(data), 0.15, 0.8))
+    axes.scatter(data, samples, s=10, color=BLUE, alpha=alpha, linewidths=0, zorder=2)
+    axes.set(xlim=ends, ylim=ends, aspect="equal")
+    spread = float(np.sqrt(np.mean((samples - data) ** 2)))
+    note = f"correlation {_correlation(data, samples)}\nrms difference {spread:.2g}"
+    axes.text(0.04, 0.96, note, transform=axes.transAxes, va="top", fontsize=SMALL)
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> str:
+    """Give Pearson's coefficient in words: it is undefined where one side does not vary."""
+    scale = float(x.std() * y.std())
+    if len(x) < 2 or scale == 0.0:
+        return "undefined"
+    return f"{float(((x - x.mean()) * (y - y.mean())).mean()) / scale:.3f}"

@@ -1,0 +1,67 @@
+"""How large a machine's parameters are."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from .base import BLUE, GREY, SMALL, label, new_figure, weights_of
+
+MOST_BINS = 60
+
+
+def weight_histogram(rbm: RBM) -> Figure:
+    """Draw a histogram of the weights, and one of each parameter array of the two layers.
+
+    Args:
+        rbm: the machine.
+
+    Raises:
+        InputError: weights that are not finite.
+    """
+    parameters = {"weights": weights_of(rbm)}
+    parameters |= dict(_arrays(rbm.visible, "visible"))
+    parameters |= dict(_arrays(rbm.hidden, "hidden"))
+    across = min(len(parameters), 3)
+    down = math.ceil(len(parameters) / across)
+    figure = new_figure(0.3 + 3.0 * across, 0.5 + 2.4 * down, "Parameters")
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    for axes, (name, values) in zip(panels, parameters.items(), strict=False):
+        _histogram(axes, name, values[np.isfinite(values)])
+    for axes in panels[len(parameters) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
+    """Give the real-valued arrays of a layer, those of its parts too, by their place in it."""
+    if isinstance(value, AbstractLayer):
+        for field in dataclasses.fields(value):
+            yield from _arrays(getattr(value, field.name), f"{name}.{field.name}")
+    elif isinstance(value, tuple | list):
+        for number, item in enumerate(value):
+            yield from _arrays(item, f"{name}.{number}")
+    elif getattr(value, "ndim", 0) and np.asarray(value).dtype.kind == "f":
+        yield name, np.asarray(value, float).ravel()
+
+
+def _histogram(axes: Axes, name: str, values: np.ndarray) -> None:
+    """Draw one histogram, with a line at zero if it is in sight and the moments noted."""
+    values = values.ravel()
+    bins = max(5, min(MOST_BINS, math.ceil(2 * math.sqrt(len(values)))))
+    axes.hist(values, bins=bins, color=BLUE)
+    if len(values) and values.min() <= 0.0 <= values.max():
+        axes.axvline(0.0, color=GREY, linewidth=0.8)
+    title = f"{name}\n{len(values):,} values"
+    if len(values):
+        title += f", mean {values.mean():.3g}, std {values.std():.3g}"
+    label(axes, title, "value", "count")
+    axes.tick_params(labelsize=SMALL)

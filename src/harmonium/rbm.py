@@ -1,0 +1,129 @@
+"""The machine: two layers and the weights between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .errors import InputError
+from .layers import AbstractLayer, Bernoulli
+
+__all__ = ["RBM"]
+
+
+class RBM(eqx.Module):
+    r"""A restricted Boltzmann machine of any two layers.
+
+        E(v, h) = U_v(v) + U_h(h) − vᵀ W h          energy, nats
+        p(v, h) = e^(−E(v, h)) / Z
+        F(v)    = −log ∫ e^(−E(v, h)) dh = U_v(v) − Γ_h(vW),   p(v) = e^(−F(v)) / Z
+
+    Given one layer, the units of the other are independent. The machine is symmetric: `rbm.T` has
+    the layers exchanged, and what is written here for visible → hidden serves hidden → visible.
+
+    States carry batch axes first: v has shape (..., visible.size), h has shape (..., hidden.size).
+
+    Attributes:
+        visible: the layer that data is seen on.
+        hidden: the other layer.
+        weights: W, shape (visible.size, hidden.size): an array, or anything with `@` and `.T`.
+
+    Source: Smolensky 1986; Hinton 2002.
+    """
+
+    visible: AbstractLayer
+    hidden: AbstractLayer
+    weights: Any
+
+    def __check_init__(self):
+        expected = (self.visible.size, self.hidden.size)
+        if tuple(jnp.shape(self.weights)) != expected:
+            raise InputError(
+                f"weights: expected shape (visible, hidden) = {expected};"
+                f" got {tuple(jnp.shape(self.weights))}."
+            )
+
+    @classmethod
+    def from_arrays(cls, weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
+        """Make a Bernoulli–Bernoulli machine from arrays.
+
+        Args:
+            weights: W, shape (visible, hidden).
+            visible_bias: shape (visible,).
+            hidden_bias: shape (hidden,).
+
+        Raises:
+            InputError: shapes that do not fit, or entries that are not finite.
+        """
+        arrays = {"weights": weights, "visible_bias": visible_bias, "hidden_bias": hidden_bias}
+        for name, array in arrays.items():
+            if np.asarray(array).dtype.kind not in "buif" or not np.isfinite(array).all():
+                raise InputError(f"{name}: expected an array of finite numbers.")
+        if np.ndim(weights) != 2:
+            raise InputError(
+                f"weights: expected shape (visible, hidden); got shape {np.shape(weights)}."
+            )
+        n_visible, n_hidden = np.shape(weights)
+        return cls(
+            Bernoulli(n_visible, visible_bias),
+            Bernoulli(n_hidden, hidden_bias),
+            jnp.asarray(weights, jnp.result_type(float)),
+        )
+
+    @property
+    def T(self) -> RBM:  # noqa: N802  (the name that arrays have for it)
+        """The same machine seen from the other side: layers exchanged, weights transposed."""
+        return RBM(self.hidden, self.visible, self.weights.T)
+
+    def energy(
+        self, v: Float[Array, "*batch visible"], h: Float[Array, "*batch hidden"]
+    ) -> Float[Array, "*batch"]:
+        """Give E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats."""
+        self.hidden.check(h, "h")
+        return self.visible.energy(v) + self.hidden.energy(h) - (self.inputs_to_h(v) * h).sum(-1)
+
+    def free_energy(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch"]:
+        """Give F(v) = U_v(v) − Γ_h(vW), in nats: log p(v) = −F(v) − log Z."""
+        return self.visible.energy(v) - self.hidden.cgf(self.inputs_to_h(v))
+
+    def inputs_to_h(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
+        """Give vW, the inputs that the hidden units receive."""
+        self.visible.check(v, "v")
+        return v @ self.weights
+
+    def inputs_to_v(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch visible"]:
+        """Give h Wᵀ, the inputs that the visible units receive."""
+        self.hidden.check(h, "h")
+        return h @ self.weights.T
+
+    def mean_h_from_v(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
+        """Give ⟨h⟩ given v; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
+        return self.hidden.mean(self.inputs_to_h(v))
+
+    def mean_v_from_h(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch visible"]:
+        """Give ⟨v⟩ given h; for Bernoulli units this is p(v = 1 | h) = σ(hWᵀ + a)."""
+        return self.visible.mean(self.inputs_to_v(h))
+
+    def sample_h_from_v(
+        self, v: Float[Array, "*batch visible"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch hidden"]:
+        """Draw h from p(h | v)."""
+        return self.hidden.sample(self.inputs_to_h(v), key=key)
+
+    def sample_v_from_h(
+        self, h: Float[Array, "*batch hidden"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch visible"]:
+        """Draw v from p(v | h)."""
+        return self.visible.sample(self.inputs_to_v(h), key=key)
+
+    def project(self) -> RBM:
+        """Move parameters that an optimiser's step took out of the domain back into it."""
+        return RBM(self.visible.project(), self.hidden.project(), self.weights)
+
+    def __str__(self) -> str:
+        """Name the layers: what a person needs in a message."""
+        return f"RBM({self.visible} – {self.hidden})"

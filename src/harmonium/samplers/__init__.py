@@ -1,0 +1,8 @@
+"""How states are drawn: one file a sampler, all of them fulfilling `AbstractSampler`."""
+
+from .annealing import Annealing as Annealing
+from .annealing import anneal as anneal
+from .annealing import start_annealing as start_annealing
+from .base import AbstractSampler as AbstractSampler
+from .base import Cloud as Cloud
+from .gibbs import Gibbs as Gibbs

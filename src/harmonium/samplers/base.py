@@ -1,0 +1,61 @@
+"""How states of a machine are drawn: the contract of every sampler."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..rbm import RBM
+
+
+class Cloud(NamedTuple):
+    """A weighted set of visible states: one side of the likelihood gradient.
+
+    Attributes:
+        states: shape (n, visible.size).
+        weights: shape (n,), used as given: signed ones too, and never renormalised.
+    """
+
+    states: Float[Array, "n columns"]
+    weights: Float[Array, " n"]
+
+    @classmethod
+    def uniform(cls, states: Array) -> Cloud:
+        """Give each of n states the weight 1/n."""
+        count = states.shape[0]
+        return cls(states, jnp.full(count, 1.0 / count, states.dtype))
+
+    def mean_of(self, values: Float[Array, n *shape]) -> Float[Array, "*shape"]:
+        """Give Σ w_i x_i over the rows of an array."""
+        return jnp.tensordot(self.weights, values, axes=1)
+
+
+class AbstractSampler(eqx.Module):
+    """A Markov kernel over states of a machine that leaves the machine's distribution unchanged.
+
+    Hyperparameters are fields; what is carried from step to step is a state, what is reported is an
+    info, both NamedTuples of the sampler's own file. A state never holds a random key.
+    """
+
+    @abstractmethod
+    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Any:
+        """Give the state of n chains that stand at these visible states."""
+
+    @abstractmethod
+    def step(self, rbm: RBM, state: Any, *, key: PRNGKeyArray) -> tuple[Any, Any]:
+        """Move every chain; give the new state and an info."""
+
+    @abstractmethod
+    def cloud(self, state: Any) -> Cloud:
+        """Give the chains' visible states as a sample of the machine."""
+
+    def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
+        """Give the state of n chains drawn from the machine without its weights."""
+        draw, start = jax.random.split(key)
+        resting = jnp.broadcast_to(rbm.visible.resting, (n, rbm.visible.size))
+        return self.start(rbm, rbm.visible.sample(resting, key=draw), key=start)

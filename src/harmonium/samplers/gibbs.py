@@ -1,0 +1,65 @@
+"""Block Gibbs sampling: all of one layer given the other, in turn."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..layers.base import positive_integer
+from ..rbm import RBM
+from .base import AbstractSampler, Cloud
+
+
+class GibbsState(NamedTuple):
+    """Chains between sweeps: the last visible states and hidden states drawn from them."""
+
+    v: Float[Array, "n visible"]
+    h: Float[Array, "n hidden"]
+
+
+class GibbsInfo(NamedTuple):
+    """How far a step went: the mean of |v − v′| over chains and columns."""
+
+    moved: Float[Array, ""]
+
+
+class Gibbs(AbstractSampler):
+    """`sweeps` rounds of v ~ p(v | h), h ~ p(h | v) for every chain.
+
+    The chain is kept as hidden states, so that training needs no product twice: the inputs from
+    which the next h is drawn are those of the gradient.
+
+    Attributes:
+        sweeps: rounds in one step, the k of CD-k and PCD-k.
+
+    Source: Geman & Geman 1984; Hinton 2002.
+    """
+
+    sweeps: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        positive_integer(self.sweeps, "Gibbs sweeps")
+
+    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
+        """Draw h from p(h | v)."""
+        return GibbsState(v, rbm.sample_h_from_v(v, key=key))
+
+    def step(
+        self, rbm: RBM, state: GibbsState, *, key: PRNGKeyArray
+    ) -> tuple[GibbsState, GibbsInfo]:
+        """Make the sweeps."""
+
+        def sweep(i: Array | int, state: GibbsState) -> GibbsState:
+            key_v, key_h = jax.random.split(jax.random.fold_in(key, i))
+            v = rbm.sample_v_from_h(state.h, key=key_v)
+            return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
+
+        # A loop of one turn would hide from XLA the products shared with the gradient.
+        last = jax.lax.fori_loop(0, self.sweeps - 1, sweep, state) if self.sweeps > 1 else state
+        last = sweep(self.sweeps - 1, last)
+        return last, GibbsInfo(abs(last.v - state.v).mean())
+
+    def cloud(self, state: GibbsState) -> Cloud:
+        """Give the last visible states, equally weighted."""
+        return Cloud.uniform(state.v)

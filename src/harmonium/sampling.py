@@ -1,0 +1,81 @@
+"""Drawing rows from a machine, with or without some of their units given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from .errors import InputError
+from .layers import Clamped
+from .layers.base import positive_integer
+from .rbm import RBM
+from .samplers import AbstractSampler, Gibbs
+
+__all__ = ["condition", "sample"]
+
+DEFAULT_SWEEPS = 1_000
+
+
+def sample(
+    rbm: RBM,
+    n: int | None = None,
+    *,
+    key: PRNGKeyArray,
+    sampler: AbstractSampler | None = None,
+    given: Any = None,
+) -> np.ndarray:
+    """Draw rows from a machine, each from a chain of its own.
+
+    The chains start from the machine without its weights and make one step of the sampler, by
+    default 1,000 Gibbs sweeps; whether that is long enough depends on the machine.
+
+    Args:
+        rbm: the machine.
+        n: number of rows; with `given`, rows for each given row (1 if None).
+        key: a JAX random key.
+        sampler: what moves the chains.
+        given: rows with NaN where a unit is to be drawn, in the user's coding; the others are held.
+
+    Returns:
+        Rows in the user's coding, shape (n, visible units).
+
+    Raises:
+        InputError: n is not positive, or given rows that do not fit.
+    """
+    if n is None and given is None:
+        raise InputError("n: expected the number of rows to draw.")
+    count = positive_integer(1 if n is None else n, "n")
+    sampler = Gibbs(DEFAULT_SWEEPS) if sampler is None else sampler
+    if given is not None:
+        rows = np.repeat(np.atleast_2d(np.asarray(given, float)), count, axis=0)
+        rbm, count = condition(rbm, rows), len(rows)
+    return rbm.visible.decode(_draw(rbm, sampler, count, key=key))
+
+
+def condition(rbm: RBM, rows: Any) -> RBM:
+    """Give the machine whose visible units are held where `rows` is a number and free where NaN."""
+    rows = np.asarray(rows, float)
+    free = np.isnan(rows)
+    if rows.ndim != 2 or rows.shape[1] != rbm.visible.n_units:
+        raise InputError(
+            f"given: expected rows with {rbm.visible.n_units} columns; got shape {rows.shape}."
+        )
+    # A free unit's value is never used, but it must be a state: any draw will do.
+    resting = jnp.broadcast_to(rbm.visible.resting, (len(rows), rbm.visible.size))
+    anything = rbm.visible.decode(rbm.visible.sample(resting, key=jax.random.key(0)))
+    whole = rbm.visible.validate(np.where(free, anything, rows), "given")
+    values = rbm.visible.encode(whole)
+    return RBM(Clamped(rbm.visible, jnp.asarray(~free), values), rbm.hidden, rbm.weights)
+
+
+@eqx.filter_jit
+def _draw(rbm: RBM, sampler: AbstractSampler, n: int, *, key: PRNGKeyArray) -> Array:
+    key_init, key_step = jax.random.split(key)
+    state: Any = sampler.init(rbm, n, key=key_init)
+    state, _ = sampler.step(rbm, state, key=key_step)
+    return sampler.cloud(state).states

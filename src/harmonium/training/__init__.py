@@ -1,0 +1,13 @@
+"""The loop that trains, and what acts on it."""
+
+from .loop import DivergenceWarning as DivergenceWarning
+from .loop import fit as fit
+from .optimizers import Recipe as Recipe
+from .optimizers import averaged as averaged
+from .optimizers import centred as centred
+from .optimizers import hold_then_fall as hold_then_fall
+from .optimizers import scheduled as scheduled
+from .optimizers import weights_only as weights_only
+from .state import Fit as Fit
+from .state import Report as Report
+from .state import TrainState as TrainState

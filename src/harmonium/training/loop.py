@@ -1,0 +1,267 @@
+"""The training loop: one compiled loop over many updates, and the host's work between such chunks."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray
+
+from ..data import Dataset
+from ..gradients import AbstractGradient, Persistent
+from ..layers.base import positive_integer
+from ..rbm import RBM
+from ..samplers import Cloud, Gibbs
+from .optimizers import Recipe, averaged_machine
+from .state import Fit, Report, TrainState
+
+Callback = Callable[[Report], Any]
+SECONDS_PER_CHUNK = 0.5
+FEWEST_UPDATES = 10_000
+MONITORED_ROWS = 2_000
+
+
+class DivergenceWarning(RuntimeWarning):
+    """A run's parameters became non-finite; the last finite machine was kept."""
+
+
+def fit(
+    rbm: RBM,
+    data: Any,
+    *,
+    key: PRNGKeyArray,
+    weights: Any = None,
+    gradient: AbstractGradient | None = None,
+    optimizer: Any = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    validation: Any = None,
+    callbacks: Sequence[Callback] = (),
+    state: TrainState | None = None,
+) -> Fit:
+    """Train a machine.
+
+    The defaults are centred PCD-1 with 500 chains, a rate of 0.1 that falls to zero over the second
+    half of the run, and an average of the parameters over its last part; at least 10,000 updates.
+    The run is a function of its arguments: it draws the same numbers however it is interrupted.
+
+    Args:
+        rbm: the machine to start from, as `initialize` gives it.
+        data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
+        key: a JAX random key. To resume a run, pass its key again.
+        weights: sample weights, shape (n,).
+        gradient: how to estimate the gradient; `Persistent(Gibbs(1), chains=500)` if None.
+        optimizer: an optax transformation, or a function from the number of updates to one, such as
+            a `Recipe`; `Recipe()` if None.
+        epochs: passes over the data at which the run ends, counted from its very beginning.
+        batch_size: rows in an update; all rows if there are fewer.
+        validation: rows held out, for the free-energy gap between them and the training rows.
+        callbacks: called with a `Report` after each chunk; the run stops where one returns True.
+        state: a state to go on from.
+
+    Raises:
+        InputError: arguments that do not fit, or data outside the visible layer's domain.
+    """
+    dataset = checked_dataset(rbm, data, weights, "data")
+    held_out = None if validation is None else checked_dataset(rbm, validation, None, "validation")
+    batch = min(
+        positive_integer(200 if batch_size is None else batch_size, "batch_size"), len(dataset)
+    )
+    per_epoch = math.ceil(len(dataset) / batch)
+    if epochs is None:
+        epochs = max(20, math.ceil(FEWEST_UPDATES / per_epoch))
+    total = positive_integer(epochs, "epochs") * per_epoch
+    gradient = Persistent(Gibbs(1), chains=500) if gradient is None else gradient
+    optimizer = Recipe() if optimizer is None else optimizer
+    optimizer = optimizer(total) if callable(optimizer) else optimizer
+    method = Method(gradient, optimizer.update, batch)
+    if state is None:
+        state = begin(rbm, dataset, gradient, optimizer, batch, key=key)
+    run = _Run(dataset, held_out, method, key, total, per_epoch)
+    return run.until_the_end(state, callbacks)
+
+
+def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
+    """Give the data as a dataset whose every value lies in the visible layer's domain.
+
+    Raises:
+        InputError: naming the first entry that does not.
+    """
+    if not isinstance(data, Dataset):
+        rbm.visible.validate(data, name)
+    dataset = Dataset.of(data, weights)
+    if isinstance(data, Dataset):
+        rbm.visible.validate(dataset.extremes(), name)
+    return dataset
+
+
+def begin(
+    rbm: RBM,
+    dataset: Dataset,
+    gradient: AbstractGradient,
+    optimizer: Any,
+    batch_size: int,
+    *,
+    key: PRNGKeyArray,
+) -> TrainState:
+    """Give the state before the first update."""
+    key_rows, key_gradient = jax.random.split(_keys(key)[0])
+    indices = jnp.arange(batch_size)
+    first = _batch(rbm, dataset, indices, jnp.ones(batch_size, bool), key=key_rows)
+    chains = gradient.init(rbm, first, key=key_gradient)
+    return TrainState(rbm, chains, optimizer.init(rbm), jnp.zeros((), jnp.int32))
+
+
+class Method(eqx.Module):
+    """What an update does: the parts of a run that are fixed when it is compiled."""
+
+    gradient: AbstractGradient
+    update: Callable
+    batch_size: int = eqx.field(static=True)
+
+
+def make_update(
+    method: Method, batch: Cloud, state: TrainState, *, key: PRNGKeyArray
+) -> TrainState:
+    """Make one update: estimate the gradient on a batch, transform it, and step."""
+    rbm = state.rbm
+    grads, gradient_state, info = method.gradient.estimate(rbm, batch, state.gradient, key=key)
+    updates, optimizer_state = method.update(grads, state.optimizer, rbm, info=info)
+    moved = jax.tree.map(jnp.add, rbm, updates).project()
+    return TrainState(moved, gradient_state, optimizer_state, state.updates + 1)
+
+
+@eqx.filter_jit
+def advance(
+    method: Method, dataset: Dataset, state: TrainState, until: Array, *, key: PRNGKeyArray
+) -> TrainState:
+    """Make updates until there are `until` of them: a pure function, compiled once for any number.
+
+    Epoch e visits the rows in the order of a permutation drawn from fold_in(key, e), and update t
+    draws from fold_in(key′, t), so the result does not depend on how a run is cut into chunks.
+    """
+    _, key_order, key_updates = _keys(key)
+    n, size = len(dataset), method.batch_size
+    per_epoch = -(-n // size)
+    padding = jnp.zeros(per_epoch * size - n, jnp.int32)
+
+    def epoch(e: Array, state: TrainState) -> TrainState:
+        order = jax.random.permutation(jax.random.fold_in(key_order, e), n).astype(jnp.int32)
+        order = jnp.concatenate([order, padding])
+
+        def update(t: Array, state: TrainState) -> TrainState:
+            first = (t - e * per_epoch) * size
+            indices = jax.lax.dynamic_slice_in_dim(order, first, size)
+            present = first + jnp.arange(size) < n
+            key_rows, key_gradient = jax.random.split(jax.random.fold_in(key_updates, t))
+            batch = _batch(state.rbm, dataset, indices, present, key=key_rows)
+            return make_update(method, batch, state, key=key_gradient)
+
+        end = jnp.minimum(until, (e + 1) * per_epoch)
+        return jax.lax.fori_loop(state.updates, end, update, state)
+
+    return jax.lax.fori_loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state)
+
+
+def _batch(
+    rbm: RBM, dataset: Dataset, indices: Array, present: Array, *, key: PRNGKeyArray
+) -> Cloud:
+    rows = rbm.visible.encode(dataset.take(indices, key=key))
+    return Cloud(rows, dataset.weights_of(indices, present).astype(rows.dtype))
+
+
+def _keys(key: PRNGKeyArray) -> PRNGKeyArray:
+    return jax.random.split(key, 3)
+
+
+@eqx.filter_jit
+def _mean_free_energy(rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Array:
+    rows = jnp.arange(len(dataset))
+    cloud = _batch(rbm, dataset, rows, jnp.ones(rows.shape, bool), key=key)
+    return cloud.weights @ rbm.free_energy(cloud.states)
+
+
+@eqx.filter_jit
+def _is_finite(rbm: RBM) -> Array:
+    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(rbm)]).all()
+
+
+class _Run:
+    """The host's side of a run: chunks of a bounded duration, measurements, callbacks."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        held_out: Dataset | None,
+        method: Method,
+        key: PRNGKeyArray,
+        total: int,
+        per_epoch: int,
+    ):
+        self.dataset, self.held_out, self.method, self.key = dataset, held_out, method, key
+        self.total, self.per_epoch = total, per_epoch
+        epochs = total // per_epoch
+        self.measure_every = per_epoch * max(1, epochs // 100)
+
+    def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
+        began, history, updates = time.perf_counter(), [], int(state.updates)
+        chunk, stopped = 1, False
+        while updates < self.total and not stopped:
+            target = min(updates + chunk, self._next_measurement(updates), self.total)
+            started = time.perf_counter()
+            until = jnp.asarray(target, jnp.int32)
+            new = jax.block_until_ready(
+                advance(self.method, self.dataset, state, until, key=self.key)
+            )
+            seconds = time.perf_counter() - started
+            if not _is_finite(new.rbm):
+                return self._diverged(state, history, updates, target)
+            per_second = (target - updates) / max(seconds, 1e-9)
+            chunk = max(1, min(4 * chunk, int(per_second * SECONDS_PER_CHUNK)))
+            state, updates = new, target
+            report = self._report(state, updates, began, per_second)
+            if report.metrics:
+                history.append(report.metrics)
+            stopped = any([callback(report) is True for callback in callbacks])  # noqa: C419
+        rbm = averaged_machine(state.optimizer, state.rbm)
+        done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs)"
+        message = f"stopped by a callback {done}" if updates < self.total else f"finished {done}"
+        return Fit(rbm, history, state, message, False)
+
+    def _next_measurement(self, updates: int) -> int:
+        return (updates // self.measure_every + 1) * self.measure_every
+
+    def _report(self, state: TrainState, updates: int, began: float, per_second: float) -> Report:
+        rbm = averaged_machine(state.optimizer, state.rbm)
+        seconds, epoch = time.perf_counter() - began, updates / self.per_epoch
+        samples = per_second * len(self.dataset) / self.per_epoch
+        metrics: dict[str, float] = {}
+        if updates % self.measure_every == 0 or updates == self.total:
+            metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
+            metrics |= {"samples_per_second": round(samples, 1)} | self._monitors(rbm)
+        epochs = self.total / self.per_epoch
+        return Report(updates, self.total, epoch, epochs, seconds, samples, metrics, rbm, state)
+
+    def _monitors(self, rbm: RBM) -> dict[str, float]:
+        """Give ⟨F⟩ over training rows and, with held-out rows, the free-energy gap."""
+        key = jax.random.key(0)
+        train = float(_mean_free_energy(rbm, self.dataset.head(MONITORED_ROWS), key=key))
+        if self.held_out is None:
+            return {"free_energy": train}
+        held_out = float(_mean_free_energy(rbm, self.held_out.head(MONITORED_ROWS), key=key))
+        return {"free_energy": train, "free_energy_gap": held_out - train}
+
+    def _diverged(self, state: TrainState, history: list, updates: int, target: int) -> Fit:
+        message = (
+            f"diverged: parameters became non-finite between updates {updates:,} and {target:,};"
+            " the machine of the former is kept. Lower the learning rate."
+        )
+        warnings.warn(message, DivergenceWarning, stacklevel=4)
+        rbm = averaged_machine(state.optimizer, state.rbm)
+        return Fit(rbm, history, state, message, True)

@@ -1,0 +1,212 @@
+"""What happens to a gradient on its way to an update: centring, averaging, decay, schedules.
+
+All are optax transformations, so they combine with one another and with optax's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from ..errors import InputError
+from ..gradients import PhaseInfo
+from ..layers import AbstractLayer
+from ..rbm import RBM
+
+
+class CentredState(NamedTuple):
+    """Offsets of both layers and the inner transformation's state."""
+
+    inner: Any
+    visible_offset: Float[Array, " visible"]
+    hidden_offset: Float[Array, " hidden"]
+
+
+def centred(
+    inner: optax.GradientTransformation, rate: float = 0.01
+) -> optax.GradientTransformationExtraArgs:
+    r"""Let `inner` see the gradient of the centred machine, whose states are v − μ and h − λ.
+
+    With g_b and g_c the gradients of the visible and hidden inputs' shifts,
+
+        gW~ = gW − μ g_cᵀ − g_b λᵀ,   gb~ = g_b,   gc~ = g_c   →  inner  →
+        ΔW,  Δb = Δb~ − ΔW λ,  Δc = Δc~ − ΔWᵀ μ
+
+    so it stays exact whatever `inner` does: momentum, Adam, decay. The offsets follow the data's
+    means, μ ← (1 − rate) μ + rate ⟨v⟩_data, and start at the means of the independent layers. A run
+    on data with zeros and ones exchanged is then the exchanged run.
+
+    Source: Montavon & Müller 2012; Cho, Raiko & Ilin 2013; Melchior, Fischer & Wiskott 2016.
+    """
+    transformation = optax.with_extra_args_support(inner)
+
+    def init(rbm: RBM) -> CentredState:
+        visible = rbm.visible.mean(rbm.visible.resting)
+        return CentredState(transformation.init(rbm), visible, rbm.hidden.mean(rbm.hidden.resting))
+
+    def update(
+        grads: RBM, state: CentredState, rbm: RBM, *, info: PhaseInfo, **extra: Any
+    ) -> tuple[RBM, CentredState]:
+        mu = state.visible_offset + rate * (info.visible_mean - state.visible_offset)
+        lam = state.hidden_offset + rate * (info.hidden_mean - state.hidden_offset)
+        g_b = _shift_gradient(rbm.visible, grads.visible)
+        g_c = _shift_gradient(rbm.hidden, grads.hidden)
+        weights = grads.weights - jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
+        grads = eqx.tree_at(lambda machine: machine.weights, grads, weights)
+        updates, inner_state = transformation.update(grads, state.inner, rbm, info=info, **extra)
+        visible = _add_shift(rbm.visible, updates.visible, -(updates.weights @ lam))
+        hidden = _add_shift(rbm.hidden, updates.hidden, -(mu @ updates.weights))
+        updates = RBM(visible, hidden, updates.weights)
+        return updates, CentredState(inner_state, mu, lam)
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
+    """Give the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
+    return jax.vjp(layer.shift, layer.resting)[1](grads)[0]
+
+
+def _add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
+    """Add to a layer's update what shifting it by `delta` does: J δ."""
+    tangent = jax.jvp(layer.shift, (layer.resting,), (delta,))[1]
+    return jax.tree.map(jnp.add, updates, tangent)
+
+
+class AveragedState(NamedTuple):
+    """The averaged machine, the number of updates in it, and the inner state."""
+
+    inner: Any
+    average: RBM
+    count: Array
+
+
+def averaged(
+    inner: optax.GradientTransformation, forgetting: float = 0.1
+) -> optax.GradientTransformationExtraArgs:
+    r"""Keep an average of the parameters beside them, without touching the updates.
+
+    After t earlier updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1): with 1 the plain mean of all
+    parameters so far (Polyak & Juditsky 1992), with 0 the last ones, in between a mean over the last
+    1/(forgetting·…) part of the run, which forgets its start (Shamir & Zhang 2013).
+    """
+    transformation = optax.with_extra_args_support(inner)
+
+    def init(rbm: RBM) -> AveragedState:
+        return AveragedState(transformation.init(rbm), rbm, jnp.zeros((), jnp.int32))
+
+    def update(
+        grads: RBM, state: AveragedState, rbm: RBM, **extra: Any
+    ) -> tuple[RBM, AveragedState]:
+        updates, inner_state = transformation.update(grads, state.inner, rbm, **extra)
+        share = 1.0 / (forgetting * state.count + 1.0)
+        average = jax.tree.map(
+            lambda mean, x, dx: mean + share * (x + dx - mean), state.average, rbm, updates
+        )
+        return updates, AveragedState(inner_state, average, state.count + 1)
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def averaged_machine(state: Any, otherwise: RBM) -> RBM:
+    """Find the averaged machine in an optimiser's state; `otherwise` if it keeps none."""
+    is_average = lambda node: isinstance(node, AveragedState)  # noqa: E731
+    nodes = jax.tree.leaves(state, is_leaf=is_average)
+    return next((node.average.project() for node in nodes if is_average(node)), otherwise)
+
+
+class RateState(NamedTuple):
+    """Learning rate before the schedule, and the number of updates made."""
+
+    rate: Array
+    count: Array
+
+
+def scheduled(rate: float, shape: Callable[[Array], Array]) -> optax.GradientTransformation:
+    """Scale a gradient to a descent step: −rate · shape(number of updates so far).
+
+    The rate is an array in the state, so that an ensemble of machines can have one each.
+    """
+
+    def init(rbm: RBM) -> RateState:
+        return RateState(jnp.asarray(rate, rbm.visible.dtype), jnp.zeros((), jnp.int32))
+
+    def update(grads: RBM, state: RateState, rbm: RBM | None = None) -> tuple[RBM, RateState]:
+        step = -state.rate * shape(state.count)
+        return jax.tree.map(lambda g: step * g, grads), RateState(state.rate, state.count + 1)
+
+    return optax.GradientTransformation(init, update)
+
+
+def hold_then_fall(total: int, hold: float = 0.5) -> Callable[[Array], Array]:
+    """Give the shape that is 1 for the first part of a run and falls on a line to 0 at its end."""
+
+    def shape(count: Array) -> Array:
+        remaining = (total - count) / max(total * (1.0 - hold), 1.0)
+        return jnp.clip(remaining, 0.0, 1.0)
+
+    return shape
+
+
+def weights_only(rbm: RBM) -> RBM:
+    """Mark the weights and not the layers: the mask that decay takes (Hinton 2010, section 10)."""
+    layers = jax.tree.map(lambda _: False, rbm)
+    return eqx.tree_at(lambda machine: machine.weights, layers, True)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Stochastic ascent with the practice that makes it work; call it with the number of updates.
+
+    Attributes:
+        rate: learning rate, in units of the mean gradient of a row.
+        momentum: weight of the previous step (0 for none).
+        decay: L2 penalty, on the weights alone: the gradient of decay/2 · |W|².
+        centring: rate at which the centring offsets follow the data; None for no centring.
+        averaging: forgetting of the averaged machine; None for no averaging.
+        hold: part of the run at full rate, before the fall to zero; 1 for a constant rate.
+    """
+
+    rate: float = 0.1
+    momentum: float = 0.0
+    decay: float = 0.0
+    centring: float | None = 0.01
+    averaging: float | None = 0.1
+    hold: float = 0.5
+
+    def __post_init__(self):
+        """Check the numbers.
+
+        Raises:
+            InputError: a rate that is not positive, or a number outside its range.
+        """
+        ranges = {"rate": (0.0, float("inf")), "momentum": (0.0, 1.0), "hold": (0.0, 1.0)}
+        if not 0 < self.rate < float("inf"):
+            raise InputError(f"rate: expected a positive number; got {self.rate}.")
+        for name, (low, high) in ranges.items():
+            if not low <= getattr(self, name) <= high:
+                raise InputError(
+                    f"{name}: expected a number from {low:g} to {high:g}; got {getattr(self, name)}."
+                )
+        if not self.decay >= 0:
+            raise InputError(f"decay: expected a number of at least 0; got {self.decay}.")
+
+    def __call__(self, total: int) -> optax.GradientTransformationExtraArgs:
+        """Give the optax transformation for a run of `total` updates."""
+        shape = jnp.ones_like if self.hold == 1.0 else hold_then_fall(total, self.hold)
+        parts = [scheduled(self.rate, shape)]
+        if self.momentum:
+            parts.insert(0, optax.trace(self.momentum))
+        if self.decay:
+            parts.insert(0, optax.add_decayed_weights(self.decay, mask=weights_only))
+        result = optax.with_extra_args_support(optax.chain(*parts))
+        if self.centring is not None:
+            result = centred(result, self.centring)
+        return result if self.averaging is None else averaged(result, self.averaging)

@@ -1,0 +1,69 @@
+"""What a run carries from update to update, and what it gives back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from jaxtyping import Array, Int
+
+from ..rbm import RBM
+
+
+class TrainState(NamedTuple):
+    """All that a run needs to go on, but for the key and the data.
+
+    Attributes:
+        rbm: the machine that the chains belong to.
+        gradient: the gradient method's state, such as persistent chains.
+        optimizer: the optimiser's state, with the averaged machine in it.
+        updates: number of updates made.
+    """
+
+    rbm: RBM
+    gradient: Any
+    optimizer: Any
+    updates: Int[Array, ""]
+
+
+class Report(NamedTuple):
+    """Where a run stands, as callbacks see it.
+
+    Attributes:
+        updates: updates made so far.
+        total: updates that the run is to make.
+        epoch: epochs made so far, a fraction within one.
+        epochs: epochs that the run is to make.
+        seconds: time since the run (or its resumption) began.
+        samples_per_second: data rows processed a second, over the last chunk.
+        metrics: what the monitors measured here; empty between the points of measurement.
+        rbm: the averaged machine.
+        state: the run's state.
+    """
+
+    updates: int
+    total: int
+    epoch: float
+    epochs: float
+    seconds: float
+    samples_per_second: float
+    metrics: dict[str, float]
+    rbm: RBM
+    state: TrainState
+
+
+class Fit(NamedTuple):
+    """A trained machine.
+
+    Attributes:
+        rbm: the averaged machine, which is the one to use.
+        history: one record of metrics for each point of measurement.
+        state: what `fit(..., state=)` goes on from; `state.rbm` is the raw machine.
+        message: in words, how the run ended.
+        diverged: whether parameters became non-finite; `rbm` is then the last finite machine.
+    """
+
+    rbm: RBM
+    history: list[dict[str, float]]
+    state: TrainState
+    message: str
+    diverged: bool
