@@ -24,17 +24,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .data import *
-    from .errors import *
+    from .errors import HarmoniumError as HarmoniumError
+    from .errors import InputError as InputError
+    from .errors import MissingDependencyError as MissingDependencyError
+    from .errors import ModelFileError as ModelFileError
+    from .errors import NotFiniteError as NotFiniteError
     from .evaluation import *
     from .gradients import *
-    from .initial import *
+    from .initial import initialize as initialize
     from .layers import *
-    from .likelihood import *
-    from .path import *
-    from .rbm import *
+    from .likelihood import finite_z as finite_z
+    from .likelihood import free_energies as free_energies
+    from .likelihood import log_likelihood as log_likelihood
+    from .likelihood import log_z as log_z
+    from .path import AbstractPath as AbstractPath
+    from .path import Heating as Heating
+    from .path import History as History
+    from .path import Line as Line
+    from .path import Scaled as Scaled
+    from .rbm import RBM as RBM
     from .samplers import *
-    from .sampling import *
-    from .storage import *
+    from .sampling import condition as condition
+    from .sampling import sample as sample
+    from .sources import open_source as open_source
+    from .sources import split_off as split_off
+    from .storage import load as load
+    from .storage import save as save
     from .training import *
 
 __version__ = "0.1.0"
@@ -47,6 +62,7 @@ _HOMES = (
     "initial",
     "path",
     "storage",
+    "sources",
     "samplers",
     "gradients",
     "evaluation",

@@ -18,7 +18,7 @@ class HarmoniumError(Exception):
 
 
 class InputError(HarmoniumError, ValueError):
-    """The input cannot be used as given: names it, what was expected, what was found, what to do."""
+    """The input cannot be used as given; says what was expected, what was found, what to do."""
 
 
 class ModelFileError(InputError):

@@ -1,4 +1,4 @@
-"""Machines and other trees of arrays as files: safetensors plus a JSON header, nothing unpickled."""
+"""Machines as files: safetensors plus a JSON header, and nothing is ever unpickled."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def load_tree(path: str | os.PathLike, like: Any) -> Any:
         found = tensors.get(name)
         if found is None or found.shape != jnp.shape(leaf) or found.dtype != leaf.dtype:
             raise ModelFileError(
-                f"{path}: expected an array {name} of shape {jnp.shape(leaf)} and type {leaf.dtype};"
+                f"{path}: expected {name} of shape {jnp.shape(leaf)} and type {leaf.dtype};"
                 f" found {'none' if found is None else (found.shape, str(found.dtype))}."
             )
         return jnp.asarray(found)
@@ -105,7 +105,7 @@ def _serialised(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> byt
 
 
 def _describe(layer: AbstractLayer, name: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Describe a layer by its dataclass fields: parts nested, arrays by the name of their tensor."""
+    """Describe a layer by its fields: parts nested, arrays by the name of their tensor."""
     fields: dict[str, Any] = {}
     for field in dataclasses.fields(layer):
         value, place = getattr(layer, field.name), f"{name}.{field.name}"

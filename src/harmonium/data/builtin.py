@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harmonium.data.table import Table, as_table, input_error
+from harmonium.data.base import Table, as_table, input_error
 
 DATA_VARIABLE = "HARMONIUM_DATA"
 DIGITS_TEST_ROWS = 360

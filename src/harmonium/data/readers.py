@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from harmonium.data.table import count_of, input_error
+from harmonium.data.base import count_of, input_error
 from harmonium.errors import InputError, MissingDependencyError
 
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)

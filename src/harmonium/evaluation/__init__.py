@@ -1,6 +1,7 @@
 """How good a machine is: one file a way of finding out."""
 
 from .annealed import annealed_log_z as annealed_log_z
+from .annealed import data_base as data_base
 from .base import LogLikelihood as LogLikelihood
 from .base import LogZ as LogZ
 from .base import likelihood_from as likelihood_from

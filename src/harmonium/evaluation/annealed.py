@@ -36,8 +36,8 @@ def annealed_log_z(
     rbm: RBM,
     *,
     key: PRNGKeyArray,
-    chains: int = 256,
-    steps: int = 2_000,
+    chains: int = 512,
+    steps: int = 4_000,
     path: Heating | None = None,
     starts: Any = None,
     burn_in: int = 1_000,
@@ -47,10 +47,11 @@ def annealed_log_z(
     """Estimate log Z by annealed importance sampling in both directions.
 
     Forward, from exact draws of the base machine, the estimate is on average below log Z and so
-    over-rates the model. Reverse, from draws of the machine itself, it is on average above, but only
-    as far as those draws are exact: they are the forward chains, resampled by their weights, after
-    `burn_in` sweeps more, or the `starts` given. The value is Bennett's acceptance ratio between both journeys, an estimate and no
-    bound; the interval reaches from the lower end of one to the upper end of the other.
+    over-rates the model. Reverse, from draws of the machine itself, it is on average above, but
+    only as far as those draws are exact: they are the forward chains, resampled by their weights,
+    after `burn_in` sweeps more, or the `starts` given. The value is Bennett's acceptance ratio
+    between both journeys, an estimate and no bound; the interval reaches from the lower end of one
+    to the upper end of the other.
 
     Args:
         rbm: the machine.
@@ -69,7 +70,7 @@ def annealed_log_z(
     told = progress or (lambda part: None)
     path = moment_base(rbm, key=key_base) if path is None else path
     times = np.linspace(0.0, 1.0, steps + 1)
-    begun = start_annealing(path, chains, key=key_start)
+    begun = _start(path, chains, key=key_start)
     up = _travel(path, times, begun, lambda part: told(part / 2), key=key_up)
     if starts is None:
         starts = _burnt_in(rbm, up, burn_in, key=key_burn)
@@ -98,7 +99,8 @@ def sandwich(
 def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
     """Give Bennett's acceptance ratio estimate of a log ratio from log weights of both journeys.
 
-    The r that solves Σ_forward σ(r − w − m) = Σ_reverse σ(−r − w + m), m = log(n_reverse/n_forward).
+    The r that solves Σ_forward σ(r − w + m) = Σ_reverse σ(−r − w − m), with log weights w of each
+    journey and m = log(n_reverse / n_forward).
     """
     m = float(np.log(len(reverse) / len(forward)))
 
@@ -108,6 +110,13 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
     sides = (logsumexp(forward) - np.log(len(forward)), np.log(len(reverse)) - logsumexp(reverse))
     reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
     return float(brentq(imbalance, min(sides) - reach, max(sides) + reach))  # pyright: ignore
+
+
+@eqx.filter_jit
+def data_base(rbm: RBM, v: Array) -> Heating:
+    """Give the path from the independent machine that has the moments of these visible states."""
+    hidden = rbm.hidden.fit_moments(rbm.mean_h_from_v(v))
+    return Heating(rbm.visible.fit_moments(v), hidden, rbm)
 
 
 def moment_base(rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300) -> Heating:
@@ -136,6 +145,11 @@ def _burnt_in(rbm: RBM, up: Annealing, sweeps: int, *, key: PRNGKeyArray) -> Arr
     sampler = Gibbs(sweeps)
     state = sampler.start(rbm, up.v[chosen], key=key_start)
     return sampler.step(rbm, state, key=key_step)[0].v
+
+
+@eqx.filter_jit
+def _start(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
+    return start_annealing(path, chains, key=key)
 
 
 @eqx.filter_jit

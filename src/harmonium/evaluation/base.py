@@ -75,7 +75,7 @@ def exact_result(value: float, method: str) -> LogZ:
 
 
 def likelihood_from(free_energies: np.ndarray, log_z: LogZ, note: str = "") -> LogLikelihood:
-    """Combine free energies of rows with log Z: the interval of one is that of the other, turned."""
+    """Combine free energies of rows with log Z, whose interval becomes theirs, turned round."""
     mean = -float(np.mean(free_energies, dtype=np.float64))
     n = len(free_energies)
     stderr = float(np.std(free_energies, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")

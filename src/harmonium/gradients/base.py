@@ -28,7 +28,7 @@ class PhaseInfo(NamedTuple):
 
 
 class AbstractGradient(eqx.Module):
-    """A way to estimate the gradient of the negative log-likelihood, in the shape of an optax update.
+    """A way to estimate the gradient of −log likelihood, in the shape of an optax update.
 
     `batch` is a cloud of data whose weights sum to 1. The gradient has the machine's own structure.
     A complete method, whose model cloud is short chains started afresh from the machine without its

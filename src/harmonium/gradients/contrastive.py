@@ -19,7 +19,7 @@ class Contrastive(AbstractGradient):
     Attributes:
         sampler: what moves the chains away from the data.
 
-    Source: Hinton 2002; the lecture notes' equation (30), with both phases' hidden average analytic.
+    Source: Hinton 2002; the hidden average is analytic in both phases.
     """
 
     sampler: AbstractSampler

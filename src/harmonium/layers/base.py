@@ -132,7 +132,7 @@ class AbstractLayer(eqx.Module):
     def alternatives(
         self, x: Float[Array, "*batch columns"]
     ) -> Float[Array, "*batch moves columns"]:
-        """Give all states that differ from `x` in exactly one unit, unit by unit (discrete layers)."""
+        """Give all states that differ from `x` in exactly one unit (discrete layers)."""
         raise InputError(f"{self}: its states are a continuum and have no single-unit moves.")
 
     def encode(self, rows: Array) -> Float[Array, "*batch columns"]:
@@ -251,7 +251,7 @@ def positive_integer(value: Any, what: str) -> int:
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
     """Give a parameter array of this shape: `value` checked, or filled with the default."""
     if value is None:
-        return jnp.full(tuple(shape), default)
+        return jnp.full(tuple(shape), default, jnp.result_type(float))
     array = jnp.asarray(value, jnp.result_type(float))
     if array.shape != tuple(shape):
         raise InputError(f"{what}: expected shape {tuple(shape)}; got {array.shape}.")

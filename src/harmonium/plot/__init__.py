@@ -3,6 +3,7 @@
 from .base import save_figure as save_figure
 from .curves import learning_curves as learning_curves
 from .gallery import pictures as pictures
+from .grid import image_grid as image_grid
 from .hidden_units import filters as filters
 from .moments import means as means
 from .parameters import weight_histogram as weight_histogram

@@ -13,18 +13,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.ticker import MaxNLocator
 
 from ..errors import InputError
-from ..rbm import RBM
 from ..storage import write_whole
 
 ImageShape = tuple[int, int] | Literal["square"] | None
 
 DPI = 120
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"  # apart for every kind of colour vision
+BLUE, GREY = "#0072B2", "#767676"  # apart for every kind of colour vision
 GAP = "#a9b4c2"  # between the tiles of a grid; on no grey scale, and on neither diverging arm
+TILE = 24  # least pixels along a tile's longer side; the gap is one part in as many
 TITLE, TEXT, SMALL = 11, 9, 8  # font sizes in points
 FEWEST_SQUARE_PIXELS = 16
 
@@ -86,20 +89,49 @@ def say(figure: Figure, text: str) -> Figure:
     return figure
 
 
-def color_bar(figure: Figure, image: Any, where: Any, text: str, extend: str = "neither") -> None:
-    """Put a slim colour bar beside the axes `where`."""
+def draw_matrix(
+    axes: Axes, matrix: np.ndarray, colors: str, ends: tuple[float, float], *, tiles: bool
+) -> AxesImage:
+    """Draw a matrix in colours between two ends, without axes if it is a grid of tiles."""
+    palette = colormaps[colors].with_extremes(bad=GAP)
+    aspect = "equal" if tiles else "auto"
+    image = axes.imshow(matrix, cmap=palette, vmin=ends[0], vmax=ends[1], aspect=aspect)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    if tiles:
+        axes.set_axis_off()
+    return image
+
+
+def color_bar(
+    figure: Figure,
+    image: Any,
+    where: Any,
+    text: str,
+    *,
+    extend: str = "neither",
+    whole: bool = False,
+) -> None:
+    """Put a slim colour bar beside the axes `where`, with ticks at whole numbers if so asked."""
     bar = figure.colorbar(image, ax=where, shrink=0.7, aspect=30, pad=0.02, extend=extend)
     bar.set_label(text, fontsize=TEXT)
     bar.ax.tick_params(labelsize=SMALL)
+    if whole:
+        bar.ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
 
 
 def tiled(images: np.ndarray) -> np.ndarray:
-    """Put images of shape (n, rows, columns) into one near-square picture, NaN between them."""
+    """Put images of shape (n, rows, columns) into one near-square picture, NaN between them.
+
+    Small images are enlarged by a whole factor, so that the lines between them stay thin.
+    """
+    factor = math.ceil(TILE / max(images.shape[1:]))
+    images = images.repeat(factor, axis=1).repeat(factor, axis=2)
     n, height, width = images.shape
     across = min(n, max(1, math.ceil(math.sqrt(n * height / width))))
     down = math.ceil(n / across)
-    gap = max(1, round(max(height, width) / 25))
+    gap = max(1, round(min(max(height, width) / TILE, min(height, width) / 4)))
     padded = np.full((down * across, height + gap, width + gap), np.nan)
     padded[:n, gap:, gap:] = images
     grid = padded.reshape(down, across, height + gap, width + gap)
@@ -108,7 +140,7 @@ def tiled(images: np.ndarray) -> np.ndarray:
 
 
 def size_of_picture(picture: np.ndarray, side: float = 6.8) -> tuple[float, float]:
-    """Give a figure's size in inches for a picture at most `side` wide and high, and a colour bar."""
+    """Give a figure's size in inches: a picture at most `side` wide and high, and a colour bar."""
     height, width = picture.shape
     inch = side / max(height, width)
     return max(3.2, width * inch + 1.0), max(1.6, height * inch + 0.5)
@@ -168,7 +200,7 @@ def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | 
         return None
     if isinstance(shape, str):
         return _square(shape, pixels, of)
-    sides = tuple(shape)
+    sides = tuple(shape) if np.ndim(shape) == 1 else ()
     if len(sides) != 2 or not all(isinstance(s, int | np.integer) and s > 0 for s in sides):
         raise InputError(
             f"image_shape: expected two positive whole numbers, (rows, columns); found {shape!r}."
@@ -196,17 +228,17 @@ def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:
     return side, side
 
 
-def weights_of(rbm: RBM) -> np.ndarray:
-    """Give W, shape (visible columns, hidden columns).
+def finite_array(parameter: Any, name: str) -> np.ndarray:
+    """Give a machine's parameter as an array.
 
     Raises:
-        InputError: weights that are not finite, as after a run that diverged.
+        InputError: entries that are not finite, as after a run that diverged.
     """
-    weights = np.asarray(rbm.weights, float)
-    wrong = int((~np.isfinite(weights)).sum())
+    array = np.asarray(parameter, float)
+    wrong = int((~np.isfinite(array)).sum())
     if wrong:
         raise InputError(
-            f"rbm: expected finite weights; found {wrong} that are not."
+            f"rbm: expected finite {name}; found {wrong} entries that are not."
             " Draw an earlier machine of the run."
         )
-    return weights
+    return array

@@ -49,6 +49,7 @@ def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
             _band(axes, history)
         if name == "free_energy_gap":
             axes.axhline(0.0, color=GREY, linewidth=0.8)
+    figure.align_ylabels()
     return figure
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InputError
@@ -53,7 +54,9 @@ def pictures(
     """
     target = Path(folder)
     if target.exists() and not target.is_dir():
-        raise InputError(f"folder: expected a folder; found the file {str(target)!r}. Name another.")
+        raise InputError(
+            f"folder: expected a folder; found the file {str(target)!r}. Name another."
+        )
     rbm.visible.validate(samples, "samples")
     rbm.visible.validate(data, "data")
     figures = {
@@ -69,5 +72,5 @@ def pictures(
 
 def _states(rbm: RBM) -> list[int]:
     """Give the number of columns that each visible unit owns: its states, or 1."""
-    units = np.arange(rbm.visible.n_units)
-    return np.bincount(np.asarray(rbm.visible.spread(units), int)).tolist()
+    owners = rbm.visible.spread(jnp.arange(rbm.visible.n_units))
+    return np.bincount(np.asarray(owners)).tolist()

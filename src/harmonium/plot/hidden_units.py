@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from ..layers.base import positive_integer
 from ..rbm import RBM
 from .base import (
-    GAP,
+    TITLE,
     ImageShape,
     checked_shape,
     color_bar,
+    draw_matrix,
+    finite_array,
     label,
     new_figure,
     size_of_picture,
     tiled,
-    weights_of,
 )
 
 PERCENTILE = 99.5
@@ -36,42 +37,41 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
         count: at most so many hidden units are drawn.
 
     Raises:
-        InputError: an image shape with another number of pixels than there are visible units.
+        InputError: an image shape with another number of pixels than there are visible units, or
+            weights that are not finite.
     """
     count = positive_integer(count, "count")
     shape = checked_shape(image_shape, rbm.visible.n_units, "visible units of the machine")
     weights, signed = _one_for_each_unit(rbm)
     order = np.argsort(-np.linalg.norm(weights, axis=0), kind="stable")[:count]
     shown = weights[:, order] if shape is None else tiled(weights.T[order].reshape(-1, *shape))
-    total = weights.shape[1]
-    which = f"{len(order)} of {total}" if len(order) < total else f"All {total}"
-    title = f"{which} hidden units by weight norm, largest first"
-    figure = new_figure(*((7.2, 7.4) if shape is None else size_of_picture(shown)), title)
+    figure = new_figure(*((7.2, 7.4) if shape is None else size_of_picture(shown)))
     axes = figure.add_subplot()
-    largest = np.percentile(np.abs(weights), PERCENTILE) or 1.0
-    colors = colormaps["RdBu_r" if signed else "cividis"].copy()
-    colors.set_bad(GAP)
-    image = axes.imshow(
-        shown,
-        cmap=colors,
-        aspect="auto" if shape is None else "equal",
-        vmin=-largest if signed else 0.0,
-        vmax=largest,
-    )
-    if shape is None:
-        label(axes, "", "hidden unit, by weight norm", "visible unit", grid=False)
-    else:
-        axes.set_axis_off()
-    clipped = np.abs(weights).max() > largest
-    extend = ("both" if signed else "max") if clipped else "neither"
+    colors, ends, extend = _scale(weights, signed)
+    image = draw_matrix(axes, shown, colors, ends, tiles=shape is not None)
+    noun = "unit" if rbm.hidden.n_units == rbm.hidden.size else "column"
+    title = f"{len(order)} of {weights.shape[1]} hidden {noun}s by weight norm, largest first"
+    figure.suptitle(title, fontsize=TITLE)
+    label(axes, "", f"hidden {noun}, by weight norm", "visible unit", grid=False)
     quantity = "weight (nats)" if signed else "norm of a unit's weights over its states (nats)"
-    color_bar(figure, image, axes, quantity, extend)
+    color_bar(figure, image, axes, quantity, extend=extend)
     return figure
 
 
 def _one_for_each_unit(rbm: RBM) -> tuple[np.ndarray, bool]:
     """Give a number for each visible unit and hidden column, and whether it is a weight itself."""
-    weights = weights_of(rbm)
+    weights = finite_array(rbm.weights, "weights")
     if rbm.visible.n_units == rbm.visible.size:
         return weights, True
-    return np.sqrt(np.asarray(rbm.visible.fold(weights.T**2), float)).T, False
+    squares = rbm.visible.fold(jnp.asarray(weights.T**2))
+    return np.sqrt(np.asarray(squares, float)).T, False
+
+
+def _scale(weights: np.ndarray, signed: bool) -> tuple[str, tuple[float, float], str]:
+    """Give colours, the values at their ends, and the ends that some weights lie beyond."""
+    sizes = np.abs(weights)
+    largest = float(np.percentile(sizes, PERCENTILE) or sizes.max() or 1.0)
+    clipped = sizes.max() > largest
+    if signed:
+        return "RdBu_r", (-largest, largest), "both" if clipped else "neither"
+    return "cividis", (0.0, largest), "max" if clipped else "neither"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +21,17 @@ AS_IT_IS = -1
 
 
 class _Cloud(NamedTuple):
-    """Weighted rows."""
+    """Rows and their weights, which sum to 1."""
 
     rows: np.ndarray
     weights: np.ndarray
+
+
+class _Estimate(NamedTuple):
+    """Estimates and the squares of their standard errors, for rows that are independent."""
+
+    values: np.ndarray
+    squared_errors: np.ndarray
 
 
 class _Quantities(NamedTuple):
@@ -41,9 +49,10 @@ class _Quantities(NamedTuple):
 def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -> Figure:
     """Draw the units' means and the pairs' covariances, those of samples against those of data.
 
-    A machine that has learned puts all points near the line of equality, as near as the noise of
-    the number of samples allows. At most 10,000 rows of each are used, evenly spaced, and at most
-    5,000 pairs, drawn at random; two states of one unit are no pair.
+    A machine that has learned puts all points near the line of equality. How near is noted beside
+    what noise alone would leave if both sets were independent rows of one distribution. At most
+    10,000 rows of each are used, evenly spaced, and at most 5,000 pairs, drawn at random; two
+    states of one unit are no pair.
 
     Args:
         samples: rows in the user's coding, shape (n, units).
@@ -61,10 +70,7 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
     _check_codes(theirs, "data", quantities)
     _check_codes(ours, "samples", quantities)
     pairs = _pairs(quantities)
-    clouds = [
-        _Cloud(evenly_spaced(theirs, MOST_ROWS), evenly_spaced(worth, MOST_ROWS)),
-        _Cloud(evenly_spaced(ours, MOST_ROWS), np.ones(min(len(ours), MOST_ROWS))),
-    ]
+    clouds = [_cloud(theirs, worth), _cloud(ours, np.ones(len(ours)))]
     figure = new_figure(8.4, 4.6, f"{len(ours):,} samples against {len(theirs):,} rows of data")
     left, right = figure.subplots(1, 2)
     counted = bool((quantities.code != AS_IT_IS).any())
@@ -73,6 +79,11 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
     drawn = f"Covariances of {len(pairs):,} pairs"
     _scatter(right, drawn, *(_covariances(cloud, quantities, pairs) for cloud in clouds))
     return figure
+
+
+def _cloud(rows: np.ndarray, weights: np.ndarray) -> _Cloud:
+    counting = evenly_spaced(np.flatnonzero(weights), MOST_ROWS)
+    return _Cloud(rows[counting], weights[counting] / weights[counting].sum())
 
 
 def _checked_weights(weights: Any, n: int) -> np.ndarray:
@@ -126,40 +137,54 @@ def _pairs(quantities: _Quantities) -> np.ndarray:
     return rng.permutation(pairs)[:MOST_PAIRS]
 
 
-def _means(cloud: _Cloud, quantities: _Quantities) -> np.ndarray:
-    blocks = np.arange(0, len(quantities.column), BLOCK)
-    parts = [_mean(quantities.of(cloud.rows, slice(b, b + BLOCK)), cloud) for b in blocks]
-    return np.concatenate(parts)
+def _means(cloud: _Cloud, quantities: _Quantities) -> _Estimate:
+    """Estimate the mean of every quantity."""
+    count = len(quantities.column)
+    blocks = (quantities.of(cloud.rows, slice(b, b + BLOCK)) for b in range(0, count, BLOCK))
+    return _estimate(cloud, blocks)
 
 
-def _covariances(cloud: _Cloud, quantities: _Quantities, pairs: np.ndarray) -> np.ndarray:
-    parts = [np.zeros(0)]
-    for block in range(0, len(pairs), BLOCK):
-        first, second = pairs[block : block + BLOCK].T
-        x, y = quantities.of(cloud.rows, first), quantities.of(cloud.rows, second)
-        parts.append(_mean((x - _mean(x, cloud)) * (y - _mean(y, cloud)), cloud))
-    return np.concatenate(parts)
+def _covariances(cloud: _Cloud, quantities: _Quantities, pairs: np.ndarray) -> _Estimate:
+    """Estimate the covariance of every pair."""
+
+    def deviations(which: np.ndarray) -> np.ndarray:
+        values = quantities.of(cloud.rows, which)
+        return values - cloud.weights @ values
+
+    blocks = (pairs[b : b + BLOCK].T for b in range(0, len(pairs), BLOCK))
+    return _estimate(cloud, (deviations(i) * deviations(j) for i, j in blocks))
 
 
-def _mean(values: np.ndarray, cloud: _Cloud) -> np.ndarray:
-    return cloud.weights @ values / cloud.weights.sum()
+def _estimate(cloud: _Cloud, blocks: Iterable[np.ndarray]) -> _Estimate:
+    """Estimate the means of columns that come block by block, as of independent rows."""
+    values, errors = [np.zeros(0)], [np.zeros(0)]
+    for block in blocks:
+        mean = cloud.weights @ block
+        variance = cloud.weights @ (block - mean) ** 2
+        values.append(mean)
+        errors.append(variance * (cloud.weights @ cloud.weights))  # Kish's effective sample size
+    return _Estimate(np.concatenate(values), np.concatenate(errors))
 
 
-def _scatter(axes: Axes, title: str, data: np.ndarray, samples: np.ndarray) -> None:
+def _scatter(axes: Axes, title: str, data: _Estimate, samples: _Estimate) -> None:
     """Draw points, the line of equality through the whole panel, and how well they agree."""
     label(axes, title, "data", "samples")
-    if not len(data):
+    x, y = data.values, samples.values
+    if not len(x):
         axes.text(0.5, 0.5, "no pairs", transform=axes.transAxes, ha="center", color=GREY)
         return
-    both = np.concatenate([data, samples])
+    both = np.concatenate([x, y])
     margin = 0.05 * (np.ptp(both) or 1.0)
     ends = (both.min() - margin, both.max() + margin)
     axes.plot(ends, ends, color=GREY, linewidth=0.8, zorder=1)
-    alpha = float(np.clip(300 / len(data), 0.15, 0.8))
-    axes.scatter(data, samples, s=10, color=BLUE, alpha=alpha, linewidths=0, zorder=2)
+    alpha = float(np.clip(300 / len(x), 0.15, 0.8))
+    axes.scatter(x, y, s=10, color=BLUE, alpha=alpha, linewidths=0, zorder=2)
     axes.set(xlim=ends, ylim=ends, aspect="equal")
-    spread = float(np.sqrt(np.mean((samples - data) ** 2)))
-    note = f"correlation {_correlation(data, samples)}\nrms difference {spread:.2g}"
+    axes.locator_params(nbins=6)
+    difference = np.sqrt(np.mean((y - x) ** 2))
+    noise = np.sqrt(np.mean(data.squared_errors + samples.squared_errors))
+    note = f"correlation {_correlation(x, y)}\n"
+    note += f"rms difference {difference:.2g} (noise alone: {noise:.2g})"
     axes.text(0.04, 0.96, note, transform=axes.transAxes, va="top", fontsize=SMALL)
 
 
@@ -168,4 +193,4 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> str:
     scale = float(x.std() * y.std())
     if len(x) < 2 or scale == 0.0:
         return "undefined"
-    return f"{float(((x - x.mean()) * (y - y.mean())).mean()) / scale:.3f}"
+    return f"{float(((x - x.mean()) * (y - y.mean())).mean()) / scale:.3f}".replace("-", "−")

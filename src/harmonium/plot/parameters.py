@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..layers import AbstractLayer
 from ..rbm import RBM
-from .base import BLUE, GREY, SMALL, label, new_figure, weights_of
+from .base import BLUE, GREY, finite_array, label, new_figure
 
 MOST_BINS = 60
 
@@ -25,9 +26,9 @@ def weight_histogram(rbm: RBM) -> Figure:
         rbm: the machine.
 
     Raises:
-        InputError: weights that are not finite.
+        InputError: parameters that are not finite.
     """
-    parameters = {"weights": weights_of(rbm)}
+    parameters = {"weights": finite_array(rbm.weights, "weights").ravel()}
     parameters |= dict(_arrays(rbm.visible, "visible"))
     parameters |= dict(_arrays(rbm.hidden, "hidden"))
     across = min(len(parameters), 3)
@@ -35,7 +36,7 @@ def weight_histogram(rbm: RBM) -> Figure:
     figure = new_figure(0.3 + 3.0 * across, 0.5 + 2.4 * down, "Parameters")
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for axes, (name, values) in zip(panels, parameters.items(), strict=False):
-        _histogram(axes, name, values[np.isfinite(values)])
+        _histogram(axes, name, values)
     for axes in panels[len(parameters) :]:
         axes.set_visible(False)
     return figure
@@ -50,18 +51,15 @@ def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
         for number, item in enumerate(value):
             yield from _arrays(item, f"{name}.{number}")
     elif getattr(value, "ndim", 0) and np.asarray(value).dtype.kind == "f":
-        yield name, np.asarray(value, float).ravel()
+        yield name, finite_array(value, name).ravel()
 
 
 def _histogram(axes: Axes, name: str, values: np.ndarray) -> None:
     """Draw one histogram, with a line at zero if it is in sight and the moments noted."""
-    values = values.ravel()
     bins = max(5, min(MOST_BINS, math.ceil(2 * math.sqrt(len(values)))))
     axes.hist(values, bins=bins, color=BLUE)
-    if len(values) and values.min() <= 0.0 <= values.max():
+    if values.min() <= 0.0 <= values.max():
         axes.axvline(0.0, color=GREY, linewidth=0.8)
-    title = f"{name}\n{len(values):,} values"
-    if len(values):
-        title += f", mean {values.mean():.3g}, std {values.std():.3g}"
-    label(axes, title, "value", "count")
-    axes.tick_params(labelsize=SMALL)
+    title = f"{name}\n{len(values):,} values, mean {values.mean():.3g}, std {values.std():.3g}"
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    label(axes, title.replace("-", "−"), "value", "count")

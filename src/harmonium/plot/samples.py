@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from ..layers.base import positive_integer
 from .base import (
-    GAP,
     ImageShape,
     checked_pair,
     checked_shape,
     color_bar,
+    draw_matrix,
     evenly_spaced,
     label,
     new_figure,
@@ -43,33 +42,39 @@ def samples_beside_data(
     ours, theirs = checked_pair(samples, data)
     shape = checked_shape(image_shape, theirs.shape[1], "columns of data")
     count = min(positive_integer(count, "count"), len(ours), len(theirs))
-    panels = {"data": evenly_spaced(theirs, count), "samples": evenly_spaced(ours, count)}
-    low, high = _scale(np.concatenate(list(panels.values())))
-    panels = {name: rows.astype(float) for name, rows in panels.items()}
-    size = (9.6, 4.8)
-    if shape is not None:
-        panels = {name: tiled(rows.reshape(-1, *shape)) for name, rows in panels.items()}
-        width, height = size_of_picture(panels["data"], 4.6)
-        size = (2 * width - 0.6, height)
-    figure = new_figure(*size)
+    totals = {"data": len(theirs), "samples": len(ours)}
+    rows = {"data": evenly_spaced(theirs, count), "samples": evenly_spaced(ours, count)}
+    panels = {name: _panel(chosen, shape) for name, chosen in rows.items()}
+    figure = new_figure(*_size(panels["data"], shape))
     both = figure.subplots(1, 2, sharex=True, sharey=True)
-    colors = colormaps["gray"].copy()
-    colors.set_bad(GAP)
-    for axes, (name, shown) in zip(both, panels.items(), strict=True):
-        aspect = "auto" if shape is None else "equal"
-        image = axes.imshow(shown, cmap=colors, vmin=low, vmax=high, aspect=aspect)
-        label(axes, f"{name}: {count} rows", "column", "row", grid=False)
-        if shape is not None:
-            axes.set_axis_off()
-    if shape is None:
-        both[1].set_ylabel("")
-    color_bar(figure, image, list(both), "value")
+    ends, whole = _scale(np.concatenate(list(rows.values())))
+    for axes, (name, panel) in zip(both, panels.items(), strict=True):
+        image = draw_matrix(axes, panel, "gray", ends, tiles=shape is not None)
+        label(axes, f"{name}: {count:,} of {totals[name]:,} rows", "column", "row", grid=False)
+    both[1].set_ylabel("")
+    color_bar(figure, image, list(both), "value", whole=whole)
     return figure
 
 
-def _scale(values: np.ndarray) -> tuple[float, float]:
-    """Give the ends of the grey scale: 0 to 1 or −1 to 1 where the values lie within these."""
+def _panel(rows: np.ndarray, shape: tuple[int, int] | None) -> np.ndarray:
+    values = rows.astype(float)
+    return values if shape is None else tiled(values.reshape(-1, *shape))
+
+
+def _size(panel: np.ndarray, shape: tuple[int, int] | None) -> tuple[float, float]:
+    """Give the figure's size in inches."""
+    if shape is None:
+        return 9.6, 4.8
+    width, height = size_of_picture(panel, 4.6)
+    return 2 * width - 0.6, height
+
+
+def _scale(values: np.ndarray) -> tuple[tuple[float, float], bool]:
+    """Give the ends of the grey scale, and whether all values are whole numbers.
+
+    The ends are 0 and 1, or −1 and 1, where the values lie between these.
+    """
     low, high = float(values.min()), float(values.max())
-    if -1.0 <= low and high <= 1.0:
-        return (0.0 if low >= 0.0 else -1.0), 1.0
-    return low, high
+    if low >= -1.0 and high <= 1.0:
+        low, high = (0.0 if low >= 0.0 else -1.0), 1.0
+    return (low, high), bool((values == np.floor(values)).all())

@@ -30,7 +30,7 @@ class Cloud(NamedTuple):
         count = states.shape[0]
         return cls(states, jnp.full(count, 1.0 / count, states.dtype))
 
-    def mean_of(self, values: Float[Array, n *shape]) -> Float[Array, "*shape"]:
+    def mean_of(self, values: Float[Array, n * shape]) -> Float[Array, "*shape"]:
         """Give Σ w_i x_i over the rows of an array."""
         return jnp.tensordot(self.weights, values, axes=1)
 

@@ -1,6 +1,7 @@
 """The loop that trains, and what acts on it."""
 
 from .loop import DivergenceWarning as DivergenceWarning
+from .loop import begin as begin
 from .loop import fit as fit
 from .optimizers import Recipe as Recipe
 from .optimizers import averaged as averaged

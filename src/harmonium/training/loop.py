@@ -1,4 +1,4 @@
-"""The training loop: one compiled loop over many updates, and the host's work between such chunks."""
+"""The training loop: one compiled loop over many updates, the host's work between chunks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,6 +24,7 @@ from .state import Fit, Report, TrainState
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 0.5
 FEWEST_UPDATES = 10_000
+FEWEST_EPOCHS = 20
 MONITORED_ROWS = 2_000
 
 
@@ -68,23 +69,60 @@ def fit(
     Raises:
         InputError: arguments that do not fit, or data outside the visible layer's domain.
     """
-    dataset = checked_dataset(rbm, data, weights, "data")
+    plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size)
     held_out = None if validation is None else checked_dataset(rbm, validation, None, "validation")
-    batch = min(
-        positive_integer(200 if batch_size is None else batch_size, "batch_size"), len(dataset)
-    )
+    if state is None:
+        state = _first_state(rbm, plan, key=key)
+    return _Run(plan, held_out, key).until_the_end(state, callbacks)
+
+
+class Method(eqx.Module):
+    """What an update does: the parts of a run that are fixed when it is compiled."""
+
+    gradient: AbstractGradient
+    update: Callable
+    batch_size: int = eqx.field(static=True)
+
+
+class Plan(NamedTuple):
+    """A run's fixed parts, with every default filled in."""
+
+    dataset: Dataset
+    method: Method
+    optimizer: Any
+    per_epoch: int
+    total: int
+
+
+def plan_run(
+    rbm: RBM,
+    data: Any,
+    weights: Any = None,
+    gradient: AbstractGradient | None = None,
+    optimizer: Any = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+) -> Plan:
+    """Check the arguments of `fit` and fill in the defaults."""
+    dataset = checked_dataset(rbm, data, weights, "data")
+    batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
+    batch = min(batch, len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
     if epochs is None:
-        epochs = max(20, math.ceil(FEWEST_UPDATES / per_epoch))
+        epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
     total = positive_integer(epochs, "epochs") * per_epoch
     gradient = Persistent(Gibbs(1), chains=500) if gradient is None else gradient
     optimizer = Recipe() if optimizer is None else optimizer
     optimizer = optimizer(total) if callable(optimizer) else optimizer
-    method = Method(gradient, optimizer.update, batch)
-    if state is None:
-        state = begin(rbm, dataset, gradient, optimizer, batch, key=key)
-    run = _Run(dataset, held_out, method, key, total, per_epoch)
-    return run.until_the_end(state, callbacks)
+    return Plan(dataset, Method(gradient, optimizer.update, batch), optimizer, per_epoch, total)
+
+
+def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
+    """Give the state before the first update of `fit` with the same arguments.
+
+    It is also what tells how a stored state is built, so that one can be read back.
+    """
+    return _first_state(rbm, plan_run(rbm, data, **options), key=key)
 
 
 def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
@@ -101,29 +139,12 @@ def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
     return dataset
 
 
-def begin(
-    rbm: RBM,
-    dataset: Dataset,
-    gradient: AbstractGradient,
-    optimizer: Any,
-    batch_size: int,
-    *,
-    key: PRNGKeyArray,
-) -> TrainState:
-    """Give the state before the first update."""
+def _first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     key_rows, key_gradient = jax.random.split(_keys(key)[0])
-    indices = jnp.arange(batch_size)
-    first = _batch(rbm, dataset, indices, jnp.ones(batch_size, bool), key=key_rows)
-    chains = gradient.init(rbm, first, key=key_gradient)
-    return TrainState(rbm, chains, optimizer.init(rbm), jnp.zeros((), jnp.int32))
-
-
-class Method(eqx.Module):
-    """What an update does: the parts of a run that are fixed when it is compiled."""
-
-    gradient: AbstractGradient
-    update: Callable
-    batch_size: int = eqx.field(static=True)
+    size = plan.method.batch_size
+    first = _batch(rbm, plan.dataset, jnp.arange(size), jnp.ones(size, bool), key=key_rows)
+    chains = plan.method.gradient.init(rbm, first, key=key_gradient)
+    return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
 
 
 def make_update(
@@ -195,19 +216,15 @@ def _is_finite(rbm: RBM) -> Array:
 class _Run:
     """The host's side of a run: chunks of a bounded duration, measurements, callbacks."""
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        held_out: Dataset | None,
-        method: Method,
-        key: PRNGKeyArray,
-        total: int,
-        per_epoch: int,
-    ):
-        self.dataset, self.held_out, self.method, self.key = dataset, held_out, method, key
-        self.total, self.per_epoch = total, per_epoch
-        epochs = total // per_epoch
-        self.measure_every = per_epoch * max(1, epochs // 100)
+    def __init__(self, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
+        self.dataset, self.method, self.held_out, self.key = (
+            plan.dataset,
+            plan.method,
+            held_out,
+            key,
+        )
+        self.total, self.per_epoch = plan.total, plan.per_epoch
+        self.measure_every = plan.per_epoch * max(1, plan.total // plan.per_epoch // 100)
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
         began, history, updates = time.perf_counter(), [], int(state.updates)
@@ -246,7 +263,8 @@ class _Run:
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
             metrics |= {"samples_per_second": round(samples, 1)} | self._monitors(rbm)
         epochs = self.total / self.per_epoch
-        return Report(updates, self.total, epoch, epochs, seconds, samples, metrics, rbm, state)
+        speeds = (samples, per_second)
+        return Report(updates, self.total, epoch, epochs, seconds, *speeds, metrics, rbm, state)
 
     def _monitors(self, rbm: RBM) -> dict[str, float]:
         """Give ⟨F⟩ over training rows and, with held-out rows, the free-energy gap."""

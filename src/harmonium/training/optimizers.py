@@ -94,8 +94,8 @@ def averaged(
     r"""Keep an average of the parameters beside them, without touching the updates.
 
     After t earlier updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1): with 1 the plain mean of all
-    parameters so far (Polyak & Juditsky 1992), with 0 the last ones, in between a mean over the last
-    1/(forgetting·…) part of the run, which forgets its start (Shamir & Zhang 2013).
+    parameters so far (Polyak & Juditsky 1992), with 0 the last ones; in between, a mean that
+    forgets the start of the run (Shamir & Zhang 2013).
     """
     transformation = optax.with_extra_args_support(inner)
 
@@ -192,8 +192,9 @@ class Recipe:
             raise InputError(f"rate: expected a positive number; got {self.rate}.")
         for name, (low, high) in ranges.items():
             if not low <= getattr(self, name) <= high:
+                found = getattr(self, name)
                 raise InputError(
-                    f"{name}: expected a number from {low:g} to {high:g}; got {getattr(self, name)}."
+                    f"{name}: expected a number from {low:g} to {high:g}; got {found}."
                 )
         if not self.decay >= 0:
             raise InputError(f"decay: expected a number of at least 0; got {self.decay}.")

@@ -35,6 +35,7 @@ class Report(NamedTuple):
         epochs: epochs that the run is to make.
         seconds: time since the run (or its resumption) began.
         samples_per_second: data rows processed a second, over the last chunk.
+        updates_per_second: updates made a second, over the last chunk.
         metrics: what the monitors measured here; empty between the points of measurement.
         rbm: the averaged machine.
         state: the run's state.
@@ -46,9 +47,15 @@ class Report(NamedTuple):
     epochs: float
     seconds: float
     samples_per_second: float
+    updates_per_second: float
     metrics: dict[str, float]
     rbm: RBM
     state: TrainState
+
+    @property
+    def seconds_left(self) -> float:
+        """Time that the rest of the run takes at the present speed."""
+        return (self.total - self.updates) / self.updates_per_second
 
 
 class Fit(NamedTuple):

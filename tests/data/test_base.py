@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harmonium.data.table import Table, as_table, count_of, describe, input_error
+from harmonium.data.base import Table, as_table, count_of, describe, input_error
 from harmonium.errors import InputError
 
 

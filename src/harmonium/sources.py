@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from harmonium.data.base import Table, as_table, input_error
 from harmonium.data.builtin import BUILTIN, builtin
 from harmonium.data.readers import is_readable, read_array
-from harmonium.data.table import Table, as_table, input_error
 from harmonium.errors import InputError
+
+__all__ = ["open_source", "split_off"]
 
 FEWEST_ROWS_TO_SPLIT = 10
 _FILE_AND_KEY = re.compile(r"(?P<file>.+\.npz):(?P<key>[^/\\]+)", re.IGNORECASE | re.DOTALL)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harmonium.data.sources import open_source, split_off
-from harmonium.data.table import as_table
+from harmonium.sources import open_source, split_off
+from harmonium.data.base import as_table
 from harmonium.errors import InputError
 
 DEBD = Path(os.environ.get("HARMONIUM_DATA", ""), "debd", "adult.npz")
