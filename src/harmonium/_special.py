@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 LOG_2 = 0.6931471805599453
 LOG_2PI = 1.8378770664093453
@@ -55,3 +55,24 @@ def logit(probability: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 def log_mean_exp(log_values: Float[Array, " n"]) -> Float[Array, ""]:
     """Give log((1/n) Σ e^(x_i)) without overflow."""
     return jax.nn.logsumexp(log_values) - jnp.log(log_values.shape[0])
+
+
+def random_order(n: int, *, key: PRNGKeyArray) -> Int[Array, " n"]:
+    """Draw a permutation of 0 … n − 1, several times faster on a CPU than by `jax.random`.
+
+    Sorting one array of integers is much quicker than sorting pairs, so each pass sorts random high
+    bits with the position in the low bits. The position breaks ties in favour of the earlier pass,
+    so all passes together sort by 2 log2(n) + 4 random bits or more: a tie that is never broken at
+    random is to be expected once in 32 permutations, between two entries of the n.
+    """
+    width = max(1, (n - 1).bit_length())
+    random_bits = 32 - width
+    if random_bits < 8:
+        return jax.random.permutation(key, n).astype(jnp.int32)
+    passes = -(-(2 * width + 4) // random_bits)
+    bits = jax.random.bits(key, (passes, n), jnp.uint32) << width
+    positions = jnp.arange(n, dtype=jnp.uint32)
+    order = positions
+    for some in bits:
+        order = order[jnp.sort(some | positions) & ((1 << width) - 1)]
+    return order.astype(jnp.int32)

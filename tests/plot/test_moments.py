@@ -86,7 +86,7 @@ def test_the_noise_is_that_of_independent_rows():
         assert 0.6 < np.sqrt(np.mean((at[:, 1] - at[:, 0]) ** 2)) / noise < 1.6
 
 
-def test_pairs_and_rows_are_limited(tmp_path, monkeypatch):
+def test_pairs_and_rows_are_limited(monkeypatch):
     monkeypatch.setattr(moments, "MOST_ROWS", 30)
     wide = (RNG.random((100, 600)) < 0.5).astype(np.uint8)
     at_mean, at_pairs = points(means(wide, wide))

@@ -82,9 +82,17 @@ class Dataset(eqx.Module):
             return self.scale * jax.random.uniform(key, rows.shape) < rows
         return rows if self.scale == 1.0 else rows / self.scale
 
-    def weights_of(self, indices: Integer[Array, " batch"], present: Array) -> Array:
+    def keys(self, key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+        """Give a key for `take` and another for what follows: one draw less if rows need none."""
+        if not self.stochastic:
+            return key, key
+        key_rows, key_rest = jax.random.split(key)
+        return key_rows, key_rest
+
+    def weights_of(self, indices: Integer[Array, " batch"], present: Array | None) -> Array:
         """Give the weights of rows, zero where not `present`, divided by their sum."""
-        weights = present.astype(jnp.result_type(float))
+        ones = jnp.ones(indices.shape, bool) if present is None else present
+        weights = ones.astype(jnp.result_type(float))
         if self.weights is not None:
             weights = weights * self.weights[indices]
         return weights / jnp.maximum(weights.sum(), jnp.finfo(weights.dtype).tiny)

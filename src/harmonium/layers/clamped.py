@@ -36,6 +36,14 @@ class Clamped(AbstractLayer):
         """Number of units, held and free."""
         return self.layer.n_units
 
+    def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Sum the columns of each unit."""
+        return self.layer.fold(x)
+
+    def spread(self, x: Array) -> Array:
+        """Repeat each unit's entry over its columns."""
+        return self.layer.spread(x)
+
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Give the energies of the layer without the clamp."""
         return self.layer.unit_energies(x)

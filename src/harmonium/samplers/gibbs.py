@@ -50,8 +50,10 @@ class Gibbs(AbstractSampler):
     ) -> tuple[GibbsState, GibbsInfo]:
         """Make the sweeps."""
 
+        keys = jax.random.split(key, (self.sweeps, 2))
+
         def sweep(i: Array | int, state: GibbsState) -> GibbsState:
-            key_v, key_h = jax.random.split(jax.random.fold_in(key, i))
+            key_v, key_h = keys[i]
             v = rbm.sample_v_from_h(state.h, key=key_v)
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 

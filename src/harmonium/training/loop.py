@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
+from .._special import random_order
 from ..data import Dataset
 from ..gradients import AbstractGradient, Persistent
 from ..layers.base import positive_integer
@@ -142,7 +143,7 @@ def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
 def _first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     key_rows, key_gradient = jax.random.split(_keys(key)[0])
     size = plan.method.batch_size
-    first = _batch(rbm, plan.dataset, jnp.arange(size), jnp.ones(size, bool), key=key_rows)
+    first = _batch(rbm, plan.dataset, jnp.arange(size), key=key_rows)
     chains = plan.method.gradient.init(rbm, first, key=key_gradient)
     return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
 
@@ -173,14 +174,14 @@ def advance(
     padding = jnp.zeros(per_epoch * size - n, jnp.int32)
 
     def epoch(e: Array, state: TrainState) -> TrainState:
-        order = jax.random.permutation(jax.random.fold_in(key_order, e), n).astype(jnp.int32)
+        order = random_order(n, key=jax.random.fold_in(key_order, e))
         order = jnp.concatenate([order, padding])
 
         def update(t: Array, state: TrainState) -> TrainState:
             first = (t - e * per_epoch) * size
             indices = jax.lax.dynamic_slice_in_dim(order, first, size)
-            present = first + jnp.arange(size) < n
-            key_rows, key_gradient = jax.random.split(jax.random.fold_in(key_updates, t))
+            present = None if n % size == 0 else first + jnp.arange(size) < n
+            key_rows, key_gradient = dataset.keys(jax.random.fold_in(key_updates, t))
             batch = _batch(state.rbm, dataset, indices, present, key=key_rows)
             return make_update(method, batch, state, key=key_gradient)
 
@@ -191,7 +192,7 @@ def advance(
 
 
 def _batch(
-    rbm: RBM, dataset: Dataset, indices: Array, present: Array, *, key: PRNGKeyArray
+    rbm: RBM, dataset: Dataset, indices: Array, present: Array | None = None, *, key: PRNGKeyArray
 ) -> Cloud:
     rows = rbm.visible.encode(dataset.take(indices, key=key))
     return Cloud(rows, dataset.weights_of(indices, present).astype(rows.dtype))
@@ -203,8 +204,7 @@ def _keys(key: PRNGKeyArray) -> PRNGKeyArray:
 
 @eqx.filter_jit
 def _mean_free_energy(rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Array:
-    rows = jnp.arange(len(dataset))
-    cloud = _batch(rbm, dataset, rows, jnp.ones(rows.shape, bool), key=key)
+    cloud = _batch(rbm, dataset, jnp.arange(len(dataset)), key=key)
     return cloud.weights @ rbm.free_energy(cloud.states)
 
 
