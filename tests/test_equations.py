@@ -19,6 +19,7 @@ import pytest
 from scipy.stats import chi2
 
 import harmonium as hm
+from harmonium.enumeration import log_z as traced_log_z
 from harmonium.gradients import mean_free_energy
 
 N_V, N_H, N_ROWS = 4, 3, 7
@@ -283,6 +284,7 @@ def test_two_terms_of_the_gradient(world):
     close(first, -brute.dF[index].sum(0), 1e-8)
     close(first, -N_ROWS * np.einsum("vh,vht->t", p_data, brute.dE), 1e-8)
     close(second, N_ROWS * brute.negative, 1e-8)
+    close(-N_ROWS * flat(jax.grad(traced_log_z)(world.rbm)), N_ROWS * brute.negative)
     close(slope(lambda theta: log_likelihood(theta, index), world.theta), first + second, 1e-8)
     close(N_ROWS * world.ascent, first + second, 1e-8)
 
@@ -458,41 +460,37 @@ def test_slip_sign_of_the_final_gradient(world):
     close(data - world.brute.vh, right)
 
 
-PRINTED_CODE = """
-for visible in input_data:
-    hidden = sample_hidden_given_visible(visible)
-    gradient += hidden * outer
-    for _ in range(k):
-        visible = sample_visible_given_hidden(hidden)
-        hidden = sample_hidden_given_visible(visible)
-    gradient -= hidden * outer
-    weights += gradient
-"""
-
-
 def test_slip_sample_code(world):
+    page = PAGE.read_text("utf-8").replace("\n> ", "\n")
+    printed, corrected = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     (W, a, b), reached = split(world.theta), []
 
     def visible_given_hidden(hidden):
         reached.append(np.round(sigmoid(W @ hidden + a)))
         return reached[-1]
 
+    def hidden_given_visible(visible):  # its mean for a draw: the same in both programs
+        return sigmoid(visible @ W + b)
+
     names = {"input_data": world.data, "k": 1, "outer": np.outer, "weights": W.copy()}
-    names["sample_hidden_given_visible"] = lambda visible: sigmoid(visible @ W + b)
+    names["sample_hidden_given_visible"] = hidden_given_visible
     names["sample_visible_given_hidden"] = visible_given_hidden
     with pytest.raises(NameError, match="gradient"):
-        exec(PRINTED_CODE, dict(names))
+        exec(printed, dict(names))
     names["gradient"] = np.zeros_like(W)
     with pytest.raises(TypeError):
-        exec(PRINTED_CODE, dict(names))
-    exec(PRINTED_CODE.replace("hidden * outer", "outer(visible, hidden)"), names)
+        exec(printed, dict(names))
+    exec(printed.replace("hidden * outer", "outer(visible, hidden)"), names)
     # It runs now, but row t of N = 7 has been applied N − t + 1 times, at a rate of 1.
     both = zip(world.data, reached, strict=True)
     rows = [np.outer(v, sigmoid(v @ W + b)) - np.outer(u, sigmoid(u @ W + b)) for v, u in both]
     close(names["weights"] - W, sum((N_ROWS - t) * row for t, row in enumerate(rows)))
     grads, _ = hm.cloud_gradient(world.rbm, cloud(world.data), cloud(np.array(reached)))
     far(names["weights"] - W, -grads.weights)
-    close(sum(rows) / N_ROWS, -grads.weights)  # from zero, summed over the rows, averaged
+    names |= {"batch": world.data, "weights": W.copy(), "rate": 0.1, "zeros_like": np.zeros_like}
+    names["mean_hidden_given_visible"] = hidden_given_visible
+    exec(corrected, names)
+    close(names["weights"] - W, -0.1 * grads.weights)
 
 
 def test_slip_transposed_weights(world):

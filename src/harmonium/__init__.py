@@ -74,6 +74,8 @@ _HOMES = (
 
 def __getattr__(name: str) -> Any:
     """Find a public name in the storey that offers it."""
+    if name in _HOMES:
+        return import_module(f"{__name__}.{name}")
     if not name.startswith("_"):
         for home in _HOMES:
             module = import_module(f"{__name__}.{home}")

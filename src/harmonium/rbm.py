@@ -80,15 +80,16 @@ class RBM(eqx.Module):
         return RBM(self.hidden, self.visible, self.weights.T)
 
     def energy(
-        self, v: Float[Array, "*batch visible"], h: Float[Array, "*batch hidden"]
-    ) -> Float[Array, "*batch"]:
-        """Give E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats."""
+        self, v: Float[Array, "*#batch visible"], h: Float[Array, "*#batch hidden"]
+    ) -> Float[Array, "..."]:
+        """Give E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats; batch axes are broadcast."""
         self.hidden.check(h, "h")
         return self.visible.energy(v) + self.hidden.energy(h) - (self.inputs_to_h(v) * h).sum(-1)
 
     def free_energy(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch"]:
         """Give F(v) = U_v(v) − Γ_h(vW), in nats: log p(v) = −F(v) − log Z."""
-        return self.visible.energy(v) - self.hidden.cgf(self.inputs_to_h(v))
+        inputs = self.inputs_to_h(v)
+        return self.visible.energy(v) - self.hidden.cgf(inputs)
 
     def inputs_to_h(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
         """Give vW, the inputs that the hidden units receive."""

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from .base import USERS_MISTAKE, complain
+from .base import INTERRUPTED, USERS_MISTAKE, complain
 from .evaluate import EVALUATE_HELP, evaluate_cli
 from .info import INFO_HELP, info_cli
+from .mistakes import sentence_of
 from .sample import SAMPLE_HELP, sample_cli
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
 
-app = typer.Typer(
-    help="Restricted Boltzmann machines: train them, sample them, and say how good they are.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    epilog="Exit status: 0 done, 2 a mistake in the input, 3 diverged or not converged,"
-    " 130 interrupted, 1 a fault of ours.",
+HELP = """Restricted Boltzmann machines: train them, sample them, say how good they are.
+
+\b
+Start with:
+  harmonium train digits          learn handwritten digits, in half a minute
+  harmonium sample runs/digits --out samples.png
+  harmonium evaluate runs/digits
+
+`harmonium COMMAND --help` says more of each.
+"""
+EPILOG = (
+    "Exit status: 0 done, 2 a mistake in the input, 3 diverged or not converged,"
+    " 130 interrupted, 1 a fault of ours."
 )
-app.command("train", help=TRAIN_HELP)(train_cli)
-app.command("resume", help=RESUME_HELP)(resume_cli)
-app.command("sample", help=SAMPLE_HELP)(sample_cli)
-app.command("evaluate", help=EVALUATE_HELP)(evaluate_cli)
-app.command("info", help=INFO_HELP)(info_cli)
+
+app = typer.Typer(help=HELP, epilog=EPILOG, add_completion=False, rich_markup_mode=None)
+app.command("train", help=TRAIN_HELP, short_help="Learn from a built-in set or a file.")(train_cli)
+app.command("resume", help=RESUME_HELP, short_help="Go on with a run.")(resume_cli)
+app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a machine.")(sample_cli)
+app.command("evaluate", help=EVALUATE_HELP, short_help="Score a machine.")(evaluate_cli)
+app.command("info", help=INFO_HELP, short_help="Say what a run, a model or a file holds.")(info_cli)
 
 
 @app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
@@ -37,16 +48,26 @@ def _options(
 
         print(f"harmonium {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; a mistake on the command line is one line and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):  # no terminal is too old for a −
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    given = None if arguments is None else list(arguments)
     try:
-        status = app(standalone_mode=False)
+        status = app(given, prog_name="harmonium", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted.")
+        status = INTERRUPTED
     except Exception as error:
-        # The parser's own errors share no importable base between Typer's versions.
-        if not hasattr(error, "format_message"):
+        sentence = sentence_of(error)
+        if sentence is None:
             raise
-        complain(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
+        complain(sentence)
         status = USERS_MISTAKE
     sys.exit(status or 0)

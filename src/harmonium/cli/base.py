@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 DONE, OUR_FAULT, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
+DEBUG = "HARMONIUM_DEBUG"
 
 
 def run_command(command: Callable[[], int | None]) -> int:
@@ -18,8 +22,11 @@ def run_command(command: Callable[[], int | None]) -> int:
     from ..errors import HarmoniumError
 
     try:
-        _configure_jax()
-        return command() or DONE
+        with _quiet(), _termination_as_interrupt():
+            _configure_jax()
+            status = command() or DONE
+            sys.stdout.flush()
+        return status
     except HarmoniumError as error:
         complain(str(error))
         return USERS_MISTAKE
@@ -29,20 +36,28 @@ def run_command(command: Callable[[], int | None]) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except MemoryError:
-        complain("the machine ran out of memory. Lower --chains, --batch or --hidden.")
-        return USERS_MISTAKE
     except OSError as error:
-        complain(f"{error.filename or 'file'}: {error.strerror or error}.")
+        expected = "a file that can be read and written"
+        found = f"{error.strerror or error}".lower()
+        complain(f"{error.filename or 'a file'}: expected {expected}; found {found}.")
         return USERS_MISTAKE
     except Exception as error:
-        if os.environ.get("HARMONIUM_DEBUG"):
-            traceback.print_exc()
-        complain(
-            f"internal error, which is our fault: {type(error).__name__}: {_first_line(error)}."
-            " Set HARMONIUM_DEBUG=1 to see where, and please report it."
-        )
-        return OUR_FAULT
+        return _complain_of(error)
+
+
+def _complain_of(error: Exception) -> int:
+    """Report an error that no part of harmonium raised on purpose."""
+    if os.environ.get(DEBUG):
+        traceback.print_exc()
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+        complain("memory: expected sizes that fit; found that it ran out; lower the sizes.")
+        return USERS_MISTAKE
+    first_line = next(iter(str(error).splitlines()), "").rstrip(".")
+    complain(
+        f"internal error, which is our fault: {type(error).__name__}: {first_line}."
+        f" Set {DEBUG}=1 to see where, and please report it."
+    )
+    return OUR_FAULT
 
 
 def complain(message: str) -> None:
@@ -50,25 +65,53 @@ def complain(message: str) -> None:
     print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
 
 
-def console(as_json: bool) -> Any:
-    """Give where progress goes: standard error if standard output holds the JSON alone."""
-    from rich.console import Console
+def display(as_json: bool) -> Any:
+    """Give what shows progress: on standard error if standard output holds the JSON alone."""
+    from ..runs.display import Display, PatientConsole
 
-    return Console(stderr=as_json)
+    return Display(PatientConsole(stderr=as_json))
 
 
 def print_json(summary: dict[str, Any]) -> None:
     """Print the one JSON object of `--json`."""
-    print(json.dumps(summary, indent=2))
+    from ..runs.jsonable import to_json
+
+    print(to_json(summary, indent=2))
 
 
-def status_of(summary: dict[str, Any]) -> int:
-    """Give the exit status of a run."""
-    return {"interrupted": INTERRUPTED, "diverged": NOT_REACHED}.get(summary["status"], DONE)
+def nats(value: float | None) -> str:
+    """Give a number of nats as a person reads it."""
+    from ..runs.display import nats
+
+    return nats(value, 3)
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "")
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep other packages' warnings from people, unless Python was told what to do with them."""
+    if sys.warnoptions or os.environ.get(DEBUG):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM, which batch systems send before they kill, like Ctrl-C: the run is kept."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _configure_jax() -> None:
@@ -76,7 +119,12 @@ def _configure_jax() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import jax
 
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    jax.config.update("jax_compilation_cache_dir", str(Path(home) / "harmonium" / "jax"))
+    if jax.config.jax_compilation_cache_dir is not None:  # the user's own choice
+        return
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home
+        return
+    jax.config.update("jax_compilation_cache_dir", str(home / "harmonium" / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)

@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
-from .base import NOT_REACHED, console, print_json, run_command
-from .train import Json, score_line
+from .base import DONE, NOT_REACHED, complain, display, nats, print_json, run_command
+from .options import number, whole, word
+from .train import Json, Seed, score_line
 
 EVALUATE_HELP = """Score a machine: log Z, and the log-likelihood of rows where there are any.
 
 RUN is a run folder, a model file, or an .npz with W (visible, hidden), a and b (the biases).
-Without DATA, a run folder is scored on the test rows of its own source, or on held-out rows.
+DATA is what `train` takes as SOURCE. Without it, a run is scored on the test rows of its own
+source, else on the rows that it held out.
 
 \b
 Examples:
@@ -23,21 +25,31 @@ Examples:
 
 
 def evaluate_cli(
-    run: Annotated[str, typer.Argument(help="A run folder or a model.")],
-    data: Annotated[str | None, typer.Argument(help="A built-in set or a file.")] = None,
-    part: Annotated[
-        str, typer.Option("--rows", help="Which rows: auto, train, validation or test.")
-    ] = "auto",
-    method: Annotated[str, typer.Option(help="auto, exact or annealed.")] = "auto",
-    chains: Annotated[int, typer.Option(help="Chains of an annealed estimate, each way.")] = 512,
-    steps: Annotated[
-        int | None, typer.Option(help="Machines on the way. Default: 1,000, then 4,000 if needed.")
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder or a model.")],
+    data: Annotated[
+        str | None, typer.Argument(metavar="DATA", help="A built-in set or a file.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything that is drawn.")] = 0,
+    part: Annotated[
+        str, word("--rows", help="Rows: train, validation, test, or auto.")
+    ] = "auto",
+    method: Annotated[str, word("--method", help="auto, exact or annealed.")] = "auto",
+    chains: Annotated[int, whole("--chains", help="Annealed chains, each way.")] = 512,
+    steps: Annotated[
+        int | None, whole("--steps", help="Machines on the way.  [default: 1000, 4000 if needed]")
+    ] = None,
+    seed: Seed = 0,
     binarize: Annotated[
-        str, typer.Option(help="Grey levels: none, threshold, or stochastic (one draw a row).")
-    ] = "stochastic",
-    scale: Annotated[float | None, typer.Option(help="The grey level that means 1.")] = None,
+        str | None,
+        word(
+            "--binarize",
+            help="Grey levels: none, threshold, or stochastic, one draw a row."
+            "  [default: as the run did]",
+        ),
+    ] = None,
+    scale: Annotated[
+        float | None,
+        number("--scale", help="The grey level that means 1.  [default: 255 if above 127]"),
+    ] = None,
     must_converge: Annotated[
         bool, typer.Option("--must-converge", help="Exit with 3 if the estimate did not converge.")
     ] = False,
@@ -46,27 +58,22 @@ def evaluate_cli(
     """Score a machine; its help text is EVALUATE_HELP."""
 
     def command() -> int:
-        from ..runs.display import Display
         from ..runs.evaluate import evaluate
 
-        display = Display(console(as_json))
+        show = display(as_json)
         settings = {"method": method, "chains": chains, "steps": steps}
-        summary = evaluate(run, data, part, binarize, scale, seed, settings, display)
+        summary = evaluate(run, data, part, binarize, scale, seed, settings, show)
+        log_z = summary["log_z"]
         if as_json:
             print_json(summary)
         else:
-            log_z = summary["log_z"]
-            interval = f"in [{log_z['low']:.4f}, {log_z['high']:.4f}]"
-            display.say(f"log Z {log_z['value']:.4f} {interval} ({log_z['method']})")
-            if "log_likelihood" in summary:
-                display.say(score_line(summary["log_likelihood"]))
-            if not log_z["converged"]:
-                display.say("NOT converged: try more --chains and --steps.")
-        return 0 if log_z_converged(summary) or not must_converge else NOT_REACHED
+            interval = f"[{nats(log_z['low'])}, {nats(log_z['high'])}]"
+            show.say(f"log Z {nats(log_z['value'])} in {interval} ({log_z['method']})")
+            if summary["log_likelihood"] is not None:
+                show.say(score_line(summary["log_likelihood"]))
+        if log_z["converged"]:
+            return DONE
+        complain("the estimate did NOT converge: try more --chains and --steps.")
+        return NOT_REACHED if must_converge else DONE
 
     raise typer.Exit(run_command(command))
-
-
-def log_z_converged(summary: dict) -> bool:
-    """Say whether the estimate can be relied on."""
-    return bool(summary["log_z"]["converged"])

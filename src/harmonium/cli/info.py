@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .base import console, print_json, run_command
+from .base import print_json, run_command
+from .options import number, word
 from .train import Json
 
 INFO_HELP = """Say what a run folder, a model or a data source holds.
@@ -16,11 +17,21 @@ Examples:
   harmonium info runs/digits
   harmonium info model.safetensors --json
   harmonium info rows.csv
+  harmonium info codes.csv --visible potts
 """
 
 
 def info_cli(
-    path: Annotated[str, typer.Argument(help="A run folder, a model, or a data source.")],
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A run folder, a model, or a data source.")
+    ],
+    visible: Annotated[
+        str, word("--visible", help="Units to read data for, as in train.")
+    ] = "auto",
+    scale: Annotated[
+        float | None,
+        number("--scale", help="The grey level that means 1.  [default: 255 if above 127]"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say what something is; its help text is INFO_HELP."""
@@ -28,16 +39,18 @@ def info_cli(
     def command() -> None:
         from ..runs.info import info
 
-        found = info(path)
+        found = info(path, visible, scale)
         if as_json:
             print_json(found)
             return
-        from rich.table import Table
-
-        table = Table(show_header=False, box=None, pad_edge=False)
         for name, value in found.items():
-            shown = "\n".join(value) if isinstance(value, list) else str(value)
-            table.add_row(name.replace("_", " "), shown)
-        console(False).print(table, highlight=False, markup=False)
+            _print_entry(name.replace("_", " "), value)
 
     raise typer.Exit(run_command(command))
+
+
+def _print_entry(name: str, value: Any) -> None:
+    """Print a value after its name; the lines of a list below one another."""
+    for line in value if isinstance(value, list) else [value]:
+        print(f"{name:<12}  {line}")
+        name = ""

@@ -6,49 +6,51 @@ from typing import Annotated
 
 import typer
 
-from .base import console, print_json, run_command
-from .train import Json
+from .base import display, print_json, run_command
+from .options import whole, word
+from .train import Json, Seed
 
-SAMPLE_HELP = """Draw rows from a machine.
+SAMPLE_HELP = """Draw rows from a machine, each from a Gibbs chain of its own.
 
-Without --out they are printed as CSV; its suffix says how they are written: .npy, .npz, .csv, or
-.png for a picture.
+They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture.
 
 \b
 Examples:
   harmonium sample runs/digits -n 100 --out samples.npy
   harmonium sample runs/digits -n 64 --out samples.png
   harmonium sample model.npz -n 5 --sweeps 10000
+  harmonium sample runs/digits -n 3 --given half.csv
 """
 
 
 def sample_cli(
-    run: Annotated[str, typer.Argument(help="A run folder or a model.")],
-    n: Annotated[int, typer.Option("-n", "--count", help="Number of rows.")] = 64,
-    sweeps: Annotated[int, typer.Option(help="Gibbs sweeps of each chain.")] = 1_000,
-    seed: Annotated[int, typer.Option(help="Seed of everything that is drawn.")] = 0,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder or a model.")],
+    n: Annotated[int, whole("-n", "--count", help="Rows to draw; with --given, for each row.")] = 64,
+    sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps of each chain.")] = 1_000,
+    seed: Seed = 0,
     given: Annotated[
         str | None,
-        typer.Option(help="A .csv or .npy of rows to complete, nan where a value is to be drawn."),
+        word("--given", metavar="FILE", help="Rows to complete, nan where a value is to be drawn."),
     ] = None,
-    out: Annotated[str | None, typer.Option(help="File to write.")] = None,
+    out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Json = False,
 ) -> None:
     """Draw rows; its help text is SAMPLE_HELP."""
 
     def command() -> None:
-        from ..runs.sample import draw_rows, write_rows
+        from ..runs.sample import csv_lines, draw_rows, write_rows
 
-        rows, shape = draw_rows(run, n, sweeps, seed, given, out, overwrite)
+        rows = draw_rows(run, n, sweeps, seed, given, out, overwrite)
         summary = {"run": run, "rows": len(rows), "columns": rows.shape[1], "out": out}
         if out is not None:
-            write_rows(rows, out, shape)
-            console(as_json).print(f"{len(rows)} rows written to {out}", highlight=False)
-        elif not as_json:
-            for row in rows.tolist():
-                print(",".join(f"{value:g}" for value in row))
+            write_rows(rows, out, run)
         if as_json:
-            print_json(summary if out else summary | {"values": rows.tolist()})
+            print_json(summary if out is not None else summary | {"values": rows})
+        elif out is not None:
+            display(as_json).say(f"{len(rows):,} rows written to {out}")
+        else:
+            for line in csv_lines(rows):
+                print(line)
 
     raise typer.Exit(run_command(command))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
 
-from .base import console, print_json, run_command, status_of
+from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, nats, print_json, run_command
+from .options import number, whole, word
 
-TRAIN_HELP = """Train a machine from a built-in set or a file, score it, and keep it in a run folder.
+TRAIN_HELP = """Learn from a built-in set or a file, score the machine, and keep it in a run folder.
 
-SOURCE is digits, bars, shifter, ising, mnist, or a file: .npy, .npz, .csv, .parquet, idx, idx.gz.
-FILE.npz:KEY picks one array of an archive.
+SOURCE is digits, bars, shifter, ising, mnist, or a file: .npy, .npz, .csv, .parquet, idx, idx.gz,
+one row an example. FILE.npz:KEY picks one array of an archive. Ctrl-C stops a run and keeps it.
 
 \b
 Examples:
@@ -23,6 +25,8 @@ Examples:
 
 RESUME_HELP = """Go on with an interrupted run, or train a finished one for more epochs.
 
+An interrupted run ends as it would have done without the interruption, to the last bit.
+
 \b
 Examples:
   harmonium resume runs/digits
@@ -30,39 +34,48 @@ Examples:
 """
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[int, whole("--seed", help="Seed of everything that is drawn.")]
 
 
 def train_cli(
-    source: Annotated[str, typer.Argument(help="A built-in set or a file.")],
-    hidden: Annotated[int, typer.Option(help="Number of hidden units.")] = 64,
-    method: Annotated[str, typer.Option(help="exact, cd or pcd.")] = "pcd",
-    k: Annotated[int, typer.Option(help="Gibbs sweeps in an update.")] = 1,
-    chains: Annotated[int, typer.Option(help="Persistent chains of pcd.")] = 500,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A built-in set or a file.")],
+    hidden: Annotated[int, whole("--hidden", help="Number of hidden units.")] = 64,
+    method: Annotated[str, word("--method", help="pcd, cd or exact.")] = "pcd",
+    k: Annotated[int, whole("--k", help="Gibbs sweeps in each update.")] = 1,
+    chains: Annotated[int, whole("--chains", help="Persistent chains of pcd.")] = 500,
     epochs: Annotated[
-        int | None, typer.Option(help="Passes over the rows. Default: 10,000 updates, at least 20.")
+        int | None, whole("--epochs", help="Passes over the rows.  [default: 10,000 updates]")
     ] = None,
-    batch: Annotated[int, typer.Option(help="Rows in an update.")] = 200,
-    lr: Annotated[
-        float, typer.Option(help="Learning rate; falls to 0 over the second half.")
-    ] = 0.1,
-    seed: Annotated[int, typer.Option(help="Seed of everything that is drawn.")] = 0,
+    batch: Annotated[int, whole("--batch", help="Rows in each update.")] = 200,
+    lr: Annotated[float, number("--lr", help="Learning rate, falling to 0 from half-way on.")] = 0.1,
+    seed: Seed = 0,
     binarize: Annotated[
-        str, typer.Option(help="Grey levels: none, threshold, or stochastic (at each visit).")
+        str,
+        word("--binarize", help="Grey levels: none, threshold, or stochastic, at each visit."),
     ] = "stochastic",
     visible: Annotated[
-        str, typer.Option(help="auto, bernoulli, ising, potts or gaussian.")
+        str,
+        word(
+            "--visible",
+            help="Visible units: bernoulli, ising, potts, gaussian, or auto, which looks at"
+            " the rows.",
+        ),
     ] = "auto",
     scale: Annotated[
-        float | None, typer.Option(help="The grey level that means 1, for levels up to 127.")
+        float | None,
+        number("--scale", help="The grey level that means 1.  [default: 255 if above 127]"),
     ] = None,
     states: Annotated[
-        int | None, typer.Option(help="Number of states of Potts visibles. Default: from the data.")
+        int | None, whole("--states", help="States of a Potts unit.  [default: those seen]")
     ] = None,
-    validation: Annotated[float, typer.Option(help="Part of the rows to hold out.")] = 0.1,
+    validation: Annotated[
+        float, number("--validation", help="Part of the rows to hold out.")
+    ] = 0.1,
     out: Annotated[
-        str | None, typer.Option(help="Folder of the run. Default: the next free runs/NAME.")
+        str | None,
+        word("--out", metavar="FOLDER", help="The run's folder.  [default: a new one in runs]"),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older run.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train a machine; its help text is TRAIN_HELP."""
@@ -72,59 +85,59 @@ def train_cli(
 
     def command() -> int:
         from ..runs.config import RunConfig
-        from ..runs.display import Display
         from ..runs.train import train
 
-        display = Display(console(as_json))
-        summary = train(RunConfig(**options), out, overwrite, display)
-        return tell(summary, as_json, display)
+        show = display(as_json)
+        return tell(train(RunConfig(**options), out, overwrite, show), as_json, show)
 
     raise typer.Exit(run_command(command))
 
 
 def resume_cli(
-    run: Annotated[str, typer.Argument(help="A run folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")],
     epochs: Annotated[
-        int | None, typer.Option(help="Epochs at which the run ends, counted from its start.")
+        int | None, whole("--epochs", help="Epochs to end at, from the start.  [default: the run's]")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Go on with a run; its help text is RESUME_HELP."""
 
     def command() -> int:
-        from ..runs.display import Display
         from ..runs.train import resume
 
-        display = Display(console(as_json))
-        return tell(resume(run, epochs, display), as_json, display)
+        show = display(as_json)
+        return tell(resume(run, epochs, show), as_json, show)
 
     raise typer.Exit(run_command(command))
 
 
-def tell(summary: dict[str, Any], as_json: bool, display: Any) -> int:
-    """Report a run, to a program or to a person."""
+def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
+    """Report a run, to a program or to a person, and give the exit status."""
+    status, run = summary["status"], summary["run"]
     if as_json:
         print_json(summary)
-        return status_of(summary)
-    if summary["status"] == "interrupted":
-        display.say(f"{summary['message']}; the model so far is kept in {summary['run']}.")
-        display.say(f"go on with: harmonium resume {summary['run']}")
-        return status_of(summary)
-    if "log_likelihood" in summary:
-        score, log_z = summary["log_likelihood"], summary["log_z"]
-        display.say(score_line(score))
-        display.say(f"log Z {log_z['value']:.3f} in [{log_z['low']:.3f}, {log_z['high']:.3f}]")
-    display.say(f"model     {summary['model']}")
-    for number, path in enumerate(summary.get("pictures", [])):
-        display.say(f"{'pictures ' if not number else '         '} {path}")
-    return status_of(summary)
+    if status == "interrupted":
+        complain(f"{summary['message']}; {run} keeps it. Go on with: harmonium resume {run}")
+        return INTERRUPTED
+    if status == "diverged":
+        complain(f"{summary['message']} The model is in {summary['model']}.")
+        return NOT_REACHED
+    if not as_json:
+        log_z = summary["log_z"]
+        show.say(score_line(summary["log_likelihood"]))
+        show.say(f"log Z {nats(log_z['value'])} in [{nats(log_z['low'])}, {nats(log_z['high'])}]")
+        show.say(f"model     {summary['model']}")
+        for name, path in zip(["pictures", *[""] * 99], summary["pictures"], strict=False):
+            show.say(f"{name:<9} {path}")
+    return DONE
 
 
 def score_line(score: dict[str, Any]) -> str:
     """Give a log-likelihood with its interval, its spread and its method."""
     doubt = "" if score["converged"] else "; NOT converged: do not quote it"
+    spread = score["stderr_rows"]
+    over_rows = f", ± {nats(spread)} over rows" if spread is not None and isfinite(spread) else ""
     return (
-        f"{score['rows']} log-likelihood {score['value']:.3f} nats a row,"
-        f" in [{score['low']:.3f}, {score['high']:.3f}],"
-        f" ± {score['stderr_rows']:.3f} over rows ({score['method']}{doubt})"
+        f"{score['rows']} log-likelihood {nats(score['value'])} nats a row,"
+        f" in [{nats(score['low'])}, {nats(score['high'])}]{over_rows} ({score['method']}{doubt})"
     )

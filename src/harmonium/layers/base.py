@@ -1,11 +1,9 @@
 """What a unit is: the contract that every layer fulfils, and all that follows from it."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -66,7 +64,7 @@ class AbstractLayer(eqx.Module):
     ...     def domain(self, unit):
     ...         return "a Ternary unit takes the values -1, 0 and 1"
     >>> Ternary(2).mean(jnp.array([0.0, 2.0])).round(3)
-    Array([0.   , 0.852], dtype=float32)
+    Array([0.   , 0.851], dtype=float32)
 
     ```
     """
@@ -90,7 +88,7 @@ class AbstractLayer(eqx.Module):
         """Draw the units independently from p(x | inputs)."""
 
     @abstractmethod
-    def shift(self, delta: Float[Array, "*batch columns"]) -> Self:
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractLayer":
         """Absorb a constant input: the layer whose p(x | I) is this one's p(x | I + delta).
 
         The leaves must be affine in `delta`; centring differentiates this map.
@@ -99,7 +97,7 @@ class AbstractLayer(eqx.Module):
     @abstractmethod
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
-    ) -> Self:
+    ) -> "AbstractLayer":
         """Give the layer whose independent units have the (weighted) moments of the states `x`.
 
         Smoothed as if one row more had been seen, so that every parameter is finite.
@@ -135,11 +133,11 @@ class AbstractLayer(eqx.Module):
         """Give all states that differ from `x` in exactly one unit (discrete layers)."""
         raise InputError(f"{self}: its states are a continuum and have no single-unit moves.")
 
-    def encode(self, rows: Array) -> Float[Array, "*batch columns"]:
+    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
         """Turn rows in the user's coding into states. Traceable; `validate` does the checking."""
         return jnp.asarray(rows, self.dtype)
 
-    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+    def decode(self, x: Any) -> np.ndarray:
         """Turn states into rows in the user's coding, in the smallest type that holds them."""
         return np.asarray(x)
 
@@ -151,7 +149,7 @@ class AbstractLayer(eqx.Module):
         """
         return jnp.full(self.size, jnp.inf, self.dtype)
 
-    def project(self) -> Self:
+    def project(self) -> "AbstractLayer":
         """Move parameters that an optimiser's step took out of the domain back into it."""
         return self
 
@@ -236,7 +234,7 @@ class AbstractLayer(eqx.Module):
         return f"{type(self).__name__}({self.n_units})"
 
     @classmethod
-    def from_fields(cls, **fields: Any) -> Self:
+    def from_fields(cls, **fields: Any) -> "AbstractLayer":
         """Build a layer from its dataclass fields, as a model file stores them."""
         return cls(**fields)
 

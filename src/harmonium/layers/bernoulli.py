@@ -89,6 +89,6 @@ class Bernoulli(AbstractLayer):
         """Say what a unit takes."""
         return "a Bernoulli unit takes values in [0, 1]"
 
-    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+    def decode(self, x: Any) -> np.ndarray:
         """Give bytes 0 and 1."""
         return np.asarray(x).astype(np.uint8)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
@@ -50,7 +51,8 @@ class Clamped(AbstractLayer):
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Give I·x − U(x) at the value of a known unit, Γ(I) of a free one."""
-        held = self.layer.fold(inputs * self.values) - self.layer.unit_energies(self.values)
+        values = jax.lax.stop_gradient(self.values)  # data, not parameters
+        held = self.layer.fold(inputs * values) - self.layer.unit_energies(values)
         return jnp.where(self.known, held, self.layer.unit_cgfs(inputs))
 
     def sample(
@@ -81,6 +83,6 @@ class Clamped(AbstractLayer):
         """Encode as the layer without the clamp does."""
         return self.layer.encode(rows)
 
-    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+    def decode(self, x: Any) -> np.ndarray:
         """Decode as the layer without the clamp does."""
         return self.layer.decode(x)

@@ -87,6 +87,6 @@ class Ising(AbstractLayer):
         """Say what a unit takes."""
         return "an Ising unit takes the values -1 and +1"
 
-    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+    def decode(self, x: Any) -> np.ndarray:
         """Give small integers −1 and +1."""
         return np.asarray(x).astype(np.int8)

@@ -157,11 +157,11 @@ class Mixed(AbstractLayer):
             unit -= part.n_units
         raise IndexError(f"{self} has no unit {unit}")
 
-    def encode(self, rows: Array) -> Float[Array, "*batch columns"]:
+    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
         """Encode the columns of every part."""
         return self._joined(lambda part, piece: part.encode(piece), self._units(rows))
 
-    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+    def decode(self, x: Any) -> np.ndarray:
         """Decode the columns of every part; NumPy promotes to a type that holds them all."""
         pieces = zip(self.parts, self._columns(x), strict=True)
         return np.concatenate([part.decode(piece) for part, piece in pieces], axis=-1)

@@ -55,7 +55,7 @@ class Potts(AbstractLayer):
         """Number of sites."""
         return self.sites
 
-    def _by_site(self, x: Array) -> Array:
+    def _by_site(self, x: Any) -> Array:
         return x.reshape(*x.shape[:-1], self.sites, self.states_per_site)
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
@@ -80,9 +80,10 @@ class Potts(AbstractLayer):
         return jax.nn.softmax(self._by_site(logits), axis=-1).reshape(logits.shape)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give p(1 − p) for each column; the columns of one site are correlated besides."""
-        probability = self.mean(inputs)
-        return probability * (1.0 - probability)
+        """Give p(1 − p) for each column, with 1 − p summed from a site's other states."""
+        probability = self._by_site(self.mean(inputs))
+        others = probability @ (1.0 - jnp.eye(self.states_per_site, dtype=probability.dtype))
+        return (probability * others).reshape(inputs.shape)
 
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
@@ -143,15 +144,15 @@ class Potts(AbstractLayer):
         """Say what a site takes."""
         return f"a Potts site takes integer codes from 0 to {self.states_per_site - 1}"
 
-    def encode(self, rows: Array) -> Float[Array, "*batch columns"]:
+    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
         """Write integer codes as one-hot columns."""
         one_hot = jax.nn.one_hot(
             jnp.asarray(rows, jnp.int32), self.states_per_site, dtype=self.dtype
         )
         return one_hot.reshape(*one_hot.shape[:-2], self.size)
 
-    def decode(self, x: Float[Array, "*batch columns"]) -> np.ndarray:
+    def decode(self, x: Any) -> np.ndarray:
         """Give integer codes, in the smallest type that holds them."""
         bits = 8 * math.ceil(math.log2(self.states_per_site) / 8)
-        codes = np.asarray(self._by_site(x).argmax(-1))
+        codes = np.asarray(self._by_site(np.asarray(x)).argmax(-1))
         return codes.astype({8: np.uint8, 16: np.uint16}.get(bits, np.uint32))

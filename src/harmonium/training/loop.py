@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Key, PRNGKeyArray
 
 from .._special import random_order
 from ..data import Dataset
@@ -198,7 +198,7 @@ def _batch(
     return Cloud(rows, dataset.weights_of(indices, present).astype(rows.dtype))
 
 
-def _keys(key: PRNGKeyArray) -> PRNGKeyArray:
+def _keys(key: PRNGKeyArray) -> Key[Array, " 3"]:
     return jax.random.split(key, 3)
 
 

@@ -1,0 +1,63 @@
+"""Mistakes on the command line itself, in the words of all other mistakes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..errors import HarmoniumError
+
+
+def sentence_of(error: Exception) -> str | None:
+    """Say what is wrong with a command line; None if that is not what the error is about.
+
+    The parser's errors share no importable base between Typer's versions, but they do share their
+    names and attributes.
+    """
+    if isinstance(error, HarmoniumError):
+        return str(error)
+    if not hasattr(error, "format_message"):
+        return None
+    context: Any = getattr(error, "ctx", None)
+    path = getattr(context, "command_path", "harmonium")
+    command, see = path.removeprefix("harmonium").strip() or "command", f"see {path} --help"
+    described = _DESCRIBED.get(type(error).__name__)
+    if described is not None:
+        return f"{described(error, command)}; {see}."
+    message = str(error.format_message()).rstrip(".")  # pyright: ignore[reportAttributeAccessIssue]
+    for pattern, words in _REWORDED:
+        if found := re.search(pattern, message):
+            return f"{command}: {words.format(*found.groups())}; {see}."
+    return f"{command}: {message[:1].lower()}{message[1:]}; {see}."
+
+
+def _no_such_option(error: Any, command: str) -> str:
+    close = " or ".join(sorted(getattr(error, "possibilities", None) or ()))
+    meant = f" (perhaps you mean {close})" if close else ""
+    of = "harmonium" if command == "command" else command
+    return f"{error.option_name}: expected an option of {of}; found no such option{meant}"
+
+
+def _missing(error: Any, command: str) -> str:
+    name = getattr(getattr(error, "param", None), "metavar", None) or "an argument"
+    return f"{command}: expected {name}; found nothing"
+
+
+def _bad_option(error: Any, command: str) -> str:
+    lacks = "requires" in str(error.message)
+    expected, found = ("a value after it", "none") if lacks else ("no value", "one")
+    return f"{error.option_name}: expected {expected}; found {found}"
+
+
+_REWORDED = (
+    (r"extra argument\S* \((.*)\)", "expected nothing more; found {0}"),
+    (
+        r"No such command '(.*?)'",
+        "expected train, resume, sample, evaluate or info; found {0!r}",
+    ),
+)
+_DESCRIBED = {
+    "NoSuchOption": _no_such_option,
+    "MissingParameter": _missing,
+    "BadOptionUsage": _bad_option,
+}

@@ -1,0 +1,45 @@
+"""Options that read numbers: each says what it expected and what it found, in our own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from ..errors import HarmoniumError
+
+
+class NotANumberError(HarmoniumError):
+    """Text where a number was expected; no ValueError, which the parser would reword."""
+
+
+def whole(*names: str, help: str) -> Any:  # noqa: A002  (what typer calls it)
+    """Give an option that takes a whole number."""
+    return typer.Option(*names, parser=_reader(names[-1], int), metavar="INT", help=help)
+
+
+def number(*names: str, help: str) -> Any:  # noqa: A002
+    """Give an option that takes any number."""
+    return typer.Option(*names, parser=_reader(names[-1], float), metavar="NUMBER", help=help)
+
+
+def word(*names: str, help: str, metavar: str = "NAME") -> Any:  # noqa: A002
+    """Give an option that takes text."""
+    return typer.Option(*names, metavar=metavar, help=help)
+
+
+def _reader(name: str, kind: type[int] | type[float]) -> Callable[[Any], Any]:
+    expected = "a whole number" if kind is int else "a number"
+
+    def read(text: Any) -> int | float:
+        try:
+            if isinstance(text, str) and not text.isascii():
+                raise ValueError
+            return kind(text)
+        except ValueError:
+            raise NotANumberError(
+                f"{name}: expected {expected}; found {str(text)[:40]!r}; write it in digits."
+            ) from None
+
+    return read

@@ -1,0 +1,180 @@
+"""What holds for every layer, whatever its units."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import harmonium as hm
+from harmonium.layers import AbstractLayer
+from registry import LAYERS, LEVEL, SEEDS, identify, randomised
+
+CASES = [(layer, seed) for layer in LAYERS for seed in SEEDS]
+over_layers = pytest.mark.parametrize(("layer", "seed"), CASES, ids=identify)
+DISCRETE = [(layer, seed) for layer, seed in CASES if layer.n_states is not None]
+over_discrete = pytest.mark.parametrize(("layer", "seed"), DISCRETE, ids=identify)
+
+
+def drawn(layer, seed, scale=2.0):
+    """Give the layer with random parameters, inputs, and a key."""
+    key_layer, key_inputs, key = jax.random.split(jax.random.key(seed), 3)
+    return randomised(layer, key_layer), scale * jax.random.normal(key_inputs, (layer.size,)), key
+
+
+def test_every_layer_has_an_example():
+    import harmonium.layers as home
+
+    named = {n for n, kind in vars(home).items() if isinstance(kind, type)} - {"AbstractLayer"}
+    shown = {type(layer).__name__ for layer in LAYERS}
+    assert named - shown == {"Clamped"}  # a layer only around another one, with laws of its own
+
+
+@over_discrete
+def test_cgf_is_the_log_sum_over_states(layer, seed):
+    layer, inputs, _ = drawn(layer, seed)
+    states = layer.states(jnp.arange(layer.n_states))
+    expected = jax.nn.logsumexp(states @ inputs - layer.energy(states))
+    np.testing.assert_allclose(layer.cgf(inputs), expected, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("layer", "seed"),
+    [(x, s) for x, s in CASES if x.n_states is None and not isinstance(x, hm.Mixed)],
+    ids=identify,
+)
+def test_cgf_is_the_log_integral(layer, seed):
+    """By the trapezium rule, which converges faster than any power for smooth rapid decay."""
+    layer, inputs, _ = drawn(layer, seed)
+    x = jnp.linspace(-40.0, 40.0, 20_001)[:, None]
+    grid = jnp.broadcast_to(x, (len(x), layer.size))
+    logs = jax.nn.logsumexp(inputs * grid - layer.unit_energies(grid), axis=0)
+    expected = logs + jnp.log(x[1, 0] - x[0, 0])
+    np.testing.assert_allclose(layer.unit_cgfs(inputs), expected, rtol=2e-5, atol=2e-5)
+
+
+@over_layers
+def test_mean_and_variance_are_derivatives_of_the_cgf(layer, seed):
+    layer, inputs, _ = drawn(layer, seed)
+    np.testing.assert_allclose(layer.mean(inputs), AbstractLayer.mean(layer, inputs), atol=2e-6)
+    hessian = jnp.diag(jax.hessian(layer.cgf)(inputs))
+    np.testing.assert_allclose(layer.variance(inputs), hessian, atol=5e-6)
+    general = AbstractLayer.variance(layer, inputs)
+    np.testing.assert_allclose(general, hessian, atol=5e-6)
+
+
+@over_layers
+def test_draws_have_the_mean_and_the_variance(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    n = 40_000
+    x = layer.sample(jnp.broadcast_to(inputs, (n, layer.size)), key=key)
+    mean, variance = layer.mean(inputs), layer.variance(inputs)
+    moments = {"mean": (x, mean), "variance": ((x - mean) ** 2, variance)}
+    bound = stats.norm.isf(LEVEL / (2 * 2 * layer.size * len(CASES)))
+    for name, (values, expected) in moments.items():
+        z = (values.mean(0) - expected) / (values.std(0) / np.sqrt(n) + 1e-6)
+        assert abs(np.asarray(z)).max() < bound, (name, z)
+
+
+@over_layers
+def test_tails_hold_in_float32(layer, seed):
+    """At inputs far out, float32 agrees with float64 to rounding."""
+    layer, inputs, _ = drawn(layer, seed)
+    with jax.enable_x64(True):
+        wide = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), layer)
+        for size in (1.0, 10.0, 30.0, 80.0):
+            far = size * np.sign(np.asarray(inputs))
+            for what in ("cgf", "mean", "variance"):
+                found = getattr(layer, what)(jnp.asarray(far, jnp.float32))
+                expected = getattr(wide, what)(jnp.asarray(far, jnp.float64))
+                assert np.isfinite(found).all()
+                np.testing.assert_allclose(found, expected, rtol=3e-5, atol=1e-30, err_msg=what)
+
+
+@over_layers
+def test_batch_axes_come_first(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    for shape in ((), (3,), (2, 3)):
+        batch = jnp.broadcast_to(inputs, (*shape, layer.size))
+        x = layer.sample(batch, key=key)
+        assert x.shape == layer.mean(batch).shape == layer.variance(batch).shape == batch.shape
+        assert layer.cgf(batch).shape == layer.energy(x).shape == shape
+        assert layer.unit_cgfs(batch).shape == (*shape, layer.n_units)
+        np.testing.assert_allclose(layer.cgf(batch), layer.cgf(inputs), rtol=1e-6)
+
+
+@over_layers
+def test_shift_absorbs_a_constant_input(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    delta = jax.random.normal(key, inputs.shape)
+    shifted = layer.shift(delta)
+    np.testing.assert_allclose(shifted.cgf(inputs), layer.cgf(inputs + delta), rtol=2e-6)
+    x = layer.sample(inputs, key=key)
+    np.testing.assert_allclose(shifted.energy(x), layer.energy(x) - delta @ x, rtol=1e-5, atol=1e-5)
+
+
+@over_layers
+def test_energy_is_affine_in_the_leaves(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    other = randomised(layer, key)
+    x = layer.sample(inputs, key=key)
+    between = jax.tree.map(lambda a, b: 0.3 * a + 0.7 * b, layer, other)
+    expected = 0.3 * layer.energy(x) + 0.7 * other.energy(x)
+    np.testing.assert_allclose(between.energy(x), expected, rtol=1e-5, atol=1e-5)
+
+
+@over_discrete
+def test_states_are_all_there_once(layer, seed):
+    states = np.asarray(layer.states(jnp.arange(layer.n_states)))
+    assert len(np.unique(states, axis=0)) == layer.n_states
+
+
+@over_discrete
+def test_alternatives_are_the_states_one_unit_away(layer, seed):
+    states = layer.states(jnp.arange(layer.n_states))
+    codes = layer.decode(states)
+    for i in {0, layer.n_states // 2, layer.n_states - 1}:
+        away = (codes != codes[i]).sum(-1) == 1
+        found = np.unique(np.asarray(layer.alternatives(states[i])), axis=0)
+        np.testing.assert_array_equal(found, np.unique(np.asarray(states[away]), axis=0))
+        assert layer.alternatives(states[i]).shape[0] == away.sum()
+
+
+@over_layers
+def test_rows_and_states_are_two_forms_of_one_thing(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    x = layer.sample(jnp.broadcast_to(inputs, (50, layer.size)), key=key)
+    rows = layer.decode(x)
+    assert rows.shape == (50, layer.n_units)
+    np.testing.assert_array_equal(layer.encode(layer.validate(rows)), x)
+    for wrong in (rows[:, :-1] if layer.n_units > 1 else rows[0], rows[:0], rows * np.nan):
+        with pytest.raises(hm.InputError):
+            layer.validate(wrong)
+
+
+@over_layers
+def test_fitted_moments_are_those_of_the_states(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    x = layer.sample(jnp.broadcast_to(inputs, (400, layer.size)), key=key)
+    weights = jax.random.uniform(key, (400,))
+    for w in (None, weights):
+        fitted = layer.fit_moments(x, w)
+        mean = x.mean(0) if w is None else w @ x / w.sum()
+        # one row more, at the middle of the domain, moves a mean of 400 rows by this at the most
+        np.testing.assert_allclose(fitted.mean(fitted.resting), mean, atol=5e-3)
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(fitted))
+
+
+@over_layers
+def test_fold_sums_the_columns_that_spread_fills(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    units = jax.random.normal(key, (layer.n_units,))
+    both = layer.fold(inputs * layer.spread(units))
+    np.testing.assert_allclose(both, layer.fold(inputs) * units, rtol=1e-5, atol=1e-5)
+
+
+@over_layers
+def test_projecting_changes_nothing_inside_the_domain(layer, seed):
+    layer, _, _ = drawn(layer, seed)
+    again = layer.project()
+    assert all(map(np.array_equal, jax.tree.leaves(layer), jax.tree.leaves(again)))

@@ -1,0 +1,95 @@
+"""What holds for a machine of any two layers."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium import enumeration
+from registry import identify, machine, pairs
+
+PAIRS = pairs()
+over_pairs = pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS, ids=identify)
+over_discrete = pytest.mark.parametrize(
+    ("visible", "hidden", "seed"),
+    [p for p in PAIRS if p[0].n_states is not None and p[1].n_states is not None],
+    ids=identify,
+)
+
+
+@over_pairs
+def test_turning_twice_gives_the_machine(visible, hidden, seed):
+    rbm = machine(visible, hidden, seed)
+    assert eqx.tree_equal(rbm.T.T, rbm)
+    v = rbm.visible.sample(rbm.visible.resting, key=jax.random.key(seed))
+    h = rbm.hidden.sample(rbm.hidden.resting, key=jax.random.key(seed))
+    np.testing.assert_allclose(rbm.energy(v, h), rbm.T.energy(h, v), rtol=1e-5, atol=1e-5)
+
+
+@over_discrete
+def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, seed):
+    rbm = machine(visible, hidden, seed)
+    v = rbm.visible.states(jnp.arange(visible.n_states))
+    h = rbm.hidden.states(jnp.arange(hidden.n_states))
+    joint = -rbm.energy(v[:, None, :], h[None, :, :])
+    np.testing.assert_allclose(
+        rbm.free_energy(v), -jax.nn.logsumexp(joint, axis=1), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        rbm.mean_h_from_v(v), jax.nn.softmax(joint, axis=1) @ h, rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        rbm.mean_v_from_h(h), jax.nn.softmax(joint, axis=0).T @ v, rtol=1e-5, atol=1e-5
+    )
+    log_z = jax.nn.logsumexp(joint)
+    np.testing.assert_allclose(enumeration.log_z(rbm), log_z, rtol=1e-5)
+    for side in (rbm, rbm.T):
+        rows, chunks = enumeration.chunk_plan(side, elements=side.visible.size * 3)
+        assert rows * chunks >= side.visible.n_states
+        sums = enumeration.partial_log_z(side, rows, 0, chunks)
+        np.testing.assert_allclose(jax.nn.logsumexp(sums), log_z, rtol=1e-5)
+
+
+@over_pairs
+def test_paths_end_where_they_should(visible, hidden, seed):
+    rbm, other = machine(visible, hidden, seed), machine(visible, hidden, seed + 100)
+    v = rbm.visible.sample(jnp.zeros((5, visible.size)), key=jax.random.key(seed))
+    heating = hm.Heating(other.visible, other.hidden, rbm)
+    line, history = hm.Line(other, rbm), hm.History.through([other, other, rbm])
+    for path in (heating, line, history):
+        np.testing.assert_allclose(path.at(1.0).free_energy(v), rbm.free_energy(v), rtol=1e-5)
+    for path in (line, history):
+        np.testing.assert_allclose(path.at(0.0).free_energy(v), other.free_energy(v), rtol=1e-5)
+    np.testing.assert_allclose(
+        history.at(0.75).free_energy(v), hm.Line(other, rbm).at(0.5).free_energy(v), rtol=1e-5
+    )
+    base = hm.RBM(other.visible, other.hidden, jnp.zeros_like(rbm.weights))
+    np.testing.assert_allclose(heating.log_z_of_base, enumeration.log_z(base), rtol=1e-5, atol=1e-5)
+    middle = hm.Line(base, rbm).at(0.4)
+    np.testing.assert_allclose(
+        heating.at(0.4).free_energy(v), middle.free_energy(v), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_shapes_are_checked():
+    rbm = machine(hm.Bernoulli(4), hm.Ising(2), 0)
+    with pytest.raises(hm.InputError, match=r"Expected v with trailing size 4; got shape \(10, 5\)"):
+        rbm.free_energy(jnp.zeros((10, 5)))
+    with pytest.raises(hm.InputError, match="Expected h with trailing size 2"):
+        rbm.sample_v_from_h(jnp.zeros(3), key=jax.random.key(0))
+    with pytest.raises(hm.InputError, match=r"\(visible, hidden\) = \(4, 2\); got \(2, 4\)"):
+        hm.RBM(hm.Bernoulli(4), hm.Ising(2), jnp.zeros((2, 4)))
+    with pytest.raises(hm.InputError, match="finite"):
+        hm.RBM.from_arrays([[np.nan]], [0.0], [0.0])
+    with pytest.raises(hm.InputError, match=r"expected shape \(1,\); got \(2,\)"):
+        hm.RBM.from_arrays([[0.0]], [0.0, 1.0], [0.0])
+
+
+def test_infinite_z_is_known():
+    weights = jnp.array([[0.9]])
+    assert hm.finite_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), weights))
+    assert not hm.finite_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), 1.2 * weights))
+    with pytest.raises(hm.NotFiniteError, match="not known to be finite"):
+        hm.log_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), 1.2 * weights), key=jax.random.key(0))

@@ -1,0 +1,105 @@
+"""The examples that the laws run over: what each layer's, sampler's and gradient's test file offers.
+
+A test file of a registered part holds a list EXAMPLES; the laws find it by themselves.
+`make test` runs a pairwise cover of the combinations with one seed, `make laws` all with ten.
+"""
+
+import importlib.util
+import itertools
+import os
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+import harmonium as hm
+from harmonium.enumeration import enumerable
+
+HERE = Path(__file__).parent
+ALL = os.environ.get("HARMONIUM_LAWS") == "all"
+SEEDS = range(10) if ALL else range(1)
+LEVEL = 1e-4  # family-wise, for each law
+
+
+def examples(kind: str) -> list:
+    """Collect EXAMPLES from tests/KIND/test_*.py."""
+    found = []
+    for file in sorted((HERE / kind).glob("test_*.py")):
+        spec = importlib.util.spec_from_file_location(f"examples_{kind}_{file.stem}", file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found += getattr(module, "EXAMPLES", [])
+    return found
+
+
+def name_of(part) -> str:
+    """Name an example in a test's identifier."""
+    return str(part) if isinstance(part, hm.AbstractLayer) else repr(part).replace("\n", "")
+
+
+def randomised(layer, key, scale=0.7):
+    """Give a layer of the same type with random parameters inside its domain."""
+    leaves, structure = jax.tree.flatten(layer)
+    keys = jax.random.split(key, len(leaves))
+    moved = [
+        leaf + scale * jax.random.uniform(k, leaf.shape, leaf.dtype, -1.0, 1.0)
+        for leaf, k in zip(leaves, keys, strict=True)
+    ]
+    return jax.tree.unflatten(structure, moved).project()
+
+
+def machine(visible, hidden, seed, coupling=0.8) -> hm.RBM:
+    """Give a machine with random parameters and couplings strong enough to show a broken kernel.
+
+    Couplings between two continuous layers are weakened until Z is finite.
+    """
+    keys = jax.random.split(jax.random.key(1000 + seed), 3)
+    visible, hidden = randomised(visible, keys[0]), randomised(hidden, keys[1])
+    shape = (visible.size, hidden.size)
+    rbm = hm.RBM(visible, hidden, coupling * jax.random.normal(keys[2], shape))
+    while not hm.finite_z(rbm):
+        rbm = eqx.tree_at(lambda m: m.weights, rbm, 0.5 * rbm.weights)
+    return rbm
+
+
+LAYERS = examples("layers")
+
+
+def pairs() -> list[tuple]:
+    """All (visible, hidden, seed) of layer examples with a side that can be enumerated."""
+    return [
+        (visible, hidden, seed)
+        for visible, hidden, seed in itertools.product(LAYERS, LAYERS, SEEDS)
+        if visible.n_states is not None or hidden.n_states is not None
+    ]
+
+
+def covered(kind: str) -> list[tuple]:
+    """Combine pairs of layers with the examples of another kind: all, or a pairwise cover.
+
+    The cover takes every pair of layers once and deals the other parts out in turn along the
+    diagonals of the table of pairs, so that each meets every layer on both sides.
+    """
+    parts = examples(kind)
+    if ALL:
+        return [(part, *pair) for pair in pairs() for part in parts]
+    place = {id(layer): i for i, layer in enumerate(LAYERS)}
+    return [(parts[(place[id(v)] + place[id(h)]) % len(parts)], v, h, seed) for v, h, seed in pairs()]
+
+
+def identify(value) -> str | None:
+    """Give pytest an identifier for a parameter."""
+    return None if isinstance(value, int | float | str) else name_of(value)
+
+
+@eqx.filter_jit
+def exact_states(rbm, n, key):
+    """Draw n visible states exactly, by way of the enumerated side."""
+    side = enumerable(rbm)
+    states = side.visible.states(jnp.arange(side.visible.n_states))
+    key_side, key_other = jax.random.split(key)
+    chosen = states[jax.random.categorical(key_side, -side.free_energy(states), shape=(n,))]
+    if side.visible is rbm.visible:
+        return chosen
+    return rbm.sample_v_from_h(chosen, key=key_other)
