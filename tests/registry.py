@@ -1,4 +1,4 @@
-"""The examples that the laws run over: what each layer's, sampler's and gradient's test file offers.
+"""The examples that the laws run over, from the test files of layers, samplers and gradients.
 
 A test file of a registered part holds a list EXAMPLES; the laws find it by themselves.
 `make test` runs a pairwise cover of the combinations with one seed, `make laws` all with ten.
@@ -85,7 +85,9 @@ def covered(kind: str) -> list[tuple]:
     if ALL:
         return [(part, *pair) for pair in pairs() for part in parts]
     place = {id(layer): i for i, layer in enumerate(LAYERS)}
-    return [(parts[(place[id(v)] + place[id(h)]) % len(parts)], v, h, seed) for v, h, seed in pairs()]
+    return [
+        (parts[(place[id(v)] + place[id(h)]) % len(parts)], v, h, seed) for v, h, seed in pairs()
+    ]
 
 
 def identify(value) -> str | None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harmonium.sources import open_source, split_off
 from harmonium.data.base import as_table
 from harmonium.errors import InputError
+from harmonium.sources import open_source, split_off
 
 DEBD = Path(os.environ.get("HARMONIUM_DATA", ""), "debd", "adult.npz")
 BITS = np.arange(24).reshape(6, 4) % 2

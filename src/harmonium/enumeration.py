@@ -45,7 +45,7 @@ def chunk_of_states(
     """Give one chunk of states and their −F, which is −∞ past the last state."""
     indices = chunk.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
     states = side.visible.states(indices)
-    inside = indices < side.visible.n_states
+    inside = indices < (side.visible.n_states or 0)
     return states, jnp.where(inside, -side.free_energy(states), -jnp.inf)
 
 

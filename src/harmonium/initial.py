@@ -24,8 +24,10 @@ def initialize(
 ) -> RBM:
     """Make a machine with small random weights, W_ij ~ N(0, scale²).
 
-    With data, the visible layer is fitted to the data's moments, so that the machine starts as the
-    independent model of the data (Hinton 2010, section 8).
+    With data, the visible layer is fitted to the data's moments, so that the machine starts near
+    the independent model of the data (Hinton 2010, section 8), and the biases take up what the
+    weights add at the means of the other layer: it starts centred (Melchior, Fischer & Wiskott
+    2016), so that data with zeros and ones exchanged give the exchanged machine.
 
     Args:
         visible: the visible layer.
@@ -43,5 +45,8 @@ def initialize(
     if data is not None:
         rows = visible.encode(visible.validate(data))
         visible = visible.fit_moments(rows, None if weights is None else jnp.asarray(weights))
-    draws = jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
-    return RBM(visible, hidden, scale * draws)
+    couplings = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
+    if data is not None:
+        means = visible.mean(visible.resting), hidden.mean(hidden.resting)
+        visible, hidden = visible.shift(-couplings @ means[1]), hidden.shift(-means[0] @ couplings)
+    return RBM(visible, hidden, couplings)

@@ -73,8 +73,8 @@ def log_z(
         )
     plan = (settings.pop("steps"),) if "steps" in settings else STEPS
     result = None
-    for steps in plan:
-        key, subkey = jax.random.split(key)
+    for attempt, steps in enumerate(plan):
+        subkey = jax.random.fold_in(key, attempt)
         result = annealed_log_z(
             rbm, key=subkey, steps=steps, tolerance=tolerance, progress=progress, **settings
         )
@@ -110,13 +110,14 @@ def log_likelihood(
     Raises:
         InputError: rows outside the visible layer's domain, or no key where one is needed.
     """
-    key_rows, key_z = (None, None) if key is None else jax.random.split(key)
+    key_rows, key_z = (None, None) if key is None else tuple(jax.random.split(key))
     dataset = data if isinstance(data, Dataset) else Dataset.of(rbm.visible.validate(data))
     rows = dataset.rows(key=key_rows)
     energies = free_energies(rbm, rows)
     if log_z is None:
         base = data_base(rbm, rbm.visible.encode(rows[:BASE_ROWS]))
-        log_z = _log_z(rbm, key=key_z, **{"path": base} | settings)
+        merged: dict[str, Any] = {"path": base} | settings
+        log_z = _log_z(rbm, key=key_z, **merged)
     grey = dataset.is_grey or _is_fractional(rbm, dataset)
     note = "; grey levels used as they are, which is no probability of binary rows" if grey else ""
     return likelihood_from(energies, log_z, note)

@@ -81,7 +81,7 @@ class RBM(eqx.Module):
 
     def energy(
         self, v: Float[Array, "*#batch visible"], h: Float[Array, "*#batch hidden"]
-    ) -> Float[Array, "..."]:
+    ) -> Float[Array, ...]:
         """Give E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats; batch axes are broadcast."""
         self.hidden.check(h, "h")
         return self.visible.energy(v) + self.hidden.energy(h) - (self.inputs_to_h(v) * h).sum(-1)

@@ -70,7 +70,8 @@ def condition(rbm: RBM, rows: Any) -> RBM:
     anything = rbm.visible.decode(rbm.visible.sample(resting, key=jax.random.key(0)))
     whole = rbm.visible.validate(np.where(free, anything, rows), "given")
     values = rbm.visible.encode(whole)
-    return RBM(Clamped(rbm.visible, jnp.asarray(~free), values), rbm.hidden, rbm.weights)
+    clamped = Clamped(layer=rbm.visible, known=jnp.asarray(~free), values=values)  # pyright: ignore
+    return RBM(clamped, rbm.hidden, rbm.weights)
 
 
 @eqx.filter_jit

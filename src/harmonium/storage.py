@@ -184,7 +184,7 @@ def _tensor(tensors: dict[str, np.ndarray], name: str, path: Path) -> Any:
         held = ", ".join(sorted(tensors)) or "none"
         raise _error(path, f"an array {name!r}", held, _COPY_AGAIN)
     array = tensors[name]
-    return array if array.dtype == bool else _finite(array, name, path)
+    return jnp.asarray(array if array.dtype == bool else _finite(array, name, path))
 
 
 def _finite(array: np.ndarray, name: str, path: Path) -> np.ndarray:
@@ -214,8 +214,8 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
         header = json.loads(metadata.get(FORMAT, "null"))
     except (OSError, SafetensorError, ValueError, LookupError, TypeError, RecursionError) as error:
-        expected, found = "a model file that harmonium wrote", f"one that cannot be read ({_clause(error)})"
-        raise _error(path, expected, found, _COPY_AGAIN) from None
+        found = f"one that cannot be read ({_clause(error)})"
+        raise _error(path, "a model file that harmonium wrote", found, _COPY_AGAIN) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         expected, found = "a model file that harmonium wrote", "a safetensors file of another kind"
         raise _error(path, expected, found, "convert its arrays to an .npz with W, a and b")
@@ -230,11 +230,12 @@ def _load_safetensors(path: Path) -> RBM:
     try:
         visible = _rebuild(header["visible"], tensors, path)
         hidden = _rebuild(header["hidden"], tensors, path)
-        return RBM(visible, hidden, jnp.asarray(_tensor(tensors, "weights", path)))
+        return RBM(visible, hidden, _tensor(tensors, "weights", path))
     except ModelFileError:
         raise
     except InputError as error:
-        raise _error(path, "arrays that fit together", f"that {_clause(error)}", _COPY_AGAIN) from None
+        found = f"that {_clause(error)}"
+        raise _error(path, "arrays that fit together", found, _COPY_AGAIN) from None
     except Exception as error:  # a foreign description may bring about anything
         found = f"a damaged one ({type(error).__name__}: {_clause(error)})"
         raise _error(path, "a description of a machine", found, _COPY_AGAIN) from None
@@ -247,8 +248,9 @@ def _load_npz(path: Path) -> RBM:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in IN_AN_ARCHIVE if name in archive}
     except Exception as error:  # zipfile, zlib and NumPy each raise their own kinds
-        pickled = "allow_pickle" in str(error)
-        found = "pickled Python objects, never loaded" if pickled else f"a damaged one ({_clause(error)})"
+        found = f"a damaged one ({_clause(error)})"
+        if "allow_pickle" in str(error):
+            found = "pickled Python objects, never loaded"
         raise _error(path, "an .npz archive of arrays", found, _COPY_AGAIN) from None
     missing = [name for name in IN_AN_ARCHIVE if name not in arrays]
     if missing:

@@ -75,7 +75,9 @@ def test_paths_end_where_they_should(visible, hidden, seed):
 
 def test_shapes_are_checked():
     rbm = machine(hm.Bernoulli(4), hm.Ising(2), 0)
-    with pytest.raises(hm.InputError, match=r"Expected v with trailing size 4; got shape \(10, 5\)"):
+    with pytest.raises(
+        hm.InputError, match=r"Expected v with trailing size 4; got shape \(10, 5\)"
+    ):
         rbm.free_energy(jnp.zeros((10, 5)))
     with pytest.raises(hm.InputError, match="Expected h with trailing size 2"):
         rbm.sample_v_from_h(jnp.zeros(3), key=jax.random.key(0))

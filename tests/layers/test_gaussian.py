@@ -15,7 +15,7 @@ def test_parameters_are_natural_ones():
 
 
 def test_precision_stays_positive():
-    with pytest.raises(hm.InputError, match="positive values; got -1.0"):
+    with pytest.raises(hm.InputError, match=r"positive values; got -1\.0"):
         hm.Gaussian(2, precision=[1.0, -1.0])
     stepped = eqx.tree_at(lambda layer: layer.precision, hm.Gaussian(2), jnp.array([1.0, -2.0]))
     assert (stepped.project().precision > 0).all()

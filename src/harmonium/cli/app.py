@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -55,8 +56,8 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; a mistake on the command line is one line and exit status 2."""
-    for stream in (sys.stdout, sys.stderr):  # no terminal is too old for a −
-        if hasattr(stream, "reconfigure"):
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # no terminal is too old for a −
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
     try:

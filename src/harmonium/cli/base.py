@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -92,6 +93,7 @@ def _quiet() -> Iterator[None]:
     if sys.warnoptions or os.environ.get(DEBUG):
         yield
         return
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where its cache is
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -119,7 +121,8 @@ def _configure_jax() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import jax
 
-    if jax.config.jax_compilation_cache_dir is not None:  # the user's own choice
+    chosen = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
+    if chosen:
         return
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

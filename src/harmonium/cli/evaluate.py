@@ -29,9 +29,7 @@ def evaluate_cli(
     data: Annotated[
         str | None, typer.Argument(metavar="DATA", help="A built-in set or a file.")
     ] = None,
-    part: Annotated[
-        str, word("--rows", help="Rows: train, validation, test, or auto.")
-    ] = "auto",
+    part: Annotated[str, word("--rows", help="Rows: train, validation, test, or auto.")] = "auto",
     method: Annotated[str, word("--method", help="auto, exact or annealed.")] = "auto",
     chains: Annotated[int, whole("--chains", help="Annealed chains, each way.")] = 512,
     steps: Annotated[
@@ -48,7 +46,7 @@ def evaluate_cli(
     ] = None,
     scale: Annotated[
         float | None,
-        number("--scale", help="The grey level that means 1.  [default: 255 if above 127]"),
+        number("--scale", help="The grey level that means 1, if not 255."),
     ] = None,
     must_converge: Annotated[
         bool, typer.Option("--must-converge", help="Exit with 3 if the estimate did not converge.")

@@ -30,7 +30,7 @@ def info_cli(
     ] = "auto",
     scale: Annotated[
         float | None,
-        number("--scale", help="The grey level that means 1.  [default: 255 if above 127]"),
+        number("--scale", help="The grey level that means 1, if not 255."),
     ] = None,
     as_json: Json = False,
 ) -> None:

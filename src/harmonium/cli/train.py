@@ -44,10 +44,13 @@ def train_cli(
     k: Annotated[int, whole("--k", help="Gibbs sweeps in each update.")] = 1,
     chains: Annotated[int, whole("--chains", help="Persistent chains of pcd.")] = 500,
     epochs: Annotated[
-        int | None, whole("--epochs", help="Passes over the rows.  [default: 10,000 updates]")
+        int | None,
+        whole(
+            "--epochs", help="Passes over the rows.  [default: 10,000 updates, at least 20 passes]"
+        ),
     ] = None,
     batch: Annotated[int, whole("--batch", help="Rows in each update.")] = 200,
-    lr: Annotated[float, number("--lr", help="Learning rate, falling to 0 from half-way on.")] = 0.1,
+    lr: Annotated[float, number("--lr", help="Learning rate; falls to 0 from half-way on.")] = 0.1,
     seed: Seed = 0,
     binarize: Annotated[
         str,
@@ -63,7 +66,7 @@ def train_cli(
     ] = "auto",
     scale: Annotated[
         float | None,
-        number("--scale", help="The grey level that means 1.  [default: 255 if above 127]"),
+        number("--scale", help="The grey level that means 1, if not 255."),
     ] = None,
     states: Annotated[
         int | None, whole("--states", help="States of a Potts unit.  [default: those seen]")
@@ -75,7 +78,7 @@ def train_cli(
         str | None,
         word("--out", metavar="FOLDER", help="The run's folder.  [default: a new one in runs]"),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older run.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train a machine; its help text is TRAIN_HELP."""
@@ -96,7 +99,8 @@ def train_cli(
 def resume_cli(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")],
     epochs: Annotated[
-        int | None, whole("--epochs", help="Epochs to end at, from the start.  [default: the run's]")
+        int | None,
+        whole("--epochs", help="Epochs to end at, in all.  [default: the run's]"),
     ] = None,
     as_json: Json = False,
 ) -> None:

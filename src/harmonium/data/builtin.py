@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -273,7 +274,7 @@ def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
         with _patience(_SECONDS_TO_ANSWER), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             options = {"as_frame": False, "parser": parser, "n_retries": 1, "delay": 0.1}
-            fetched = fetch_openml("mnist_784", version=1, **options)
+            fetched: Any = fetch_openml("mnist_784", version=1, **options)
         pixels, labels = fetched.data.astype(np.uint8), fetched.target.astype(np.uint8)
     except (OSError, EOFError, ValueError, HTTPException) as error:
         expected = f"its files in the folder that {DATA_VARIABLE} names, or OpenML in reach"

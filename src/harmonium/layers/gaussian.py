@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._special import LOG_2PI
@@ -35,7 +36,7 @@ class Gaussian(AbstractLayer):
         self.size = positive_integer(size, "Gaussian size")
         self.bias = parameter(bias, (size,), "Gaussian bias")
         self.precision = parameter(precision, (size,), "Gaussian precision", default=1.0)
-        if not isinstance(self.precision, jax.core.Tracer) and bool((self.precision <= 0).any()):
+        if not isinstance(self.precision, Tracer) and bool((self.precision <= 0).any()):
             lowest = float(self.precision.min())
             raise InputError(f"Gaussian precision: expected positive values; got {lowest}.")
 

@@ -55,7 +55,7 @@ class Potts(AbstractLayer):
         """Number of sites."""
         return self.sites
 
-    def _by_site(self, x: Any) -> Array:
+    def _by_site(self, x: Array) -> Array:
         return x.reshape(*x.shape[:-1], self.sites, self.states_per_site)
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
@@ -154,5 +154,5 @@ class Potts(AbstractLayer):
     def decode(self, x: Any) -> np.ndarray:
         """Give integer codes, in the smallest type that holds them."""
         bits = 8 * math.ceil(math.log2(self.states_per_site) / 8)
-        codes = np.asarray(self._by_site(np.asarray(x)).argmax(-1))
+        codes = np.asarray(self._by_site(jnp.asarray(x)).argmax(-1))
         return codes.astype({8: np.uint8, 16: np.uint16}.get(bits, np.uint32))

@@ -49,7 +49,6 @@ class Gibbs(AbstractSampler):
         self, rbm: RBM, state: GibbsState, *, key: PRNGKeyArray
     ) -> tuple[GibbsState, GibbsInfo]:
         """Make the sweeps."""
-
         keys = jax.random.split(key, (self.sweeps, 2))
 
         def sweep(i: Array | int, state: GibbsState) -> GibbsState:

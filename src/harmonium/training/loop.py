@@ -25,6 +25,7 @@ from .state import Fit, Report, TrainState
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 0.5
 FEWEST_UPDATES = 10_000
+GROWTH_LIMIT = 1e6  # parameters a million times as large as they began have diverged
 FEWEST_EPOCHS = 20
 MONITORED_ROWS = 2_000
 
@@ -209,8 +210,9 @@ def _mean_free_energy(rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Array
 
 
 @eqx.filter_jit
-def _is_finite(rbm: RBM) -> Array:
-    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(rbm)]).all()
+def _largest(rbm: RBM) -> Array:
+    """Give the largest absolute parameter, which is NaN if one of them is."""
+    return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
 
 
 class _Run:
@@ -227,6 +229,7 @@ class _Run:
         self.measure_every = plan.per_epoch * max(1, plan.total // plan.per_epoch // 100)
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
+        limit = GROWTH_LIMIT * max(1.0, float(_largest(state.rbm)))
         began, history, updates = time.perf_counter(), [], int(state.updates)
         chunk, stopped = 1, False
         while updates < self.total and not stopped:
@@ -237,7 +240,7 @@ class _Run:
                 advance(self.method, self.dataset, state, until, key=self.key)
             )
             seconds = time.perf_counter() - started
-            if not _is_finite(new.rbm):
+            if not float(_largest(new.rbm)) < limit:
                 return self._diverged(state, history, updates, target)
             per_second = (target - updates) / max(seconds, 1e-9)
             chunk = max(1, min(4 * chunk, int(per_second * SECONDS_PER_CHUNK)))
@@ -277,8 +280,9 @@ class _Run:
 
     def _diverged(self, state: TrainState, history: list, updates: int, target: int) -> Fit:
         message = (
-            f"diverged: parameters became non-finite between updates {updates:,} and {target:,};"
-            " the machine of the former is kept. Lower the learning rate."
+            f"diverged: parameters grew without bound between updates {updates:,} and {target:,};"
+            " the machine of the former is kept. Lower the learning rate, and standardise"
+            " continuous data."
         )
         warnings.warn(message, DivergenceWarning, stacklevel=4)
         rbm = averaged_machine(state.optimizer, state.rbm)

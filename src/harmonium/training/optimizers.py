@@ -21,10 +21,16 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 
 
+def _transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
+    """Wrap a pair for optax, whose types do not know that a machine is a tree of arrays."""
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
 class CentredState(NamedTuple):
-    """Offsets of both layers and the inner transformation's state."""
+    """Offsets of both layers, the number of updates in them, and the inner state."""
 
     inner: Any
+    count: Array
     visible_offset: Float[Array, " visible"]
     hidden_offset: Float[Array, " hidden"]
 
@@ -40,22 +46,23 @@ def centred(
         ΔW,  Δb = Δb~ − ΔW λ,  Δc = Δc~ − ΔWᵀ μ
 
     so it stays exact whatever `inner` does: momentum, Adam, decay. The offsets follow the data's
-    means, μ ← (1 − rate) μ + rate ⟨v⟩_data, and start at the means of the independent layers. A run
-    on data with zeros and ones exchanged is then the exchanged run.
+    means, μ ← (1 − r) μ + r ⟨v⟩_data with r = max(rate, 1/(t + 1)) at update t, so that they start
+    as a plain mean. A run on data with zeros and ones exchanged is then the exchanged run.
 
     Source: Montavon & Müller 2012; Cho, Raiko & Ilin 2013; Melchior, Fischer & Wiskott 2016.
     """
-    transformation = optax.with_extra_args_support(inner)
+    transformation: Any = optax.with_extra_args_support(inner)
 
     def init(rbm: RBM) -> CentredState:
-        visible = rbm.visible.mean(rbm.visible.resting)
-        return CentredState(transformation.init(rbm), visible, rbm.hidden.mean(rbm.hidden.resting))
+        inner_state, count = transformation.init(rbm), jnp.zeros((), jnp.int32)
+        return CentredState(inner_state, count, rbm.visible.resting, rbm.hidden.resting)
 
     def update(
         grads: RBM, state: CentredState, rbm: RBM, *, info: PhaseInfo, **extra: Any
     ) -> tuple[RBM, CentredState]:
-        mu = state.visible_offset + rate * (info.visible_mean - state.visible_offset)
-        lam = state.hidden_offset + rate * (info.hidden_mean - state.hidden_offset)
+        share = jnp.maximum(rate, 1.0 / (state.count + 1))
+        mu = state.visible_offset + share * (info.visible_mean - state.visible_offset)
+        lam = state.hidden_offset + share * (info.hidden_mean - state.hidden_offset)
         g_b = _shift_gradient(rbm.visible, grads.visible)
         g_c = _shift_gradient(rbm.hidden, grads.hidden)
         weights = grads.weights - jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
@@ -64,9 +71,9 @@ def centred(
         visible = _add_shift(rbm.visible, updates.visible, -(updates.weights @ lam))
         hidden = _add_shift(rbm.hidden, updates.hidden, -(mu @ updates.weights))
         updates = RBM(visible, hidden, updates.weights)
-        return updates, CentredState(inner_state, mu, lam)
+        return updates, CentredState(inner_state, state.count + 1, mu, lam)
 
-    return optax.GradientTransformationExtraArgs(init, update)
+    return _transformation(init, update)
 
 
 def _shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
@@ -97,7 +104,7 @@ def averaged(
     parameters so far (Polyak & Juditsky 1992), with 0 the last ones; in between, a mean that
     forgets the start of the run (Shamir & Zhang 2013).
     """
-    transformation = optax.with_extra_args_support(inner)
+    transformation: Any = optax.with_extra_args_support(inner)
 
     def init(rbm: RBM) -> AveragedState:
         return AveragedState(transformation.init(rbm), rbm, jnp.zeros((), jnp.int32))
@@ -112,7 +119,7 @@ def averaged(
         )
         return updates, AveragedState(inner_state, average, state.count + 1)
 
-    return optax.GradientTransformationExtraArgs(init, update)
+    return _transformation(init, update)
 
 
 def averaged_machine(state: Any, otherwise: RBM) -> RBM:
@@ -129,7 +136,9 @@ class RateState(NamedTuple):
     count: Array
 
 
-def scheduled(rate: float, shape: Callable[[Array], Array]) -> optax.GradientTransformation:
+def scheduled(
+    rate: float, shape: Callable[[Array], Array]
+) -> optax.GradientTransformationExtraArgs:
     """Scale a gradient to a descent step: −rate · shape(number of updates so far).
 
     The rate is an array in the state, so that an ensemble of machines can have one each.
@@ -138,11 +147,13 @@ def scheduled(rate: float, shape: Callable[[Array], Array]) -> optax.GradientTra
     def init(rbm: RBM) -> RateState:
         return RateState(jnp.asarray(rate, rbm.visible.dtype), jnp.zeros((), jnp.int32))
 
-    def update(grads: RBM, state: RateState, rbm: RBM | None = None) -> tuple[RBM, RateState]:
+    def update(
+        grads: RBM, state: RateState, rbm: RBM | None = None, **extra: Any
+    ) -> tuple[RBM, RateState]:
         step = -state.rate * shape(state.count)
         return jax.tree.map(lambda g: step * g, grads), RateState(state.rate, state.count + 1)
 
-    return optax.GradientTransformation(init, update)
+    return _transformation(init, update)
 
 
 def hold_then_fall(total: int, hold: float = 0.5) -> Callable[[Array], Array]:
@@ -202,11 +213,12 @@ class Recipe:
     def __call__(self, total: int) -> optax.GradientTransformationExtraArgs:
         """Give the optax transformation for a run of `total` updates."""
         shape = jnp.ones_like if self.hold == 1.0 else hold_then_fall(total, self.hold)
-        parts = [scheduled(self.rate, shape)]
+        parts: list[Any] = [scheduled(self.rate, shape)]
         if self.momentum:
             parts.insert(0, optax.trace(self.momentum))
         if self.decay:
-            parts.insert(0, optax.add_decayed_weights(self.decay, mask=weights_only))
+            mask: Any = weights_only
+            parts.insert(0, optax.add_decayed_weights(self.decay, mask=mask))
         result = optax.with_extra_args_support(optax.chain(*parts))
         if self.centring is not None:
             result = centred(result, self.centring)

@@ -1,0 +1,158 @@
+"""Runs that other people published, made again: their figures beside ours.
+
+    python benchmarks/published.py pydeep [--seeds 10]     784×16 on MNIST, exact log-likelihood
+    python benchmarks/published.py shark  [--seeds 20]     bars and stripes 4×4
+    python benchmarks/published.py sm08                    a 500-unit machine's log Z and score
+
+`pydeep` and `sm08` need the reference data: set HARMONIUM_DATA to its folder.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import harmonium as hm
+
+PYDEEP = {  # (centred, flipped): published train and test, from one run each
+    (True, False): (-143.150, -142.564),
+    (False, False): (-149.605, -149.053),
+    (True, True): (-142.813, -142.087),
+    (False, True): (-183.259, -183.360),
+}
+SHARK = (192.544, 3.3, 10)  # mean of the negative sum, spread of a run, number of runs
+
+
+def reference(name: str) -> Path:
+    """Give a file of the reference data."""
+    folder = os.environ.get("HARMONIUM_DATA")
+    if not folder or not (Path(folder) / name).exists():
+        sys.exit(f"set HARMONIUM_DATA to the folder of reference data that holds {name}")
+    return Path(folder) / name
+
+
+def thresholded_mnist(flipped: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Give MNIST's training and test rows, 1 where the grey level is at least one half."""
+    parts = []
+    for part in ("train", "test"):
+        with np.load(reference(f"mnist/mnist_{part}_gray.npz")) as archive:
+            parts.append(archive["x"].reshape(-1, 784) >= 128)
+    return tuple((part ^ flipped).astype(np.uint8) for part in parts)
+
+
+def pydeep_run(train, test, centred: bool, seed: int) -> tuple[float, float]:
+    """Train as PyDeep's `RBM_MNIST_small` does: 50 epochs of PCD-1 at 0.01, batches of 100."""
+    key_init, key_run = jax.random.split(jax.random.key(seed))
+    visible, hidden = hm.Bernoulli(784), hm.Bernoulli(16)
+    bound = 4.0 * np.sqrt(6.0 / (784 + 16))
+    weights = jax.random.uniform(key_init, (784, 16), minval=-bound, maxval=bound)
+    fitted = visible.fit_moments(jnp.asarray(train, jnp.float32))
+    if centred:  # their centred model's biases act on v − μ and h − λ
+        mean = jnp.asarray(train.mean(0), jnp.float32)
+        fitted, hidden = fitted.shift(-weights.sum(1) / 2), hidden.shift(-mean @ weights)
+    rbm = hm.RBM(fitted, hidden, weights)
+    recipe = hm.Recipe(rate=0.01, centring=0.01 if centred else None, averaging=None, hold=1.0)
+    fit = hm.fit(
+        rbm,
+        train,
+        key=key_run,
+        gradient=hm.Persistent(hm.Gibbs(1), chains=100),
+        optimizer=recipe,
+        epochs=50,
+        batch_size=100,
+    )
+    log_z = hm.log_z(fit.rbm)
+    return tuple(hm.log_likelihood(fit.rbm, rows, log_z=log_z).value for rows in (train, test))
+
+
+def pydeep(seeds: int) -> None:
+    """Compare with PyDeep's four runs."""
+    print("784×16 on MNIST thresholded at one half, exact log-likelihood, nats a row")
+    for (centred, flipped), published in PYDEEP.items():
+        train, test = thresholded_mnist(flipped)
+        began = time.perf_counter()
+        found = np.array([pydeep_run(train, test, centred, seed) for seed in range(seeds)])
+        seconds = (time.perf_counter() - began) / seeds
+        name = f"{'centred' if centred else 'plain'}{', flipped' if flipped else ''}"
+        for column, part in enumerate(("train", "test")):
+            ours, theirs = found[:, column], published[column]
+            nearest = np.abs(ours - theirs).min()
+            print(
+                f"  {name:17s} {part:5s} published {theirs:9.3f}, ours {ours.mean():9.3f}"
+                f" ± {ours.std(ddof=1):.3f} ({ours.min():.3f} to {ours.max():.3f}),"
+                f" mean off by {ours.mean() - theirs:+.3f}, nearest run by {nearest:.3f}",
+                flush=True,
+            )
+        print(f"  {'':17s} {seconds:.0f} s a run", flush=True)
+
+
+def bars_sum(rbm: hm.RBM, rows: np.ndarray) -> float:
+    """Give −Σ log p over the rows, exactly."""
+    return -len(rows) * hm.log_likelihood(rbm, rows).value
+
+
+def shark_run(gradient, rate: float, updates: int, seed: int, hidden: int = 32) -> float:
+    """Train on all 32 patterns at every update, from weights and biases in U(−0.1, 0.1)."""
+    rows = hm.bars_and_stripes(4)
+    keys = jax.random.split(jax.random.key(seed), 4)
+    draws = [
+        jax.random.uniform(key, shape, minval=-0.1, maxval=0.1)
+        for key, shape in zip(keys, ((16, hidden), (16,), (hidden,)), strict=False)
+    ]
+    rbm = hm.RBM.from_arrays(*draws)
+    recipe = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
+    fit = hm.fit(
+        rbm,
+        rows,
+        key=keys[3],
+        gradient=gradient,
+        optimizer=recipe,
+        epochs=updates,
+        batch_size=len(rows),
+    )
+    return bars_sum(fit.rbm, rows)
+
+
+def shark(seeds: int) -> None:
+    """Compare with Shark's tutorial on bars and stripes, and climb by the exact gradient."""
+    cd = np.array([shark_run(hm.Contrastive(hm.Gibbs(1)), 0.1, 1_000, s) for s in range(seeds)])
+    mean, spread, runs = SHARK
+    error = np.sqrt(cd.var(ddof=1) / seeds + spread**2 / runs)
+    print(
+        f"bars and stripes 4×4, 32 hidden, CD-1 at 0.1, 1,000 updates: −Σ log p of 32 patterns\n"
+        f"  Shark {mean} (mean of {runs}), ours {cd.mean():.3f} ± {cd.std(ddof=1):.2f}"
+        f" (mean of {seeds}), {(cd.mean() - mean) / error:+.2f} standard errors apart"
+    )
+    exact = np.array([shark_run(hm.Exact(), 0.2, 2_000, s) for s in range(3)])
+    print(
+        f"  exact gradient at 0.2, 2,000 updates: Σ log p = {-exact.max():.3f} to"
+        f" {-exact.min():.3f}; the bound is −108.131"
+    )
+
+
+def sm08(_seeds: int) -> None:
+    """Compare with Salakhutdinov & Murray's CD25(500): log Z 451.28, test −86.34."""
+    rbm = hm.load(reference("rbm_reference/sm08_cd25_500.npz"))
+    with np.load(reference("mnist/binarized_mnist.npz")) as archive:
+        test = np.unpackbits(archive["test"], axis=1, count=int(archive["n_visible"]))
+    began = time.perf_counter()
+    found = hm.log_likelihood(rbm, test, key=jax.random.key(0))
+    print(f"CD25(500): published log Z 451.28, test −86.34\n  {found.log_z}\n  {found}")
+    print(f"  {time.perf_counter() - began:.0f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("pydeep", "shark", "sm08"))
+    parser.add_argument("--seeds", type=int, default=10)
+    arguments = parser.parse_args()
+    {"pydeep": pydeep, "shark": shark, "sm08": sm08}[arguments.what](arguments.seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The command, run in this process, and a folder with a trained run in it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import pytest
+from rich.console import Console
+
+from harmonium.cli import main
+from harmonium.runs.config import RunConfig
+from harmonium.runs.display import Display
+from harmonium.runs.train import train
+
+
+class Ending(NamedTuple):
+    """How a command ended: exit status, standard output, standard error."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory) -> Iterator[None]:
+    """Keep compiled programs away from the user's own."""
+    names = (
+        "jax_compilation_cache_dir",
+        "jax_persistent_cache_min_compile_time_secs",
+        "jax_persistent_cache_min_entry_size_bytes",
+    )
+    before = {name: getattr(jax.config, name) for name in names}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("COLUMNS", "80")
+        yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+
+
+@pytest.fixture
+def cli(capsys) -> Callable[..., Ending]:
+    """Run a command; its words are given one by one, or as one string without quotes."""
+
+    def run(*words: str) -> Ending:
+        arguments = words[0].split() if len(words) == 1 else list(words)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as exit_:
+            main(arguments)
+        written = capsys.readouterr()
+        return Ending(int(exit_.value.code or 0), written.out, written.err)
+
+    return run
+
+
+@pytest.fixture
+def no_pictures(monkeypatch) -> None:
+    """Leave out what takes longest of a small run."""
+    monkeypatch.setattr("harmonium.runs.train.draw", lambda *_: [])
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> Path:
+    """A run that came to its end, on bars and stripes; not to be changed."""
+    folder = tmp_path_factory.mktemp("trained") / "bars"
+    config = RunConfig(source="bars", hidden=4, chains=8, epochs=3, batch=8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("harmonium.runs.train.draw", lambda *_: [])
+        train(config, str(folder), False, Display(Console(quiet=True)))
+    return folder

@@ -1,0 +1,341 @@
+"""What every command does, says and leaves behind when all is well."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+
+SMALL = "--hidden 4 --chains 8 --batch 8 --epochs 3"
+PICTURES = {"filters.png", "samples.png", "learning_curves.png", "weights.png", "means.png"}
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def strict(text: str) -> dict:
+    """Read JSON as the standard has it: without NaN and Infinity."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def check_estimate(found: dict) -> None:
+    assert found["low"] <= found["value"] <= found["high"]
+    assert isinstance(found["method"], str)
+    assert found["converged"] is True
+
+
+# --- train ------------------------------------------------------------------------------
+
+
+def test_train_leaves_a_whole_run_folder(cli, tmp_path):
+    status, out, err = cli(f"train bars {SMALL}")
+    assert (status, err) == (0, "")
+    run = tmp_path / "runs" / "bars"
+    inside = {"config.json", "metrics.jsonl", "model.safetensors", "summary.json"}
+    assert {path.name for path in run.iterdir()} == inside | {"checkpoints", "pictures"}
+    assert {path.name for path in (run / "pictures").iterdir()} == PICTURES
+    assert all((run / "pictures" / name).stat().st_size > 1_000 for name in PICTURES)
+    assert strict((run / "config.json").read_text())["hidden"] == 4
+    records = [strict(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert [record["epoch"] for record in records] == [1.0, 2.0, 3.0]
+    assert {"update", "samples_per_second", "free_energy", "log_likelihood"} <= records[-1].keys()
+    assert hm.load(run).hidden.size == 4
+    assert "\x1b" not in out  # a pipe sees no colours
+    assert "log-likelihood" in out
+    assert all(f"runs/bars/pictures/{name}\n" in out for name in PICTURES)
+
+
+def test_train_json_is_one_object_and_progress_is_on_standard_error(cli, no_pictures):
+    status, out, err = cli(f"train bars {SMALL} --json")
+    found = strict(out)
+    assert status == 0
+    assert (found["run"], found["status"], found["updates"]) == ("runs/bars", "done", 12)
+    assert found["samples_per_second"] > 0
+    check_estimate(found["log_z"])
+    check_estimate(found["log_likelihood"])
+    assert found["log_likelihood"]["n_rows"] == 32
+    assert "epoch 3/3" in err
+    assert found == strict(Path("runs/bars/summary.json").read_text())
+
+
+def test_the_score_of_a_run_is_that_of_its_model(cli, no_pictures):
+    found = strict(cli(f"train bars {SMALL} --json").out)
+    exact = hm.log_likelihood(hm.load("runs/bars"), hm.data.bars_and_stripes())
+    assert found["log_likelihood"]["value"] == pytest.approx(exact.value, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--method cd --k 2", "--method exact", "--lr 0.01 --seed 4294967295", "--binarize none"],
+)
+def test_train_takes_its_options(cli, no_pictures, options):
+    status, out, _ = cli(f"train bars {SMALL} {options} --json")
+    assert status == 0
+    assert strict(out)["log_z"]["method"].startswith("exact")
+
+
+def test_the_default_folder_is_the_next_free_one(cli, no_pictures, tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "bars-2").write_text("in the way")
+    names = [strict(cli(f"train bars {SMALL} --json").out)["run"] for _ in range(3)]
+    assert names == ["runs/bars", "runs/bars-3", "runs/bars-4"]
+
+
+def test_overwrite_replaces_a_run_and_keeps_what_is_not_its_own(cli, no_pictures, trained):
+    shutil.copytree(trained, "mine")
+    Path("mine/notes.txt").write_text("keep me")
+    status, *_ = cli(f"train bars {SMALL} --seed 1 --out mine --overwrite")
+    assert status == 0
+    found = strict(Path("mine/config.json").read_text())
+    assert (found["seed"], found["epochs"]) == (1, 3)
+    assert len(Path("mine/metrics.jsonl").read_text().splitlines()) == 3
+    assert Path("mine/notes.txt").read_text() == "keep me"
+    assert not (trained.parent / "pictures").exists()
+
+
+def test_overwrite_without_out_replaces_the_run_of_that_name(cli, no_pictures):
+    for seed in (1, 2):
+        found = strict(cli(f"train bars {SMALL} --seed {seed} --overwrite --json").out)
+        assert found["run"] == "runs/bars"
+
+
+def test_an_empty_folder_may_be_the_out(cli, no_pictures, tmp_path):
+    (tmp_path / "new").mkdir()
+    assert cli(f"train bars {SMALL} --out new").status == 0
+
+
+def test_the_command_says_what_it_did_to_grey_levels(cli, no_pictures, trained):
+    levels = np.random.default_rng(0).integers(0, 256, (32, 16))
+    np.save("grey.npy", levels.astype(np.uint8))
+    _, out, _ = cli(f"train grey.npy {SMALL} --binarize none --json")
+    assert "divided by 255" in " ".join(strict(out)["notes"])
+    assert "no score of theirs is a probability" in " ".join(strict(out)["notes"])
+    assert "no probability" in strict(out)["log_likelihood"]["method"]
+    assert "drawn as 0 or 1" in cli(f"evaluate {trained} grey.npy").out
+
+
+def test_train_knows_other_kinds_of_visible_units(cli, no_pictures):
+    codes = np.random.default_rng(1).integers(0, 3, (60, 5))
+    np.savetxt("rows.csv", codes, delimiter=",", fmt="%g")
+    found = strict(cli(f"train rows.csv --visible potts {SMALL} --json").out)
+    check_estimate(found["log_likelihood"])
+    assert found["log_likelihood"]["rows"] == "validation"
+    assert hm.load(found["run"]).visible.states_per_site == 3
+    assert "54 rows" in cli(f"evaluate {found['run']}").out
+    assert "codes (3 states)" in cli("info rows.csv --visible potts").out
+
+
+@pytest.mark.parametrize("layer", [hm.Ising(5), hm.Potts(5, states=3), hm.Gaussian(5)])
+def test_evaluate_reads_rows_as_the_visible_units_take_them(cli, layer):
+    weights = np.full((layer.size, 4), 0.1, np.float32)
+    hm.save(hm.RBM(layer, hm.Bernoulli(4), weights), "m.safetensors")
+    rows = hm.sample(hm.load("m.safetensors"), 9, key=jax.random.key(0), sampler=hm.Gibbs(1))
+    np.savetxt("rows.csv", rows, delimiter=",", fmt="%.9g")
+    found = strict(cli("evaluate m.safetensors rows.csv --json").out)
+    expected = hm.log_likelihood(hm.load("m.safetensors"), rows).value
+    assert found["log_likelihood"]["value"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_few_rows_are_all_learned_from_and_the_command_says_so(cli, no_pictures):
+    np.savetxt("few.csv", hm.data.bars_and_stripes(), delimiter=",", fmt="%g")
+    found = strict(cli(f"train few.csv {SMALL} --json").out)
+    assert "few: 32 rows, too few to hold any out." in found["notes"]
+    assert (found["log_likelihood"]["rows"], found["log_likelihood"]["n_rows"]) == ("train", 32)
+
+
+# --- resume -----------------------------------------------------------------------------
+
+
+def test_resume_trains_a_finished_run_for_more_epochs(cli, no_pictures, trained):
+    shutil.copytree(trained, "run")
+    status, out, err = cli("resume run --epochs 5 --json")
+    found = strict(out)
+    assert (status, found["status"], found["updates"]) == (0, "done", 20)
+    assert "resuming run after 12 updates" in err
+    assert strict(Path("run/config.json").read_text())["epochs"] == 5
+    records = Path("run/metrics.jsonl").read_text().splitlines()
+    assert [strict(line)["epoch"] for line in records] == [*map(float, range(1, 6))]
+
+
+def test_resume_of_a_finished_run_scores_it_again(cli, no_pictures, trained):
+    shutil.copytree(trained, "run")
+    before = strict((trained / "summary.json").read_text())
+    found = strict(cli("resume run --json").out)
+    assert found["log_likelihood"] == before["log_likelihood"]
+    assert found["samples_per_second"] > 0
+
+
+# --- sample -----------------------------------------------------------------------------
+
+
+def test_sample_prints_csv(cli, trained):
+    status, out, err = cli(f"sample {trained} -n 3 --sweeps 10")
+    assert (status, err) == (0, "")
+    rows = np.array([line.split(",") for line in out.splitlines()], float)
+    assert rows.shape == (3, 16)
+    assert set(np.unique(rows)) <= {0.0, 1.0}
+    assert cli(f"sample {trained} -n 3 --sweeps 10").out == out
+    assert cli(f"sample {trained} -n 3 --sweeps 10 --seed 1").out != out
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "rows.npz", "rows.csv", "rows.png", "ROWS.NPY"])
+def test_sample_writes_a_file_once(cli, trained, tmp_path, name):
+    status, out, err = cli(f"sample {trained} -n 4 --sweeps 5 --out {name}")
+    assert (status, err, out) == (0, "", f"4 rows written to {name}\n")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    before = (tmp_path / name).read_bytes()
+    assert cli(f"sample {trained} -n 4 --sweeps 5 --seed 1 --out {name}").status == 2
+    assert (tmp_path / name).read_bytes() == before
+    assert cli(f"sample {trained} -n 5 --sweeps 5 --out {name} --overwrite").status == 0
+    assert (tmp_path / name).read_bytes() != before
+
+
+def test_the_forms_of_samples_agree(cli, trained):
+    for name in ("rows.npy", "rows.npz", "rows.csv"):
+        cli(f"sample {trained} -n 4 --sweeps 5 --out {name}")
+    values = strict(cli(f"sample {trained} -n 4 --sweeps 5 --json").out)["values"]
+    np.testing.assert_array_equal(np.load("rows.npy"), values)
+    np.testing.assert_array_equal(np.load("rows.npz")["samples"], values)
+    np.testing.assert_array_equal(np.loadtxt("rows.csv", delimiter=","), values)
+
+
+def test_real_numbers_survive_the_csv(cli):
+    hm.save(hm.RBM(hm.Gaussian(3), hm.Bernoulli(2), np.ones((3, 2), np.float32)), "g.safetensors")
+    cli("sample g.safetensors -n 6 --sweeps 3 --out rows.npy")
+    text = cli("sample g.safetensors -n 6 --sweeps 3").out
+    rows = np.array([line.split(",") for line in text.splitlines()], np.float32)
+    np.testing.assert_array_equal(rows, np.load("rows.npy"))
+
+
+def test_sample_json_with_out_has_no_values(cli, trained):
+    status, out, _ = cli(f"sample {trained} -n 4 --sweeps 5 --out rows.npy --json")
+    assert status == 0
+    assert strict(out) == {"run": str(trained), "rows": 4, "columns": 16, "out": "rows.npy"}
+
+
+def test_sample_completes_given_rows(cli, trained):
+    half = [",".join([bit] * 8 + ["nan"] * 8) for bit in "10"]
+    Path("half.csv").write_text("\n".join(half))
+    _, out, _ = cli(f"sample {trained} -n 2 --sweeps 5 --given half.csv --json")
+    rows = np.array(strict(out)["values"])
+    assert rows.shape == (4, 16)
+    assert (rows[:2, :8] == 1).all()
+    assert (rows[2:, :8] == 0).all()
+
+
+# --- evaluate ---------------------------------------------------------------------------
+
+
+def test_evaluate_of_a_run_scores_its_own_rows(cli, trained):
+    status, out, err = cli(f"evaluate {trained} --json")
+    found, before = strict(out), strict((trained / "summary.json").read_text())
+    assert status == 0
+    assert found["log_likelihood"]["rows"] == "train"  # bars is the whole distribution
+    assert found["log_likelihood"]["value"] == pytest.approx(before["log_likelihood"]["value"])
+    assert found["log_z"] == before["log_z"]
+    assert "32 rows" in err
+
+
+def test_evaluate_takes_a_folder_a_model_and_an_archive(cli, trained, tmp_path):
+    rbm = hm.load(trained)
+    arrays = {"W": rbm.weights, "a": rbm.visible.bias, "b": rbm.hidden.bias}
+    np.savez(tmp_path / "m.npz", **{name: np.asarray(array) for name, array in arrays.items()})
+    values = [
+        strict(cli(f"evaluate {model} bars --json").out)["log_likelihood"]["value"]
+        for model in (trained, trained / "model.safetensors", "m.npz")
+    ]
+    assert values == [pytest.approx(values[0])] * 3
+
+
+def test_evaluate_of_a_model_without_rows_gives_log_z_alone(cli, trained):
+    status, out, err = cli(f"evaluate {trained}/model.safetensors")
+    assert (status, err) == (0, "")
+    assert out.startswith("log Z ")
+    assert out.count("\n") == 1
+    found = strict(cli(f"evaluate {trained}/model.safetensors --json").out)
+    assert found["log_likelihood"] is None
+    check_estimate(found["log_z"])
+
+
+def test_evaluate_annealed_agrees_with_exact(cli, trained):
+    command = f"evaluate {trained} --method annealed --chains 64 --steps 200 --json"
+    found = strict(cli(command).out)["log_z"]
+    exact = strict(cli(f"evaluate {trained} --method exact --json").out)["log_z"]
+    assert found["method"].startswith("annealed both ways, 64 chains × 200")
+    assert abs(found["value"] - exact["value"]) < 0.1
+    assert (exact["ess"], exact["low"]) == (None, exact["high"])
+
+
+def test_evaluate_of_one_row_has_no_spread(cli, trained):
+    np.save("one.npy", hm.data.bars_and_stripes()[:1])
+    status, out, _ = cli(f"evaluate {trained} one.npy")
+    assert status == 0
+    assert "±" not in out
+    found = strict(cli(f"evaluate {trained} one.npy --json").out)
+    assert found["log_likelihood"]["stderr_rows"] is None
+
+
+def test_evaluate_chooses_rows(cli, trained):
+    rows = hm.data.bars_and_stripes()
+    np.savez("parts.npz", train=rows, test=rows[:3], valid=rows[:5])
+    for part, count in {"auto": 3, "train": 32, "validation": 5, "test": 3}.items():
+        found = strict(cli(f"evaluate {trained} parts.npz --rows {part} --json").out)
+        assert found["log_likelihood"]["n_rows"] == count
+
+
+def test_evaluate_reads_grey_levels_as_the_run_did(cli, trained):
+    shutil.copytree(trained, "run")
+    config = strict(Path("run/config.json").read_text()) | {"binarize": "threshold"}
+    Path("run/config.json").write_text(json.dumps(config))
+    np.save("grey.npy", np.random.default_rng(0).random((9, 16)).astype(np.float32))
+    assert "at least one half count as 1" in cli("evaluate run grey.npy").out
+    assert "as they are" in cli("evaluate run grey.npy --binarize none").out
+
+
+def test_an_estimate_that_does_not_converge_ends_with_3_where_that_was_asked(cli):
+    rng = np.random.default_rng(0)
+    arrays = {"W": 400.0 * rng.normal(size=(16, 4)), "a": np.zeros(16), "b": np.zeros(4)}
+    np.savez("hard.npz", **arrays)
+    command = "evaluate hard.npz --method annealed --chains 64 --steps 200"
+    status, out, err = cli(command)
+    assert (status, out.count("\n")) == (0, 1)
+    assert err.startswith("harmonium: the estimate did NOT converge")
+    assert cli(f"{command} --must-converge").status == 3
+
+
+# --- info -------------------------------------------------------------------------------
+
+
+def test_info_of_a_run_a_model_and_data(cli, trained):
+    run = strict(cli(f"info {trained} --json").out)
+    assert (run["kind"], run["trained"]) == ("run", "12 updates, 3 epochs")
+    assert (run["visible"], run["parameters"]) == ("Bernoulli(16)", 16 * 4 + 16 + 4)
+    model = strict(cli(f"info {trained}/model.safetensors --json").out)
+    assert (model["kind"], model["exact_sum"]) == ("model", "16 states")
+    data = strict(cli("info bars --json").out)
+    assert (data["kind"], data["rows"][:8]) == ("data", "bars: 32")
+
+
+def test_info_is_plain_lines(cli, trained):
+    status, out, err = cli(f"info {trained}")
+    assert (status, err) == (0, "")
+    assert "\x1b" not in out
+    assert f"run           {trained}\n" in out  # not cut, however long
+    assert "options       source = bars\n              visible = auto\n" in out
+
+
+def test_info_of_a_run_without_a_model_says_so(cli, trained):
+    shutil.copytree(trained, "run", ignore=shutil.ignore_patterns("model*"))
+    status, out, _ = cli("info run")
+    assert status == 0
+    assert "folder without model.safetensors" in out

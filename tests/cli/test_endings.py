@@ -1,0 +1,254 @@
+"""How runs end when they do not simply end: diverged, interrupted, with nobody listening."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import harmonium as hm
+from harmonium.runs.keeper import Keeper
+
+SMALL = "--hidden 4 --chains 8 --batch 8"
+# A child of a shell's background job would ignore SIGINT; a terminal's does not.
+START = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    " from harmonium.cli import main; main()"
+)
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def stop_after(monkeypatch, updates: int, error: BaseException) -> None:
+    """Let something happen to a run in its callbacks."""
+    kept = Keeper.__call__
+
+    def call(self, report):
+        kept(self, report)
+        if report.updates >= updates:
+            raise error
+
+    monkeypatch.setattr(Keeper, "__call__", call)
+
+
+def same_arrays(one: str, other: str) -> None:
+    first, second = load_file(one), load_file(other)
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name], err_msg=name)
+
+
+# --- diverged ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", ["--lr 1e30", "--lr 1e37", "--lr 1e30 --method exact"])
+def test_a_diverging_run_keeps_the_last_finite_machine_and_ends_with_3(cli, options):
+    np.save("reals.npy", np.random.default_rng(0).normal(size=(60, 5)))
+    command = f"train reals.npy --visible gaussian {SMALL} --epochs 3 {options} --json"
+    status, out, err = cli(command)
+    found = json.loads(out)
+    assert status == 3
+    assert found["status"] == "diverged"
+    assert found["message"].startswith("diverged: ")
+    assert (found["log_z"], found["log_likelihood"]) == (None, None)
+    assert "Warning" not in err
+    assert err.splitlines()[-1].startswith("harmonium: diverged: ")
+    assert err.splitlines()[-1].endswith("The model is in runs/reals/model.safetensors.")
+    rbm = hm.load("runs/reals")
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(rbm))
+    for line in Path("runs/reals/metrics.jsonl").read_text().splitlines():
+        assert "NaN" not in line
+        assert "Infinity" not in line
+    assert cli("evaluate runs/reals --json").status in (0, 2)  # never a fault of ours
+    assert cli("sample runs/reals -n 2 --sweeps 3").status in (0, 2)
+    assert cli("resume runs/reals").status == 3
+
+
+def test_parameters_too_large_to_score_count_as_diverged(cli, no_pictures, monkeypatch):
+    def overflow(rbm, rows, **_):
+        raise ValueError("f(a) and f(b) must have different signs")
+
+    monkeypatch.setattr("harmonium.runs.train.log_likelihood", overflow)
+    status, out, err = cli(f"train bars {SMALL} --epochs 3 --json")
+    assert (status, json.loads(out)["status"]) == (3, "diverged")
+    assert "leave its score finite" in err
+
+
+# --- interrupted ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", ["", "--method cd"])
+def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_pictures, monkeypatch, options):
+    command = f"train bars {SMALL} --epochs 12 {options}"
+    assert cli(f"{command} --out whole").status == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 19, KeyboardInterrupt())
+        status, out, err = cli(f"{command} --out cut --json")
+    found = json.loads(out)
+    assert (status, found["status"], found["log_z"]) == (130, "interrupted", None)
+    assert found["samples_per_second"] > 0
+    assert json.loads(Path("cut/summary.json").read_text()) == found
+    assert err.splitlines()[-1].endswith("cut keeps it. Go on with: harmonium resume cut")
+    assert hm.load("cut").hidden.size == 4
+    assert cli("resume cut --json").status == 0
+    same_arrays("whole/model.safetensors", "cut/model.safetensors")
+    same_arrays("whole/checkpoints/last.safetensors", "cut/checkpoints/last.safetensors")
+    whole, cut = (json.loads(Path(run, "summary.json").read_text()) for run in ("whole", "cut"))
+    assert cut["log_likelihood"] == whole["log_likelihood"]
+    assert (cut["status"], cut["updates"]) == ("done", whole["updates"])
+    for name in ("update", "free_energy"):
+        assert measured("cut", name) == measured("whole", name)
+
+
+def measured(run: str, name: str) -> list[float]:
+    lines = Path(run, "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line)[name] for line in lines]
+
+
+def test_records_after_the_checkpoint_are_dropped_on_resume(cli, no_pictures):
+    cli(f"train bars {SMALL} --epochs 12 --out run")
+    before = measured("run", "update")
+    with Path("run/metrics.jsonl").open("a") as file:
+        file.write('{"update": 9999, "epoch": 1}\n{"update": 12')
+    assert cli("resume run").status == 0
+    assert measured("run", "update") == before
+
+
+def test_an_interruption_before_the_first_update_can_be_resumed(cli, no_pictures, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_after(patch, 0, KeyboardInterrupt())
+        patch.setattr("harmonium.runs.train.fit", interrupted)
+        status, _, err = cli(f"train bars {SMALL} --epochs 3 --out run")
+    assert (status, "after 0 updates" in err) == (130, True)
+    assert cli("resume run").status == 0
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_an_interruption_while_scoring_keeps_the_trained_model(cli, no_pictures, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("harmonium.runs.train.log_likelihood", interrupted)
+        status, out, _ = cli(f"train bars {SMALL} --epochs 3 --out run --json")
+    assert status == 130
+    assert json.loads(out)["message"].startswith("trained, and interrupted while it was scored")
+    assert json.loads(out)["updates"] == 12
+    assert json.loads(cli("resume run --json").out)["log_likelihood"]["converged"]
+
+
+def test_an_interruption_before_the_run_begins_writes_nothing(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr("harmonium.runs.train.prepare", interrupted)
+    assert cli("train bars") == (130, "", "harmonium: interrupted.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- faults -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (RuntimeError("oh\nno"), 1, "internal error, which is our fault: RuntimeError: oh."),
+        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), 2, "lower the sizes"),
+        (MemoryError(), 2, "lower the sizes"),
+        (OSError(28, "No space left on device", "runs/x"), 2, "runs/x: expected a file that"),
+        (hm.NotFiniteError("a: expected b; found c; d."), 2, "a: expected b; found c; d."),
+    ],
+)
+def test_whatever_happens_is_told_in_one_line(cli, monkeypatch, error, status, words):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("harmonium.runs.train.prepare", fail)
+    ending = cli("train bars")
+    assert (ending.status, ending.out) == (status, "")
+    assert ending.err.count("\n") == 1
+    assert words in ending.err
+
+
+def test_debugging_shows_the_traceback(cli, monkeypatch):
+    monkeypatch.setenv("HARMONIUM_DEBUG", "1")
+    monkeypatch.setattr("harmonium.runs.train.prepare", lambda config: 1 / 0)
+    assert "Traceback" in cli("train bars").err
+
+
+# --- the real thing ---------------------------------------------------------------------
+
+
+def start(*words: str, **options) -> subprocess.Popen:
+    """Start the command in a process of its own; standard output is a pipe."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", START, *words], env=environment, **(pipes | options)
+    )
+
+
+def read_until(process: subprocess.Popen, word: str) -> str:
+    """Read standard output up to the line with this word."""
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if word in line:
+            return "".join(lines)
+    raise AssertionError(f"no {word!r} in {lines} and {process.communicate()}")
+
+
+def test_ctrl_c_while_training_keeps_a_run_that_can_go_on(cli, no_pictures):
+    options = f"{SMALL} --epochs 1000000 --out run".split()
+    with start("train", "bars", *options) as process:
+        read_until(process, "epoch 10000/")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.count("\n") == 1, err
+    assert err.startswith("harmonium: interrupted after ")
+    summary = json.loads(Path("run/summary.json").read_text())
+    assert summary["updates"] >= 40_000
+    assert hm.load("run").visible.size == 16
+    epochs = summary["updates"] // 4 + 1
+    assert cli(f"resume run --epochs {epochs}").status == 0
+
+
+def test_ctrl_c_while_scoring_keeps_the_trained_model():
+    options = f"{SMALL} --epochs 3 --out run --json".split()
+    with start("train", "bars", *options, stderr=subprocess.STDOUT) as process:
+        read_until(process, "finished after")
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, out
+    assert '"message": "trained, and interrupted while it was scored, after 12 updates"' in out
+    assert "Traceback" not in out
+    assert hm.load("run").hidden.size == 4
+
+
+def test_a_reader_that_goes_away_is_no_error(trained):
+    with start("sample", str(trained), "-n", "9999", "--sweeps", "1") as process:
+        assert process.stdout.readline().count(",") == 15
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+        assert process.stderr.read() == ""
+
+
+def test_the_module_runs_as_the_command_and_asks_no_jax_for_its_version():
+    check = (
+        "import sys, runpy; sys.argv = ['harmonium', '--version']\n"
+        "try: runpy.run_module('harmonium.cli', run_name='__main__')\n"
+        "except SystemExit as ending: assert not ending.code\n"
+        "assert 'jax' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"harmonium {hm.__version__}\n", "")

@@ -1,0 +1,22 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import harmonium as hm
+from registry import machine
+
+EXAMPLES = [hm.Contrastive(hm.Gibbs(100))]
+
+
+def test_chains_carry_the_weights_of_their_rows():
+    """A row of weight zero has no part in either phase."""
+    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rows = rbm.visible.states(jnp.arange(3))
+    weights = jnp.array([0.5, 0.5, 0.0])
+    method = hm.Contrastive(hm.Gibbs(2))
+    key = jax.random.key(1)
+    grads, _, _ = method.estimate(rbm, hm.Cloud(rows, weights), (), key=key)
+    other = rows.at[2].set(1.0 - rows[2])
+    same, _, _ = method.estimate(rbm, hm.Cloud(other, weights), (), key=key)
+    for a, b in zip(jax.tree.leaves(grads), jax.tree.leaves(same), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)

@@ -1,0 +1,27 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from registry import machine
+
+EXAMPLES = [hm.Exact()]
+
+
+def test_too_many_states_are_refused():
+    rbm = hm.initialize(hm.Bernoulli(40), hm.Bernoulli(40), key=jax.random.key(0))
+    batch = hm.Cloud.uniform(jnp.zeros((2, 40)))
+    with pytest.raises(hm.InputError, match=r"at most 2\^24 joint states\. Choose pcd"):
+        hm.Exact().init(rbm, batch, key=jax.random.key(0))
+
+
+def test_chunks_add_up(monkeypatch):
+    """The sum over states does not depend on how it is cut into chunks."""
+    rbm = machine(hm.Bernoulli(7), hm.Bernoulli(5), 0)
+    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(20)))
+    whole, _, info = hm.Exact().estimate(rbm, batch, (), key=jax.random.key(0))
+    monkeypatch.setattr("harmonium.enumeration.chunk_plan.__defaults__", (50,))
+    cut, _, info_cut = hm.Exact().estimate(rbm, batch, (), key=jax.random.key(0))
+    for a, b in zip(jax.tree.leaves((whole, info)), jax.tree.leaves((cut, info_cut)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

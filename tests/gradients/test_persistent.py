@@ -1,0 +1,22 @@
+import jax
+import jax.numpy as jnp
+import pytest
+
+import harmonium as hm
+from registry import machine
+
+EXAMPLES = [hm.Persistent(hm.Gibbs(100), chains=64)]
+
+
+def test_chains_persist_and_may_be_any_number():
+    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
+    method = hm.Persistent(hm.Gibbs(1), chains=17)
+    key = jax.random.key(0)
+    state = method.init(rbm, batch, key=key)
+    _, after, _ = method.estimate(rbm, batch, state, key=key)
+    assert after.v.shape == (17, 4)
+    moved, _ = hm.Gibbs(1).step(rbm, state, key=key)
+    assert (moved.v == after.v).all()
+    with pytest.raises(hm.InputError, match="chains"):
+        hm.Persistent(hm.Gibbs(1), chains=0)

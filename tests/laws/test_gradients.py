@@ -1,0 +1,113 @@
+"""Every gradient method against the gradient of the enumerated likelihood."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import harmonium as hm
+from harmonium import enumeration
+from registry import LEVEL, covered, exact_states, examples, identify, machine, pairs
+
+REPEATS = 400
+CASES = covered("gradients")
+PAIRS = pairs()
+
+
+def problem(visible, hidden, seed):
+    """Give a machine that mixes within a few sweeps, and weighted rows of another machine."""
+    rbm = machine(visible, hidden, seed, coupling=0.4)
+    rows = exact_states(machine(visible, hidden, seed + 50, coupling=0.4), 30, jax.random.key(seed))
+    weights = jax.random.uniform(jax.random.key(seed + 1), (30,), minval=0.5, maxval=1.5)
+    return rbm, hm.Cloud(rows, weights / weights.sum())
+
+
+@eqx.filter_jit
+def enumerated_gradient(rbm, batch):
+    """Differentiate −Σ w log p(v) = Σ w F(v) + log Z, with Z summed over states, by JAX."""
+
+    def loss(rbm):
+        return batch.weights @ rbm.free_energy(batch.states) + enumeration.log_z(rbm)
+
+    return eqx.filter_value_and_grad(loss)(rbm)
+
+
+def test_every_method_has_an_example():
+    import harmonium.gradients as home
+
+    kinds = {n for n, kind in vars(home).items() if isinstance(kind, type)}
+    named = {n for n in kinds if issubclass(getattr(home, n), hm.AbstractGradient)}
+    shown = {type(method).__name__ for method in examples("gradients")}
+    assert named - {"AbstractGradient"} == shown
+
+
+@pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS, ids=identify)
+def test_exact_is_the_gradient_of_the_enumerated_likelihood(visible, hidden, seed):
+    rbm, batch = problem(visible, hidden, seed)
+    loss, expected = enumerated_gradient(rbm, batch)
+    grads, _, info = eqx.filter_jit(hm.Exact().estimate)(rbm, batch, (), key=jax.random.key(0))
+    np.testing.assert_allclose(info.gap, loss, rtol=1e-5, atol=1e-5)
+    for g, e in zip(jax.tree.leaves(grads), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(g, e, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("method", "visible", "hidden", "seed"), CASES, ids=identify)
+def test_every_method_is_unbiased_when_its_chains_are_long(method, visible, hidden, seed):
+    """The mean of independent estimates against the exact gradient: the largest |z|, Bonferroni."""
+    rbm, batch = problem(visible, hidden, seed)
+    _, expected = enumerated_gradient(rbm, batch)
+
+    @eqx.filter_jit
+    def estimates(rbm, batch):
+        def one(key):
+            key_init, key_estimate = jax.random.split(key)
+            state = method.init(rbm, batch, key=key_init)
+            return method.estimate(rbm, batch, state, key=key_estimate)[0]
+
+        return jax.lax.map(one, jax.random.split(jax.random.key(seed), REPEATS))
+
+    found = jax.tree.leaves(estimates(rbm, batch))
+    sizes = sum(leaf[0].size for leaf in found)
+    bound = stats.t.isf(LEVEL / (2 * sizes * len(CASES)), REPEATS - 1)
+    for several, e in zip(found, jax.tree.leaves(expected), strict=True):
+        error = several.mean(0) - e
+        spread = several.std(0, ddof=1) / np.sqrt(REPEATS)
+        z = abs(error) / (spread + 1e-4 * (1 + abs(e)) / bound)  # and float32 rounding
+        assert float(z.max()) < bound
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cd_approaches_the_exact_gradient_as_k_grows(seed):
+    """The enumerated bias of CD-k's mean gradient falls with k, by far more than its noise."""
+    rbm, batch = problem(hm.Bernoulli(4), hm.Bernoulli(4), seed)
+    rbm = eqx.tree_at(lambda m: m.weights, rbm, 6.0 * rbm.weights)
+    _, expected = enumerated_gradient(rbm, batch)
+    many = hm.Cloud(
+        jnp.repeat(batch.states, 2_000, axis=0), jnp.repeat(batch.weights / 2_000, 2_000)
+    )
+    errors = []
+    for k in (1, 100):
+        method = hm.Contrastive(hm.Gibbs(k))
+        grads, _, _ = eqx.filter_jit(method.estimate)(rbm, many, (), key=jax.random.key(seed))
+        errors.append(float(jnp.linalg.norm(grads.weights - expected.weights)))
+    assert errors[0] > 3 * errors[1]
+
+
+@pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS[:8], ids=identify)
+def test_clouds_of_hidden_states_enter_by_the_turned_machine(visible, hidden, seed):
+    """⟨∂F(v)/∂θ⟩ over p(v) equals ⟨∂F(h)/∂θ⟩ over p(h): exact sums may run over either layer."""
+    if visible.n_states is None or hidden.n_states is None:
+        visible, hidden = hm.Bernoulli(3), hm.Ising(2)
+    rbm, _ = problem(visible, hidden, seed)
+
+    def everything(side):
+        states = side.visible.states(jnp.arange(side.visible.n_states))
+        return hm.Cloud(states, jax.nn.softmax(-side.free_energy(states)))
+
+    clouds = everything(rbm), everything(rbm.T)
+    from_v = eqx.filter_grad(lambda m: hm.mean_free_energy(m, clouds[0]))(rbm)
+    from_h = eqx.filter_grad(lambda m: hm.mean_free_energy(m.T, clouds[1]))(rbm)
+    for a, b in zip(jax.tree.leaves(from_v), jax.tree.leaves(from_h), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,173 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium._special import random_order
+from registry import machine
+
+KEY = jax.random.key(7)
+QUICK = {"batch_size": 8, "epochs": 6, "gradient": hm.Persistent(hm.Gibbs(1), chains=5)}
+
+
+def rows(n=30, columns=6, seed=0):
+    return (np.random.default_rng(seed).random((n, columns)) < 0.4).astype(np.uint8)
+
+
+def balanced(rbm):
+    """Let the biases take up what the weights add, so that all units of the machine vary."""
+    v, h = rbm.visible.mean(rbm.visible.resting), rbm.hidden.mean(rbm.hidden.resting)
+    shifted = rbm.visible.shift(-rbm.weights @ h), rbm.hidden.shift(-v @ rbm.weights)
+    return hm.RBM(*shifted, rbm.weights)
+
+
+def start(x):
+    return hm.initialize(hm.Bernoulli(x.shape[1]), hm.Bernoulli(3), x, key=KEY)
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 7, 20])
+def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(stop_at):
+    """Interrupted anywhere, also within an epoch, with a short last batch and grey levels."""
+    x = np.random.default_rng(1).random((30, 6))
+    data, rbm = hm.Dataset(x, stochastic=True), start(x)
+    whole = hm.fit(rbm, data, key=KEY, **QUICK)
+    part = hm.fit(rbm, data, key=KEY, callbacks=[lambda r: r.updates >= stop_at], **QUICK)
+    assert stop_at <= int(part.state.updates) < 24
+    assert part.message.startswith("stopped by a callback")
+    rest = hm.fit(rbm, data, key=KEY, state=part.state, **QUICK)
+    assert eqx.tree_equal(rest.state, whole.state)
+    assert eqx.tree_equal(rest.rbm, whole.rbm)
+    assert int(whole.state.updates) == 24
+
+
+def test_a_finished_run_has_nothing_left_to_do():
+    x = rows()
+    done = hm.fit(start(x), x, key=KEY, **QUICK)
+    again = hm.fit(start(x), x, key=KEY, state=done.state, **QUICK)
+    assert eqx.tree_equal(again.rbm, done.rbm)
+
+
+def test_packed_bits_bytes_and_floats_train_alike():
+    x = rows()
+    forms = [x, x.astype(bool), x.astype(float), hm.Dataset(x)]
+    fits = [hm.fit(start(x), form, key=KEY, **QUICK).rbm for form in forms]
+    assert hm.Dataset(x).stored.shape == (30, 1)
+    assert all(eqx.tree_equal(fits[0], other) for other in fits[1:])
+
+
+def test_weights_count_as_repetitions():
+    """A full batch with weights 1, 2, 3 has the gradient of rows repeated so many times."""
+    x, weights = rows(9), np.tile([1, 2, 3], 3)
+    options = {"gradient": hm.Exact(), "epochs": 20, "batch_size": 100}
+    weighted = hm.fit(start(x), x, key=KEY, weights=weights, **options)
+    repeated = hm.fit(start(x), np.repeat(x, weights, axis=0), key=KEY, **options)
+    for a, b in zip(jax.tree.leaves(weighted.rbm), jax.tree.leaves(repeated.rbm), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_rows_of_weight_zero_do_nothing():
+    x = rows(16)
+    weights = np.ones(16)
+    weights[3] = 0.0
+    other = x.copy()
+    other[3] = 1 - other[3]
+    rbm = start(x)
+    fits = [hm.fit(rbm, y, key=KEY, weights=weights, **QUICK).rbm for y in (x, other)]
+    assert eqx.tree_equal(*fits)
+
+
+def test_every_epoch_visits_every_row_once():
+    for n in (1, 2, 17, 1000):
+        orders = [np.asarray(random_order(n, key=jax.random.key(i))) for i in range(2)]
+        for order in orders:
+            np.testing.assert_array_equal(np.sort(order), np.arange(n))
+        assert n < 10 or (orders[0] != orders[1]).any()
+
+
+def test_all_orders_are_equally_likely():
+    """χ² over the 24 orders of 4 rows, 23 degrees of freedom, level 1e−4."""
+    keys = jax.random.split(jax.random.key(0), 48_000)
+    orders = np.asarray(jax.vmap(lambda key: random_order(4, key=key))(keys))
+    counts = np.unique(orders, axis=0, return_counts=True)[1]
+    assert len(counts) == 24
+    assert ((counts - 2_000) ** 2 / 2_000).sum() < 58.6
+
+
+def test_grey_levels_are_drawn_anew_at_each_visit():
+    data = hm.Dataset(np.full((2, 500), 64, np.uint8), scale=255, stochastic=True)
+    draws = [data.take(jnp.arange(2), key=jax.random.key(i)) for i in range(2)]
+    assert set(np.unique(np.asarray(draws[0], int))) == {0, 1}
+    assert (draws[0] != draws[1]).any()
+    assert abs(np.mean(draws) - 64 / 255) < 4 * np.sqrt(0.25 * 0.75 / 2000)
+    with pytest.raises(hm.InputError, match="pass key="):
+        data.rows()
+
+
+def test_a_diverging_run_keeps_the_last_finite_machine():
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    rbm = hm.initialize(hm.Gaussian(3), hm.Gaussian(2), x, key=KEY)
+    recipe = hm.Recipe(rate=1e20, centring=None)
+    with pytest.warns(hm.DivergenceWarning, match="Lower the learning rate"):
+        fit = hm.fit(rbm, x, key=KEY, optimizer=recipe, epochs=5, batch_size=10)
+    assert fit.diverged
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(fit.rbm))
+
+
+def test_monitors_and_callbacks():
+    x, seen = rows(), []
+    fit = hm.fit(
+        start(x), x, key=KEY, validation=rows(10, seed=1), callbacks=[seen.append], **QUICK
+    )
+    assert [record["update"] for record in fit.history] == [4, 8, 12, 16, 20, 24]
+    assert {"epoch", "free_energy", "free_energy_gap", "samples_per_second"} <= set(fit.history[0])
+    assert seen[-1].updates == seen[-1].total == 24
+    assert seen[-1].seconds_left == 0.0
+    held_out, train = rows(10, seed=1), x
+    gap = hm.free_energies(fit.rbm, held_out).mean() - hm.free_energies(fit.rbm, train).mean()
+    np.testing.assert_allclose(fit.history[-1]["free_energy_gap"], gap, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"data": rows() + 1}, r"data: a Bernoulli unit takes values in \[0, 1\]; found 2 in row"),
+        ({"data": rows(columns=5)}, "expected at least one row of 6 columns"),
+        ({"data": hm.Dataset(rows() + 1)}, r"values in \[0, 1\]; found 2"),
+        ({"data": np.full((3, 6), np.nan)}, "finite numbers; found nan in row 0, column 0"),
+        ({"data": np.array([["a"] * 6])}, "expected numbers"),
+        ({"weights": np.ones(4)}, "expected 30 finite non-negative numbers"),
+        ({"weights": -np.ones(30)}, "non-negative"),
+        ({"weights": np.zeros(30)}, "positive sum"),
+        ({"epochs": 0}, "epochs: expected a whole number of at least 1; got 0"),
+        ({"batch_size": -1}, "batch_size"),
+        ({"validation": rows(columns=5)}, "validation: expected"),
+    ],
+)
+def test_mistakes_are_named(change, message):
+    arguments = {"data": rows(), "epochs": 2} | change
+    with pytest.raises(hm.InputError, match=message):
+        hm.fit(start(rows()), arguments.pop("data"), key=KEY, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("visible", "seed"),
+    [
+        (hm.Bernoulli(6), 0),
+        (hm.Ising(6), 1),
+        (hm.Potts(3, states=3), 2),
+        (hm.Gaussian(4), 3),
+        (hm.Mixed(hm.Bernoulli(3), hm.Gaussian(2)), 4),
+    ],
+    ids=str,
+)
+def test_the_defaults_learn_any_kind_of_rows(visible, seed):
+    """From a machine's own samples the likelihood comes close to that machine's."""
+    truth = balanced(machine(visible, hm.Bernoulli(3), seed, coupling=1.0))
+    x = hm.sample(truth, 2_000, key=jax.random.key(seed), sampler=hm.Gibbs(200))
+    rbm = hm.initialize(visible, hm.Bernoulli(3), x, key=KEY)
+    fit = hm.fit(rbm, x, key=KEY)
+    before, after, best = (hm.log_likelihood(m, x).value for m in (rbm, fit.rbm, truth))
+    assert not fit.diverged
+    assert after > best - 0.1 * (best - before) - 0.01, (before, after, best)
