@@ -95,7 +95,9 @@ def test_other_precisions_are_converted_and_must_stay_finite():
     for dtype in (np.float16, np.float64):
         save_file(arrays | {"weights": arrays["weights"].astype(dtype)}, "o.safetensors", metadata)
         assert hm.load("o.safetensors").weights.dtype == jnp.result_type(float)
-    save_file(arrays | {"weights": arrays["weights"].astype(float) * 1e300}, "o.safetensors", metadata)
+    save_file(
+        arrays | {"weights": arrays["weights"].astype(float) * 1e300}, "o.safetensors", metadata
+    )
     assert "finite numbers in 'weights'" in refusal("o.safetensors")
     save_file(arrays | {"weights": arrays["weights"] + 1j}, "o.safetensors", metadata)
     assert "real numbers in 'weights'; found complex" in refusal("o.safetensors")
@@ -103,7 +105,13 @@ def test_other_precisions_are_converted_and_must_stay_finite():
 
 @pytest.mark.parametrize(
     ("name", "is_one"),
-    [("m.npz", True), ("rows.npz", False), ("no.npz", False), ("a.safetensors", True), ("a", False)],
+    [
+        ("m.npz", True),
+        ("rows.npz", False),
+        ("no.npz", False),
+        ("a.safetensors", True),
+        ("a", False),
+    ],
 )
 def test_what_is_to_be_read_as_a_machine(name, is_one):
     np.savez("m.npz", W=np.zeros((2, 2)), a=np.zeros(2), b=np.zeros(2))
@@ -117,7 +125,7 @@ def test_no_damage_to_a_file_brings_about_anything_but_a_model_file_error():
     hm.save(machine(LAYERS[4], LAYERS[0]), "m.safetensors")
     np.savez("m.npz", W=np.ones((4, 3)), a=np.zeros(4), b=np.zeros(3))
     contents = {path.suffix: path.read_bytes() for path in map(Path, ("m.safetensors", "m.npz"))}
-    draw, refused = random.Random(0), 0
+    draw, refusals = random.Random(0), []
     for number in range(400):
         suffix = (".safetensors", ".npz")[number % 2]
         target = Path(f"damaged{suffix}")
@@ -125,11 +133,11 @@ def test_no_damage_to_a_file_brings_about_anything_but_a_model_file_error():
         try:
             rbm = hm.load(target)
         except hm.ModelFileError as error:
-            assert "\n" not in str(error)
-            refused += 1
+            refusals.append(str(error))
         else:
             assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(rbm))
-    assert refused > 300
+    assert len(refusals) > 300
+    assert not any("\n" in message for message in refusals)
 
 
 def _damaged(content: bytes, draw: random.Random) -> bytes:
@@ -164,7 +172,8 @@ def test_a_tree_comes_back_with_its_scalars():
 
 
 @pytest.mark.parametrize(
-    "like", [TREE | {"c": jnp.zeros(1)}, TREE | {"a": jnp.zeros(4, int)}, TREE | {"a": jnp.zeros(3)}]
+    "like",
+    [TREE | {"c": jnp.zeros(1)}, TREE | {"a": jnp.zeros(4, int)}, TREE | {"a": jnp.zeros(3)}],
 )
 def test_a_tree_of_another_shape_is_refused(like):
     save_tree(TREE, "t.safetensors", HEADER)

@@ -318,7 +318,7 @@ def test_an_estimate_that_does_not_converge_ends_with_3_where_that_was_asked(cli
 
 def test_info_of_a_run_a_model_and_data(cli, trained):
     run = strict(cli(f"info {trained} --json").out)
-    assert (run["kind"], run["trained"]) == ("run", "12 updates, 3 epochs")
+    assert (run["kind"], run["state"]) == ("run", "finished after 12 updates (3 epochs)")
     assert (run["visible"], run["parameters"]) == ("Bernoulli(16)", 16 * 4 + 16 + 4)
     model = strict(cli(f"info {trained}/model.safetensors --json").out)
     assert (model["kind"], model["exact_sum"]) == ("model", "16 states")
@@ -334,8 +334,9 @@ def test_info_is_plain_lines(cli, trained):
     assert "options       source = bars\n              visible = auto\n" in out
 
 
-def test_info_of_a_run_without_a_model_says_so(cli, trained):
-    shutil.copytree(trained, "run", ignore=shutil.ignore_patterns("model*"))
+def test_info_of_a_run_that_a_crash_ended(cli, trained):
+    shutil.copytree(trained, "run", ignore=shutil.ignore_patterns("model*", "summary*"))
     status, out, _ = cli("info run")
     assert status == 0
+    assert "not finished; go on with: harmonium resume run" in out
     assert "folder without model.safetensors" in out

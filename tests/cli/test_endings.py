@@ -177,6 +177,15 @@ def test_whatever_happens_is_told_in_one_line(cli, monkeypatch, error, status, w
     assert words in ending.err
 
 
+def test_termination_is_an_interruption(cli, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(
+        "harmonium.runs.train.prepare", lambda config: os.kill(os.getpid(), signal.SIGTERM)
+    )
+    assert cli("train bars") == (130, "", "harmonium: interrupted.\n")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 def test_debugging_shows_the_traceback(cli, monkeypatch):
     monkeypatch.setenv("HARMONIUM_DEBUG", "1")
     monkeypatch.setattr("harmonium.runs.train.prepare", lambda config: 1 / 0)
