@@ -1,5 +1,6 @@
 """The command, run in this process, and a folder with a trained run in it."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,7 @@ class Ending(NamedTuple):
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory) -> Iterator[None]:
-    """Keep compiled programs away from the user's own."""
+    """Keep compiled programs away from the user's own, and let no warning be lost."""
     names = (
         "jax_compilation_cache_dir",
         "jax_persistent_cache_min_compile_time_secs",
@@ -34,6 +35,7 @@ def cache(tmp_path_factory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("COLUMNS", "80")
+        patch.setattr(sys, "warnoptions", ["error"])  # warnings are errors, as everywhere
         yield
     for name, value in before.items():
         jax.config.update(name, value)

@@ -43,5 +43,10 @@ def test_help_without_an_argument(cli):
     assert "..." not in out.partition("Commands:")[2]  # no line is cut
 
 
+@pytest.mark.parametrize("words", ["", "train ", "evaluate "])
+def test_a_short_form(cli, words):
+    assert cli(f"{words}-h") == cli(f"{words}--help")
+
+
 def test_version(cli):
     assert cli("--version") == (0, f"harmonium {harmonium.__version__}\n", "")

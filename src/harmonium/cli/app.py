@@ -31,7 +31,13 @@ EPILOG = (
     " 130 interrupted, 1 a fault of ours."
 )
 
-app = typer.Typer(help=HELP, epilog=EPILOG, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    help=HELP,
+    epilog=EPILOG,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 app.command("train", help=TRAIN_HELP, short_help="Learn from a built-in set or a file.")(train_cli)
 app.command("resume", help=RESUME_HELP, short_help="Go on with a run.")(resume_cli)
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a machine.")(sample_cli)

@@ -80,11 +80,17 @@ def print_json(summary: dict[str, Any]) -> None:
     print(to_json(summary, indent=2))
 
 
-def nats(value: float | None) -> str:
+def nats(value: float | None, digits: int = 3) -> str:
     """Give a number of nats as a person reads it."""
     from ..runs.display import nats
 
-    return nats(value, 3)
+    return nats(value, digits)
+
+
+def log_z_line(log_z: dict[str, Any]) -> str:
+    """Give a log Z with its interval and its method."""
+    value, low, high = (nats(log_z[name], 4) for name in ("value", "low", "high"))
+    return f"log Z {value} in [{low}, {high}] ({log_z['method']})"
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .base import DONE, NOT_REACHED, complain, display, nats, print_json, run_command
+from .base import DONE, NOT_REACHED, complain, display, log_z_line, print_json, run_command
 from .options import number, whole, word
 from .train import Json, Seed, score_line
 
@@ -65,8 +65,7 @@ def evaluate_cli(
         if as_json:
             print_json(summary)
         else:
-            interval = f"[{nats(log_z['low'])}, {nats(log_z['high'])}]"
-            show.say(f"log Z {nats(log_z['value'])} in {interval} ({log_z['method']})")
+            show.say(log_z_line(log_z))
             if summary["log_likelihood"] is not None:
                 show.say(score_line(summary["log_likelihood"]))
         if log_z["converged"]:

@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, nats, print_json, run_command
+from .base import (
+    DONE,
+    INTERRUPTED,
+    NOT_REACHED,
+    complain,
+    display,
+    log_z_line,
+    nats,
+    print_json,
+    run_command,
+)
 from .options import number, whole, word
 
 TRAIN_HELP = """Learn from a built-in set or a file, score the machine, and keep it in a run folder.
@@ -127,9 +137,8 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
         complain(f"{summary['message']} The model is in {summary['model']}.")
         return NOT_REACHED
     if not as_json:
-        log_z = summary["log_z"]
         show.say(score_line(summary["log_likelihood"]))
-        show.say(f"log Z {nats(log_z['value'])} in [{nats(log_z['low'])}, {nats(log_z['high'])}]")
+        show.say(log_z_line(summary["log_z"]))
         show.say(f"model     {summary['model']}")
         for name, path in zip(["pictures", *[""] * 99], summary["pictures"], strict=False):
             show.say(f"{name:<9} {path}")
