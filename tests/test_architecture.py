@@ -21,6 +21,7 @@ STOREYS = [
     {"plot"},
     {"runs"},
     {"cli"},
+    {"__main__"},
 ]
 # Folders whose modules are not alternatives to one another may import siblings, never in a circle.
 # In the others a module knows its folder's base.py alone; `gallery` puts all pictures together.

@@ -21,14 +21,6 @@ def enumerable(rbm: RBM) -> RBM | None:
     return min(sides, key=lambda side: side.visible.n_states or 0, default=None)
 
 
-def log2_states(rbm: RBM) -> float:
-    """Give log2 of the number of terms of the exact sum; ∞ if neither layer is discrete."""
-    side = enumerable(rbm)
-    if side is None or side.visible.n_states is None:
-        return float("inf")
-    return (side.visible.n_states - 1).bit_length() if side.visible.n_states > 1 else 0
-
-
 def chunk_plan(side: RBM, elements: int = CHUNK_ELEMENTS) -> tuple[int, int]:
     """Give (rows in a chunk, number of chunks) for summing over `side.visible`."""
     count = side.visible.n_states

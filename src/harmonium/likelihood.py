@@ -60,7 +60,7 @@ def log_z(
     """
     if method not in ("auto", "exact", "annealed"):
         raise InputError(f"method: expected 'auto', 'exact' or 'annealed'; got {method!r}.")
-    if method == "exact" or (method == "auto" and is_exact_cheap(rbm)):
+    if not _is_annealed(rbm, method):
         return exact_log_z(rbm, progress=progress)
     if not finite_z(rbm):
         raise NotFiniteError(
@@ -115,9 +115,9 @@ def log_likelihood(
     rows = dataset.rows(key=key_rows)
     energies = free_energies(rbm, rows)
     if log_z is None:
-        base = data_base(rbm, rbm.visible.encode(rows[:BASE_ROWS]))
-        merged: dict[str, Any] = {"path": base} | settings
-        log_z = _log_z(rbm, key=key_z, **merged)
+        if _is_annealed(rbm, settings.get("method", "auto")) and "path" not in settings:
+            settings["path"] = data_base(rbm, rbm.visible.encode(rows[:BASE_ROWS]))
+        log_z = _log_z(rbm, key=key_z, **settings)
     grey = dataset.is_grey or _is_fractional(rbm, dataset)
     note = "; grey levels used as they are, which is no probability of binary rows" if grey else ""
     return likelihood_from(energies, log_z, note)
@@ -138,6 +138,10 @@ def _free_energy(rbm: RBM, rows: Array) -> Array:
     return rbm.free_energy(rbm.visible.encode(rows))
 
 
+def _is_annealed(rbm: RBM, method: str) -> bool:
+    return method == "annealed" or (method == "auto" and not is_exact_cheap(rbm))
+
+
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
     """Say whether log Z can be enumerated with at most this many terms times their width."""
     side = enumerable(rbm)
@@ -150,6 +154,9 @@ def finite_z(rbm: RBM) -> bool:
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
     if the largest singular value of W / √(c_v c_h) is below 1.
     """
+    confined = [np.isfinite(np.asarray(side.confinement)) for side in (rbm.visible, rbm.hidden)]
+    if not all(side.any() for side in confined):
+        return True  # one layer is bounded
     strength = np.asarray(rbm.weights) / np.sqrt(
         np.outer(np.asarray(rbm.visible.confinement), np.asarray(rbm.hidden.confinement))
     )

@@ -255,7 +255,7 @@ def test_a_reader_that_goes_away_is_no_error(trained):
 def test_the_module_runs_as_the_command_and_asks_no_jax_for_its_version():
     check = (
         "import sys, runpy; sys.argv = ['harmonium', '--version']\n"
-        "try: runpy.run_module('harmonium.cli', run_name='__main__')\n"
+        "try: runpy.run_module('harmonium', run_name='__main__')\n"
         "except SystemExit as ending: assert not ending.code\n"
         "assert 'jax' not in sys.modules"
     )

@@ -103,10 +103,9 @@ def test_the_average_is_the_one_that_is_stated():
 
 
 def test_the_schedule_holds_then_falls_to_zero():
-    shape = hm.hold_then_fall(100, hold=0.5)
-    np.testing.assert_allclose(
-        [shape(jnp.asarray(t)) for t in (0, 50, 75, 100, 120)], [1, 1, 0.5, 0, 0]
-    )
+    counts, total = jnp.array([0, 50, 75, 100, 120]), jnp.asarray(100.0)
+    np.testing.assert_allclose(hm.hold_then_fall(counts, total, 0.5), [1, 1, 0.5, 0, 0])
+    np.testing.assert_allclose(hm.hold_then_fall(counts[0], total, 1.0), 1.0)
 
 
 def test_decay_touches_weights_alone():

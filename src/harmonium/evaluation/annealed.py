@@ -13,6 +13,7 @@ from jaxtyping import Array, PRNGKeyArray
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
+from ..errors import NotFiniteError
 from ..path import AbstractPath, Heating
 from ..rbm import RBM
 from ..samplers import Annealing, Gibbs, anneal, start_annealing
@@ -53,6 +54,9 @@ def annealed_log_z(
     between both journeys, an estimate and no bound; the interval reaches from the lower end of one
     to the upper end of the other.
 
+    What neither direction can see is a mode that no chain ever finds: both then agree on log Z of
+    what was found. More chains, or `starts` from elsewhere, such as the data, are the remedy.
+
     Args:
         rbm: the machine.
         key: a JAX random key.
@@ -84,7 +88,13 @@ def annealed_log_z(
 def sandwich(
     forward: Direction, reverse: Direction, offset: float, method: str, tolerance: float
 ) -> LogZ:
-    """Combine two journeys into log Z; neither side is ever given without the other."""
+    """Combine two journeys into log Z; neither side is ever given without the other.
+
+    Raises:
+        NotFiniteError: weights are not finite, as for a machine with parameters out of all bounds.
+    """
+    if not (np.isfinite(forward.log_weights).all() and np.isfinite(reverse.log_weights).all()):
+        raise NotFiniteError("log Z: the annealing weights are not finite; the machine diverged.")
     ends = [d.estimate + side * Z_95 * d.stderr for d in (forward, reverse) for side in (-1, 1)]
     value = bennett(forward.log_weights, reverse.log_weights)
     low, high = min(*ends, value), max(*ends, value)

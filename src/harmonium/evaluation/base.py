@@ -78,7 +78,11 @@ def likelihood_from(free_energies: np.ndarray, log_z: LogZ, note: str = "") -> L
     """Combine free energies of rows with log Z, whose interval becomes theirs, turned round."""
     mean = -float(np.mean(free_energies, dtype=np.float64))
     n = len(free_energies)
-    stderr = float(np.std(free_energies, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    stderr = (
+        float(np.std(free_energies, ddof=1, dtype=np.float64) / np.sqrt(n))
+        if n > 1
+        else float("nan")
+    )
     return LogLikelihood(
         value=mean - log_z.value,
         low=mean - log_z.high,

@@ -166,9 +166,10 @@ def advance(
 ) -> TrainState:
     """Make updates until there are `until` of them: a pure function, compiled once for any number.
 
-    Epoch e visits the rows in the order of a permutation drawn from fold_in(key, e), and its updates
-    draw from keys split off fold_in(key′, e), so the result does not depend on how a run is cut into
-    chunks. (All keys of an epoch at once: on a small machine a key costs a tenth of an update.)
+    Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates
+    draw from keys split off fold_in(key′, e), so the result does not depend on how a run is cut
+    into chunks. All keys of an epoch come at once: on a small machine one costs a tenth of an
+    update.
     """
     _, key_order, key_updates = _keys(key)
     n, size = len(dataset), method.batch_size
@@ -242,7 +243,7 @@ class _Run:
             if not float(_largest(new.rbm)) < limit:
                 return self._diverged(state, history, updates, target)
             per_second = (target - updates) / max(seconds, 1e-9)
-            chunk = max(1, min(4 * chunk, int(per_second * SECONDS_PER_CHUNK)))
+            chunk = max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
             state, updates = new, target
             report = self._report(state, updates, began, per_second)
             if report.metrics:

@@ -130,40 +130,38 @@ def averaged_machine(state: Any, otherwise: RBM) -> RBM:
 
 
 class RateState(NamedTuple):
-    """Learning rate before the schedule, and the number of updates made."""
+    """Learning rate before the schedule, the run's length, and the number of updates made."""
 
     rate: Array
+    total: Array
     count: Array
 
 
-def scheduled(
-    rate: float, shape: Callable[[Array], Array]
-) -> optax.GradientTransformationExtraArgs:
-    """Scale a gradient to a descent step: −rate · shape(number of updates so far).
+def scheduled(rate: float, total: int, hold: float = 0.5) -> optax.GradientTransformationExtraArgs:
+    """Scale a gradient to a descent step that shrinks to zero: −rate · `hold_then_fall`.
 
-    The rate is an array in the state, so that an ensemble of machines can have one each.
+    Rate and length are arrays in the state, not constants of the compiled loop, so that an ensemble
+    of machines can have one each and a run of another length compiles to the same program.
     """
 
     def init(rbm: RBM) -> RateState:
-        return RateState(jnp.asarray(rate, rbm.visible.dtype), jnp.zeros((), jnp.int32))
+        rate_now, length = (jnp.asarray(x, rbm.visible.dtype) for x in (rate, total))
+        return RateState(rate_now, length, jnp.zeros((), jnp.int32))
 
     def update(
         grads: RBM, state: RateState, rbm: RBM | None = None, **extra: Any
     ) -> tuple[RBM, RateState]:
-        step = -state.rate * shape(state.count)
-        return jax.tree.map(lambda g: step * g, grads), RateState(state.rate, state.count + 1)
+        step = -state.rate * hold_then_fall(state.count, state.total, hold)
+        return jax.tree.map(lambda g: step * g, grads), state._replace(count=state.count + 1)
 
     return _transformation(init, update)
 
 
-def hold_then_fall(total: int, hold: float = 0.5) -> Callable[[Array], Array]:
-    """Give the shape that is 1 for the first part of a run and falls on a line to 0 at its end."""
-
-    def shape(count: Array) -> Array:
-        remaining = (total - count) / max(total * (1.0 - hold), 1.0)
-        return jnp.clip(remaining, 0.0, 1.0)
-
-    return shape
+def hold_then_fall(count: Array, total: Array, hold: float) -> Array:
+    """Give 1 for the first part of a run, then a straight fall to 0 at its end; 1 if hold is 1."""
+    if hold == 1.0:
+        return jnp.ones_like(total)
+    return jnp.clip((total - count) / (total * (1.0 - hold)), 0.0, 1.0)
 
 
 def weights_only(rbm: RBM) -> RBM:
@@ -212,8 +210,7 @@ class Recipe:
 
     def __call__(self, total: int) -> optax.GradientTransformationExtraArgs:
         """Give the optax transformation for a run of `total` updates."""
-        shape = jnp.ones_like if self.hold == 1.0 else hold_then_fall(total, self.hold)
-        parts: list[Any] = [scheduled(self.rate, shape)]
+        parts: list[Any] = [scheduled(self.rate, total, self.hold)]
         if self.momentum:
             parts.insert(0, optax.trace(self.momentum))
         if self.decay:
