@@ -1,0 +1,51 @@
+"""Refusals that need the machine: rows that do not fit it, and sums over too many states."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data.base import input_error
+from ..enumeration import enumerable
+from ..rbm import RBM
+
+
+def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
+    """Refuse rows of another width than the machine's, or with values that its units do not take.
+
+    NaN stands for a value that is not given; whether it may be there is not asked here.
+
+    Raises:
+        InputError: naming the rows, and the first value that does not fit.
+    """
+    width = rbm.visible.n_units
+    if rows.shape[1] != width:
+        expected = f"{width:,} columns, one for each visible unit of {rbm}"
+        raise input_error(name, expected, f"{rows.shape[1]:,}", advice)
+    bad = (np.isinf(rows) | rbm.visible.outside(rows)) & ~np.isnan(rows)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        expected = f"that {rbm.visible.domain(column)}"
+        found = f"{rows[row, column]:g} at row {row}, column {column} (counted from 0)"
+        raise input_error(name, expected, found, advice)
+
+
+def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
+    """Refuse `--method exact` where the smaller discrete layer has more than 2^limit states.
+
+    Raises:
+        InputError: saying how many there are.
+    """
+    side = enumerable(rbm)
+    if side is None or (side.visible.n_states or 0) > 2**log2_limit:
+        expected = f"a layer with at most 2^{log2_limit} joint states"
+        found = f"{states_to_sum(rbm)} in {rbm}"
+        raise input_error("--method exact", expected, found, advice)
+
+
+def states_to_sum(rbm: RBM) -> str:
+    """Say how many terms the exact sum has: "32 states", "2^500 states", "no discrete layer"."""
+    side = enumerable(rbm)
+    count = None if side is None else side.visible.n_states
+    if count is None:
+        return "no discrete layer"
+    return f"{count:,} states" if count < 2**20 else f"2^{(count - 1).bit_length()} states"

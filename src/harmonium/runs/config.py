@@ -1,0 +1,106 @@
+"""What a run is asked to do, as its folder keeps it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ..data.base import input_error
+from ..errors import ModelFileError
+from .options import (
+    BINARIZE,
+    METHODS,
+    VISIBLES,
+    check_choice,
+    check_count,
+    check_number,
+    check_seed,
+    is_number,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """The options of `harmonium train`.
+
+    Attributes:
+        source: a built-in set or a file.
+        visible: kind of the visible units; "auto" lets the data say.
+        hidden: number of hidden (Bernoulli) units.
+        method: "pcd", "cd" or "exact".
+        k: Gibbs sweeps in an update.
+        chains: persistent chains of pcd.
+        epochs: passes over the rows; None for at least 20 and at least 10,000 updates.
+        batch: rows in an update.
+        lr: learning rate of the first half; it falls to zero over the second.
+        seed: seed of everything that is drawn.
+        binarize: what becomes of grey levels.
+        scale: the grey level that means 1.
+        states: number of states of Potts visibles.
+        validation: part of the rows held out.
+    """
+
+    source: str
+    visible: str = "auto"
+    hidden: int = 64
+    method: str = "pcd"
+    k: int = 1
+    chains: int = 500
+    epochs: int | None = None
+    batch: int = 200
+    lr: float = 0.1
+    seed: int = 0
+    binarize: str = "stochastic"
+    scale: float | None = None
+    states: int | None = None
+    validation: float = 0.1
+
+    def __post_init__(self):
+        """Check every option by itself; what depends on the rows is checked with them.
+
+        Raises:
+            InputError: naming the option, what was expected, what was found and what to do.
+        """
+        if not isinstance(self.source, str):
+            raise input_error("SOURCE", "a name", repr(self.source), "name a set or a file")
+        for name, allowed in (("method", METHODS), ("binarize", BINARIZE), ("visible", VISIBLES)):
+            check_choice(f"--{name}", getattr(self, name), allowed)
+        for name in ("hidden", "k", "chains", "batch"):
+            check_count(f"--{name}", getattr(self, name))
+        if self.epochs is not None:
+            check_count("--epochs", self.epochs)
+        if self.states is not None:
+            check_count("--states", self.states, least=2)
+        check_seed(self.seed)
+        check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)
+        if self.scale is not None:
+            advice = "give the grey level that means 1, such as 255"
+            check_number("--scale", self.scale, "a positive number", advice, below=1e38)
+        if not is_number(self.validation) or not 0 <= self.validation < 1:
+            expected, advice = "a part of the rows, from 0 to below 1", "give 0.1, or 0 for none"
+            raise input_error("--validation", expected, repr(self.validation), advice)
+
+    def to_json(self) -> str:
+        """Give the options as JSON."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    @classmethod
+    def read(cls, path: str | os.PathLike) -> RunConfig:
+        """Read the options that `to_json` wrote.
+
+        Raises:
+            ModelFileError: the file is missing, no JSON, or holds other options.
+        """
+        try:
+            found: Any = json.loads(Path(path).read_text("utf-8"))
+            known = {field.name for field in fields(cls)}
+            return cls(**{name: found[name] for name in found if name in known})
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise ModelFileError(
+                f"{path}: expected the options of a run; found that they cannot be read ({reason});"
+                " restore the file, or train anew."
+            ) from None

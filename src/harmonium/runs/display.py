@@ -1,0 +1,152 @@
+"""What a person sees of a run: a live display on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+from ..training import Report
+
+LINES = 20
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class PatientConsole(Console):
+    """A console that falls silent when its reader goes away, as `head` does; the run goes on."""
+
+    def on_broken_pipe(self) -> None:
+        """Write nothing more."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
+def short(number: float) -> str:
+    """Give a count in few characters: 950, 12.3k, 4.56M."""
+    for limit, unit in ((1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.3g}{unit}"
+    return f"{number:.0f}"
+
+
+def clock(seconds: float) -> str:
+    """Give a duration as a clock shows it: 0:07, 12:30, 3:05:00."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def nats(number: float | None, digits: int = 2, sign: str = "") -> str:
+    """Give a number with a few digits behind the point, if it is a finite one."""
+    if number is None or not math.isfinite(number):
+        return "unknown"
+    return f"{number:{sign}.{digits}f}" if abs(number) < 1e6 else f"{number:{sign}.4g}"
+
+
+def describe_metrics(metrics: dict[str, Any]) -> str:
+    """Say what is known so far: log-likelihood with its interval, and the free-energy gap.
+
+    A log-likelihood is measured less often than the rest; an older one comes with its epoch.
+    """
+    parts = []
+    if "log_likelihood" in metrics:
+        low, high = metrics["log_likelihood_low"], metrics["log_likelihood_high"]
+        value = f"log-likelihood {nats(metrics['log_likelihood'])}"
+        interval = f" [{nats(low)}, {nats(high)}]" if high > low else ""
+        at, now = metrics.get("measured_at"), metrics.get("epoch")
+        parts.append(value + interval + ("" if at in (None, now) else f" (epoch {at:.0f})"))
+    if "free_energy_gap" in metrics:
+        parts.append(f"free-energy gap {nats(metrics['free_energy_gap'], sign='+')}")
+    return "  ".join(parts)
+
+
+class Display:
+    """A callback of `fit` that shows where a run stands; use it as a context."""
+
+    def __init__(self, console: Console):
+        self.console = console
+        self.known: dict[str, Any] = {}
+        self.next_line = 0.0
+        self.live: Live | None = None
+        self.bar: Any = None
+        self.task: Any = None
+
+    def say(self, text: str) -> None:
+        """Print a line, never cut and never coloured."""
+        self.console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+    def __enter__(self) -> Display:
+        """Start the live display if there is a terminal."""
+        if self.console.is_terminal:
+            self.bar = Progress(
+                TextColumn("epoch {task.fields[epoch]}"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.fields[speed]} samples/s"),
+                TextColumn("{task.fields[left]} left"),
+            )
+            self.task = self.bar.add_task("", total=None, epoch="0", speed="–", left="–")
+            first = Group(self.bar, Text("compiling", style="dim"))
+            self.live = Live(first, console=self.console)
+            self.live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the live display; what it showed last stays."""
+        if self.live is not None:
+            self.live.stop()
+            self.live = None
+
+    def __call__(self, report: Report) -> None:
+        """Show a report."""
+        self.known |= report.metrics
+        if "log_likelihood" in report.metrics:
+            self.known["measured_at"] = report.metrics["epoch"]
+        epoch = f"{report.epoch:.0f}/{report.epochs:.0f}"
+        speed = short(report.samples_per_second)
+        if self.live is not None:
+            progress = {"completed": report.updates, "total": report.total}
+            left = clock(report.seconds_left)
+            self.bar.update(self.task, epoch=epoch, speed=speed, left=left, **progress)
+            self.live.update(Group(self.bar, Text(describe_metrics(self.known) or "measuring")))
+        elif report.metrics and (
+            report.updates >= self.next_line or report.updates == report.total
+        ):
+            self.next_line = report.updates + report.total / LINES
+            self.say(
+                f"epoch {epoch}  {describe_metrics(self.known)}  {speed} samples/s"
+                f"  {clock(report.seconds_left)} left"
+            )
+
+    def timer(self, what: str) -> Any:
+        """Give a progress callback for a long computation: part done, 0 to 1.
+
+        It may start anew, as an estimate does that takes more steps until it converges.
+        """
+        began = shown = time.perf_counter()
+        done, attempt = 0.0, 1
+
+        def told(part: float) -> None:
+            nonlocal began, shown, done, attempt
+            now = time.perf_counter()
+            if part < done:
+                began, attempt = now, attempt + 1
+            done = part
+            if now - shown > SECONDS_BETWEEN_LINES and 0.0 < part < 1.0 and now > began:
+                shown = now
+                left = (now - began) * (1 - part) / part
+                again = f" (attempt {attempt})" if attempt > 1 else ""
+                self.say(f"{what}{again}: {100 * part:.0f} %, {clock(left)} left")
+
+        return told

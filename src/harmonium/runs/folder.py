@@ -1,0 +1,192 @@
+"""The folder of a run: config, metrics, model, checkpoint and pictures."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..data.base import input_error
+from ..errors import InputError, ModelFileError
+from ..rbm import RBM
+from ..storage import MODEL, load_tree, read_header, save, save_tree, write_whole
+from ..training import TrainState
+from .config import RunConfig
+from .jsonable import to_json
+
+CONFIG = "config.json"
+METRICS = "metrics.jsonl"
+CHECKPOINT = "checkpoints/last.safetensors"
+SUMMARY = "summary.json"
+LEFT_BY_RUNS = (METRICS, MODEL, SUMMARY, "checkpoints", "pictures")
+OTHER_NAME = "choose another name"
+
+
+class RunFolder:
+    """A run on disk. Files are written whole or not at all; metrics grow by the line."""
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = Path(path)
+
+    @classmethod
+    def claim(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> RunFolder:
+        """Make the folder of a new run and write its options; no other run can get the same one.
+
+        Without `out` it is `runs/NAME`, or `runs/NAME-2` and so on where that is taken.
+
+        Raises:
+            InputError: `out` is taken and is not to be overwritten, is no run folder, or cannot be
+                made.
+        """
+        path = Path("runs", name.strip(". ") or "run") if out is None else Path(out)
+        try:
+            if out is None and not overwrite:
+                path = _first_free(path)
+            check_target(path, overwrite=overwrite)
+            return cls(path)._begun(config, overwrite)
+        except FileExistsError:
+            raise _taken(path) from None
+        except OSError as error:
+            expected, found = "a folder that can be written to", error.strerror or str(error)
+            raise input_error(f"--out {path}", expected, found.lower(), OTHER_NAME) from None
+
+    def _begun(self, config: RunConfig, overwrite: bool) -> RunFolder:
+        """Write the options, which is what claims a folder, and clear what an older run left."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        if overwrite:
+            for name in LEFT_BY_RUNS:
+                _remove(self.path / name)
+            self.write_config(config)
+        else:
+            with (self.path / CONFIG).open("x", encoding="utf-8") as file:
+                file.write(config.to_json())
+        (self.path / METRICS).touch()
+        (self.path / CHECKPOINT).parent.mkdir(exist_ok=True)
+        return self
+
+    def config(self) -> RunConfig:
+        """Read the run's options."""
+        return RunConfig.read(self.path / CONFIG)
+
+    def write_config(self, config: RunConfig) -> None:
+        """Write the run's options."""
+        write_whole(self.path / CONFIG, config.to_json().encode())
+
+    def add_metrics(self, record: dict[str, Any]) -> None:
+        """Append a record to the metrics."""
+        with (self.path / METRICS).open("a", encoding="utf-8") as file:
+            file.write(to_json(record) + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Read the metrics, as far as they are whole: a crash may have cut the last line short."""
+        file = self.path / METRICS
+        records = []
+        for line in file.read_bytes().splitlines() if file.is_file() else []:
+            try:
+                record = json.loads(line)
+                if not {"update", "epoch"} <= record.keys():
+                    break
+            except (ValueError, AttributeError, RecursionError):
+                break
+            records.append(record)
+        return records
+
+    def keep_metrics_until(self, updates: int) -> None:
+        """Drop records of updates after the checkpoint that a run is resumed from."""
+        kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
+        write_whole(self.path / METRICS, "".join(kept).encode())
+
+    def save(self, rbm: RBM, state: TrainState, fingerprint: str) -> None:
+        """Write the model and what is needed to go on; the fingerprint is that of the rows."""
+        save(rbm, self.path / MODEL)
+        header = {"format": "harmonium", "version": 1, "holds": "training state"}
+        save_tree(state, self.path / CHECKPOINT, header | {"rows": fingerprint})
+
+    def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
+        """Read the state of a run.
+
+        Raises:
+            ModelFileError: it is damaged, or belongs to another run.
+            InputError: the rows are not those that the run began with.
+        """
+        path = self.path / CHECKPOINT
+        if read_header(path).get("rows") != fingerprint:
+            found, advice = "other rows", "restore the source, or train anew"
+            raise input_error(source, f"the rows that {self.path} began with", found, advice)
+        state = load_tree(path, like)
+        floats = [x for x in jax.tree.leaves(state) if np.asarray(x).dtype.kind == "f"]
+        if not all(np.isfinite(np.asarray(x)).all() for x in floats) or int(state.updates) < 0:
+            raise ModelFileError(
+                f"{path}: expected the state of a run; found values that are not finite;"
+                " train anew."
+            )
+        return state
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Write what the command reports."""
+        write_whole(self.path / SUMMARY, (to_json(summary, indent=2) + "\n").encode())
+
+    def summary(self) -> dict[str, Any]:
+        """Read what the command reported; nothing where a run has not come to its end."""
+        try:
+            found = json.loads((self.path / SUMMARY).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def drop_summary(self) -> None:
+        """Remove the report of a run that goes on: it is of an older machine."""
+        (self.path / SUMMARY).unlink(missing_ok=True)
+
+
+def check_target(path: Path, *, overwrite: bool) -> None:
+    """Refuse a folder for a new run that may not be used; nothing is touched.
+
+    Raises:
+        InputError: a file; a folder that is taken, or that holds anything else than a run.
+    """
+    if path.exists() and not path.is_dir():
+        raise input_error(f"--out {path}", "a folder", "a file", OTHER_NAME)
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        found = f"{'no permission to write in' if there.is_dir() else 'a file at'} {there}"
+        raise input_error(f"--out {path}", "a folder that can be written to", found, OTHER_NAME)
+    if there != path or not any(path.iterdir()):
+        return
+    try:
+        RunFolder(path).config()
+    except ModelFileError:
+        found = "a folder that holds something else than a run"
+        raise input_error(f"--out {path}", "a new or empty folder", found, OTHER_NAME) from None
+    if not overwrite:
+        raise _taken(path)
+
+
+def _taken(path: Path) -> InputError:
+    advice = f"{OTHER_NAME}, or add --overwrite"
+    return input_error(f"--out {path}", "a new or empty folder", "one that holds a run", advice)
+
+
+def _first_free(path: Path) -> Path:
+    """Make the first of NAME, NAME-2, NAME-3 and so on that is not there: two runs never share."""
+    candidate = path
+    for number in itertools.count(2):
+        try:
+            candidate.mkdir(parents=True)
+            break
+        except FileExistsError:
+            candidate = path.with_name(f"{path.name}-{number}")
+    return candidate
+
+
+def _remove(item: Path) -> None:
+    if item.is_dir() and not item.is_symlink():
+        shutil.rmtree(item)
+    else:
+        item.unlink(missing_ok=True)

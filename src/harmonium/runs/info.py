@@ -1,0 +1,63 @@
+"""Say what a run folder, a model or a data source holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..data.base import describe
+from ..errors import HarmoniumError
+from ..rbm import RBM
+from ..sources import open_source
+from ..storage import holds_machine, load
+from .checks import states_to_sum
+from .folder import CONFIG, RunFolder
+
+
+def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[str, Any]:
+    """Describe whatever stands at this path.
+
+    Args:
+        path: a run folder, a model, or a data source.
+        visible: kind of the visible units that a data source is read for.
+        scale: the grey level of a data source that means 1.
+
+    Raises:
+        InputError: it is neither a run, a model nor a data source.
+    """
+    if (Path(path) / CONFIG).is_file():
+        return _describe_run(RunFolder(path))
+    if holds_machine(path):
+        return {"kind": "model", "path": path} | describe_machine(load(path))
+    table = open_source(path, visible=visible, scale=scale)
+    return {"kind": "data", "source": path, "rows": describe(table), "notes": list(table.notes)}
+
+
+def describe_machine(rbm: RBM) -> dict[str, Any]:
+    """Give a machine's layers, sizes and the spread of its parameters."""
+    weights = np.asarray(rbm.weights, float)
+    return {
+        "visible": str(rbm.visible),
+        "hidden": str(rbm.hidden),
+        "parameters": sum(leaf.size for leaf in jax.tree.leaves(rbm)),
+        "weights": f"mean {weights.mean():.3g}, standard deviation {weights.std():.3g},"
+        f" largest {np.abs(weights).max():.3g}",
+        "exact_sum": states_to_sum(rbm),
+    }
+
+
+def _describe_run(folder: RunFolder) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": "run", "run": str(folder.path)}
+    options = {k: v for k, v in asdict(folder.config()).items() if v is not None}
+    found["options"] = [f"{name} = {value}" for name, value in options.items()]
+    unfinished = f"not finished; go on with: harmonium resume {folder.path}"
+    found["state"] = folder.summary().get("message", unfinished)
+    try:
+        found |= describe_machine(load(folder.path))
+    except HarmoniumError as error:
+        found["model"] = str(error)
+    return found

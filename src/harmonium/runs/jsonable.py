@@ -1,0 +1,27 @@
+"""Values as JSON holds them: JSON has no NaN and no infinity."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def jsonable(value: Any) -> Any:
+    """Give a value in JSON's own types; a number that is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {str(name): jsonable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # an array, or a NumPy scalar
+        return jsonable(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """Write a value as JSON that every reader takes."""
+    return json.dumps(jsonable(value), indent=indent, allow_nan=False)

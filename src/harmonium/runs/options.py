@@ -1,0 +1,64 @@
+"""Checks of options that several commands share, each refusal in the same words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..data.base import input_error
+
+LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
+SEEDS = 2**32
+METHODS = ("pcd", "cd", "exact")
+SCORES = ("auto", "exact", "annealed")
+BINARIZE = ("stochastic", "threshold", "none")
+VISIBLES = ("auto", "bernoulli", "ising", "potts", "gaussian")
+PARTS = ("auto", "train", "validation", "test")
+
+
+def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
+    """Refuse a word that is not among those allowed."""
+    if value not in allowed:
+        expected = f"one of {', '.join(allowed)}"
+        raise input_error(option, expected, repr(value), "choose one of them")
+
+
+def check_count(option: str, value: Any, least: int = 1) -> None:
+    """Refuse what is no whole number from `least` to 2^31 − 1."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or value < least:
+        expected = f"a whole number of at least {least}"
+        raise input_error(option, expected, _shown(value), f"give {least} or more")
+    if value > LARGEST_COUNT:
+        expected = f"a whole number of at most {LARGEST_COUNT:,}"
+        raise input_error(option, expected, _shown(value), "give a smaller one")
+
+
+def check_seed(value: Any, option: str = "--seed") -> None:
+    """Refuse what is no whole number from 0 to 2^32 − 1."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not 0 <= value < SEEDS:
+        expected = f"a whole number from 0 to {SEEDS - 1:,}"
+        raise input_error(option, expected, _shown(value), "choose one there")
+
+
+def check_number(option: str, value: Any, expected: str, advice: str, *, below: float) -> None:
+    """Refuse what is no finite number above 0 and below `below`."""
+    if not is_number(value) or not 0 < value < below:
+        raise input_error(option, expected, _shown(value), advice)
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a finite number, and no bool."""
+    is_real = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_real and abs(value) < math.inf and value == value
+
+
+def _shown(value: Any) -> str:
+    """Show what was given, cut where it is very long."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 40 else f"{text[:37]}..."

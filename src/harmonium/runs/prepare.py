@@ -1,0 +1,188 @@
+"""From options to the parts of a run: rows, machine, method. All checks come before any writing."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ..data import Dataset, Table
+from ..data.base import count_of, describe, input_error
+from ..gradients import AbstractGradient, Contrastive, Exact, Persistent
+from ..gradients.exact import LARGEST_LOG2_STATES
+from ..initial import initialize
+from ..layers import AbstractLayer, Bernoulli, Gaussian, Ising, Potts
+from ..rbm import RBM
+from ..samplers import Gibbs
+from ..sources import open_source, split_off
+from ..training import Recipe
+from .checks import refuse_many_states
+from .config import RunConfig
+from .memory import refuse_beyond_memory
+from .options import LARGEST_COUNT
+
+FEWEST_ROWS_TO_HOLD_OUT = 50
+ROWS_TO_START_FROM = 50_000
+COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
+COPIES_OF_WEIGHTS = 8  # the machine, its average, gradients, updates
+BYTES = 4
+
+
+class Rows(NamedTuple):
+    """The rows of a run's source.
+
+    Attributes:
+        table: the source's rows and what they mean.
+        parts: the rows to learn from, and those held out and to test on where there are any.
+        notes: sentences that say what was done to the data.
+    """
+
+    table: Table
+    parts: dict[str, Dataset]
+    notes: tuple[str, ...]
+
+
+class Prepared(NamedTuple):
+    """All that training needs.
+
+    Attributes:
+        rows: the source's rows.
+        rbm: the machine before the first update.
+        gradient: the method.
+        recipe: what happens to a gradient.
+        key: the run's key.
+    """
+
+    rows: Rows
+    rbm: RBM
+    gradient: AbstractGradient
+    recipe: Recipe
+    key: Any
+
+    @property
+    def train(self) -> Dataset:
+        """Rows to learn from."""
+        return self.rows.parts["train"]
+
+    @property
+    def validation(self) -> Dataset | None:
+        """Rows held out, or None."""
+        return self.rows.parts.get("validation")
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the rows to learn from, so that a run is only ever resumed on its own."""
+        stored = np.asarray(self.train.stored)
+        kind = f"{stored.dtype} {stored.shape} {self.train.scale:g} {self.train.stochastic}"
+        return hashlib.sha256(kind.encode() + stored.tobytes()).hexdigest()
+
+    @property
+    def scored(self) -> tuple[str, Dataset]:
+        """The name of the rows that the final score is of, and the rows."""
+        parts = self.rows.parts
+        name = next(name for name in ("test", "validation", "train") if name in parts)
+        return name, parts[name]
+
+
+def prepare(config: RunConfig) -> Prepared:
+    """Read the source, hold rows out, and make the machine and the method.
+
+    Raises:
+        InputError: anything in the options or the source that cannot be used.
+    """
+    rows = read_rows(config)
+    visible = visible_layer(rows.table)
+    check_sizes(config, visible, len(rows.parts["train"]))
+    key_init, key_rows, key_run = jax.random.split(jax.random.key(config.seed), 3)
+    start = rows.parts["train"].head(ROWS_TO_START_FROM).rows(key=key_rows)
+    rbm = initialize(visible, Bernoulli(config.hidden), start, key=key_init)
+    return Prepared(rows, rbm, gradient_of(config, rbm), Recipe(rate=config.lr), key_run)
+
+
+def read_rows(config: RunConfig) -> Rows:
+    """Read a run's source and hold rows out, always the same ones.
+
+    Raises:
+        InputError: the source cannot be used as given.
+    """
+    table = open_source(
+        config.source,
+        visible=config.visible,
+        scale=config.scale,
+        states=config.states,
+        seed=config.seed,
+    )
+    enough = len(table.train) >= FEWEST_ROWS_TO_HOLD_OUT or table.validation is not None
+    few = ()
+    if config.validation and not enough and not table.exhaustive:
+        few = (f"{table.name}: {count_of(len(table.train), 'row')}, too few to hold any out.",)
+    table, held_out = split_off(table, config.validation if enough else 0.0, seed=config.seed)
+    train, note = as_dataset(table.train, table, config.binarize)
+    parts = {"train": train}
+    for name, rows in (("validation", held_out), ("test", table.test)):
+        if rows is not None:
+            parts[name], _ = as_dataset(rows, table, config.binarize)
+    return Rows(table, parts, (*table.notes, *few, *note))
+
+
+def as_dataset(rows: np.ndarray, table: Table, binarize: str) -> tuple[Dataset, tuple[str, ...]]:
+    """Store rows for the device, grey levels as they are to be used; say what was done."""
+    if table.kind != "grey":
+        return Dataset(rows), ()
+    if binarize == "threshold":
+        note = f"{table.name}: grey levels of at least one half count as 1, others as 0."
+        return Dataset(rows >= 0.5 * table.scale), (note,)
+    if binarize == "stochastic":
+        note = f"{table.name}: pixels are drawn as 0 or 1 from their grey level at each visit."
+        return Dataset(rows, scale=table.scale, stochastic=True), (note,)
+    note = f"{table.name}: grey levels are used as they are; no score of theirs is a probability."
+    return Dataset(rows, scale=table.scale), (note,)
+
+
+def visible_layer(table: Table) -> AbstractLayer:
+    """Give the layer that takes a table's kind of rows."""
+    columns = table.train.shape[1]
+    if table.kind == "codes":
+        return Potts(columns, states=table.states or 2)
+    return {"spins": Ising, "real": Gaussian}.get(table.kind, Bernoulli)(columns)
+
+
+def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
+    """Give the method that the options name.
+
+    Raises:
+        InputError: exact learning of a machine with too many states.
+    """
+    if config.method == "exact":
+        advice = "choose --method pcd, or a smaller --hidden"
+        refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)
+        return Exact()
+    sampler = Gibbs(config.k)
+    return Contrastive(sampler) if config.method == "cd" else Persistent(sampler, config.chains)
+
+
+def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
+    """Refuse sizes that this machine cannot hold, before anything is written.
+
+    Raises:
+        InputError: saying how much is needed and what to lower.
+    """
+    batch, units = min(config.batch, rows), visible.size + config.hidden
+    chains = config.chains if config.method == "pcd" else 0
+    numbers = COPIES_OF_WEIGHTS * visible.size * config.hidden
+    numbers += COPIES_IN_FLIGHT * (batch + chains) * units
+    numbers += 3 * min(rows, ROWS_TO_START_FROM) * visible.size
+    sizes = {config.source: visible.size / 1_000, "--hidden": config.hidden / RunConfig.hidden}
+    sizes |= {"--batch": batch / RunConfig.batch, "--chains": chains / RunConfig.chains}
+    refuse_beyond_memory(BYTES * numbers, sizes)
+    if (config.epochs or 1) * -(-rows // batch) > LARGEST_COUNT:
+        expected = f"at most {LARGEST_COUNT:,} updates in all"
+        found = f"{config.epochs:,} epochs of {-(-rows // batch):,} updates"
+        raise input_error("--epochs", expected, found, "lower --epochs")
+
+
+def introduce(rows: Rows) -> list[str]:
+    """Describe the rows in lines."""
+    return [describe(rows.table), *(f"  {note}" for note in rows.notes)]

@@ -1,0 +1,128 @@
+"""Draw rows from a machine that is kept in a file or a run folder, and write them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from ..data.base import input_error
+from ..data.readers import read_array
+from ..errors import HarmoniumError, NotFiniteError
+from ..plot import image_grid
+from ..plot.base import save_figure
+from ..rbm import RBM
+from ..samplers import Gibbs
+from ..sampling import sample
+from ..storage import load, write_whole
+from .checks import refuse_misfit
+from .folder import CONFIG, RunFolder
+from .memory import refuse_beyond_memory
+from .options import check_count, check_seed
+from .prepare import BYTES, COPIES_IN_FLIGHT, read_rows
+
+SUFFIXES = (".npy", ".npz", ".csv", ".png")
+
+
+def draw_rows(
+    run: str, n: int, sweeps: int, seed: int, given: str | None, out: str | None, overwrite: bool
+) -> np.ndarray:
+    """Draw rows in the user's coding.
+
+    Args:
+        run: a run folder or a model.
+        n: number of rows; with `given`, for each given row.
+        sweeps: Gibbs sweeps of each chain.
+        seed: seed of everything that is drawn.
+        given: file of rows to complete.
+        out: file that the rows will be written to.
+        overwrite: whether it may be there already.
+
+    Raises:
+        InputError: options that cannot be used, or a file that is there already.
+        NotFiniteError: the machine's draws overflow.
+    """
+    check_count("--count", n)
+    check_count("--sweeps", sweeps)
+    check_seed(seed)
+    if out is not None:
+        check_target(out, overwrite)
+    rbm = load(run)
+    held = None if given is None else read_given(given, rbm)
+    states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
+    refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
+    rows = sample(rbm, n, key=jax.random.key(seed), sampler=Gibbs(sweeps), given=held)
+    if not np.isfinite(rows).all():
+        raise NotFiniteError(
+            f"{run}: expected a machine that draws finite rows; found draws that overflow."
+            " Its parameters are too large: train it anew with a lower --lr."
+        )
+    return rows
+
+
+def check_target(out: str, overwrite: bool) -> None:
+    """Refuse a file of an unknown kind, or one that is there already."""
+    path = Path(out)
+    if path.suffix.lower() not in SUFFIXES:
+        expected, found = f"a name ending in {', '.join(SUFFIXES[:-1])} or .png", repr(path.name)
+        raise input_error(f"--out {out}", expected, found, "the ending says what is written")
+    if path.is_dir():
+        raise input_error(f"--out {out}", "a file", "a folder", "choose another name")
+    if not path.absolute().parent.is_dir():
+        found = f"no folder {str(path.parent)!r}"
+        raise input_error(f"--out {out}", "a file in a folder that exists", found, "make it first")
+    if path.exists() and not overwrite:
+        advice = "choose another name, or add --overwrite"
+        raise input_error(f"--out {out}", "a new file", "one that exists", advice)
+
+
+def read_given(given: str, rbm: RBM) -> np.ndarray:
+    """Read rows to complete: numbers, and nan where a value is to be drawn.
+
+    Raises:
+        InputError: rows of another width, or values that the visible units do not take.
+    """
+    name, advice = f"--given {given}", "write nan where a value is to be drawn"
+    array = read_array(given)[0]
+    if array.dtype.kind not in "biuf" or array.ndim not in (2, 3) or not array.size:
+        expected, found = "rows of numbers", f"an array of {array.dtype}, shape {array.shape}"
+        raise input_error(name, expected, found, advice)
+    rows = array.reshape(len(array), -1).astype(float)
+    refuse_misfit(rows, rbm, name, advice)
+    return rows
+
+
+def write_rows(rows: np.ndarray, out: str, run: str) -> None:
+    """Write rows in the form that the suffix names, whole or not at all."""
+    path, content = Path(out), io.BytesIO()
+    suffix = path.suffix.lower()
+    if suffix == ".png":
+        save_figure(image_grid(rows, image_shape=picture_shape(run, rows.shape[1])), path)
+        return
+    if suffix == ".npy":
+        np.save(content, rows, allow_pickle=False)
+    elif suffix == ".npz":
+        np.savez_compressed(content, samples=rows)
+    else:
+        content.write("".join(f"{line}\n" for line in csv_lines(rows)).encode())
+    write_whole(path, content.getvalue())
+
+
+def csv_lines(rows: np.ndarray) -> Iterator[str]:
+    """Give rows as text, each number with as few digits as bring it back."""
+    for row in rows:
+        yield ",".join(map(str, row))
+
+
+def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
+    """Give the shape of a row as a picture: the source's own, else a square, if it is one."""
+    if (Path(run) / CONFIG).is_file():
+        try:
+            return read_rows(RunFolder(run).config()).table.image_shape
+        except HarmoniumError:  # the source may have moved since
+            pass
+    side = round(columns**0.5)
+    return (side, side) if side * side == columns else None

@@ -1,0 +1,49 @@
+"""The final score of a machine, refused where its parameters are too large to have one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import HarmoniumError, NotFiniteError
+from ..evaluation import LogLikelihood, LogZ
+from ..rbm import RBM
+
+
+def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
+    """Give what `estimate` gives, a LogZ or LogLikelihood, if it is a number.
+
+    Raises:
+        NotFiniteError: float32 overflows somewhere on the way, as it does with huge parameters.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            result = estimate()
+            value = float(result.value)
+    except HarmoniumError:
+        raise
+    except (ValueError, ArithmeticError):  # root finding among NaNs
+        value = math.nan
+    if math.isfinite(value):
+        return result
+    largest = max(float(abs(np.asarray(leaf)).max()) for leaf in jax.tree.leaves(rbm))
+    raise NotFiniteError(
+        f"{rbm}: expected parameters that leave its score finite; found some as large as"
+        f" {largest:.2g}, which overflow; lower the learning rate."
+    )
+
+
+def score_record(score: LogLikelihood, rows: str, count: int) -> dict[str, Any]:
+    """Give a log-likelihood's numbers and words, and what rows it is of."""
+    record = score._asdict() | {"rows": rows, "n_rows": count}
+    del record["log_z"]
+    return record
+
+
+def log_z_record(log_z: LogZ) -> dict[str, Any]:
+    """Give a log Z's numbers and words."""
+    return log_z._asdict()

@@ -1,0 +1,171 @@
+"""Train a machine from a source and leave a run folder behind."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from ..data.base import input_error
+from ..errors import HarmoniumError, NotFiniteError
+from ..likelihood import log_likelihood
+from ..plot import pictures
+from ..rbm import RBM
+from ..sampling import sample
+from ..training import DivergenceWarning, Fit, TrainState, begin, fit
+from .config import RunConfig
+from .display import Display
+from .folder import CHECKPOINT, RunFolder, check_target
+from .keeper import Keeper
+from .options import check_count
+from .prepare import Prepared, introduce, prepare
+from .score import finite_score, log_z_record, score_record
+
+ROWS_TO_PICTURE = 2_000
+DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
+
+
+def train(config: RunConfig, out: str | None, overwrite: bool, display: Display) -> dict[str, Any]:
+    """Train as the options say; give what the command reports.
+
+    Raises:
+        InputError: before anything is written.
+    """
+    if out is not None:
+        check_target(Path(out), overwrite=overwrite)
+    prepared = prepare(config)
+    state = start_of(config, prepared)
+    folder = RunFolder.claim(out, prepared.rows.table.name, overwrite, config)
+    return carry_out(config, prepared, state, folder, display)
+
+
+def resume(path: str, epochs: int | None, display: Display) -> dict[str, Any]:
+    """Go on with a run that was interrupted, or for more epochs than it was asked for.
+
+    Raises:
+        InputError: no run to go on with, or one that has made more epochs; nothing is changed.
+    """
+    folder = RunFolder(path)
+    if not (folder.path / CHECKPOINT).is_file():
+        found = f"no {CHECKPOINT} in it" if folder.path.is_dir() else "no such folder"
+        advice = "name a folder that harmonium train made"
+        raise input_error(path, "the folder of a run", found, advice)
+    config = folder.config()
+    if epochs is not None:
+        check_count("--epochs", epochs)
+        config = replace(config, epochs=epochs)
+    prepared = prepare(config)
+    state = folder.state(start_of(config, prepared), prepared.fingerprint, config.source)
+    updates = int(state.updates)
+    _refuse_fewer_epochs(config, prepared, updates)
+    folder.write_config(config)
+    folder.drop_summary()
+    folder.keep_metrics_until(updates)
+    display.say(f"resuming {path} after {updates:,} updates")
+    return carry_out(config, prepared, state, folder, display)
+
+
+def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
+    rows = len(prepared.train)
+    made = updates / -(-rows // min(config.batch, rows))
+    if config.epochs is not None and config.epochs < made:
+        found, advice = f"{config.epochs:,}", "ask for more, or train anew"
+        raise input_error("--epochs", f"at least the {made:g} epochs made", found, advice)
+
+
+def start_of(config: RunConfig, prepared: Prepared) -> TrainState:
+    """Give the state before the first update."""
+    return begin(
+        prepared.rbm,
+        prepared.train,
+        gradient=prepared.gradient,
+        optimizer=prepared.recipe,
+        epochs=config.epochs,
+        batch_size=config.batch,
+        key=prepared.key,
+    )
+
+
+def carry_out(
+    config: RunConfig, prepared: Prepared, state: TrainState, folder: RunFolder, display: Display
+) -> dict[str, Any]:
+    """Train, keep, score and picture; a run cut short is kept and not scored."""
+    keeper = Keeper(folder, prepared, state)
+    stage = "interrupted"
+    try:
+        keeper.save()
+        for line in introduce(prepared.rows):
+            display.say(line)
+        display.say(f"{prepared.rbm}, {config.method}, to {folder.path}")
+        result = learn(config, prepared, state, keeper, display)
+        keeper.keep(result)
+        stage = "trained, and interrupted while it was scored,"
+        summary = finish(prepared, result, keeper, display)
+    except KeyboardInterrupt:
+        keeper.save()
+        updates = int(keeper.state.updates)
+        summary = keeper.summary(INTERRUPTED, f"{stage} after {updates:,} updates")
+    folder.write_summary(summary)
+    return summary
+
+
+def learn(
+    config: RunConfig, prepared: Prepared, state: TrainState, keeper: Keeper, display: Display
+) -> Fit:
+    """Make the updates, measuring, showing and keeping as they go."""
+    with display, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)  # the summary says so
+        return fit(
+            prepared.rbm,
+            prepared.train,
+            key=prepared.key,
+            gradient=prepared.gradient,
+            optimizer=prepared.recipe,
+            epochs=config.epochs,
+            batch_size=config.batch,
+            validation=prepared.validation,
+            callbacks=[keeper.measure, keeper, display],  # what is shown is kept
+            state=state,
+        )
+
+
+def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) -> dict[str, Any]:
+    """Draw the pictures and take the score of a run that has come to its end."""
+    summary = keeper.summary(DIVERGED if result.diverged else DONE, result.message)
+    if not result.diverged:
+        display.say(result.message)
+    try:
+        summary["pictures"] = [str(path) for path in draw(prepared, result.rbm, keeper)]
+    except HarmoniumError as error:  # a machine may draw rows that no picture can show
+        summary["pictures"] = []
+        summary["notes"].append(f"no pictures: {error}")
+    if result.diverged:
+        return summary
+    try:
+        return summary | final_score(prepared, result.rbm, display)
+    except NotFiniteError as error:
+        return summary | {"status": DIVERGED, "message": f"diverged: {error}"}
+
+
+def final_score(prepared: Prepared, rbm: RBM, display: Display) -> dict[str, Any]:
+    """Give log Z and the log-likelihood of the rows that the score is of."""
+    name, rows = prepared.scored
+    key, told = jax.random.fold_in(prepared.key, 1), display.timer("log Z")
+    score = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, progress=told))
+    return {
+        "log_z": log_z_record(score.log_z),
+        "log_likelihood": score_record(score, name, len(rows)),
+    }
+
+
+def draw(prepared: Prepared, rbm: RBM, keeper: Keeper) -> list[Path]:
+    """Write the pictures of a run."""
+    key = jax.random.fold_in(prepared.key, 2)
+    rows = prepared.scored[1].head(ROWS_TO_PICTURE).rows(key=key)
+    drawn = sample(rbm, len(rows), key=key)
+    shape, history = prepared.rows.table.image_shape, keeper.folder.metrics()
+    target = keeper.folder.path / "pictures"
+    return pictures(target, rbm=rbm, history=history, samples=drawn, data=rows, image_shape=shape)

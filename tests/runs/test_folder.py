@@ -1,0 +1,130 @@
+"""The folder of a run: who gets which, what is cleared, and what a crash leaves."""
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harmonium.errors import InputError
+from harmonium.runs.config import RunConfig
+from harmonium.runs.folder import RunFolder, check_target
+from harmonium.runs.jsonable import jsonable, to_json
+
+CONFIG = RunConfig(source="bars")
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def claim(out=None, name="bars", overwrite=False) -> RunFolder:
+    return RunFolder.claim(out, name, overwrite, CONFIG)
+
+
+def test_a_new_folder_has_its_options_metrics_and_place_for_checkpoints():
+    folder = claim()
+    assert folder.path == Path("runs/bars")
+    names = {path.name for path in folder.path.iterdir()}
+    assert names == {"config.json", "metrics.jsonl", "checkpoints"}
+    assert (folder.config(), folder.metrics()) == (CONFIG, [])
+
+
+def test_runs_that_begin_together_get_folders_of_their_own():
+    with ThreadPoolExecutor(8) as threads:
+        paths = list(threads.map(lambda _: claim().path, range(24)))
+    numbers = [f"runs/bars-{number}" for number in range(2, 25)]
+    assert sorted(map(str, paths)) == sorted(["runs/bars", *numbers])
+
+
+def test_only_one_of_two_runs_gets_the_same_out():
+    def attempt(_):
+        try:
+            return claim("mine").path
+        except InputError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(8) as threads:
+        endings = list(threads.map(attempt, range(24)))
+    assert endings.count(Path("mine")) == 1
+    assert all("expected a new or empty folder" in e for e in endings if e != Path("mine"))
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", " "])
+def test_a_name_that_is_none_stays_within_runs(name):
+    assert claim(name=name).path == Path("runs/run")
+
+
+def test_overwriting_clears_what_a_run_left_and_nothing_else():
+    folder = claim("mine").path
+    for name in ("model.safetensors", "summary.json", "checkpoints/last.safetensors", "notes.txt"):
+        (folder / name).write_text("old")
+    Path("elsewhere").mkdir()
+    Path("elsewhere/keep.png").write_text("keep me")
+    (folder / "pictures").symlink_to(Path("elsewhere").absolute(), target_is_directory=True)
+    RunFolder.claim("mine", "bars", True, RunConfig(source="digits"))
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"config.json", "metrics.jsonl", "checkpoints", "notes.txt"}
+    assert list((folder / "checkpoints").iterdir()) == []
+    assert RunFolder(folder).config().source == "digits"
+    assert Path("elsewhere/keep.png").read_text() == "keep me"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("content", [None, "{}", '{"model_type": "theirs"}', "damaged"])
+def test_a_folder_of_other_things_is_never_taken(content, overwrite):
+    Path("theirs/checkpoints").mkdir(parents=True)
+    Path("theirs/model.safetensors").write_text("keep me")
+    if content is not None:
+        Path("theirs/config.json").write_text(content)
+    with pytest.raises(InputError, match="something else than a run"):
+        claim("theirs", overwrite=overwrite)
+    assert Path("theirs/model.safetensors").read_text() == "keep me"
+    assert Path("theirs/checkpoints").is_dir()
+
+
+def test_a_folder_below_a_file_is_refused_early():
+    Path("file").write_text("")
+    for out in ("file", "file/run", "file/a/b"):
+        with pytest.raises(InputError, match=f"--out {out}: expected a folder"):
+            check_target(Path(out), overwrite=False)
+
+
+def test_metrics_are_read_as_far_as_they_are_whole():
+    folder = claim()
+    for update in (1, 2, 3):
+        folder.add_metrics({"update": update, "epoch": float(update), "log_likelihood": -1.5})
+    with (folder.path / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"update": 4, "ep\xff')
+    assert [record["update"] for record in folder.metrics()] == [1, 2, 3]
+    folder.keep_metrics_until(2)
+    lines = (folder.path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["update"] for line in lines] == [1, 2]
+    folder.add_metrics({"update": 3, "epoch": 3.0})
+    assert len(folder.metrics()) == 3
+
+
+@pytest.mark.parametrize("line", ["[1]", "5", "{}", '{"update": 1}', "[" * 100_000])
+def test_foreign_lines_end_the_metrics(line):
+    folder = claim()
+    folder.add_metrics({"update": 1, "epoch": 1.0})
+    with (folder.path / "metrics.jsonl").open("a") as file:
+        file.write(line + "\n")
+    assert len(folder.metrics()) == 1
+
+
+def test_json_holds_no_number_that_json_has_not():
+    values = {
+        "a": math.nan,
+        "b": [math.inf, -math.inf, 1.5],
+        "c": np.float32("nan"),
+        "d": Path("x"),
+    }
+    values |= {"e": np.arange(2), "f": (np.int64(3), np.bool_(True), None, "text"), 5: {"g": 1}}
+    expected = {"a": None, "b": [None, None, 1.5], "c": None, "d": "x"}
+    expected |= {"e": [0, 1], "f": [3, True, None, "text"], "5": {"g": 1}}
+    assert jsonable(values) == expected
+    assert json.loads(to_json(values)) == expected

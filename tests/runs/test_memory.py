@@ -1,0 +1,73 @@
+"""How much memory there is, and what asks for more."""
+
+import os
+
+import pytest
+
+from harmonium.errors import InputError
+from harmonium.layers import Bernoulli
+from harmonium.runs import memory
+from harmonium.runs.config import RunConfig
+from harmonium.runs.prepare import check_sizes
+
+GIB = 2**30
+
+
+@pytest.fixture
+def four_gib(monkeypatch):
+    monkeypatch.setattr(memory, "memory_there", lambda: 4 * GIB)
+
+
+def test_the_memory_of_this_machine_is_plausible():
+    there = memory.memory_there()
+    assert there is None or there > GIB / 4
+
+
+def test_a_container_may_have_less(monkeypatch, tmp_path):
+    limit, none = tmp_path / "limit", tmp_path / "none"
+    limit.write_text("1000000\n")
+    none.write_text("max\n")
+    monkeypatch.setattr(memory, "LIMITS", (str(none), str(limit), str(tmp_path / "absent")))
+    assert memory.memory_there() == 1_000_000
+
+
+def test_a_system_that_does_not_say_refuses_nothing(monkeypatch):
+    monkeypatch.setattr(memory, "LIMITS", ())
+    for error in (ValueError, OSError, AttributeError):
+
+        def unknown(name, error=error):
+            raise error(name)
+
+        monkeypatch.setattr(os, "sysconf", unknown, raising=False)
+        assert memory.memory_there() is None
+        memory.refuse_beyond_memory(10**30, {"--chains": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("options", "columns", "named"),
+    [
+        ({"chains": 1_000_000}, 784, "--chains"),
+        ({"hidden": 1_000_000}, 784, "--hidden"),
+        ({"batch": 1_000_000}, 784, "--batch"),
+        ({"method": "cd", "hidden": 200_000}, 784, "--hidden"),
+        ({}, 10_000_000, "wide.npy"),
+    ],
+)
+def test_what_is_most_unusual_is_named(four_gib, options, columns, named):
+    config = RunConfig(source="wide.npy", **options)
+    with pytest.raises(InputError, match=f"{named}: expected sizes that fit into 4.0 GiB"):
+        check_sizes(config, _Wide(columns), 1_000_000)
+
+
+class _Wide(Bernoulli):
+    """A layer of many units that need not be held."""
+
+    def __init__(self, size: int):
+        super().__init__(1)
+        self.size = size
+
+
+def test_usual_sizes_fit(four_gib):
+    check_sizes(RunConfig(source="mnist", hidden=500, chains=2_000), Bernoulli(784), 60_000)
+    check_sizes(RunConfig(source="x", chains=10**9, method="cd"), Bernoulli(784), 60_000)
+    check_sizes(RunConfig(source="x", batch=10**9), Bernoulli(784), 100)

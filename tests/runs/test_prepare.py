@@ -1,0 +1,87 @@
+"""From options to rows, machine and method."""
+
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.errors import InputError
+from harmonium.runs.config import RunConfig
+from harmonium.runs.prepare import prepare, read_rows, visible_layer
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("visible", "rows", "layer"),
+    [
+        ("auto", [[0, 1], [1, 1]], "Bernoulli(2)"),
+        ("auto", [[-1, 1], [1, 1]], "Ising(2)"),
+        ("potts", [[0, 1], [2, 1]], "Potts(2, states=3)"),
+        ("gaussian", [[0.5, -3.0], [2, 1]], "Gaussian(2)"),
+    ],
+)
+def test_the_layer_that_takes_the_rows(visible, rows, layer):
+    np.save("rows.npy", np.array(rows))
+    table = read_rows(RunConfig(source="rows.npy", visible=visible)).table
+    assert str(visible_layer(table)) == layer
+
+
+@pytest.mark.parametrize(
+    ("binarize", "values", "note"),
+    [
+        ("threshold", {0.0, 1.0}, "at least one half count as 1"),
+        ("stochastic", {0.0, 1.0}, "drawn as 0 or 1"),
+        ("none", {0.0, 0.25, 0.5, 1.0}, "used as they are"),
+    ],
+)
+def test_what_becomes_of_grey_levels(binarize, values, note):
+    levels = np.array([[0, 4, 8, 16], [16, 4, 8, 0]] * 9)
+    np.save("rows.npy", levels)
+    config = RunConfig(source="rows.npy", scale=16, binarize=binarize)
+    rows = read_rows(config)
+    seen = rows.parts["train"].rows(key=jax.random.key(0))
+    assert set(np.unique(seen)) == values
+    assert note in rows.notes[-1]
+    if binarize == "threshold":
+        np.testing.assert_array_equal(seen, levels >= 8)
+
+
+def test_rows_are_held_out_alike_for_the_same_seed():
+    np.save("rows.npy", np.arange(240).reshape(60, 4) % 2 * np.eye(4)[np.arange(60) % 4])
+    np.save("reals.npy", np.arange(240.0).reshape(60, 4))
+    config = {"source": "reals.npy", "visible": "gaussian"}
+    first, same, other = (prepare(RunConfig(seed=seed, **config)) for seed in (0, 0, 1))
+    assert len(first.validation) == 6
+    assert first.scored[0] == "validation"
+    assert first.fingerprint == same.fingerprint
+    assert first.fingerprint != other.fingerprint
+
+
+def test_a_part_of_0_holds_nothing_out():
+    np.save("reals.npy", np.arange(240.0).reshape(60, 4))
+    rows = read_rows(RunConfig(source="reals.npy", visible="gaussian", validation=0))
+    assert set(rows.parts) == {"train"}
+    assert not any("too few" in note for note in rows.notes)
+
+
+def test_the_rows_of_a_file_with_parts():
+    train, test = np.eye(60, 4), np.ones((3, 4))
+    np.savez("parts.npz", train=train, test=test, valid=test[:2])
+    prepared = prepare(RunConfig(source="parts.npz"))
+    sizes = {name: len(part) for name, part in prepared.rows.parts.items()}
+    assert sizes == {"train": 60, "validation": 2, "test": 3}
+    assert (prepared.scored[0], len(prepared.scored[1])) == ("test", 3)
+
+
+def test_the_method_that_the_options_name():
+    assert isinstance(prepare(RunConfig(source="bars", hidden=4)).gradient, hm.Persistent)
+    cd, exact = ({"source": "bars", "hidden": 4, "method": name} for name in ("cd", "exact"))
+    assert isinstance(prepare(RunConfig(**cd)).gradient, hm.Contrastive)
+    assert isinstance(prepare(RunConfig(**exact)).gradient, hm.Exact)
+    np.save("wide.npy", np.eye(30))
+    with pytest.raises(InputError, match=r"--method exact: expected .* 2\^24 joint states"):
+        prepare(RunConfig(source="wide.npy", method="exact", hidden=30))
