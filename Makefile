@@ -4,6 +4,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN = $(VENV)/bin
+# Compiling takes one core and most of the time, so as many tests at once as there are cores.
+PARALLEL ?= --numprocesses auto --dist worksteal
 
 .PHONY: demo test laws lint check bench reproduce clean
 
@@ -11,10 +13,10 @@ demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pic
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
 test: $(VENV)/.test  ## the tests, with a pairwise cover of the laws' combinations
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q $(PARALLEL)
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; takes an hour or two
-	HARMONIUM_LAWS=all $(BIN)/python -m pytest -q tests/laws
+	HARMONIUM_LAWS=all $(BIN)/python -m pytest -q $(PARALLEL) tests/laws
 
 lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .
