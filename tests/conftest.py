@@ -11,6 +11,6 @@ _count = itertools.count(1)
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item):
-    """Let compiled programs go now and then: each holds memory maps, of which a process has 65,530."""
+    """Let compiled programs go now and then: they hold memory maps, which a process has few of."""
     if next(_count) % TESTS_BETWEEN_CLEARINGS == 0:
         jax.clear_caches()
