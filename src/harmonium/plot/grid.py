@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 
 from .base import ImageShape, checked_rows, checked_shape, draw_matrix, new_figure, tiled
 
+TALLEST = 12.0  # inches
+
 
 def image_grid(rows: Any, *, image_shape: ImageShape = None) -> Figure:
     """Draw all rows, each as an image, in a near-square grid without any lettering.
@@ -22,8 +24,11 @@ def image_grid(rows: Any, *, image_shape: ImageShape = None) -> Figure:
     values = checked_rows(rows, "rows").astype(float)
     shape = checked_shape(image_shape, values.shape[1], "columns of rows")
     picture = values if shape is None else tiled(values.reshape(-1, *shape))
-    figure = new_figure(6.0, 6.0 * picture.shape[0] / picture.shape[1])
+    height = 6.0 * picture.shape[0] / picture.shape[1]
+    figure = new_figure(6.0, min(max(height, 1.0), TALLEST))
     axes = figure.subplots()
     ends = float(values.min()), float(values.max())
-    draw_matrix(axes, picture, "gray", ends, tiles=True)
+    image = draw_matrix(axes, picture, "gray", ends, tiles=True)
+    if shape is None:
+        image.axes.set_aspect("auto")
     return figure
