@@ -10,7 +10,8 @@ import harmonium as hm
 
 ROOT = Path(hm.__file__).parent
 STOREYS = [
-    {"errors", "_special"},
+    {"errors"},
+    {"checks", "_special"},
     {"layers", "data"},
     {"rbm"},
     {"initial", "path", "statistics", "enumeration", "storage", "sources"},

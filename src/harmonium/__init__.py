@@ -4,7 +4,7 @@
 
 The storeys of the house, each importing only from those above it in this list:
 
-    errors, _special    what users read when something is wrong; numerically stable functions
+    errors, checks, _special    what users read when something is wrong; stable functions
     layers, data        what a unit is; what a machine learns from
     rbm                 the machine: energy, free energy, conditionals, `.T`
     initial, path, statistics, enumeration, storage, sources
@@ -12,7 +12,7 @@ The storeys of the house, each importing only from those above it in this list:
     gradients, evaluation   how the likelihood climbs; how good a machine is
     sampling, likelihood    the public verbs that choose among those
     training            the loop
-    plot                what people look at
+    plot, runs          what people look at; a run from a source to a folder
     cli                 the command
 
 Names are found on first use, so that `harmonium --help` need not wait for JAX.

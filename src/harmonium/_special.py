@@ -47,16 +47,6 @@ def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Bool[
     return uniforms * (1.0 + jnp.exp(-inputs)) < 1.0
 
 
-def logit(probability: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Give log(p / (1 − p)), the inverse of the logistic function."""
-    return jnp.log(probability) - jnp.log1p(-probability)
-
-
-def log_mean_exp(log_values: Float[Array, " n"]) -> Float[Array, ""]:
-    """Give log((1/n) Σ e^(x_i)) without overflow."""
-    return jax.nn.logsumexp(log_values) - jnp.log(log_values.shape[0])
-
-
 def random_order(n: int, *, key: PRNGKeyArray) -> Int[Array, " n"]:
     """Draw a permutation of 0 … n − 1, several times faster on a CPU than by `jax.random`.
 

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from .errors import InputError
 from .rbm import RBM
 
+LARGEST_LOG2_STATES = 28
 CHUNK_ELEMENTS = 2**21  # entries of the widest intermediate array: 8 MB in float32
 
 

@@ -3,14 +3,17 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from .checks import checked_key
+from .data import Dataset
 from .errors import InputError
 from .layers import AbstractLayer
 from .rbm import RBM
 
 __all__ = ["initialize"]
+
+MOST_ROWS = 50_000  # enough for moments
 
 
 def initialize(
@@ -32,7 +35,7 @@ def initialize(
     Args:
         visible: the visible layer.
         hidden: the hidden layer.
-        data: rows in the user's coding, shape (n, visible.n_units).
+        data: rows in the user's coding, shape (n, visible.n_units), or a `Dataset`.
         key: a JAX random key.
         weights: sample weights of the rows, shape (n,).
         scale: standard deviation of the weights.
@@ -40,12 +43,17 @@ def initialize(
     Raises:
         InputError: data outside the visible layer's domain, or a scale that is not positive.
     """
+    for name, layer in (("visible", visible), ("hidden", hidden)):
+        if not isinstance(layer, AbstractLayer):
+            raise InputError(f"{name}: expected a layer such as hm.Bernoulli(10); got {layer!r}.")
     if not scale > 0:
         raise InputError(f"scale: expected a positive number; got {scale}.")
+    key_weights, key_rows = jax.random.split(checked_key(key))
     if data is not None:
-        rows = visible.encode(visible.validate(data))
-        visible = visible.fit_moments(rows, None if weights is None else jnp.asarray(weights))
-    couplings = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
+        dataset = Dataset.of(data, weights)
+        rows = visible.validate(dataset.some(MOST_ROWS).rows(key=key_rows))
+        visible = visible.fit_moments(visible.encode(rows), dataset.some(MOST_ROWS).weights)
+    couplings = scale * jax.random.normal(key_weights, (visible.size, hidden.size), visible.dtype)
     if data is not None:
         means = visible.mean(visible.resting), hidden.mean(hidden.resting)
         visible, hidden = visible.shift(-couplings @ means[1]), hidden.shift(-means[0] @ couplings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -30,6 +30,8 @@ class Scaled(eqx.Module):
 
     weights: Array
     scale: Float[Array, ...]
+
+    __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays leave `@` to us
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -9,10 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .checks import as_array
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
 
 __all__ = ["RBM"]
+
+
+def _as_weights(weights: Any) -> Any:
+    """Take lists, NumPy arrays and whole numbers as a floating-point array; leave others be."""
+    is_plain = isinstance(weights, list | np.ndarray)
+    if not is_plain and not (eqx.is_array(weights) and not eqx.is_inexact_array(weights)):
+        return weights
+    array = as_array(weights, "weights")
+    if array.dtype.kind not in "buif":
+        raise InputError(f"weights: expected numbers; got an array of {array.dtype}.")
+    return jnp.asarray(array, jnp.result_type(float))
 
 
 class RBM(eqx.Module):
@@ -37,9 +49,12 @@ class RBM(eqx.Module):
 
     visible: AbstractLayer
     hidden: AbstractLayer
-    weights: Any
+    weights: Any = eqx.field(converter=_as_weights)
 
     def __check_init__(self):
+        for name, layer in (("visible", self.visible), ("hidden", self.hidden)):
+            if not isinstance(layer, AbstractLayer):
+                raise InputError(f"{name}: expected a layer such as Bernoulli(10); got {layer!r}.")
         expected = (self.visible.size, self.hidden.size)
         if tuple(jnp.shape(self.weights)) != expected:
             raise InputError(

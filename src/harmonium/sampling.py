@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
 from .layers import Clamped
-from .layers.base import positive_integer
 from .rbm import RBM
 from .samplers import AbstractSampler, Gibbs
 
@@ -50,16 +50,17 @@ def sample(
     if n is None and given is None:
         raise InputError("n: expected the number of rows to draw.")
     count = positive_integer(1 if n is None else n, "n")
+    key = checked_key(key)
     sampler = Gibbs(DEFAULT_SWEEPS) if sampler is None else sampler
     if given is not None:
-        rows = np.repeat(np.atleast_2d(np.asarray(given, float)), count, axis=0)
+        rows = np.repeat(np.atleast_2d(_with_gaps(given)), count, axis=0)
         rbm, count = condition(rbm, rows), len(rows)
     return rbm.visible.decode(_draw(rbm, sampler, count, key=key))
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
     """Give the machine whose visible units are held where `rows` is a number and free where NaN."""
-    rows = np.asarray(rows, float)
+    rows = _with_gaps(rows)
     free = np.isnan(rows)
     if rows.ndim != 2 or rows.shape[1] != rbm.visible.n_units:
         raise InputError(
@@ -70,8 +71,17 @@ def condition(rbm: RBM, rows: Any) -> RBM:
     anything = rbm.visible.decode(rbm.visible.sample(resting, key=jax.random.key(0)))
     whole = rbm.visible.validate(np.where(free, anything, rows), "given")
     values = rbm.visible.encode(whole)
+    if len(rows) == 1:  # a machine of its own, without a batch axis
+        free, values = free[0], values[0]
     clamped = Clamped(layer=rbm.visible, known=jnp.asarray(~free), values=values)  # pyright: ignore
     return RBM(clamped, rbm.hidden, rbm.weights)
+
+
+def _with_gaps(given: Any) -> np.ndarray:
+    array = as_array(given, "given")
+    if array.dtype.kind not in "buif":
+        raise InputError(f"given: expected numbers, NaN where a unit is free; got {array.dtype}.")
+    return array.astype(float)
 
 
 @eqx.filter_jit

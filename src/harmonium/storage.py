@@ -36,7 +36,14 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
 
     The layers' types and sizes stand in the header as JSON; the arrays are `visible.bias`,
     `hidden.bias`, `weights` and whatever other parameters the layers have.
+
+    Raises:
+        InputError: no machine, or a folder that is not there.
     """
+    if not isinstance(rbm, RBM):
+        raise InputError(f"save: expected a machine, such as fit.rbm; got {type(rbm).__name__}.")
+    if not Path(path).absolute().parent.is_dir():
+        raise InputError(f"{path}: expected a file in a folder that exists; make the folder first.")
     tensors: dict[str, np.ndarray] = {"weights": np.asarray(rbm.weights)}
     header = {
         "format": FORMAT,
@@ -61,7 +68,13 @@ def load(path: str | os.PathLike) -> RBM:
     if not file.exists():
         expected = "a run folder, a model file, or an .npz with W, a and b"
         raise _error(path, expected, "no such file", "check the path")
-    return _load_npz(file) if file.suffix.lower() == ".npz" else _load_safetensors(file)
+    return _load_npz(file) if _is_archive(file) else _load_safetensors(file)
+
+
+def _is_archive(file: Path) -> bool:
+    """Say whether a file is a zip archive, by its content, or by its name if it is empty."""
+    start = file.read_bytes()[:2] if file.is_file() else b""
+    return start == b"PK" or (file.suffix.lower() == ".npz" and not start.strip(b"\0 \n"))
 
 
 def holds_machine(path: str | os.PathLike) -> bool:

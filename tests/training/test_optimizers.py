@@ -130,7 +130,9 @@ def test_a_recipe_is_printable_and_checked():
 
 def test_an_ensemble_of_machines_is_a_vmap_of_the_loop():
     """Rates are array leaves of the state: machines with rates of their own train at once."""
-    from harmonium.training.loop import advance, begin, plan_run
+    from harmonium.training import begin
+    from harmonium.training.loop import advance
+    from harmonium.training.plan import plan_run
 
     rbm = machine(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"gradient": hm.Exact(), "epochs": 10, "batch_size": 12}

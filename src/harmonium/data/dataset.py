@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer, PRNGKeyArray
 
+from ..checks import as_array
 from ..errors import InputError
 
 
@@ -33,7 +34,13 @@ class Dataset(eqx.Module):
     stochastic: bool = eqx.field(static=True)
 
     def __init__(
-        self, rows: Any, weights: Any = None, *, scale: float = 1.0, stochastic: bool = False
+        self,
+        rows: Any,
+        weights: Any = None,
+        *,
+        scale: float = 1.0,
+        stochastic: bool = False,
+        name: str = "data",
     ):
         """Store rows.
 
@@ -42,15 +49,19 @@ class Dataset(eqx.Module):
             weights: non-negative sample weights, shape (n,).
             scale: what to divide a value by.
             stochastic: draw binary values from grey levels at each visit.
+            name: what to call the rows in an error.
 
         Raises:
-            InputError: not a matrix of numbers, or weights that do not fit.
+            InputError: not a matrix of finite numbers, a scale that is not positive, or weights
+                that do not fit.
         """
-        array = np.asarray(rows)
+        array = as_array(rows, name)
         if array.ndim != 2 or 0 in array.shape:
-            raise InputError(f"data: expected shape (rows, columns); got shape {array.shape}.")
+            raise InputError(f"{name}: expected shape (rows, columns); got shape {array.shape}.")
         if array.dtype.kind not in "buif":
-            raise InputError(f"data: expected numbers; got an array of {array.dtype}.")
+            raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+        if not 0 < scale < float("inf"):
+            raise InputError(f"scale: expected a positive number; got {scale}.")
         self.columns = array.shape[1]
         binary = bool(((array == 0) | (array == 1)).all())
         self.packed = binary and scale == 1.0
@@ -58,16 +69,20 @@ class Dataset(eqx.Module):
         self.stochastic = stochastic and not self.packed
         small = np.packbits(array.astype(bool), axis=1) if self.packed else _smallest(array)
         self.stored = jnp.asarray(small)
-        self.weights = None if weights is None else _checked_weights(weights, array.shape[0])
+        self.weights = None if weights is None else checked_weights(weights, array.shape[0])
 
     @classmethod
-    def of(cls, data: Any, weights: Any = None) -> Dataset:
-        """Give `data` itself if it is a dataset, else store it."""
-        if isinstance(data, cls):
-            if weights is not None:
-                raise InputError("weights: the dataset has its own; pass plain rows with weights.")
-            return data
-        return cls(data, weights)
+    def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
+        """Give `data` itself if it is a dataset, else store it.
+
+        Raises:
+            InputError: no matrix of numbers, or weights for a dataset that has its own.
+        """
+        if not isinstance(data, cls):
+            return cls(data, weights, name=name)
+        if weights is not None:
+            raise InputError("weights: the dataset has its own; pass plain rows with weights.")
+        return data
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -89,21 +104,40 @@ class Dataset(eqx.Module):
         key_rows, key_rest = jax.random.split(key)
         return key_rows, key_rest
 
-    def weights_of(self, indices: Integer[Array, " batch"], present: Array | None) -> Array:
-        """Give the weights of rows, zero where not `present`, divided by their sum."""
-        ones = jnp.ones(indices.shape, bool) if present is None else present
-        weights = ones.astype(jnp.result_type(float))
-        if self.weights is not None:
-            weights = weights * self.weights[indices]
-        return weights / jnp.maximum(weights.sum(), jnp.finfo(weights.dtype).tiny)
+    def weights_of(
+        self, indices: Integer[Array, " batch"], present: Array | None
+    ) -> tuple[Array, Array | None]:
+        """Give the weights of rows divided by their sum, and their mean where they have weights.
 
-    def head(self, count: int) -> Dataset:
-        """Give the first rows."""
-        weights = None if self.weights is None else self.weights[:count]
-        fields = (self.stored[:count], weights)
+        Rows that are not `present` fill up a short batch and weigh nothing.
+        """
+        ones = jnp.ones(indices.shape, bool) if present is None else present
+        there = ones.astype(jnp.result_type(float))
+        if self.weights is None:
+            return there / there.sum(), None
+        weights = there * self.weights[indices]
+        total = weights.sum()
+        return weights / jnp.maximum(total, jnp.finfo(total.dtype).tiny), total / there.sum()
+
+    def some(self, count: int) -> Dataset:
+        """Give at most `count` rows, evenly spaced: files are often sorted by class."""
+        if count >= len(self):
+            return self
+        chosen = np.linspace(0, len(self) - 1, count).round().astype(int)
+        weights = None if self.weights is None else self.weights[chosen]
         return eqx.tree_at(
-            lambda d: (d.stored, d.weights), self, fields, is_leaf=lambda x: x is None
+            lambda d: (d.stored, d.weights),
+            self,
+            (self.stored[chosen], weights),
+            is_leaf=lambda x: x is None,
         )
+
+    def values(self, first: int, last: int) -> Array:
+        """Give the stored values of a slice of the rows, undrawn, divided by the scale."""
+        rows = self.stored[first:last]
+        if self.packed:
+            return jnp.unpackbits(rows, axis=-1, count=self.columns)
+        return rows if self.scale == 1.0 else rows / self.scale
 
     def rows(self, *, key: PRNGKeyArray | None = None) -> np.ndarray:
         """Give all rows in the user's coding.
@@ -117,22 +151,10 @@ class Dataset(eqx.Module):
             key = jax.random.key(0)
         return np.asarray(self.take(jnp.arange(len(self)), key=key))
 
-    def extremes(self) -> np.ndarray:
-        """Give two rows that hold each column's smallest and largest value: what checks need."""
-        if self.packed:
-            return np.repeat([[0], [1]], self.columns, axis=1)
-        low_high = np.stack([np.asarray(self.stored.min(0)), np.asarray(self.stored.max(0))])
-        return low_high if self.scale == 1.0 else low_high / self.scale
-
-    @property
-    def is_grey(self) -> bool:
-        """Whether rows hold fractions used as they are: their score is no probability."""
-        return self.scale != 1.0 and not self.stochastic
-
 
 def _smallest(array: np.ndarray) -> np.ndarray:
     """Store whole numbers of a small range in one or two bytes, anything else as floats."""
-    if array.dtype.kind == "f":
+    if array.dtype.kind == "f" and not (array == np.floor(array)).all():
         return array.astype(jnp.result_type(float))
     for dtype in (np.uint8, np.int8, np.uint16, np.int16):
         bounds = np.iinfo(dtype)
@@ -141,8 +163,12 @@ def _smallest(array: np.ndarray) -> np.ndarray:
     return array.astype(jnp.result_type(float))
 
 
-def _checked_weights(weights: Any, n: int) -> Array:
-    array = np.asarray(weights, float)
+def checked_weights(weights: Any, n: int) -> Array:
+    """Give sample weights of mean 1, or raise InputError unless there are n non-negative ones."""
+    try:
+        array = np.asarray(weights, float)
+    except (ValueError, TypeError):
+        raise InputError(f"weights: expected {n} numbers; got {type(weights).__name__}.") from None
     if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any():
         raise InputError(
             f"weights: expected {n} finite non-negative numbers, one for each row;"

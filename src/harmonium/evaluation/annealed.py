@@ -13,7 +13,7 @@ from jaxtyping import Array, PRNGKeyArray
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
-from ..errors import NotFiniteError
+from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath, Heating
 from ..rbm import RBM
 from ..samplers import Annealing, Gibbs, anneal, start_annealing
@@ -70,6 +70,13 @@ def annealed_log_z(
 
     Source: Neal 2001; Bennett 1976; Salakhutdinov & Murray 2008; Burda et al. 2015.
     """
+    for name, number, least in (
+        ("chains", chains, 2),
+        ("steps", steps, 1),
+        ("burn_in", burn_in, 1),
+    ):
+        if number < least:
+            raise InputError(f"{name}: expected a whole number of at least {least}; got {number}.")
     key_base, key_start, key_up, key_burn, key_down = jax.random.split(key, 5)
     told = progress or (lambda part: None)
     path = moment_base(rbm, key=key_base) if path is None else path
@@ -78,7 +85,8 @@ def annealed_log_z(
     up = _travel(path, times, begun, lambda part: told(part / 2), key=key_up)
     if starts is None:
         starts = _burnt_in(rbm, up, burn_in, key=key_burn)
-    begun = Annealing(jnp.asarray(starts), jnp.zeros(len(starts), up.v.dtype))
+    starts = jnp.asarray(starts, up.v.dtype)
+    begun = Annealing(starts, jnp.zeros(len(starts), up.v.dtype))
     down = _travel(path, times[::-1], begun, lambda part: told((1 + part) / 2), key=key_down)
     forward, reverse = _direction(up.log_weights, 1), _direction(down.log_weights, -1)
     method = f"annealed both ways, {chains} chains × {steps:,} machines"
@@ -109,13 +117,13 @@ def sandwich(
 def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
     """Give Bennett's acceptance ratio estimate of a log ratio from log weights of both journeys.
 
-    The r that solves Σ_forward σ(r − w + m) = Σ_reverse σ(−r − w − m), with log weights w of each
+    The r that solves Σ_forward σ(w − r + m) = Σ_reverse σ(w + r − m), with log weights w of each
     journey and m = log(n_reverse / n_forward).
     """
     m = float(np.log(len(reverse) / len(forward)))
 
     def imbalance(r: float) -> float:
-        return float(expit(r - forward + m).sum() - expit(-r - reverse - m).sum())
+        return float(expit(forward - r + m).sum() - expit(reverse + r - m).sum())
 
     sides = (logsumexp(forward) - np.log(len(forward)), np.log(len(reverse)) - logsumexp(reverse))
     reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
@@ -123,9 +131,9 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
 
 
 @eqx.filter_jit
-def data_base(rbm: RBM, v: Array) -> Heating:
-    """Give the path from the independent machine that has the moments of these visible states."""
-    hidden = rbm.hidden.fit_moments(rbm.mean_h_from_v(v))
+def data_base(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> Heating:
+    """Give the path from the independent machine with the moments of these states and their h."""
+    hidden = rbm.hidden.fit_moments(rbm.sample_h_from_v(v, key=key))
     return Heating(rbm.visible.fit_moments(v), hidden, rbm)
 
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import NotFiniteError
+
 Z_95 = 1.959964
 TRUSTED_ESS = 10.0
 
@@ -70,19 +72,31 @@ class LogLikelihood(NamedTuple):
 
 
 def exact_result(value: float, method: str) -> LogZ:
-    """Give a log Z that has no error but rounding."""
+    """Give a log Z that has no error but rounding.
+
+    Raises:
+        NotFiniteError: the machine's parameters are not finite, or overflow.
+    """
+    if not np.isfinite(value):
+        raise NotFiniteError(
+            f"log Z is {value}: the machine's parameters are not finite or too large."
+        )
     return LogZ(value, value, value, method, converged=True)
 
 
-def likelihood_from(free_energies: np.ndarray, log_z: LogZ, note: str = "") -> LogLikelihood:
-    """Combine free energies of rows with log Z, whose interval becomes theirs, turned round."""
-    mean = -float(np.mean(free_energies, dtype=np.float64))
-    n = len(free_energies)
-    stderr = (
-        float(np.std(free_energies, ddof=1, dtype=np.float64) / np.sqrt(n))
-        if n > 1
-        else float("nan")
-    )
+def likelihood_from(
+    free_energies: np.ndarray, log_z: LogZ, note: str = "", weights: np.ndarray | None = None
+) -> LogLikelihood:
+    """Combine free energies of rows with log Z, whose interval becomes theirs, turned round.
+
+    With weights, the mean over rows is a weighted one and counts for (Σw)²/Σw² rows (Kish 1965).
+    """
+    share = np.ones(len(free_energies)) if weights is None else np.asarray(weights, np.float64)
+    share = share / share.sum()
+    energies = np.asarray(free_energies, np.float64)
+    mean, worth = -float(share @ energies), 1.0 / float(share @ share)
+    spread = float(share @ (energies + mean) ** 2)
+    stderr = float(np.sqrt(spread / (worth - 1.0))) if worth > 1.0 else float("nan")
     return LogLikelihood(
         value=mean - log_z.value,
         low=mean - log_z.high,

@@ -10,12 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..enumeration import chunk_plan, enumerable, partial_log_z
+from ..enumeration import LARGEST_LOG2_STATES, chunk_plan, enumerable, partial_log_z
 from ..errors import InputError
 from ..rbm import RBM
 from .base import LogZ, exact_result
 
-LARGEST_LOG2_STATES = 28
 CHUNKS_PER_DISPATCH = 64
 
 
@@ -45,7 +44,8 @@ def exact_log_z(rbm: RBM, *, progress: Callable[[float], Any] | None = None) -> 
         sums.append(np.asarray(_log_sums(side, rows, start, count), np.float64))
         if progress is not None:
             progress((first + count) / chunks)
-    value = float(np.logaddexp.reduce(np.concatenate(sums)))
+    with np.errstate(invalid="ignore"):  # what is not finite is refused below
+        value = float(np.logaddexp.reduce(np.concatenate(sums)))
     return exact_result(value, f"exact, {side.visible.n_states:,} states")
 
 

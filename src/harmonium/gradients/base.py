@@ -9,8 +9,9 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..errors import InputError
 from ..rbm import RBM
-from ..samplers import Cloud
+from ..samplers import AbstractSampler, Cloud
 
 
 class PhaseInfo(NamedTuple):
@@ -62,6 +63,12 @@ class AbstractGradient(eqx.Module):
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
         """Give (gradient of −log likelihood, new state, info)."""
+
+
+def check_sampler(sampler: Any) -> None:
+    """Raise InputError unless this is a sampler."""
+    if not isinstance(sampler, AbstractSampler):
+        raise InputError(f"sampler: expected one such as hm.Gibbs(1); got {sampler!r}.")
 
 
 def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:

@@ -7,7 +7,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, cloud_gradient
+from .base import AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
 
 
 class Contrastive(AbstractGradient):
@@ -23,6 +23,9 @@ class Contrastive(AbstractGradient):
     """
 
     sampler: AbstractSampler
+
+    def __check_init__(self):
+        check_sampler(self.sampler)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Nothing is carried."""

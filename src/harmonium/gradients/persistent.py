@@ -5,10 +5,10 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
-from ..layers.base import positive_integer
+from ..checks import positive_integer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, cloud_gradient
+from .base import AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
 
 
 class Persistent(AbstractGradient):
@@ -25,9 +25,10 @@ class Persistent(AbstractGradient):
     """
 
     sampler: AbstractSampler
-    chains: int = eqx.field(static=True, default=512)
+    chains: int = eqx.field(static=True, default=500)
 
     def __check_init__(self):
+        check_sampler(self.sampler)
         positive_integer(self.chains, "Persistent chains")
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:

@@ -9,8 +9,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
+from ..checks import as_array
 from ..errors import InputError
 
 
@@ -133,6 +135,11 @@ class AbstractLayer(eqx.Module):
         """Give all states that differ from `x` in exactly one unit (discrete layers)."""
         raise InputError(f"{self}: its states are a continuum and have no single-unit moves.")
 
+    @property
+    def kind_of_rows(self) -> tuple[str, int | None]:
+        """How a file of rows is read for this layer, and the number of states of codes."""
+        return "gaussian", None
+
     def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
         """Turn rows in the user's coding into states. Traceable; `validate` does the checking."""
         return jnp.asarray(rows, self.dtype)
@@ -167,7 +174,7 @@ class AbstractLayer(eqx.Module):
         """Give U(x), the sum of the unit energies, in nats."""
         return self.unit_energies(x).sum(-1)
 
-    def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+    def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "..."]:
         """Give Γ(I), the sum of the unit cgfs, in nats."""
         return self.unit_cgfs(inputs).sum(-1)
 
@@ -204,13 +211,13 @@ class AbstractLayer(eqx.Module):
         if not shape or shape[-1] != self.size:
             raise InputError(f"Expected {name} with trailing size {self.size}; got shape {shape}.")
 
-    def validate(self, rows: Any, name: str = "data") -> np.ndarray:
+    def validate(self, rows: Any, name: str = "data", first_row: int = 0) -> np.ndarray:
         """Check rows in the user's coding and give them as a two-dimensional NumPy array.
 
         Raises:
             InputError: a wrong shape, an entry that is no finite number, or one outside the domain.
         """
-        array = np.asarray(rows)
+        array = as_array(rows, name)
         if array.ndim != 2 or array.shape[1] != self.n_units or not array.shape[0]:
             raise InputError(
                 f"{name}: expected at least one row of {self.n_units} columns, one for each unit of"
@@ -224,8 +231,8 @@ class AbstractLayer(eqx.Module):
                 row, column = (int(i) for i in np.argwhere(wrong)[0])
                 expected = self.domain(column) if finite.all() else "expected finite numbers"
                 raise InputError(
-                    f"{name}: {expected}; found {array[row, column]} in row {row}, column {column}"
-                    f" ({int(wrong.sum())} such entries)."
+                    f"{name}: {expected}; found {array[row, column]} in row {first_row + row},"
+                    f" column {column} ({int(wrong.sum())} such entries)."
                 )
         return array
 
@@ -239,13 +246,6 @@ class AbstractLayer(eqx.Module):
         return cls(**fields)
 
 
-def positive_integer(value: Any, what: str) -> int:
-    """Give `value` as an int, or raise InputError unless it is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")
-    return int(value)
-
-
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
     """Give a parameter array of this shape: `value` checked, or filled with the default."""
     if value is None:
@@ -253,6 +253,8 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
     array = jnp.asarray(value, jnp.result_type(float))
     if array.shape != tuple(shape):
         raise InputError(f"{what}: expected shape {tuple(shape)}; got {array.shape}.")
+    if not isinstance(array, Tracer) and not bool(jnp.isfinite(array).all()):
+        raise InputError(f"{what}: expected finite numbers.")
     return array
 
 

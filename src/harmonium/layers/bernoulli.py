@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._special import below_sigmoid, logit, softplus
-from .base import AbstractLayer, digits, parameter, positive_integer, weighted_mean
+from .._special import below_sigmoid, softplus
+from ..checks import positive_integer
+from .base import AbstractLayer, digits, parameter, weighted_mean
 
 
 class Bernoulli(AbstractLayer):
@@ -79,7 +80,12 @@ class Bernoulli(AbstractLayer):
     ) -> "Bernoulli":
         """Set b = logit p with p = (n m + 1/2) / (n + 1), m the mean of n rows."""
         mean, n = weighted_mean(x, weights)
-        return Bernoulli(self.size, logit((n * mean + 0.5) / (n + 1.0)))
+        return Bernoulli(self.size, jnp.log(n * mean + 0.5) - jnp.log(n * (1.0 - mean) + 0.5))
+
+    @property
+    def kind_of_rows(self) -> tuple[str, int | None]:
+        """How a file of rows is read."""
+        return "bernoulli", None
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark entries outside [0, 1]."""

@@ -49,8 +49,8 @@ class Clamped(AbstractLayer):
         """Give the energies of the layer without the clamp."""
         return self.layer.unit_energies(x)
 
-    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give I·x − U(x) at the value of a known unit, Γ(I) of a free one."""
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
+        """Give I·x − U(x) at a known unit's value, Γ(I) of a free unit, for each clamped row."""
         values = jax.lax.stop_gradient(self.values)  # data, not parameters
         held = self.layer.fold(inputs * values) - self.layer.unit_energies(values)
         return jnp.where(self.known, held, self.layer.unit_cgfs(inputs))
@@ -70,6 +70,15 @@ class Clamped(AbstractLayer):
         """Fit the layer without the clamp."""
         fitted = self.layer.fit_moments(x, weights)
         return eqx.tree_at(lambda clamped: clamped.layer, self, fitted)
+
+    @property
+    def confinement(self) -> Float[Array, " columns"]:
+        """Give that of the layer without the clamp."""
+        return self.layer.confinement
+
+    def project(self) -> "Clamped":
+        """Project the layer without the clamp."""
+        return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.project())
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark what the layer without the clamp marks."""

@@ -10,8 +10,9 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._special import LOG_2PI
+from ..checks import positive_integer
 from ..errors import InputError
-from .base import AbstractLayer, parameter, positive_integer, weighted_mean
+from .base import AbstractLayer, parameter, weighted_mean
 
 SMALLEST_PRECISION = 1e-6
 
@@ -74,7 +75,7 @@ class Gaussian(AbstractLayer):
     ) -> "Gaussian":
         """Set mean and variance to those of n rows, as if one row of average spread were added.
 
-        So a constant column gets a finite precision; 1 if all columns are constant.
+        So a constant column gets a finite precision.
         """
         mean, n = weighted_mean(x, weights)
         variance, _ = weighted_mean((x - mean) ** 2, weights)

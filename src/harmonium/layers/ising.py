@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._special import below_sigmoid, log_2cosh, logit
-from .base import AbstractLayer, digits, parameter, positive_integer, weighted_mean
+from .._special import below_sigmoid, log_2cosh
+from ..checks import positive_integer
+from .base import AbstractLayer, digits, parameter, weighted_mean
 
 
 class Ising(AbstractLayer):
@@ -76,8 +77,13 @@ class Ising(AbstractLayer):
     ) -> "Ising":
         """Set b = ½ logit p with p = (n (1 + m)/2 + 1/2) / (n + 1), m the mean of n rows."""
         mean, n = weighted_mean(x, weights)
-        up = (n * 0.5 * (1.0 + mean) + 0.5) / (n + 1.0)
-        return Ising(self.size, 0.5 * logit(up))
+        up, down = (0.5 * n * (1.0 + sign * mean) + 0.5 for sign in (1.0, -1.0))
+        return Ising(self.size, 0.5 * (jnp.log(up) - jnp.log(down)))
+
+    @property
+    def kind_of_rows(self) -> tuple[str, int | None]:
+        """How a file of rows is read."""
+        return "ising", None
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark entries other than −1 and +1."""

@@ -112,11 +112,11 @@ class Mixed(AbstractLayer):
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Give the joint states: the first part's index is the lowest digit of a mixed radix."""
         pieces = []
-        for part in self.parts:
+        for place, part in enumerate(self.parts):
             count = part.n_states
             if count is None:
                 raise InputError(f"{self}: {part} is a continuum and cannot be enumerated.")
-            last = part is self.parts[-1]
+            last = place == len(self.parts) - 1
             pieces.append(part.states(indices if last else indices % count))
             indices = indices if last else indices // count
         return jnp.concatenate(pieces, axis=-1)

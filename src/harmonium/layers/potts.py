@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
+from ..checks import positive_integer
 from ..errors import InputError
-from .base import AbstractLayer, digits, parameter, positive_integer, weighted_mean
+from .base import AbstractLayer, digits, parameter, weighted_mean
 
 
 class Potts(AbstractLayer):
@@ -135,6 +136,11 @@ class Potts(AbstractLayer):
         logs = self._by_site(jnp.log((n * mean + 1.0 / self.states_per_site) / (n + 1.0)))
         bias = (logs - logs.mean(-1, keepdims=True)).reshape(-1)
         return Potts(self.sites, self.states_per_site, bias)
+
+    @property
+    def kind_of_rows(self) -> tuple[str, int | None]:
+        """How a file of rows is read."""
+        return "potts", self.states_per_site
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark codes that are no whole number from 0 to q − 1."""

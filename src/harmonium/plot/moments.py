@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..checks import positive_integer
 from ..errors import InputError
-from ..layers.base import positive_integer
 from .base import BLUE, GREY, SMALL, checked_pair, evenly_spaced, label, new_figure
 
 MOST_PAIRS = 5_000

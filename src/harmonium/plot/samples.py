@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..layers.base import positive_integer
+from ..checks import positive_integer
 from .base import (
     ImageShape,
     checked_pair,

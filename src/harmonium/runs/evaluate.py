@@ -11,7 +11,6 @@ from ..data import Dataset
 from ..data.base import input_error
 from ..errors import NotFiniteError
 from ..evaluation.exact import LARGEST_LOG2_STATES
-from ..layers import Potts
 from ..likelihood import finite_z, log_likelihood, log_z
 from ..rbm import RBM
 from ..sources import open_source
@@ -119,9 +118,7 @@ def _rows_of(data: str, rbm: RBM, binarize: str, scale: float | None, display: D
     Raises:
         InputError: it cannot be read, or has another width or other values.
     """
-    kind = type(rbm.visible).__name__.lower()
-    states = rbm.visible.states_per_site if isinstance(rbm.visible, Potts) else None
-    read_as = kind if kind in READ_AS else "gaussian"
+    read_as, states = rbm.visible.kind_of_rows
     table = open_source(data, visible=read_as, scale=scale, states=states)
     arrays = {"train": table.train, "validation": table.validation, "test": table.test}
     parts: dict[str, Dataset] = {}

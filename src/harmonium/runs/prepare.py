@@ -96,7 +96,7 @@ def prepare(config: RunConfig) -> Prepared:
     visible = visible_layer(rows.table)
     check_sizes(config, visible, len(rows.parts["train"]))
     key_init, key_rows, key_run = jax.random.split(jax.random.key(config.seed), 3)
-    start = rows.parts["train"].head(ROWS_TO_START_FROM).rows(key=key_rows)
+    start = rows.parts["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
     rbm = initialize(visible, Bernoulli(config.hidden), start, key=key_init)
     return Prepared(rows, rbm, gradient_of(config, rbm), Recipe(rate=config.lr), key_run)
 

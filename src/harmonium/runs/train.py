@@ -164,7 +164,7 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display) -> dict[str, Any
 def draw(prepared: Prepared, rbm: RBM, keeper: Keeper) -> list[Path]:
     """Write the pictures of a run."""
     key = jax.random.fold_in(prepared.key, 2)
-    rows = prepared.scored[1].head(ROWS_TO_PICTURE).rows(key=key)
+    rows = prepared.scored[1].some(ROWS_TO_PICTURE).rows(key=key)
     drawn = sample(rbm, len(rows), key=key)
     shape, history = prepared.rows.table.image_shape, keeper.folder.metrics()
     target = keeper.folder.path / "pictures"

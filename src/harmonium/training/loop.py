@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from .._special import random_order
+from ..checks import checked_key
 from ..data import Dataset
-from ..gradients import AbstractGradient, Persistent
-from ..layers.base import positive_integer
+from ..gradients import AbstractGradient
 from ..rbm import RBM
-from ..samplers import Cloud, Gibbs
-from .optimizers import Recipe, averaged_machine
+from ..samplers import Cloud
+from .optimizers import averaged_machine
+from .plan import (
+    Method,
+    Plan,
+    batch_of,
+    checked_callbacks,
+    checked_dataset,
+    continued,
+    first_state,
+    plan_run,
+    run_keys,
+)
 from .state import Fit, Report, TrainState
 
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 0.5
-FEWEST_UPDATES = 10_000
 GROWTH_LIMIT = 1e6  # parameters a million times as large as they began have diverged
-FEWEST_EPOCHS = 20
 MONITORED_ROWS = 2_000
 
 
@@ -73,89 +81,25 @@ def fit(
     """
     plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size)
     held_out = None if validation is None else checked_dataset(rbm, validation, None, "validation")
+    callbacks = checked_callbacks(callbacks)
+    key = checked_key(key)
     if state is None:
-        state = _first_state(rbm, plan, key=key)
-    return _Run(plan, held_out, key).until_the_end(state, callbacks)
-
-
-class Method(eqx.Module):
-    """What an update does: the parts of a run that are fixed when it is compiled."""
-
-    gradient: AbstractGradient
-    update: Callable
-    batch_size: int = eqx.field(static=True)
-
-
-class Plan(NamedTuple):
-    """A run's fixed parts, with every default filled in."""
-
-    dataset: Dataset
-    method: Method
-    optimizer: Any
-    per_epoch: int
-    total: int
-
-
-def plan_run(
-    rbm: RBM,
-    data: Any,
-    weights: Any = None,
-    gradient: AbstractGradient | None = None,
-    optimizer: Any = None,
-    epochs: int | None = None,
-    batch_size: int | None = None,
-) -> Plan:
-    """Check the arguments of `fit` and fill in the defaults."""
-    dataset = checked_dataset(rbm, data, weights, "data")
-    batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
-    batch = min(batch, len(dataset))
-    per_epoch = math.ceil(len(dataset) / batch)
-    if epochs is None:
-        epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
-    total = positive_integer(epochs, "epochs") * per_epoch
-    gradient = Persistent(Gibbs(1), chains=500) if gradient is None else gradient
-    optimizer = Recipe() if optimizer is None else optimizer
-    optimizer = optimizer(total) if callable(optimizer) else optimizer
-    return Plan(dataset, Method(gradient, optimizer.update, batch), optimizer, per_epoch, total)
-
-
-def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
-    """Give the state before the first update of `fit` with the same arguments.
-
-    It is also what tells how a stored state is built, so that one can be read back.
-    """
-    return _first_state(rbm, plan_run(rbm, data, **options), key=key)
-
-
-def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
-    """Give the data as a dataset whose every value lies in the visible layer's domain.
-
-    Raises:
-        InputError: naming the first entry that does not.
-    """
-    if not isinstance(data, Dataset):
-        rbm.visible.validate(data, name)
-    dataset = Dataset.of(data, weights)
-    if isinstance(data, Dataset):
-        rbm.visible.validate(dataset.extremes(), name)
-    return dataset
-
-
-def _first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    key_rows, key_gradient = jax.random.split(_keys(key)[0])
-    size = plan.method.batch_size
-    first = _batch(rbm, plan.dataset, jnp.arange(size), key=key_rows)
-    chains = plan.method.gradient.init(rbm, first, key=key_gradient)
-    return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
+        begun = first_state(rbm, plan, key=key)
+    else:
+        begun = continued(state, rbm, plan, key=key)
+    return _Run(plan, held_out, key).until_the_end(begun, callbacks)
 
 
 def make_update(
-    method: Method, batch: Cloud, state: TrainState, *, key: PRNGKeyArray
+    method: Method, batch: Cloud, mass: Array | None, state: TrainState, *, key: PRNGKeyArray
 ) -> TrainState:
     """Make one update: estimate the gradient on a batch, transform it, and step."""
     rbm = state.rbm
     grads, gradient_state, info = method.gradient.estimate(rbm, batch, state.gradient, key=key)
-    updates, optimizer_state = method.update(grads, state.optimizer, rbm, info=info)
+    extra: dict[str, Any] = {"info": info}
+    if mass is not None:
+        grads, extra["mass"] = jax.tree.map(lambda g: mass * g, grads), mass
+    updates, optimizer_state = method.update(grads, state.optimizer, rbm, **extra)
     moved = jax.tree.map(jnp.add, rbm, updates).project()
     return TrainState(moved, gradient_state, optimizer_state, state.updates + 1)
 
@@ -171,7 +115,7 @@ def advance(
     into chunks. All keys of an epoch come at once: on a small machine one costs a tenth of an
     update.
     """
-    _, key_order, key_updates = _keys(key)
+    _, key_order, key_updates = run_keys(key)
     n, size = len(dataset), method.batch_size
     per_epoch = -(-n // size)
     padding = jnp.zeros(per_epoch * size - n, jnp.int32)
@@ -186,8 +130,8 @@ def advance(
             indices = jax.lax.dynamic_slice_in_dim(order, first, size)
             present = None if n % size == 0 else first + jnp.arange(size) < n
             key_rows, key_gradient = dataset.keys(keys[t - e * per_epoch])
-            batch = _batch(state.rbm, dataset, indices, present, key=key_rows)
-            return make_update(method, batch, state, key=key_gradient)
+            batch, mass = batch_of(state.rbm, dataset, indices, present, key=key_rows)
+            return make_update(method, batch, mass, state, key=key_gradient)
 
         end = jnp.minimum(until, (e + 1) * per_epoch)
         return jax.lax.fori_loop(state.updates, end, update, state)
@@ -195,20 +139,9 @@ def advance(
     return jax.lax.fori_loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state)
 
 
-def _batch(
-    rbm: RBM, dataset: Dataset, indices: Array, present: Array | None = None, *, key: PRNGKeyArray
-) -> Cloud:
-    rows = rbm.visible.encode(dataset.take(indices, key=key))
-    return Cloud(rows, dataset.weights_of(indices, present).astype(rows.dtype))
-
-
-def _keys(key: PRNGKeyArray) -> Key[Array, " 3"]:
-    return jax.random.split(key, 3)
-
-
 @eqx.filter_jit
 def _mean_free_energy(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Array:
-    cloud = _batch(rbm, dataset, jnp.arange(len(dataset)), key=key)
+    cloud, _ = batch_of(rbm, dataset, jnp.arange(len(dataset)), key=key)
     return cloud.weights @ rbm.free_energy(cloud.states)
 
 
@@ -224,14 +157,14 @@ class _Run:
     def __init__(self, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
         self.dataset, self.method, self.key = plan.dataset, plan.method, key
         sets = [rows for rows in (plan.dataset, held_out) if rows is not None]
-        self.watched = [(rows.head(MONITORED_ROWS), jax.random.key(0)) for rows in sets]
+        self.watched = [(rows.some(MONITORED_ROWS), jax.random.key(0)) for rows in sets]
         self.total, self.per_epoch = plan.total, plan.per_epoch
         self.measure_every = plan.per_epoch * max(1, plan.total // plan.per_epoch // 100)
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
         limit = GROWTH_LIMIT * max(1.0, float(_largest(state.rbm)))
         began, history, updates = time.perf_counter(), [], int(state.updates)
-        chunk, stopped = 1, False
+        chunk, stopped, made = 1, False, False
         while updates < self.total and not stopped:
             target = min(updates + chunk, self._next_measurement(updates), self.total)
             started = time.perf_counter()
@@ -244,7 +177,7 @@ class _Run:
                 return self._diverged(state, history, updates, target)
             per_second = (target - updates) / max(seconds, 1e-9)
             chunk = max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
-            state, updates = new, target
+            state, updates, made = new, target, True
             report = self._report(state, updates, began, per_second)
             if report.metrics:
                 history.append(report.metrics)
@@ -252,6 +185,8 @@ class _Run:
         rbm = averaged_machine(state.optimizer, state.rbm)
         done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs)"
         message = f"stopped by a callback {done}" if updates < self.total else f"finished {done}"
+        if not made:
+            message = f"nothing to do: the run stands {done}; ask for more epochs"
         return Fit(rbm, history, state, message, False)
 
     def _next_measurement(self, updates: int) -> int:

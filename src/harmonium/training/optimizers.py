@@ -5,8 +5,9 @@ All are optax transformations, so they combine with one another and with optax's
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -47,7 +48,8 @@ def centred(
 
     so it stays exact whatever `inner` does: momentum, Adam, decay. The offsets follow the data's
     means, μ ← (1 − r) μ + r ⟨v⟩_data with r = max(rate, 1/(t + 1)) at update t, so that they start
-    as a plain mean. A run on data with zeros and ones exchanged is then the exchanged run.
+    as a plain mean; a batch counts by its `mass`, the mean weight of its rows. A run on data with
+    zeros and ones exchanged is then the exchanged run.
 
     Source: Montavon & Müller 2012; Cho, Raiko & Ilin 2013; Melchior, Fischer & Wiskott 2016.
     """
@@ -58,16 +60,18 @@ def centred(
         return CentredState(inner_state, count, rbm.visible.resting, rbm.hidden.resting)
 
     def update(
-        grads: RBM, state: CentredState, rbm: RBM, *, info: PhaseInfo, **extra: Any
+        grads: RBM, state: CentredState, rbm: RBM, *, info: PhaseInfo, mass: Any = 1.0, **extra: Any
     ) -> tuple[RBM, CentredState]:
-        share = jnp.maximum(rate, 1.0 / (state.count + 1))
+        share = jnp.minimum(jnp.maximum(rate, 1.0 / (state.count + 1)) * mass, 1.0)
         mu = state.visible_offset + share * (info.visible_mean - state.visible_offset)
         lam = state.hidden_offset + share * (info.hidden_mean - state.hidden_offset)
         g_b = _shift_gradient(rbm.visible, grads.visible)
         g_c = _shift_gradient(rbm.hidden, grads.hidden)
         weights = grads.weights - jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
         grads = eqx.tree_at(lambda machine: machine.weights, grads, weights)
-        updates, inner_state = transformation.update(grads, state.inner, rbm, info=info, **extra)
+        updates, inner_state = transformation.update(
+            grads, state.inner, rbm, info=info, mass=mass, **extra
+        )
         visible = _add_shift(rbm.visible, updates.visible, -(updates.weights @ lam))
         hidden = _add_shift(rbm.hidden, updates.hidden, -(mu @ updates.weights))
         updates = RBM(visible, hidden, updates.weights)
@@ -177,7 +181,8 @@ class Recipe:
     Attributes:
         rate: learning rate, in units of the mean gradient of a row.
         momentum: weight of the previous step (0 for none).
-        decay: L2 penalty, on the weights alone: the gradient of decay/2 · |W|².
+        decay: L2 penalty, on the weights alone: the gradient of decay/2 · |W|². It does not go
+            through the momentum.
         centring: rate at which the centring offsets follow the data; None for no centring.
         averaging: forgetting of the averaged machine; None for no averaging.
         hold: part of the run at full rate, before the fall to zero; 1 for a constant rate.
@@ -194,29 +199,54 @@ class Recipe:
         """Check the numbers.
 
         Raises:
-            InputError: a rate that is not positive, or a number outside its range.
+            InputError: naming the one that lies outside its range.
         """
-        ranges = {"rate": (0.0, float("inf")), "momentum": (0.0, 1.0), "hold": (0.0, 1.0)}
-        if not 0 < self.rate < float("inf"):
-            raise InputError(f"rate: expected a positive number; got {self.rate}.")
-        for name, (low, high) in ranges.items():
-            if not low <= getattr(self, name) <= high:
-                found = getattr(self, name)
-                raise InputError(
-                    f"{name}: expected a number from {low:g} to {high:g}; got {found}."
-                )
-        if not self.decay >= 0:
-            raise InputError(f"decay: expected a number of at least 0; got {self.decay}.")
+        inside = {
+            "rate": (0 < self.rate < float("inf"), "a positive number"),
+            "momentum": (0 <= self.momentum < 1, "a number from 0 to below 1"),
+            "decay": (0 <= self.decay < float("inf"), "a number of at least 0"),
+            "centring": (self.centring is None or 0 < self.centring <= 1, "None, or 0 < rate <= 1"),
+            "averaging": (self.averaging is None or self.averaging >= 0, "None, or at least 0"),
+            "hold": (0 <= self.hold <= 1, "a number from 0 to 1"),
+        }
+        for name, (is_right, expected) in inside.items():
+            if not is_right:
+                raise InputError(f"{name}: expected {expected}; got {getattr(self, name)}.")
 
     def __call__(self, total: int) -> optax.GradientTransformationExtraArgs:
         """Give the optax transformation for a run of `total` updates."""
-        parts: list[Any] = [scheduled(self.rate, total, self.hold)]
-        if self.momentum:
-            parts.insert(0, optax.trace(self.momentum))
-        if self.decay:
-            mask: Any = weights_only
-            parts.insert(0, optax.add_decayed_weights(self.decay, mask=mask))
-        result = optax.with_extra_args_support(optax.chain(*parts))
-        if self.centring is not None:
-            result = centred(result, self.centring)
-        return result if self.averaging is None else averaged(result, self.averaging)
+        shared: Any = _transformation_of(replace(self, rate=1.0))
+
+        def init(rbm: RBM) -> Any:
+            return reschedule(shared.init(rbm), total, self.rate)
+
+        return _transformation(init, shared.update)
+
+
+@functools.lru_cache(maxsize=64)
+def _transformation_of(recipe: Recipe) -> optax.GradientTransformationExtraArgs:
+    """Build a recipe's transformation once, so that equal recipes share a compiled loop."""
+    parts: list[Any] = [scheduled(1.0, 1, recipe.hold)]
+    if recipe.decay:
+        mask: Any = weights_only
+        parts.insert(0, optax.add_decayed_weights(recipe.decay, mask=mask))
+    if recipe.momentum:
+        parts.insert(0, optax.trace(recipe.momentum))
+    result = optax.with_extra_args_support(optax.chain(*parts))
+    if recipe.centring is not None:
+        result = centred(result, recipe.centring)
+    return result if recipe.averaging is None else averaged(result, recipe.averaging)
+
+
+def reschedule(state: Any, total: int, rate: float | None = None) -> Any:
+    """Give an optimiser's state with another run length, and rate, where `scheduled` keeps them."""
+
+    def renewed(node: Any) -> Any:
+        if not isinstance(node, RateState):
+            return node
+        length = jnp.full_like(node.total, total)
+        return node._replace(
+            total=length, rate=node.rate if rate is None else jnp.full_like(node.rate, rate)
+        )
+
+    return jax.tree.map(renewed, state, is_leaf=lambda node: isinstance(node, RateState))

@@ -1,0 +1,161 @@
+"""A run's fixed parts: arguments checked, defaults filled in, and the first state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Key, PRNGKeyArray
+
+from ..checks import checked_key, positive_integer
+from ..data import Dataset
+from ..errors import InputError
+from ..gradients import AbstractGradient, Persistent
+from ..rbm import RBM
+from ..samplers import Cloud, Gibbs
+from .optimizers import Recipe, reschedule
+from .state import TrainState
+
+FEWEST_UPDATES = 10_000
+FEWEST_EPOCHS = 20
+ROWS_AT_ONCE = 8_192
+
+
+class Method(eqx.Module):
+    """What an update does: the parts of a run that are fixed when it is compiled."""
+
+    gradient: AbstractGradient
+    update: Callable
+    batch_size: int = eqx.field(static=True)
+
+
+class Plan(NamedTuple):
+    """A run's fixed parts, with every default filled in."""
+
+    dataset: Dataset
+    method: Method
+    optimizer: Any
+    per_epoch: int
+    total: int
+
+
+def plan_run(
+    rbm: RBM,
+    data: Any,
+    weights: Any = None,
+    gradient: AbstractGradient | None = None,
+    optimizer: Any = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+) -> Plan:
+    """Check the arguments of `fit` and fill in the defaults."""
+    if not isinstance(rbm, RBM):
+        raise InputError(f"rbm: expected a machine, as hm.initialize gives it; got {_kind(rbm)}.")
+    gradient = Persistent(Gibbs(1), chains=500) if gradient is None else gradient
+    if not isinstance(gradient, AbstractGradient):
+        expected = "a gradient method such as hm.Persistent(hm.Gibbs(1))"
+        raise InputError(f"gradient: expected {expected}; got {_kind(gradient)}.")
+    dataset = checked_dataset(rbm, data, weights, "data")
+    batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
+    batch = min(batch, len(dataset))
+    per_epoch = math.ceil(len(dataset) / batch)
+    if epochs is None:
+        epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
+    total = positive_integer(epochs, "epochs") * per_epoch
+    optimizer = Recipe() if optimizer is None else optimizer
+    optimizer = optimizer(total) if callable(optimizer) else optimizer
+    if not (hasattr(optimizer, "init") and hasattr(optimizer, "update")):
+        expected = "an optax transformation or a Recipe"
+        raise InputError(f"optimizer: expected {expected}; got {_kind(optimizer)}.")
+    optimizer = optax.with_extra_args_support(optimizer)
+    return Plan(dataset, Method(gradient, optimizer.update, batch), optimizer, per_epoch, total)
+
+
+def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
+    """Give the state before the first update of `fit` with the same arguments.
+
+    It is also what tells how a stored state is built, so that one can be read back.
+    """
+    return first_state(rbm, plan_run(rbm, data, **options), key=key)
+
+
+def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
+    """Start the method and the optimiser."""
+    key_rows, key_gradient = jax.random.split(run_keys(checked_key(key))[0])
+    indices = jnp.arange(plan.method.batch_size)
+    first, _ = batch_of(rbm, plan.dataset, indices, key=key_rows)
+    chains = plan.method.gradient.init(rbm, first, key=key_gradient)
+    return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
+
+
+def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
+    """Check a state to go on from, and give its schedule the length of this run.
+
+    Raises:
+        InputError: it is no state, or one of another machine, method or optimiser.
+    """
+    if not isinstance(state, TrainState):
+        raise InputError(f"state: expected the `state` of a Fit; got {_kind(state)}.")
+    like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
+    shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
+    if jax.tree.structure(state) != jax.tree.structure(like) or shapes[0] != shapes[1]:
+        raise InputError(
+            "state: expected one of the same machine, gradient method and optimiser as are given"
+            " here; its arrays differ."
+        )
+    return state._replace(optimizer=reschedule(state.optimizer, plan.total))
+
+
+def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
+    """Give the callbacks, or raise InputError unless they are a sequence of functions."""
+    if not isinstance(callbacks, Sequence) or not all(callable(each) for each in callbacks):
+        raise InputError(f"callbacks: expected a list of functions; got {_kind(callbacks)}.")
+    return callbacks
+
+
+def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
+    """Give the data as a dataset whose every value lies in the visible layer's domain.
+
+    Raises:
+        InputError: naming the first entry that does not.
+    """
+    dataset = Dataset.of(data, weights, name)
+    for first in range(0, len(dataset), ROWS_AT_ONCE):
+        rows = np.asarray(dataset.values(first, first + ROWS_AT_ONCE))
+        rbm.visible.validate(rows, name, first)
+        if dataset.packed:
+            break  # bits are bits in every row: only the width and the domain are in question
+    return dataset
+
+
+def batch_of(
+    rbm: RBM,
+    dataset: Dataset,
+    indices: Array,
+    present: Array | None = None,
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Cloud, Array | None]:
+    """Give rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
+
+    A gradient times the mass is unbiased for the weighted likelihood, whatever the batch size; None
+    stands for a mass of 1.
+    """
+    rows = rbm.visible.encode(dataset.take(indices, key=key))
+    weights, mass = dataset.weights_of(indices, present)
+    return Cloud(rows, weights.astype(rows.dtype)), mass
+
+
+def run_keys(key: PRNGKeyArray) -> Key[Array, " 3"]:
+    """Split a run's key: for the start, for the orders of rows, for the updates."""
+    return jax.random.split(key, 3)
+
+
+def _kind(value: Any) -> str:
+    return f"{value!r:.40}" if isinstance(value, int | float | str) else type(value).__name__
