@@ -72,9 +72,11 @@ def load(path: str | os.PathLike) -> RBM:
 
 
 def _is_archive(file: Path) -> bool:
-    """Say whether a file is a zip archive, by its content, or by its name if it is empty."""
-    start = file.read_bytes()[:2] if file.is_file() else b""
-    return start == b"PK" or (file.suffix.lower() == ".npz" and not start.strip(b"\0 \n"))
+    """Say whether a file is an .npz archive: by its content, by its name where that says nothing."""
+    with file.open("rb") as opened:
+        start = opened.read(9)
+    is_ours = start[8:9] == b"{"  # where the JSON header of a safetensors file begins
+    return start[:2] == b"PK" or (file.suffix.lower() == ".npz" and not is_ours)
 
 
 def holds_machine(path: str | os.PathLike) -> bool:
