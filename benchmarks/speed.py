@@ -25,7 +25,7 @@ import harmonium as hm
 
 WORKLOADS = {  # visible, hidden, batch, rows, epochs of a timed stretch
     "784x500 b512": (784, 500, 512, 20_480, 3),
-    "64x16 b10": (64, 16, 10, 20_000, 10),
+    "64x16 b10": (64, 16, 10, 20_000, 60),
 }
 PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
 

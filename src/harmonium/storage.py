@@ -72,7 +72,7 @@ def load(path: str | os.PathLike) -> RBM:
 
 
 def _is_archive(file: Path) -> bool:
-    """Say whether a file is an .npz archive: by its content, by its name where that says nothing."""
+    """Say whether a file is an .npz archive: by its content, or its name where that is mute."""
     with file.open("rb") as opened:
         start = opened.read(9)
     is_ours = start[8:9] == b"{"  # where the JSON header of a safetensors file begins
