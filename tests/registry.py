@@ -18,7 +18,8 @@ from harmonium.enumeration import enumerable
 
 HERE = Path(__file__).parent
 ALL = os.environ.get("HARMONIUM_LAWS") == "all"
-SEEDS = range(10) if ALL else range(1)
+FIRST, LAST = (int(n) for n in os.environ.get("HARMONIUM_SEEDS", "0-9").split("-"))
+SEEDS = range(FIRST, LAST + 1) if ALL else range(1)
 LEVEL = 1e-4  # family-wise, for each law
 
 
