@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-LOG_2 = 0.6931471805599453
 LOG_2PI = 1.8378770664093453
 
 

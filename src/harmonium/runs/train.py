@@ -78,15 +78,18 @@ def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) ->
 
 def start_of(config: RunConfig, prepared: Prepared) -> TrainState:
     """Give the state before the first update."""
-    return begin(
-        prepared.rbm,
-        prepared.train,
-        gradient=prepared.gradient,
-        optimizer=prepared.recipe,
-        epochs=config.epochs,
-        batch_size=config.batch,
-        key=prepared.key,
-    )
+    return begin(prepared.rbm, prepared.train, **plan_of(config, prepared))
+
+
+def plan_of(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
+    """Give what a run's first state and its updates must agree on, as arguments of both."""
+    return {
+        "key": prepared.key,
+        "gradient": prepared.gradient,
+        "optimizer": prepared.recipe,
+        "epochs": config.epochs,
+        "batch_size": config.batch,
+    }
 
 
 def carry_out(
@@ -121,11 +124,7 @@ def learn(
         return fit(
             prepared.rbm,
             prepared.train,
-            key=prepared.key,
-            gradient=prepared.gradient,
-            optimizer=prepared.recipe,
-            epochs=config.epochs,
-            batch_size=config.batch,
+            **plan_of(config, prepared),
             validation=prepared.validation,
             callbacks=[keeper.measure, keeper, display],  # what is shown is kept
             state=state,
