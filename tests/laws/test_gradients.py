@@ -17,8 +17,16 @@ PAIRS = pairs()
 
 
 def problem(visible, hidden, seed):
-    """Give a machine that mixes within a few sweeps, and weighted rows of another machine."""
+    """Give a machine that mixes within a few sweeps, and weighted rows of another machine.
+
+    Weights in units of both layers' spreads have a norm of at most 0.9: near 1 spins that share
+    continuous units align, and chains of a hundred sweeps would not be long.
+    """
     rbm = machine(visible, hidden, seed, coupling=0.4)
+    spreads = [jnp.sqrt(layer.variance(layer.resting)) for layer in (rbm.visible, rbm.hidden)]
+    strength = jnp.linalg.norm(spreads[0][:, None] * rbm.weights * spreads[1], 2)
+    weaker = rbm.weights * jnp.minimum(1.0, 0.9 / strength)
+    rbm = eqx.tree_at(lambda m: m.weights, rbm, weaker)
     rows = exact_states(machine(visible, hidden, seed + 50, coupling=0.4), 30, jax.random.key(seed))
     weights = jax.random.uniform(jax.random.key(seed + 1), (30,), minval=0.5, maxval=1.5)
     return rbm, hm.Cloud(rows, weights / weights.sum())
