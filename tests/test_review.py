@@ -116,9 +116,9 @@ def test_equal_recipes_share_a_compiled_loop():
 
 
 def test_whole_numbers_are_stored_in_bytes():
-    assert hm.Dataset(np.array([[-1.0, 1.0]])).stored.dtype == np.int8
-    assert hm.Dataset(np.array([[0.0, 20.0]])).stored.dtype == np.uint8
-    assert hm.Dataset(np.array([[0.5, 20.0]])).stored.dtype == np.float32
+    assert hm.Dataset(np.array([[-1.0, 1.0]])).stored.values.dtype == np.int8
+    assert hm.Dataset(np.array([[0.0, 20.0]])).stored.values.dtype == np.uint8
+    assert hm.Dataset(np.array([[0.5, 20.0]])).stored.values.dtype == np.float32
 
 
 def test_moments_of_very_many_equal_rows_are_finite():

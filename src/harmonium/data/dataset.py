@@ -10,26 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer, PRNGKeyArray
 
-from ..checks import as_array
 from ..errors import InputError
+from .stored import AbstractStored, roomy, stored
 
 
 class Dataset(eqx.Module):
-    """Rows in the user's coding, stored as small as they go: bits, bytes, else floats.
+    """Rows in the user's coding, stored as small as they go, drawn from one batch at a time.
 
     Attributes:
-        stored: the rows, shape (n, columns); eight to a byte if `packed`.
+        stored: the rows, n of them: bits, bytes, floats, or their nonzero entries.
         weights: sample weights, shape (n,), or None where all rows count alike.
-        columns: number of columns of a row.
-        packed: whether `stored` holds bits.
         scale: what a stored value is divided by; 255 for grey levels in bytes.
         stochastic: whether each visit draws a binary value with the stored one as its probability.
     """
 
-    stored: Array
+    stored: AbstractStored
     weights: Array | None
-    columns: int = eqx.field(static=True)
-    packed: bool = eqx.field(static=True)
     scale: float = eqx.field(static=True)
     stochastic: bool = eqx.field(static=True)
 
@@ -45,7 +41,8 @@ class Dataset(eqx.Module):
         """Store rows.
 
         Args:
-            rows: shape (n, columns), in the user's coding times `scale`.
+            rows: shape (n, columns), in the user's coding times `scale`: an array, or a sparse
+                matrix of SciPy's, which is never written out as a whole.
             weights: non-negative sample weights, shape (n,).
             scale: what to divide a value by.
             stochastic: draw binary values from grey levels at each visit.
@@ -55,21 +52,12 @@ class Dataset(eqx.Module):
             InputError: not a matrix of finite numbers, a scale that is not positive, or weights
                 that do not fit.
         """
-        array = as_array(rows, name)
-        if array.ndim != 2 or 0 in array.shape:
-            raise InputError(f"{name}: expected shape (rows, columns); got shape {array.shape}.")
-        if array.dtype.kind not in "buif":
-            raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: expected a positive number; got {scale}.")
-        self.columns = array.shape[1]
-        binary = bool(((array == 0) | (array == 1)).all())
-        self.packed = binary and scale == 1.0
+        self.stored = stored(rows, name, whole_bits=scale == 1.0)
         self.scale = float(scale)
-        self.stochastic = stochastic and not self.packed
-        small = np.packbits(array.astype(bool), axis=1) if self.packed else _smallest(array)
-        self.stored = jnp.asarray(small)
-        self.weights = None if weights is None else checked_weights(weights, array.shape[0])
+        self.stochastic = stochastic and not self.stored.is_binary
+        self.weights = None if weights is None else checked_weights(weights, len(self.stored))
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
@@ -86,13 +74,16 @@ class Dataset(eqx.Module):
 
     def __len__(self) -> int:
         """Number of rows."""
-        return self.stored.shape[0]
+        return len(self.stored)
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of a row."""
+        return self.stored.columns
 
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
         """Give rows in the user's coding; the key draws their binary values if `stochastic`."""
-        rows = self.stored[indices]
-        if self.packed:
-            return jnp.unpackbits(rows, axis=-1, count=self.columns)
+        rows = self.stored.take(indices)
         if self.stochastic:
             return self.scale * jax.random.uniform(key, rows.shape) < rows
         return rows if self.scale == 1.0 else rows / self.scale
@@ -125,18 +116,27 @@ class Dataset(eqx.Module):
             return self
         chosen = np.linspace(0, len(self) - 1, count).round().astype(int)
         weights = None if self.weights is None else self.weights[chosen]
-        return eqx.tree_at(
-            lambda d: (d.stored, d.weights),
-            self,
-            (self.stored[chosen], weights),
-            is_leaf=lambda x: x is None,
-        )
+        return self._with(self.stored.chosen(chosen), weights)
+
+    def roomy(self) -> Dataset:
+        """Give the dataset with rows of no meaning added, so that there are few sizes to compile.
+
+        They are for loops that know how many rows count.
+        """
+        count = roomy(len(self))
+        if count == len(self):
+            return self
+        weights = None if self.weights is None else np.pad(self.weights, (0, count - len(self)))
+        weights = None if weights is None else jnp.asarray(weights)
+        return self._with(self.stored.filled_to(count), weights)
+
+    def _with(self, stored: AbstractStored, weights: Array | None) -> Dataset:
+        where = lambda d: (d.stored, d.weights)  # noqa: E731
+        return eqx.tree_at(where, self, (stored, weights), is_leaf=lambda x: x is None)
 
     def values(self, first: int, last: int) -> Array:
         """Give the stored values of a slice of the rows, undrawn, divided by the scale."""
-        rows = self.stored[first:last]
-        if self.packed:
-            return jnp.unpackbits(rows, axis=-1, count=self.columns)
+        rows = self.stored.take(jnp.arange(first, min(last, len(self))))
         return rows if self.scale == 1.0 else rows / self.scale
 
     def rows(self, *, key: PRNGKeyArray | None = None) -> np.ndarray:
@@ -150,17 +150,6 @@ class Dataset(eqx.Module):
                 raise InputError("key: binary values are drawn from these grey levels; pass key=.")
             key = jax.random.key(0)
         return np.asarray(self.take(jnp.arange(len(self)), key=key))
-
-
-def _smallest(array: np.ndarray) -> np.ndarray:
-    """Store whole numbers of a small range in one or two bytes, anything else as floats."""
-    if array.dtype.kind == "f" and not (array == np.floor(array)).all():
-        return array.astype(jnp.result_type(float))
-    for dtype in (np.uint8, np.int8, np.uint16, np.int16):
-        bounds = np.iinfo(dtype)
-        if array.min() >= bounds.min and array.max() <= bounds.max:
-            return array.astype(dtype)
-    return array.astype(jnp.result_type(float))
 
 
 def checked_weights(weights: Any, n: int) -> Array:

@@ -7,3 +7,4 @@ from .base import LogZ as LogZ
 from .base import likelihood_from as likelihood_from
 from .exact import exact_kl as exact_kl
 from .exact import exact_log_z as exact_log_z
+from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods

@@ -129,10 +129,14 @@ class AbstractLayer(eqx.Module):
         """Give the joint states with these indices, 0 to `n_states` − 1 (discrete layers)."""
         raise InputError(f"{self}: its states are a continuum and cannot be enumerated.")
 
-    def alternatives(
+    def moves(
         self, x: Float[Array, "*batch columns"]
-    ) -> Float[Array, "*batch moves columns"]:
-        """Give all states that differ from `x` in exactly one unit (discrete layers)."""
+    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+        """Give every way to change exactly one unit of `x` (discrete layers).
+
+        A move is the few columns that change, the same for all `x`, and what is added to each. A
+        unit's moves lead to all of its other states. A column of no interest has the change 0.
+        """
         raise InputError(f"{self}: its states are a continuum and have no single-unit moves.")
 
     @property
@@ -177,6 +181,15 @@ class AbstractLayer(eqx.Module):
     def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "..."]:
         """Give Γ(I), the sum of the unit cgfs, in nats."""
         return self.unit_cgfs(inputs).sum(-1)
+
+    def alternatives(
+        self, x: Float[Array, "*batch columns"]
+    ) -> Float[Array, "*batch moves columns"]:
+        """Give all states that differ from `x` in exactly one unit (discrete layers)."""
+        columns, changes = self.moves(x)
+        along = np.arange(len(columns))[:, None]
+        every = jnp.broadcast_to(x[..., None, :], (*x.shape[:-1], len(columns), x.shape[-1]))
+        return every.at[..., along, columns].add(changes)
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Give ⟨x⟩ = Γ′(I)."""

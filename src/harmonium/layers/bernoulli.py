@@ -68,12 +68,11 @@ class Bernoulli(AbstractLayer):
         """Give the binary digits of the indices, the lowest first."""
         return digits(indices, 2, self.size, self.dtype)
 
-    def alternatives(
+    def moves(
         self, x: Float[Array, "*batch columns"]
-    ) -> Float[Array, "*batch moves columns"]:
-        """Give the `size` states with one unit flipped."""
-        flip = jnp.eye(self.size, dtype=bool)
-        return jnp.where(flip, 1.0 - x[..., None, :], x[..., None, :])
+    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+        """Flip each unit: x → 1 − x."""
+        return np.arange(self.size)[:, None], (1.0 - 2.0 * x)[..., None]
 
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None

@@ -65,12 +65,11 @@ class Ising(AbstractLayer):
         """Give the binary digits of the indices, the lowest first, 0 as −1."""
         return 2.0 * digits(indices, 2, self.size, self.dtype) - 1.0
 
-    def alternatives(
+    def moves(
         self, x: Float[Array, "*batch columns"]
-    ) -> Float[Array, "*batch moves columns"]:
-        """Give the `size` states with one spin turned."""
-        turn = jnp.eye(self.size, dtype=bool)
-        return jnp.where(turn, -x[..., None, :], x[..., None, :])
+    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+        """Turn each spin: x → −x."""
+        return np.arange(self.size)[:, None], (-2.0 * x)[..., None]
 
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None

@@ -121,21 +121,21 @@ class Mixed(AbstractLayer):
             indices = indices if last else indices // count
         return jnp.concatenate(pieces, axis=-1)
 
-    def alternatives(
+    def moves(
         self, x: Float[Array, "*batch columns"]
-    ) -> Float[Array, "*batch moves columns"]:
-        """Give the single-unit moves of every part, the other parts held."""
-        columns, moves = self._columns(x), []
-        for here, part in enumerate(self.parts):
-            moved = part.alternatives(columns[here])
-            held = [
-                moved
-                if i == here
-                else jnp.broadcast_to(c[..., None, :], (*moved.shape[:-1], c.shape[-1]))
-                for i, c in enumerate(columns)
-            ]
-            moves.append(jnp.concatenate(held, axis=-1))
-        return jnp.concatenate(moves, axis=-2)
+    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+        """Give the moves of every part; the narrower ones are filled up with changes of 0."""
+        found = [
+            part.moves(piece) for part, piece in zip(self.parts, self._columns(x), strict=True)
+        ]
+        few = max(columns.shape[1] for columns, _ in found)
+        places, changes, first = [], [], 0
+        for part, (columns, change) in zip(self.parts, found, strict=True):
+            missing = few - columns.shape[1]
+            places.append(first + np.pad(columns, [(0, 0), (0, missing)]))
+            changes.append(jnp.pad(change, [(0, 0)] * (change.ndim - 1) + [(0, missing)]))
+            first += part.size
+        return np.concatenate(places), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None

@@ -113,20 +113,14 @@ class Potts(AbstractLayer):
         """Give the digits of the indices in base q, the lowest first, one-hot."""
         return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))
 
-    def alternatives(
+    def moves(
         self, x: Float[Array, "*batch columns"]
-    ) -> Float[Array, "*batch moves columns"]:
-        """Give the sites · (q − 1) states with one site in another state."""
-        by_site = self._by_site(x)
-        here = jnp.eye(self.sites, dtype=bool)[:, :, None]
-        moved = [
-            jnp.where(
-                here, jnp.roll(by_site, r, axis=-1)[..., None, :, :], by_site[..., None, :, :]
-            )
-            for r in range(1, self.states_per_site)
-        ]
-        moves = self.sites * (self.states_per_site - 1)
-        return jnp.stack(moved, axis=-3).reshape(*x.shape[:-1], moves, self.size)
+    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+        """Put each site into each of its q − 1 other states."""
+        by_site, others = self._by_site(x), range(1, self.states_per_site)
+        changes = [jnp.roll(by_site, r, axis=-1) - by_site for r in others]
+        columns = np.arange(self.size).reshape(self.sites, self.states_per_site)
+        return np.tile(columns, (len(others), 1)), jnp.concatenate(changes, axis=-2)
 
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None

@@ -74,9 +74,11 @@ class Prepared(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """A hash of the rows to learn from, so that a run is only ever resumed on its own."""
-        stored = np.asarray(self.train.stored)
-        kind = f"{stored.dtype} {stored.shape} {self.train.scale:g} {self.train.stochastic}"
-        return hashlib.sha256(kind.encode() + stored.tobytes()).hexdigest()
+        arrays = [np.asarray(array) for array in jax.tree.leaves(self.train.stored)]
+        kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
+        kind = f"{kinds} {self.train.scale:g} {self.train.stochastic}"
+        content = b"".join(array.tobytes() for array in arrays)
+        return hashlib.sha256(kind.encode() + content).hexdigest()
 
     @property
     def scored(self) -> tuple[str, Dataset]:

@@ -12,3 +12,4 @@ from .plan import begin as begin
 from .state import Fit as Fit
 from .state import Report as Report
 from .state import TrainState as TrainState
+from .stream import absorb as absorb

@@ -87,7 +87,9 @@ def fit(
         begun = first_state(rbm, plan, key=key)
     else:
         begun = continued(state, rbm, plan, key=key)
-    return _Run(plan, held_out, key).until_the_end(begun, callbacks)
+    run = _Run(plan, held_out, key)
+    del plan  # the run has rows of its own
+    return run.until_the_end(begun, callbacks)
 
 
 def make_update(
@@ -106,29 +108,30 @@ def make_update(
 
 @eqx.filter_jit
 def advance(
-    method: Method, dataset: Dataset, state: TrainState, until: Array, *, key: PRNGKeyArray
+    method: Method, dataset: Dataset, n: Array, state: TrainState, until: Array, *, key: PRNGKeyArray
 ) -> TrainState:
-    """Make updates until there are `until` of them: a pure function, compiled once for any number.
+    """Make updates on the first n rows until there are `until` of them: a pure function.
 
+    It is compiled once for any number of updates, and for all n that share a `roomy` dataset.
     Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates
     draw from keys split off fold_in(key′, e), so the result does not depend on how a run is cut
     into chunks. All keys of an epoch come at once: on a small machine one costs a tenth of an
     update.
     """
     _, key_order, key_updates = run_keys(key)
-    n, size = len(dataset), method.batch_size
-    per_epoch = -(-n // size)
-    padding = jnp.zeros(per_epoch * size - n, jnp.int32)
+    room, size = len(dataset), method.batch_size
+    most, per_epoch = -(-room // size), -(-n // size)
+    padding = jnp.zeros(most * size - room, jnp.int32)
 
     def epoch(e: Array, state: TrainState) -> TrainState:
-        order = random_order(n, key=jax.random.fold_in(key_order, e))
+        order = random_order(room, n, key=jax.random.fold_in(key_order, e))
         order = jnp.concatenate([order, padding])
-        keys = jax.random.split(jax.random.fold_in(key_updates, e), per_epoch)
+        keys = jax.random.split(jax.random.fold_in(key_updates, e), most)
 
         def update(t: Array, state: TrainState) -> TrainState:
             first = (t - e * per_epoch) * size
             indices = jax.lax.dynamic_slice_in_dim(order, first, size)
-            present = None if n % size == 0 else first + jnp.arange(size) < n
+            present = first + jnp.arange(size) < n if method.short_last else None
             key_rows, key_gradient = dataset.keys(keys[t - e * per_epoch])
             batch, mass = batch_of(state.rbm, dataset, indices, present, key=key_rows)
             return make_update(method, batch, mass, state, key=key_gradient)
@@ -140,8 +143,9 @@ def advance(
 
 
 @eqx.filter_jit
-def _mean_free_energy(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Array:
-    cloud, _ = batch_of(rbm, dataset, jnp.arange(len(dataset)), key=key)
+def _mean_free_energy(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
+    indices = jnp.arange(len(dataset))
+    cloud, _ = batch_of(rbm, dataset, indices, indices < n, key=key)
     return cloud.weights @ rbm.free_energy(cloud.states)
 
 
@@ -151,13 +155,18 @@ def _largest(rbm: RBM) -> Array:
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
 
 
+def _roomy(dataset: Dataset) -> tuple[Dataset, Array]:
+    return dataset.roomy(), jnp.asarray(len(dataset), jnp.int32)
+
+
 class _Run:
     """The host's side of a run: chunks of a bounded duration, measurements, callbacks."""
 
     def __init__(self, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
-        self.dataset, self.method, self.key = plan.dataset, plan.method, key
+        self.method, self.key, self.rows = plan.method, key, len(plan.dataset)
         sets = [rows for rows in (plan.dataset, held_out) if rows is not None]
-        self.watched = [(rows.some(MONITORED_ROWS), jax.random.key(0)) for rows in sets]
+        self.watched = [_roomy(rows.some(MONITORED_ROWS)) for rows in sets]
+        self.dataset, self.n = _roomy(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
         self.measure_every = plan.per_epoch * max(1, plan.total // plan.per_epoch // 100)
 
@@ -170,7 +179,7 @@ class _Run:
             started = time.perf_counter()
             until = jnp.asarray(target, jnp.int32)
             new = jax.block_until_ready(
-                advance(self.method, self.dataset, state, until, key=self.key)
+                advance(self.method, self.dataset, self.n, state, until, key=self.key)
             )
             seconds = time.perf_counter() - started
             if not float(_largest(new.rbm)) < limit:
@@ -195,7 +204,7 @@ class _Run:
     def _report(self, state: TrainState, updates: int, began: float, per_second: float) -> Report:
         rbm = averaged_machine(state.optimizer, state.rbm)
         seconds, epoch = time.perf_counter() - began, updates / self.per_epoch
-        samples = per_second * len(self.dataset) / self.per_epoch
+        samples = per_second * self.rows / self.per_epoch
         metrics: dict[str, float] = {}
         if updates % self.measure_every == 0 or updates == self.total:
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
@@ -206,7 +215,8 @@ class _Run:
 
     def _monitors(self, rbm: RBM) -> dict[str, float]:
         """Give ⟨F⟩ over training rows and, with held-out rows, the free-energy gap."""
-        energies = [float(_mean_free_energy(rbm, rows, key)) for rows, key in self.watched]
+        key = jax.random.key(0)
+        energies = [float(_mean_free_energy(rbm, *rows, key)) for rows in self.watched]
         gap = {"free_energy_gap": energies[1] - energies[0]} if len(energies) > 1 else {}
         return {"free_energy": energies[0]} | gap
 

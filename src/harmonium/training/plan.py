@@ -33,6 +33,7 @@ class Method(eqx.Module):
     gradient: AbstractGradient
     update: Callable
     batch_size: int = eqx.field(static=True)
+    short_last: bool = eqx.field(static=True)  # whether an epoch's last batch is not full
 
 
 class Plan(NamedTuple):
@@ -74,7 +75,8 @@ def plan_run(
         expected = "an optax transformation or a Recipe"
         raise InputError(f"optimizer: expected {expected}; got {_kind(optimizer)}.")
     optimizer = optax.with_extra_args_support(optimizer)
-    return Plan(dataset, Method(gradient, optimizer.update, batch), optimizer, per_epoch, total)
+    method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0)
+    return Plan(dataset, method, optimizer, per_epoch, total)
 
 
 def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
@@ -100,8 +102,7 @@ def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
     Raises:
         InputError: it is no state, or one of another machine, method or optimiser.
     """
-    if not isinstance(state, TrainState):
-        raise InputError(f"state: expected the `state` of a Fit; got {_kind(state)}.")
+    state = resumable(state)
     like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
     shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
     if jax.tree.structure(state) != jax.tree.structure(like) or shapes[0] != shapes[1]:
@@ -110,6 +111,13 @@ def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
             " here; its arrays differ."
         )
     return state._replace(optimizer=reschedule(state.optimizer, plan.total))
+
+
+def resumable(state: Any) -> TrainState:
+    """Give the state, or raise InputError unless it is one."""
+    if not isinstance(state, TrainState):
+        raise InputError(f"state: expected the `state` of a Fit; got {_kind(state)}.")
+    return state
 
 
 def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
@@ -129,7 +137,7 @@ def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
     for first in range(0, len(dataset), ROWS_AT_ONCE):
         rows = np.asarray(dataset.values(first, first + ROWS_AT_ONCE))
         rbm.visible.validate(rows, name, first)
-        if dataset.packed:
+        if dataset.stored.is_binary:
             break  # bits are bits in every row: only the width and the domain are in question
     return dataset
 

@@ -1,0 +1,219 @@
+"""How a matrix of rows lies on the device: as bits, as numbers, or by its nonzero entries."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jaxtyping import Array, Integer
+
+from ..checks import as_array
+from ..errors import InputError
+
+ROWS_AT_ONCE = 8_192
+
+
+class AbstractStored(eqx.Module):
+    """A matrix that gives any of its rows as numbers.
+
+    Attributes:
+        columns: number of columns.
+    """
+
+    columns: int = eqx.field(static=True)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether nothing but zeros and ones can be stored in this form."""
+        return False
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def take(self, indices: Integer[Array, " batch"]) -> Array:
+        """Give rows, shape (batch, columns), in the smallest type that holds them. Traceable."""
+
+    @abstractmethod
+    def chosen(self, indices: np.ndarray) -> AbstractStored:
+        """Give a matrix of some of the rows."""
+
+    @abstractmethod
+    def filled_to(self, count: int) -> AbstractStored:
+        """Give the matrix with more rows, of whatever content, so that there are `count`."""
+
+
+class Bits(AbstractStored):
+    """Rows of zeros and ones, eight to a byte: `bytes` has shape (n, ⌈columns / 8⌉)."""
+
+    bytes: Array
+
+    @property
+    def is_binary(self) -> bool:
+        """Yes."""
+        return True
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.bytes.shape[0]
+
+    def take(self, indices: Integer[Array, " batch"]) -> Array:
+        """Unpack rows."""
+        return jnp.unpackbits(self.bytes[indices], axis=-1, count=self.columns)
+
+    def chosen(self, indices: np.ndarray) -> Bits:
+        """Give some of the rows."""
+        return Bits(self.columns, self.bytes[indices])
+
+    def filled_to(self, count: int) -> Bits:
+        """Add rows of zeros."""
+        return Bits(self.columns, _with_more_rows(self.bytes, count))
+
+
+class Numbers(AbstractStored):
+    """Rows as they are: `values` has shape (n, columns)."""
+
+    values: Array
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.values.shape[0]
+
+    def take(self, indices: Integer[Array, " batch"]) -> Array:
+        """Give rows."""
+        return self.values[indices]
+
+    def chosen(self, indices: np.ndarray) -> Numbers:
+        """Give some of the rows."""
+        return Numbers(self.columns, self.values[indices])
+
+    def filled_to(self, count: int) -> Numbers:
+        """Add rows of zeros."""
+        return Numbers(self.columns, _with_more_rows(self.values, count))
+
+
+class Nonzeros(AbstractStored):
+    """Rows by their nonzero entries (CSR); a batch alone is ever written out.
+
+    Attributes:
+        first: where each row's entries begin, and the last one's end, shape (n + 1,).
+        places: columns of the entries.
+        values: the entries themselves.
+        longest: the most entries that a row has.
+    """
+
+    first: Array
+    places: Array
+    values: Array
+    longest: int = eqx.field(static=True)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.first.shape[0] - 1
+
+    def take(self, indices: Integer[Array, " batch"]) -> Array:
+        """Write rows out."""
+        begin, end = self.first[indices][:, None], self.first[indices + 1][:, None]
+        entries = begin + jnp.arange(self.longest)
+        there = entries < end
+        places = jnp.where(there, self.places[entries], self.columns)  # past the end: dropped
+        empty = jnp.zeros((indices.shape[0], self.columns), self.values.dtype)
+        rows = jnp.arange(indices.shape[0])[:, None]
+        return empty.at[rows, places].set(self.values[entries], mode="drop")
+
+    def chosen(self, indices: np.ndarray) -> AbstractStored:
+        """Give some of the rows, by their nonzero entries or else, whichever is smaller."""
+        arrays = (np.asarray(self.values), np.asarray(self.places), np.asarray(self.first))
+        used = [array[: int(arrays[2][-1])] for array in arrays[:2]]
+        matrix = scipy.sparse.csr_array((*used, arrays[2]), shape=(len(self), self.columns))
+        return stored(matrix[indices])
+
+    def filled_to(self, count: int) -> Nonzeros:
+        """Add empty rows; the entries are filled up too, for few sizes mean few compilations."""
+        missing = count - len(self)
+        first = jnp.asarray(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
+        total = roomy(len(self.places))
+        places, values = (_with_more_rows(array, total) for array in (self.places, self.values))
+        longest = min(roomy(self.longest), self.columns)
+        return Nonzeros(self.columns, first, places, values, longest)
+
+
+def stored(rows: Any, name: str = "data", whole_bits: bool = True) -> AbstractStored:
+    """Store a matrix, dense or SciPy's sparse, in the smallest form: a sparse one is never dense.
+
+    Args:
+        rows: shape (n, columns).
+        name: what to call the rows in an error.
+        whole_bits: whether zeros and ones may be stored as bits.
+
+    Raises:
+        InputError: not a matrix of numbers with a row and a column.
+    """
+    sparse = scipy.sparse.issparse(rows)
+    array = rows if sparse else as_array(rows, name)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"{name}: expected shape (rows, columns); got shape {array.shape}.")
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+    if sparse:
+        return _from_sparse(rows, whole_bits)
+    if whole_bits and _is_binary(array):
+        return Bits(array.shape[1], jnp.asarray(np.packbits(array.astype(bool), axis=1)))
+    return Numbers(array.shape[1], jnp.asarray(array.astype(_smallest(array))))
+
+
+def roomy(n: int) -> int:
+    """Round a number of rows up by an eighth at most: data of like sizes share a compiled loop."""
+    step = 1 << max(0, (n - 1).bit_length() - 4)
+    return -(-n // step) * step
+
+
+def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
+    """Store by nonzero entries if that is smaller than bits or numbers, written a part at a time."""
+    matrix = scipy.sparse.csr_array(rows, copy=True)  # the next lines work in place
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    n, columns = matrix.shape
+    entries = matrix.data if matrix.nnz else np.zeros(1, np.uint8)
+    binary, dtype = whole_bits and _is_binary(entries), _smallest(entries)
+    dense = n * (-(-columns // 8) if binary else columns * dtype.itemsize)
+    if matrix.nnz * (4 + dtype.itemsize) + 4 * n < dense and matrix.nnz < 2**31:
+        longest = int(np.diff(matrix.indptr).max())
+        places = matrix.indices if matrix.nnz else np.zeros(1)  # none cannot be gathered from
+        arrays = (matrix.indptr.astype(np.int32), places.astype(np.int32), entries.astype(dtype))
+        first, places, values = map(jnp.asarray, arrays)
+        return Nonzeros(columns, first, places, values, max(1, longest))
+    parts = []
+    for first in range(0, n, ROWS_AT_ONCE):
+        part = matrix[first : first + ROWS_AT_ONCE].toarray()
+        parts.append(np.packbits(part != 0, axis=1) if binary else part.astype(dtype))
+    whole = jnp.asarray(np.concatenate(parts))
+    return Bits(columns, whole) if binary else Numbers(columns, whole)
+
+
+def _is_binary(array: np.ndarray) -> bool:
+    return array.dtype == bool or bool(((array == 0) | (array == 1)).all())
+
+
+def _smallest(array: np.ndarray) -> np.dtype:
+    """Give the type for whole numbers of a small range, one or two bytes, else floating point."""
+    if array.dtype == bool:
+        return np.dtype(np.uint8)
+    if array.dtype.kind != "f" or (array == np.floor(array)).all():
+        low, high = array.min(), array.max()
+        for dtype in (np.uint8, np.int8, np.uint16, np.int16):
+            bounds = np.iinfo(dtype)
+            if low >= bounds.min and high <= bounds.max:
+                return np.dtype(dtype)
+    return np.dtype(jnp.result_type(float))
+
+
+def _with_more_rows(array: Array, count: int) -> Array:
+    # by NumPy, which need not compile anything for a new size
+    missing = [(0, count - len(array))] + [(0, 0)] * (array.ndim - 1)
+    return jnp.asarray(np.pad(np.asarray(array), missing))

@@ -1,0 +1,5 @@
+"""Estimators in scikit-learn's manner: BernoulliRBM, RBM and RBMClassifier."""
+
+from .bernoulli import BernoulliRBM as BernoulliRBM
+from .classifier import RBMClassifier as RBMClassifier
+from .rbm import RBM as RBM

@@ -1,0 +1,223 @@
+"""What the estimators share: random keys, precision, rows taken in parts, and how they learn."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..checks import positive_integer
+from ..data import Dataset
+from ..errors import InputError
+from ..gradients import AbstractGradient, Contrastive, Exact, Persistent
+from ..initial import initialize
+from ..layers import AbstractLayer
+from ..rbm import RBM as Machine
+from ..samplers import Gibbs
+from ..training import DivergenceWarning, Fit, Recipe, Report, TrainState, absorb, fit
+
+ROWS_AT_ONCE = 4096
+FLOATS = (np.float64, np.float32)
+
+
+def key_from(random_state: Any) -> jax.Array:
+    """Draw a JAX key from what scikit-learn takes as a source of randomness."""
+    return jax.random.key(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def at_precision(dtype: Any) -> Any:
+    """Let JAX compute in float64 where the rows are of that type, as scikit-learn would."""
+    return jax.enable_x64(True) if np.dtype(dtype) == np.float64 else nullcontext()
+
+
+def in_parts(function: Callable[..., Any], rows: Any, dtype: Any, size: int = ROWS_AT_ONCE) -> Any:
+    """Apply a compiled function of (rows, index of the part) to the rows, a part at a time.
+
+    The last part is filled up to a power of two, so that few sizes are compiled, and a sparse
+    matrix is written out one part at a time.
+    """
+    found = []
+    for part, first in enumerate(range(0, rows.shape[0], size)):
+        some = rows[first : first + size]
+        some = np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype)
+        room = min(size, 1 << (len(some) - 1).bit_length())
+        filled = np.concatenate([some, np.repeat(some[:1], room - len(some), axis=0)])
+        found.append(np.asarray(function(jnp.asarray(filled), part))[: len(some)])
+    return np.concatenate(found)
+
+
+class BaseRBM(BaseEstimator):
+    """Parameters that all estimators have, and learning by them."""
+
+    n_components: int
+    learning_rate: float
+    batch_size: int
+    n_iter: int | None
+    verbose: int
+    random_state: Any
+    method: Any
+    k: int
+    n_chains: int | None
+    optimizer: Any
+
+    # ------------------------------------------------------------------ learning
+
+    def _learn(
+        self, visible: AbstractLayer, hidden: AbstractLayer, rows: Any, sample_weight: Any
+    ) -> Machine:
+        """Train from the beginning, on rows in the library's coding."""
+        key_start, key_run = jax.random.split(key_from(self.random_state))
+        dataset = Dataset(rows, sample_weight, name="X")
+        rbm = initialize(visible, hidden, dataset, key=key_start)
+        self._state, self._portions = None, 0
+        if self.n_iter == 0:
+            return rbm
+        if self.n_iter is not None:
+            positive_integer(self.n_iter, "n_iter")
+        return self._keep(
+            fit(
+                rbm,
+                dataset,
+                key=key_run,
+                gradient=self._gradient(),
+                optimizer=self._optimizer(),
+                epochs=self.n_iter,
+                batch_size=self.batch_size,
+                callbacks=[self._reporter(dataset)] if self.verbose else [],
+            )
+        )
+
+    def _learn_more(self, begin: Callable[[], Machine], rows: Any, sample_weight: Any) -> Machine:
+        """Make one pass over a portion of rows, from the state before or from the beginning."""
+        state: TrainState | None = getattr(self, "_state", None)
+        portions = getattr(self, "_portions", 0)
+        key = getattr(self, "_key", None)
+        if key is None:
+            self._key = key = np.asarray(jax.random.key_data(key_from(self.random_state)))
+        found = absorb(
+            begin() if state is None else state.rbm,
+            Dataset(rows, sample_weight, name="X"),
+            key=jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(key)), portions),
+            gradient=self._gradient(),
+            optimizer=self._optimizer(hold=1.0),
+            batch_size=self.batch_size,
+            state=state,
+        )
+        finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(found.state.rbm))
+        if not finite:
+            message = "diverged: the machine before this portion is kept; lower learning_rate"
+            warnings.warn(message, DivergenceWarning, stacklevel=3)
+            return self._machine()
+        self._portions = portions + 1
+        return self._keep(found)
+
+    def _keep(self, found: Fit) -> Machine:
+        self._state = found.state
+        return found.rbm
+
+    def _machine(self) -> Machine:
+        """Give the fitted machine."""
+        raise NotImplementedError
+
+    def _gradient(self) -> AbstractGradient:
+        """Give the method by its name, or as it was given."""
+        if isinstance(self.method, AbstractGradient):
+            return self.method
+        chains = self.batch_size if self.n_chains is None else self.n_chains
+        gibbs = Gibbs(self.k)
+        methods = {
+            "pcd": Persistent(gibbs, chains=chains),
+            "cd": Contrastive(gibbs),
+            "exact": Exact(),
+        }
+        if self.method not in methods:
+            expected = "'pcd', 'cd', 'exact' or a gradient method such as hm.Contrastive(...)"
+            raise InputError(f"method: expected {expected}; got {self.method!r}.")
+        return methods[self.method]
+
+    def _optimizer(self, hold: float = 0.5) -> Any:
+        """Give the optimiser, by default the library's recipe at this learning rate."""
+        if self.optimizer is not None:
+            return self.optimizer
+        if not isinstance(self.learning_rate, int | float | np.number):
+            raise InputError(f"learning_rate: expected a number; got {self.learning_rate!r}.")
+        return Recipe(rate=float(self.learning_rate), hold=hold)
+
+    def _reporter(self, dataset: Dataset) -> Callable[[Report], None]:
+        """Print a line after each iteration that is measured, as scikit-learn does."""
+        began = time.perf_counter()
+
+        def report(now: Report) -> None:
+            nonlocal began
+            if now.metrics:
+                seconds, began = time.perf_counter() - began, time.perf_counter()
+                name, value = self._monitor(now, dataset)
+                start = f"[{type(self).__name__}] Iteration {now.epoch:.0f}"
+                print(f"{start}, {name} = {value:.2f}, time = {seconds:.2f}s")
+
+        return report
+
+    def _monitor(self, now: Report, dataset: Dataset) -> tuple[str, float]:
+        return "free energy", now.metrics["free_energy"]
+
+    # ------------------------------------------------------------------ using what was learnt
+
+    def _apply(self, function: Callable[..., Any], rows: Any, dtype: Any) -> np.ndarray:
+        """Apply a compiled function of (machine, rows) in parts, in the precision of `dtype`."""
+        check_is_fitted(self)
+        with at_precision(dtype):
+            machine = in_dtype(self._machine(), dtype)
+            return in_parts(lambda some, part: function(machine, some), rows, dtype)
+
+
+def in_dtype(machine: Machine, dtype: Any) -> Machine:
+    """Give the machine with parameters of this type."""
+    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf), dtype), machine)
+
+
+# Functions of rows in the library's coding, compiled once for all estimators.
+
+
+@eqx.filter_jit
+def mean_h(machine: Machine, rows: jax.Array) -> jax.Array:
+    """Give ⟨h⟩ given the rows."""
+    return machine.mean_h_from_v(machine.visible.encode(rows))
+
+
+@eqx.filter_jit
+def mean_v(machine: Machine, h: jax.Array) -> jax.Array:
+    """Give ⟨v⟩ given hidden states or their means, in arithmetic columns."""
+    return machine.mean_v_from_h(h)
+
+
+@eqx.filter_jit
+def mean_v_again(machine: Machine, rows: jax.Array) -> jax.Array:
+    """Give ⟨v⟩ given the hidden means of the rows."""
+    return machine.mean_v_from_h(machine.mean_h_from_v(machine.visible.encode(rows)))
+
+
+@eqx.filter_jit
+def free_energy(machine: Machine, rows: jax.Array) -> jax.Array:
+    """Give F of the rows."""
+    return machine.free_energy(machine.visible.encode(rows))
+
+
+@eqx.filter_jit
+def sweeps(machine: Machine, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
+    """Make k Gibbs sweeps from the rows; give visible states in arithmetic columns."""
+
+    def sweep(i: jax.Array, v: jax.Array) -> jax.Array:
+        key_h, key_v = jax.random.split(jax.random.fold_in(key, i))
+        return machine.sample_v_from_h(machine.sample_h_from_v(v, key=key_h), key=key_v)
+
+    return jax.lax.fori_loop(0, k, sweep, machine.visible.encode(rows))

@@ -1,0 +1,330 @@
+"""A drop-in for scikit-learn's BernoulliRBM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..checks import positive_integer
+from ..data import Dataset
+from ..errors import InputError
+from ..evaluation import LogLikelihood, pseudo_log_likelihoods
+from ..initial import initialize
+from ..layers import Bernoulli
+from ..likelihood import log_likelihood
+from ..rbm import RBM as Machine
+from ..sampling import sample
+from ..samplers import Gibbs
+from ..training import Report
+from .base import (
+    FLOATS,
+    BaseRBM,
+    at_precision,
+    free_energy,
+    in_dtype,
+    in_parts,
+    key_from,
+    mean_h,
+    mean_v,
+    sweeps,
+)
+
+MONITORED_ROWS = 500
+
+
+class AnyReals(Bernoulli):
+    """Bernoulli units on which data may hold any number, used linearly: scikit-learn's habit."""
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark nothing."""
+        return np.zeros(rows.shape, bool)
+
+    def fit_moments(self, x: jax.Array, weights: jax.Array | None = None) -> AnyReals:
+        """Fit the moments of the rows with what lies outside [0, 1] moved to its ends."""
+        fitted = super().fit_moments(jnp.clip(x, 0.0, 1.0), weights)
+        return AnyReals(self.size, fitted.bias)
+
+
+class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
+    """Bernoulli restricted Boltzmann machine: features from binary data, and its distribution.
+
+    Takes the place of `sklearn.neural_network.BernoulliRBM`: the same parameters, attributes and
+    methods. It differs in what is learnt: both phases are means over their own rows, whatever the
+    batch size, rows are shuffled, the gradient is centred and the parameters are averaged over the
+    end of the run, `score_samples` is exact instead of random, and `partial_fit` makes a pass in
+    batches of `batch_size` over what it is given. A machine can be sampled and scored.
+
+    Rows may hold any finite numbers; those outside [0, 1] are used linearly, as scikit-learn does.
+    Learning is in float32; everything else is in the precision of the rows that are given.
+
+    Parameters
+    ----------
+    n_components : int, default=256
+        Number of hidden units.
+    learning_rate : float, default=0.1
+        Rate of ascent. In `fit` it falls to zero over the second half of the run.
+    batch_size : int, default=10
+        Rows in an update; all rows if there are fewer.
+    n_iter : int, default=10
+        Passes over the rows in `fit`. None for at least 10,000 updates.
+    verbose : int, default=0
+        Print the pseudo-likelihood of some rows after each pass.
+    random_state : int, RandomState instance or None, default=None
+        An int makes every method deterministic.
+    method : {"pcd", "cd", "exact"} or gradient, default="pcd"
+        How the likelihood is climbed: persistent chains, chains from the data, or by enumeration
+        of the smaller layer. Or a method of the library, such as `hm.Persistent(hm.Gibbs(5))`.
+    k : int, default=1
+        Gibbs sweeps in an update.
+    n_chains : int, default=None
+        Number of persistent chains; `batch_size` if None.
+    optimizer : optax transformation or function of the number of updates, default=None
+        `hm.Recipe(rate=learning_rate)` if None: centred, averaged, with the falling rate.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The weights.
+    intercept_hidden_, intercept_visible_ : ndarray
+        The biases.
+    h_samples_ : ndarray of shape (n_chains, n_components)
+        Hidden states of the persistent chains (method "pcd").
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    rbm_ : harmonium.RBM
+        The machine with these parameters, for all else that the library can do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.sklearn import BernoulliRBM
+    >>> X = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]])
+    >>> model = BernoulliRBM(n_components=2, random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (4, 2)
+    >>> model.log_likelihood(X).method
+    'exact, 4 states'
+    """
+
+    def __init__(
+        self,
+        n_components: int = 256,
+        *,
+        learning_rate: float = 0.1,
+        batch_size: int = 10,
+        n_iter: int | None = 10,
+        verbose: int = 0,
+        random_state: Any = None,
+        method: Any = "pcd",
+        k: int = 1,
+        n_chains: int | None = None,
+        optimizer: Any = None,
+    ):
+        self.n_components = n_components
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.verbose = verbose
+        self.random_state = random_state
+        self.method = method
+        self.k = k
+        self.n_chains = n_chains
+        self.optimizer = optimizer
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; a sparse matrix is never made dense as a whole.
+        y : None
+            Not used.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        self._key = None
+        hidden = Bernoulli(self._n_hidden())
+        machine = self._learn(AnyReals(X.shape[1]), hidden, X, _weights(sample_weight))
+        return self._set(machine, X.dtype)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
+        """Learn from one more portion of rows, in one pass of batches of `batch_size`.
+
+        Parameters are as in `fit`. The rate does not fall, since a stream has no end.
+        """
+        first = not hasattr(self, "components_")
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
+
+        def begin() -> Machine:
+            if not first:
+                visible = AnyReals(X.shape[1], self.intercept_visible_)
+                return Machine(visible, self.rbm_.hidden, self.rbm_.weights)
+            hidden, key = Bernoulli(self._n_hidden()), key_from(self.random_state)
+            return initialize(AnyReals(X.shape[1]), hidden, Dataset(X, name="X"), key=key)
+
+        machine = self._learn_more(begin, X, _weights(sample_weight))
+        return self._set(machine, X.dtype if first else self.components_.dtype)
+
+    def _n_hidden(self) -> int:
+        return positive_integer(self.n_components, "n_components")
+
+    def _set(self, machine: Machine, dtype: Any) -> BernoulliRBM:
+        """Keep the machine's parameters under scikit-learn's names."""
+        self.components_ = np.array(machine.weights, dtype).T
+        self.intercept_visible_ = np.array(machine.visible.bias, dtype)  # pyright: ignore
+        self.intercept_hidden_ = np.array(machine.hidden.bias, dtype)  # pyright: ignore
+        self._n_features_out = self.components_.shape[0]
+        chains = getattr(self._state.gradient if self._state else None, "h", None)
+        if chains is not None:
+            self.h_samples_ = np.array(chains, dtype)
+        return self
+
+    def _monitor(self, now: Report, dataset: Dataset) -> tuple[str, float]:
+        some = np.asarray(dataset.some(MONITORED_ROWS).rows())
+        return "pseudo-likelihood", float(pseudo_log_likelihoods(now.rbm, some).mean())
+
+    # ------------------------------------------------------------------ the machine
+
+    @property
+    def rbm_(self) -> Machine:
+        """The machine with the fitted parameters."""
+        check_is_fitted(self)
+        arrays = self.components_.T, self.intercept_visible_, self.intercept_hidden_
+        return Machine.from_arrays(*arrays)
+
+    def _machine(self) -> Machine:
+        machine = self.rbm_
+        return Machine(AnyReals(machine.visible.size, machine.visible.bias), *_rest(machine))  # pyright: ignore
+
+    @classmethod
+    def from_harmonium(cls, rbm: Machine, **parameters: Any) -> BernoulliRBM:
+        """Give a fitted estimator with a machine's parameters.
+
+        Raises
+        ------
+        InputError
+            The machine's layers are not Bernoulli.
+        """
+        if [type(layer).__name__ for layer in (rbm.visible, rbm.hidden)] != ["Bernoulli"] * 2:
+            raise InputError(f"rbm: expected a Bernoulli – Bernoulli machine; got {rbm}.")
+        estimator = cls(n_components=rbm.hidden.size, **parameters)
+        estimator._state, estimator.n_features_in_ = None, rbm.visible.size
+        return estimator._set(rbm, np.asarray(rbm.weights).dtype)
+
+    # ------------------------------------------------------------------ using it
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Give p(h = 1 | v) for each row v, shape (n_samples, n_components)."""
+        return self._mean_hiddens(self._rows(X))
+
+    def _mean_hiddens(self, v: Any) -> np.ndarray:
+        return self._rowwise(mean_h, v)
+
+    def _sample_hiddens(self, v: Any, rng: np.random.RandomState) -> np.ndarray:
+        p = self._mean_hiddens(v)
+        return rng.uniform(size=p.shape) < p
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Give p(v = 1 | h) for hidden states or probabilities h, shape (n_samples, n_features)."""
+        check_is_fitted(self)
+        h = check_array(X, dtype=FLOATS)
+        if h.shape[1] != len(self.components_):
+            raise InputError(
+                f"X: expected {len(self.components_)} columns, one for each hidden unit; got"
+                f" {h.shape[1]}."
+            )
+        return self._apply(mean_v, h, h.dtype)
+
+    def reconstruct(self, X: Any) -> np.ndarray:
+        """Give p(v = 1) given the hidden probabilities of each row: there and back."""
+        return self.inverse_transform(self.transform(X))
+
+    def free_energy(self, X: Any) -> np.ndarray:
+        """Give F(v) of each row, in nats: log p(v) = −F(v) − log Z."""
+        return self._rowwise(free_energy, self._rows(X))
+
+    def gibbs(self, v: Any, k: int = 1) -> np.ndarray:
+        """Make k Gibbs sweeps from the rows v; give the visible states as booleans."""
+        check_is_fitted(self)
+        if not hasattr(self, "random_state_"):
+            self.random_state_ = check_random_state(self.random_state)
+        rows = check_array(v, accept_sparse="csr", dtype=FLOATS)
+        key, count = key_from(self.random_state_), jnp.asarray(positive_integer(k, "k"))
+        machine = self._machine()
+
+        def move(some: jax.Array, part: int) -> jax.Array:
+            return sweeps(machine, some, count, jax.random.fold_in(key, part))
+
+        return in_parts(move, rows, np.float32) > 0.5
+
+    def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
+        """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""
+        key = key_from(self.random_state)
+        return sample(self.rbm_, n_samples, key=key, sampler=Gibbs(positive_integer(k, "k")))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Give the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.
+
+        scikit-learn draws one i for each row and multiplies; this is the sum itself, its mean.
+        """
+        X = self._rows(X)
+        with at_precision(X.dtype):
+            machine = in_dtype(self._machine(), X.dtype)
+            parts = range(0, X.shape[0], 1024)
+            found = [pseudo_log_likelihoods(machine, _dense(X[i : i + 1024])) for i in parts]
+        return np.concatenate(found)
+
+    def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
+        """Give the mean log-likelihood of the rows with its interval and its method.
+
+        It is exact where the smaller layer can be enumerated, else annealed in both directions; the
+        settings are those of `hm.log_likelihood`.
+        """
+        X, settings = self._rows(X), {"key": key_from(self.random_state)} | settings
+        return log_likelihood(self._machine(), Dataset(X, name="X"), **settings)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Give the mean log-likelihood in nats a row: `log_likelihood(X).value`.
+
+        `log_likelihood(X)` tells by which method it was found, and how sure it is.
+        """
+        return self.log_likelihood(X).value
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", reset=False, dtype=FLOATS)
+
+    def _rowwise(self, function: Any, v: Any) -> np.ndarray:
+        """Apply a function of rows; a single row without a batch axis gives a single answer."""
+        v = v if hasattr(v, "toarray") else np.asarray(v)
+        found = self._apply(function, v[None] if v.ndim == 1 else v, v.dtype)
+        return found[0] if v.ndim == 1 else found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.non_deterministic = False
+        return tags
+
+
+def _rest(machine: Machine) -> tuple[Any, Any]:
+    return machine.hidden, machine.weights
+
+
+def _dense(rows: Any) -> np.ndarray:
+    return rows.toarray() if hasattr(rows, "toarray") else rows
+
+
+def _weights(sample_weight: Any) -> Any:
+    return None if sample_weight is None else np.asarray(sample_weight, float)

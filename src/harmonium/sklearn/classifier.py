@@ -1,0 +1,162 @@
+"""A classifier: one machine over a row and its label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..checks import positive_integer
+from ..errors import InputError
+from ..layers import Mixed, Potts
+from ..rbm import RBM as Machine
+from ..sampling import sample
+from ..samplers import Gibbs
+from .base import FLOATS, BaseRBM, key_from
+from .columns import hidden_layer, read_columns
+
+ELEMENTS = 2**22  # entries of the largest array of `predict_proba`
+
+
+class RBMClassifier(ClassifierMixin, BaseRBM):
+    """Classification by a restricted Boltzmann machine over a row and its label.
+
+    The label is a Potts unit beside the visible ones, and the machine learns the distribution of
+    both. p(label | row) then needs no Z and no sampling: it is exact,
+
+        p(y | v) ∝ exp(b_y + Γ_h(vW + W_y)),
+
+    and the machine can be asked for rows of a class.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Number of hidden units.
+    visible, hidden : as in `RBM`
+        What the columns and the hidden units are.
+    learning_rate : float, default=0.05
+        Rate of ascent, falling to zero over the second half of the run.
+    batch_size : int, default=100
+        Rows in an update; all rows if there are fewer.
+    n_iter : int or None, default=None
+        Passes over the rows; None for as many as make 10,000 updates, and at least 20.
+    verbose, random_state, method, k, n_chains, optimizer
+        As in `BernoulliRBM`.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels.
+    rbm_ : harmonium.RBM
+        The machine over rows, as `columns_.encode` gives them, with the label's code behind.
+    columns_ : Columns
+        Which column is which unit.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    Larochelle & Bengio 2008, Classification using discriminative restricted Boltzmann machines.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from harmonium.sklearn import RBMClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RBMClassifier(16, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        visible: Any = "auto",
+        hidden: str = "bernoulli",
+        learning_rate: float = 0.05,
+        batch_size: int = 100,
+        n_iter: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        method: Any = "pcd",
+        k: int = 1,
+        n_chains: int | None = None,
+        optimizer: Any = None,
+    ):
+        self.n_components = n_components
+        self.visible = visible
+        self.hidden = hidden
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.verbose = verbose
+        self.random_state = random_state
+        self.method = method
+        self.k = k
+        self.n_chains = n_chains
+        self.optimizer = optimizer
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
+        """Learn from the rows of X and their labels y, each counting by its sample_weight."""
+        X, y = validate_data(self, X, y, dtype=FLOATS)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.columns_ = read_columns(self.visible, X, getattr(self, "feature_names_in_", None))
+        hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
+        label = Potts(1, states=max(2, len(self.classes_)))
+        rows = np.column_stack([self.columns_.encode(X), codes])
+        self.rbm_ = self._learn(Mixed(self.columns_.layer, label), hidden, rows, sample_weight)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give p(label | row), exactly, shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        rows, classes = self.columns_.encode(X), len(self.classes_)
+        self.columns_.layer.validate(rows, "X")
+        size = max(1, ELEMENTS // (self.rbm_.hidden.size * classes))
+        parts = [rows[first : first + size] for first in range(0, len(rows), size)]
+        found = np.concatenate([self._apply(_log_odds, part, X.dtype) for part in parts])
+        return np.asarray(jax.nn.softmax(found[:, :classes], axis=-1), X.dtype)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Give log p(label | row)."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the most probable label of each row."""
+        chosen = self.predict_proba(X).argmax(-1)
+        return self.classes_[chosen]
+
+    def sample(self, n_samples: int = 1, y: Any = None, *, k: int = 1_000) -> np.ndarray:
+        """Draw rows from the machine, of the class y if it is given, by k Gibbs sweeps each."""
+        check_is_fitted(self)
+        given = None
+        if y is not None:
+            if y not in self.classes_:
+                raise InputError(f"y: expected one of {list(self.classes_)}; got {y!r}.")
+            given = np.full((1, self.rbm_.visible.n_units), np.nan)
+            given[:, -1] = np.flatnonzero(self.classes_ == y)[0]
+        gibbs, key = Gibbs(positive_integer(k, "k")), key_from(self.random_state)
+        rows = sample(self.rbm_, n_samples, key=key, sampler=gibbs, given=given)
+        return self.columns_.decode(rows[:, :-1])
+
+    def _machine(self) -> Machine:
+        return self.rbm_
+
+
+@eqx.filter_jit
+def _log_odds(machine: Machine, rows: jax.Array) -> jax.Array:
+    """Give −F(v, y) + U_v(v) for every label y: v enters the hidden inputs once for all."""
+    features, label = machine.visible.parts  # pyright: ignore
+    inputs = features.encode(rows) @ machine.weights[: features.size]
+    every = jnp.eye(label.size, dtype=inputs.dtype)
+    reached = inputs[:, None, :] + every @ machine.weights[features.size :]
+    return machine.hidden.cgf(reached) - label.energy(every)

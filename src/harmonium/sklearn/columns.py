@@ -1,0 +1,221 @@
+"""From a table's columns to the units of a layer: names of layers, a spec by columns, codings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..layers import AbstractLayer, Bernoulli, Gaussian, Ising, Mixed, Potts
+
+HIDDEN: dict[str, Callable[[int], AbstractLayer]] = {
+    "bernoulli": Bernoulli,
+    "ising": Ising,
+    "gaussian": Gaussian,
+}
+KINDS = ("bernoulli", "ising", "gaussian", "potts")
+
+
+def hidden_layer(kind: Any, size: int) -> AbstractLayer:
+    """Give a hidden layer by its name.
+
+    Raises:
+        InputError: an unknown name.
+    """
+    if kind not in HIDDEN:
+        raise InputError(f"hidden: expected one of {_listed(HIDDEN)}; got {kind!r}.")
+    return HIDDEN[kind](size)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Columns of one kind, which become one layer.
+
+    Attributes:
+        kind: the kind's name.
+        columns: the places of the columns in the table.
+        offset, scale: what is subtracted from a column, and then divided by.
+        categories: for codes, the values that each column takes, in order; the code is the place.
+    """
+
+    kind: str
+    columns: np.ndarray
+    offset: np.ndarray
+    scale: np.ndarray
+    categories: tuple[np.ndarray, ...] = ()
+
+    @property
+    def layer(self) -> AbstractLayer:
+        """A layer of this kind with a unit for each column."""
+        if self.kind == "potts":
+            return Potts(len(self.columns), states=max(2, len(self.categories[0])))
+        return HIDDEN[self.kind](len(self.columns))
+
+    def encode(self, table: np.ndarray, name: str) -> np.ndarray:
+        """Give the columns in the library's coding."""
+        if not self.categories:
+            return (table[:, self.columns] - self.offset) / self.scale
+        pairs = zip(self.columns, self.categories, strict=True)
+        return np.stack([_codes(table[:, c], values, c, name) for c, values in pairs], axis=1)
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Give columns of the table from rows in the library's coding."""
+        if not self.categories:
+            return rows * self.scale + self.offset
+        pairs = zip(rows.T.astype(int), self.categories, strict=True)
+        return np.stack([values[np.minimum(c, len(values) - 1)] for c, values in pairs], axis=1)
+
+    def decode_means(self, means: np.ndarray) -> np.ndarray:
+        """Give columns of the table from mean states: of codes, the most probable one."""
+        if not self.categories:
+            return self.decode(means)
+        by_site = means.reshape(len(means), len(self.columns), -1)
+        return self.decode(by_site[..., : len(self.categories[0])].argmax(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A table's columns as the units of a layer, part by part."""
+
+    parts: tuple[Part, ...]
+    count: int
+
+    @property
+    def layer(self) -> AbstractLayer:
+        """The layer, without parameters yet: that of the only part, or all of them mixed."""
+        layers = [part.layer for part in self.parts]
+        return layers[0] if len(layers) == 1 else Mixed(*layers)
+
+    @property
+    def log_volume(self) -> float:
+        """Σ log scale: log p of the table's rows is that of the library's rows less this."""
+        return float(sum(np.log(part.scale).sum() for part in self.parts))
+
+    def encode(self, table: np.ndarray, name: str = "X") -> np.ndarray:
+        """Give rows in the library's coding.
+
+        Raises:
+            InputError: a category that was not there when the estimator was fitted.
+        """
+        return np.concatenate([part.encode(table, name) for part in self.parts], axis=1)
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Give the table of rows in the library's coding."""
+        return self._gathered(rows, [len(p.columns) for p in self.parts], Part.decode)
+
+    def decode_means(self, means: np.ndarray) -> np.ndarray:
+        """Give the table of mean states."""
+        return self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
+
+    def _gathered(
+        self, array: np.ndarray, widths: Sequence[int], read: Callable[[Part, np.ndarray], Any]
+    ) -> np.ndarray:
+        table = np.empty((len(array), self.count))
+        pieces = np.split(array, np.cumsum(widths)[:-1], axis=1)
+        for part, piece in zip(self.parts, pieces, strict=True):
+            table[:, part.columns] = read(part, piece)
+        return table
+
+
+def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
+    """Decide which unit each column of a table is.
+
+    Args:
+        spec: a kind's name for all columns; "auto" to choose for each column: spins if it holds −1
+            and 1 alone, Bernoulli if it lies in [0, 1], else Gaussian; or pairs (kind, columns),
+            with columns by number, by name, as a slice or as a mask.
+        table: the rows, shape (n, columns).
+        names: the columns' names, if they have any.
+
+    Raises:
+        InputError: an unknown kind, or a column that no pair names, or more than one.
+    """
+    if isinstance(spec, str):
+        kinds = [_kind_of(table[:, c]) if spec == "auto" else spec for c in range(table.shape[1])]
+    else:
+        kinds = _kinds_by_pairs(spec, table.shape[1], names)
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InputError(f"visible: expected 'auto' or one of {_listed(KINDS)}; got {kind!r}.")
+    found = np.array(kinds)
+    parts = [
+        part
+        for kind in dict.fromkeys(kinds)
+        for part in _parts(kind, np.flatnonzero(found == kind), table)
+    ]
+    return Columns(tuple(parts), table.shape[1])
+
+
+def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
+    """Give the parts of one kind: one, or for codes one for each number of categories."""
+    chosen, zeros, ones = table[:, columns], np.zeros(len(columns)), np.ones(len(columns))
+    if kind == "gaussian":
+        spread = chosen.std(0, dtype=float)
+        return [Part(kind, columns, chosen.mean(0, dtype=float), np.where(spread > 0, spread, 1.0))]
+    if kind != "potts":
+        return [Part(kind, columns, zeros, ones)]
+    categories = [np.unique(column) for column in chosen.T]
+    counts = np.array([len(values) for values in categories])
+    parts = []
+    for count in np.unique(counts):
+        here = np.flatnonzero(counts == count)
+        some = tuple(categories[i] for i in here)
+        parts.append(Part(kind, columns[here], zeros[here], ones[here], some))
+    return parts
+
+
+def _kind_of(column: np.ndarray) -> str:
+    if np.isin(column, (-1, 1)).all() and (column < 0).any():
+        return "ising"
+    return "bernoulli" if column.min() >= 0 and column.max() <= 1 else "gaussian"
+
+
+def _kinds_by_pairs(spec: Any, count: int, names: Any) -> list[str]:
+    try:
+        pairs = [(kind, _places(columns, count, names)) for kind, columns in spec]
+    except (TypeError, ValueError) as error:
+        expected = "a kind's name, 'auto', or a list of pairs (kind, columns)"
+        raise InputError(f"visible: expected {expected}; got {spec!r} ({error}).") from None
+    kinds: list[str | None] = [None] * count
+    for kind, places in pairs:
+        for place in places:
+            if kinds[place] is not None:
+                raise InputError(f"visible: column {place} is named twice.")
+            kinds[place] = kind
+    missing = [place for place, kind in enumerate(kinds) if kind is None]
+    if missing:
+        raise InputError(f"visible: expected a kind for every column; none for {missing}.")
+    return [str(kind) for kind in kinds]
+
+
+def _places(columns: Any, count: int, names: Any) -> list[int]:
+    """Give the numbers of columns that a slice, a mask, numbers or names stand for."""
+    if isinstance(columns, slice):
+        return list(range(count))[columns]
+    listed = [columns] if isinstance(columns, int | str | np.integer) else list(columns)
+    if len(listed) == count and all(isinstance(each, bool | np.bool_) for each in listed):
+        return [place for place, chosen in enumerate(listed) if chosen]
+    known = [] if names is None else list(names)
+    places = [known.index(each) if isinstance(each, str) else int(each) for each in listed]
+    if any(not -count <= place < count for place in places):
+        raise ValueError(f"there are {count} columns")
+    return [place % count for place in places]
+
+
+def _codes(column: np.ndarray, values: np.ndarray, place: int, name: str) -> np.ndarray:
+    codes = np.searchsorted(values, column)
+    wrong = values[np.minimum(codes, len(values) - 1)] != column
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"{name}: column {place} expected a category seen in fit, one of"
+            f" {', '.join(f'{v:g}' for v in values[:10])}; found {column[row]:g} in row {row}."
+        )
+    return codes
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,196 @@
+"""A transformer and density estimator for any table: binary, continuous, categorical, mixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..checks import positive_integer
+from ..errors import InputError
+from ..evaluation import LogLikelihood
+from ..initial import initialize
+from ..likelihood import log_likelihood
+from ..rbm import RBM as Machine
+from ..sampling import sample
+from ..samplers import Gibbs
+from .base import FLOATS, BaseRBM, free_energy, key_from, mean_h, mean_v
+from .columns import hidden_layer, read_columns
+
+
+class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
+    """Restricted Boltzmann machine of any two layers: features, a density, and samples.
+
+    Parameters
+    ----------
+    n_components : int, default=64
+        Number of hidden units.
+    visible : str or list of pairs, default="auto"
+        What the columns are: "bernoulli" (values in [0, 1]), "ising" (−1 and 1), "gaussian"
+        (standardised inside), "potts" (categories: any numbers), or pairs (kind, columns) with
+        columns by number, name, slice or mask. "auto" chooses for each column: "ising" if it holds
+        −1 and 1, "bernoulli" if it lies in [0, 1], else "gaussian".
+    hidden : {"bernoulli", "ising", "gaussian"}, default="bernoulli"
+        What the hidden units are.
+    learning_rate : float, default=0.05
+        Rate of ascent. In `fit` it falls to zero over the second half of the run.
+    batch_size : int, default=100
+        Rows in an update; all rows if there are fewer.
+    n_iter : int or None, default=None
+        Passes over the rows in `fit`; None for as many as make 10,000 updates, and at least 20.
+    verbose, random_state, method, k, n_chains, optimizer
+        As in `BernoulliRBM`.
+
+    Attributes
+    ----------
+    rbm_ : harmonium.RBM
+        The machine, over rows as `columns_.encode` gives them.
+    columns_ : Columns
+        Which column is which unit, with offsets, scales and categories.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.sklearn import RBM
+    >>> rng = np.random.default_rng(0)
+    >>> colour = rng.integers(0, 3, 200)
+    >>> X = np.stack([colour, 2000 + 50 * colour + rng.normal(size=200), colour > 1], axis=1)
+    >>> spec = [("potts", [0]), ("gaussian", [1]), ("bernoulli", [2])]
+    >>> model = RBM(4, visible=spec, n_iter=50, random_state=0).fit(X)
+    >>> model.sample(3).shape
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        visible: Any = "auto",
+        hidden: str = "bernoulli",
+        learning_rate: float = 0.05,
+        batch_size: int = 100,
+        n_iter: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        method: Any = "pcd",
+        k: int = 1,
+        n_chains: int | None = None,
+        optimizer: Any = None,
+    ):
+        self.n_components = n_components
+        self.visible = visible
+        self.hidden = hidden
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.verbose = verbose
+        self.random_state = random_state
+        self.method = method
+        self.k = k
+        self.n_chains = n_chains
+        self.optimizer = optimizer
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
+        """Learn from the rows of X, each counting by its sample_weight."""
+        X = validate_data(self, X, dtype=FLOATS)
+        self._key, self.columns_ = None, self._read(X)
+        hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
+        rows = self.columns_.encode(X)
+        self.rbm_ = self._learn(self.columns_.layer, hidden, rows, sample_weight)
+        self._n_features_out = self.rbm_.hidden.n_units
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
+        """Learn from one more portion of rows; kinds, categories and scales are the first one's."""
+        first = not hasattr(self, "rbm_")
+        X = validate_data(self, X, dtype=FLOATS, reset=first)
+        if first:
+            self.columns_ = self._read(X)
+        rows = self.columns_.encode(X)
+
+        def begin() -> Machine:
+            if not first:
+                return self.rbm_
+            hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
+            return initialize(
+                self.columns_.layer, hidden, rows, key=key_from(self.random_state)
+            )
+
+        self.rbm_ = self._learn_more(begin, rows, sample_weight)
+        self._n_features_out = self.rbm_.hidden.n_units
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Give the hidden means of each row, shape (n_samples, n_components)."""
+        X = self._checked(X)
+        return self._apply(mean_h, self.columns_.encode(X), X.dtype)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Give the visible means of hidden means; of categories, the most probable one."""
+        check_is_fitted(self)
+        h = check_array(X, dtype=FLOATS)
+        if h.shape[1] != self.rbm_.hidden.size:
+            expected = f"{self.rbm_.hidden.size} columns, one for each hidden unit"
+            raise InputError(f"X: expected {expected}; got {h.shape[1]}.")
+        means = self._apply(mean_v, h, h.dtype)
+        return self.columns_.decode_means(means).astype(h.dtype)
+
+    def reconstruct(self, X: Any) -> np.ndarray:
+        """Give the visible means given the hidden means of each row: there and back."""
+        return self.inverse_transform(self.transform(X))
+
+    def free_energy(self, X: Any) -> np.ndarray:
+        """Give F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`."""
+        X = self._checked(X)
+        return self._apply(free_energy, self.columns_.encode(X), X.dtype)
+
+    def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
+        """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""
+        check_is_fitted(self)
+        gibbs = Gibbs(positive_integer(k, "k"))
+        rows = sample(self.rbm_, n_samples, key=key_from(self.random_state), sampler=gibbs)
+        return self.columns_.decode(rows)
+
+    def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
+        """Give the mean log-likelihood of the rows with its interval and its method.
+
+        Of continuous columns it is a density in their own units. It is exact where a discrete layer
+        can be enumerated, else annealed in both directions; the settings are those of
+        `hm.log_likelihood`.
+        """
+        settings = {"key": key_from(self.random_state)} | settings
+        found = log_likelihood(self.rbm_, self.columns_.encode(self._checked(X)), **settings)
+        volume = self.columns_.log_volume
+        ends = {name: getattr(found, name) - volume for name in ("value", "low", "high")}
+        return found._replace(**ends)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Give the log-likelihood of each row, as scikit-learn's density estimators do."""
+        found = self.log_likelihood(X)
+        return -self.free_energy(X) - found.log_z.value - self.columns_.log_volume
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Give the mean log-likelihood in nats a row; `log_likelihood(X)` tells the method."""
+        return self.log_likelihood(X).value
+
+    def _read(self, X: np.ndarray) -> Any:
+        return read_columns(self.visible, X, getattr(self, "feature_names_in_", None))
+
+    def _checked(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        self.rbm_.visible.validate(self.columns_.encode(X), "X")
+        return X
+
+    def _machine(self) -> Machine:
+        return self.rbm_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,60 @@
+"""Learning from rows that come in portions: one pass over each, and no end in sight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from ..checks import checked_key
+from ..gradients import AbstractGradient
+from ..rbm import RBM
+from .loop import advance
+from .optimizers import Recipe, averaged_machine
+from .plan import first_state, plan_run, resumable
+from .state import Fit, TrainState
+
+
+def absorb(
+    rbm: RBM,
+    data: Any,
+    *,
+    key: PRNGKeyArray,
+    weights: Any = None,
+    gradient: AbstractGradient | None = None,
+    optimizer: Any = None,
+    batch_size: int | None = None,
+    state: TrainState | None = None,
+) -> Fit:
+    """Learn from one portion of a stream of rows: each of its rows is seen once.
+
+    Chains, momentum, centring and the averaged machine go on from portion to portion, of whatever
+    size. Since nobody knows how long a stream is, the rate stays as it is.
+
+    Args:
+        rbm: the machine to start from, or that of the state.
+        data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
+        key: a JAX random key, another one for each portion.
+        weights: sample weights, shape (n,), relative to one another within the portion.
+        gradient: as in `fit`.
+        optimizer: as in `fit`; `Recipe(hold=1.0)` if None.
+        batch_size: rows in an update; all of the portion if there are fewer.
+        state: the state after the portion before.
+
+    Raises:
+        InputError: arguments that do not fit, or data outside the visible layer's domain.
+    """
+    optimizer = Recipe(hold=1.0) if optimizer is None else optimizer
+    plan = plan_run(rbm, data, weights, gradient, optimizer, 1, batch_size)
+    if state is None:
+        state = first_state(rbm, plan, key=checked_key(key))
+    else:
+        state = resumable(state)
+    n, updates = jnp.asarray(len(plan.dataset), jnp.int32), state.updates
+    begun = state._replace(updates=jnp.zeros_like(updates))
+    until = jnp.asarray(plan.total, jnp.int32)
+    reached = advance(plan.method, plan.dataset.roomy(), n, begun, until, key=checked_key(key))
+    reached = reached._replace(updates=updates + plan.total)
+    message = f"absorbed {len(plan.dataset):,} rows in {plan.total:,} updates"
+    return Fit(averaged_machine(reached.optimizer, reached.rbm), [], reached, message, False)

@@ -1,0 +1,75 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+
+import harmonium as hm
+from harmonium.data.stored import Bits, Nonzeros, Numbers, roomy, stored
+
+RNG = np.random.default_rng(0)
+SPARSE = (RNG.random((300, 400)) < 0.01) * 1.0
+KINDS = {
+    "bits": (RNG.integers(0, 2, (20, 13)), Bits),
+    "bytes": (RNG.integers(0, 256, (20, 13)), Numbers),
+    "floats": (RNG.normal(size=(20, 13)).astype(np.float32), Numbers),
+    "sparse bits": (scipy.sparse.csr_array(SPARSE), Nonzeros),
+    "sparse floats": (scipy.sparse.csr_matrix(SPARSE * np.float32(0.3)), Nonzeros),
+    "columns first": (scipy.sparse.csc_array(SPARSE * 3), Nonzeros),
+    "a sparse type of full rows": (scipy.sparse.csr_array(np.ones((20, 13))), Bits),
+    "nothing but zeros": (scipy.sparse.csr_array((20, 400)), Nonzeros),
+}
+
+
+@pytest.mark.parametrize(("rows", "form"), KINDS.values(), ids=KINDS)
+def test_rows_come_back(rows, form):
+    dense = rows.toarray() if scipy.sparse.issparse(rows) else rows
+    kept = stored(rows)
+    assert isinstance(kept, form)
+    assert (len(kept), kept.columns) == dense.shape
+    some = np.array([3, 0, 19, 3])
+    np.testing.assert_array_equal(kept.take(jnp.asarray(some)), dense[some])
+    np.testing.assert_array_equal(kept.chosen(some).take(jnp.arange(4)), dense[some])
+    more = kept.filled_to(len(kept) + 5)
+    assert len(more) == len(kept) + 5
+    np.testing.assert_array_equal(jax.jit(type(more).take)(more, jnp.asarray(some)), dense[some])
+
+
+def test_what_is_given_is_left_as_it_is():
+    matrix = scipy.sparse.csr_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 300))
+    before = matrix.copy()
+    assert stored(matrix).take(jnp.arange(2))[0, 1] == 3
+    np.testing.assert_array_equal(matrix.data, before.data)
+
+
+def test_a_large_sparse_matrix_stays_small():
+    rows = scipy.sparse.random_array((50_000, 20_000), density=1e-4, rng=np.random.default_rng(1))
+    rows.data[:] = 1.0
+    kept = stored(rows)
+    assert sum(leaf.nbytes for leaf in jax.tree.leaves(kept)) < 2e6  # 125 MB as bits
+
+
+def test_training_on_sparse_rows_is_training_on_the_rows():
+    key = jax.random.key(0)
+    rbm = hm.initialize(hm.Bernoulli(400), hm.Bernoulli(3), SPARSE, key=key)
+    fits = [
+        hm.fit(rbm, rows, key=key, epochs=2, batch_size=64).rbm
+        for rows in (SPARSE, scipy.sparse.csr_array(SPARSE))
+    ]
+    for one, other in zip(*map(jax.tree.leaves, fits), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_sparse_rows_outside_the_domain_are_named():
+    rows = scipy.sparse.csr_array(SPARSE * 7)
+    rbm = hm.initialize(hm.Bernoulli(400), hm.Bernoulli(3), key=jax.random.key(0))
+    with pytest.raises(hm.InputError, match=r"values in \[0, 1\]; found 7"):
+        hm.fit(rbm, rows, key=jax.random.key(0))
+
+
+def test_sizes_grow_by_an_eighth_at_most():
+    sizes = np.arange(1, 5_000)
+    rooms = np.array([roomy(int(n)) for n in sizes])
+    assert (rooms >= sizes).all()
+    assert (rooms <= sizes * 1.125 + 1).all()
+    assert len(np.unique(rooms)) < 90
