@@ -11,7 +11,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import harmonium as hm
-from harmonium.storage import holds_machine, load_tree, read_header, save_tree, write_whole
+from harmonium.formats.base import write_whole
+from harmonium.formats.native import load_tree, read_header, save_tree
+from harmonium.storage import holds_machine
 
 LAYERS = [
     hm.Bernoulli(3, jnp.array([0.1, -2.0, 3.5])),
