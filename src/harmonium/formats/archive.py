@@ -11,7 +11,15 @@ import numpy as np
 
 from ..interop.base import Parameters, clause, machine_of, parameters_of, short
 from ..rbm import RBM
-from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, refuse_bomb, shortened
+from .base import (
+    COPY_AGAIN,
+    AbstractFormat,
+    file_error,
+    first_member,
+    other_peoples_code,
+    refuse_bomb,
+    shortened,
+)
 
 NAMES = ("W", "a", "b")
 EXPECTED = "an .npz archive of arrays"
@@ -28,9 +36,8 @@ class Archive(AbstractFormat):
     title = "an .npz with W, a and b"
 
     def recognises(self, start: bytes) -> bool:
-        """Say whether a zip archive begins here whose first member is not PyTorch's."""
-        length = int.from_bytes(start[26:28], "little")
-        return start[:2] == b"PK" and not start[30 : 30 + length].endswith(b"/data.pkl")
+        """Say whether a zip archive begins here whose first member is an array."""
+        return first_member(start).endswith(b".npy")
 
     def holds_machine(self, path: Path) -> bool:
         """Say whether W, a and b are there; other archives are rows of data."""

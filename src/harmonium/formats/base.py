@@ -109,6 +109,12 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
         raise
 
 
+def first_member(start: bytes) -> bytes:
+    """Give the name of the first member of a zip archive that begins so; nothing for others."""
+    length = int.from_bytes(start[26:28], "little")
+    return start[30 : 30 + length] if start[:4] == b"PK\x03\x04" else b""
+
+
 def refuse_bomb(path: Path, unpacked: int) -> None:
     """Refuse arrays that would take far more memory than their file has content for.
 

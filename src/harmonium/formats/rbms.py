@@ -78,9 +78,10 @@ class RbmsHistory(AbstractFormat):
 
 def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
     """Give the group of an update: the last, or the one that was asked for."""
-    saved = {int(m[1]): name for name in file if (m := _UPDATE.fullmatch(name))}
+    names = [name for name in file if isinstance(name, str)]  # bytes, where they are no UTF-8
+    saved = {int(m[1]): name for name in names if (m := _UPDATE.fullmatch(name))}
     if not saved:
-        found, advice = f"the entries {listed(file)}", "name a file that rbms keeps a training in"
+        found, advice = f"the entries {listed(names)}", "name a file that rbms keeps a training in"
         raise file_error(path, f"{EXPECTED}, with groups update_1, ...", found, advice)
     if part is None:
         return _own(h5py, file, saved[max(saved)], path, h5py.Group)
@@ -88,7 +89,7 @@ def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
     if asked is None or int(asked[1]) not in saved:
         held = listed(saved[number] for number in sorted(saved))
         advice = f"choose one of these, such as {path.name}:{saved[max(saved)]}"
-        raise file_error(path, f"an update that it holds, not {short(part)}", held, advice)
+        raise file_error(f"{path}:{part}", "an update that the file holds", held, advice)
     return _own(h5py, file, saved[int(asked[1])], path, h5py.Group)
 
 

@@ -8,10 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..interop.base import optional
+from ..interop.base import optional, short
 from ..interop.pytorch import from_torch, to_torch
 from ..rbm import RBM
-from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, refuse_bomb
+from .base import (
+    COPY_AGAIN,
+    AbstractFormat,
+    file_error,
+    first_member,
+    other_peoples_code,
+    refuse_bomb,
+)
 
 EXPECTED = "a .pt that torch.save wrote, holding tensors alone"
 AS_NOW = "save module.state_dict() with the torch.save of PyTorch 1.6 or newer"
@@ -25,8 +32,7 @@ class StateDict(AbstractFormat):
 
     def recognises(self, start: bytes) -> bool:
         """Say whether a zip archive begins here whose first member is a PyTorch pickle."""
-        length = int.from_bytes(start[26:28], "little")
-        return start[:2] == b"PK" and start[30 : 30 + length].endswith(b"/data.pkl")
+        return first_member(start).endswith(b"/data.pkl")
 
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read a state dict by `torch.load(weights_only=True)`, and only so.
@@ -53,11 +59,14 @@ def _check_archive(path: Path) -> None:
         raise file_error(path, EXPECTED, "no zip archive", AS_NOW)
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-    refuse_bomb(path, sum(member.file_size for member in members))
-    if any(member.filename.endswith("/constants.pkl") for member in members):
-        raise file_error(path, EXPECTED, "a TorchScript program, never loaded", AS_NOW)
-    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise file_error(path, EXPECTED, "compressed members, which torch never writes", COPY_AGAIN)
+        refuse_bomb(path, sum(member.file_size for member in members))
+        if any(member.filename.endswith("/constants.pkl") for member in members):
+            raise file_error(path, EXPECTED, "a TorchScript program, never loaded", AS_NOW)
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            found = "compressed members, which torch never writes"
+            raise file_error(path, EXPECTED, found, COPY_AGAIN)
+        if damaged := archive.testzip():  # torch itself does not look
+            raise file_error(path, EXPECTED, f"a damaged member {short(damaged)}", COPY_AGAIN)
 
 
 def _declared(torch: Any, found: Any, depth: int = 3) -> int:

@@ -51,7 +51,7 @@ def checked_machine(rbm: Any, source: str) -> RBM:
         raise InputError(
             f"{source}: expected a machine, such as fit.rbm; got {type(rbm).__name__}."
         )
-    if jnp.ndim(rbm.weights) != 2:
+    if len(jnp.shape(rbm.weights)) != 2:
         found = f"several stacked, with weights of shape {jnp.shape(rbm.weights)}"
         raise input_error(source, "one machine", found, "take one of them out")
     return rbm
