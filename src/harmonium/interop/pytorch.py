@@ -132,7 +132,7 @@ def _is_transposed(
     shape: tuple[int, ...], n_visible: int, n_hidden: int, names: tuple[str, str, str], source: str
 ) -> bool:
     """Tell by the sizes of the biases, or by the names where they are equal, how W lies."""
-    if n_visible != n_hidden:
+    if n_visible != n_hidden or shape != (n_visible, n_hidden):
         return shape == (n_hidden, n_visible)
     if tuple(name.rpartition(".")[2] for name in names) in AS_OURS:
         return False
