@@ -62,7 +62,7 @@ class Archive(AbstractFormat):
         """Give an archive of W, a and b."""
         content = io.BytesIO()
         arrays = dict(zip(NAMES, parameters_of(rbm, source), strict=True))
-        np.savez(content, allow_pickle=False, **arrays)  # pyright: ignore[reportArgumentType]
+        np.savez(content, **arrays)
         return content.getvalue()
 
 
