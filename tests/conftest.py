@@ -1,12 +1,15 @@
 """What all tests share."""
 
 import itertools
+from importlib.util import find_spec
 
 import jax
 import pytest
 
 TESTS_BETWEEN_CLEARINGS = 60
 _count = itertools.count(1)
+# Tests against packages that plain `make test` does without.
+collect_ignore = [] if find_spec("torch") and find_spec("rbms") else ["faces/interop"]
 
 
 @pytest.hookimpl(trylast=True)

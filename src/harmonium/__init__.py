@@ -7,9 +7,10 @@ The storeys of the house, each importing only from those above it in this list:
     errors, checks, _special    what users read when something is wrong; stable functions
     layers, data        what a unit is; what a machine learns from
     rbm                 the machine: energy, free energy, conditionals, `.T`
-    initial, path, statistics, enumeration, storage, sources
-    samplers            how states are drawn
-    gradients, evaluation   how the likelihood climbs; how good a machine is
+    initial, path, statistics, enumeration, sources
+    interop             other packages' objects to machines and back
+    samplers, formats   how states are drawn; what a model file is
+    gradients, evaluation, storage   how the likelihood climbs; how good a machine is; files
     sampling, likelihood    the public verbs that choose among those
     training            the loop
     plot, runs          what people look at; a run from a source to a folder
@@ -70,11 +71,12 @@ _HOMES = (
     "likelihood",
     "training",
 )
+_ROOMS = ("interop",)  # whose names are kept inside
 
 
 def __getattr__(name: str) -> Any:
     """Find a public name in the storey that offers it."""
-    if name in _HOMES:
+    if name in _HOMES or name in _ROOMS:
         return import_module(f"{__name__}.{name}")
     if not name.startswith("_"):
         for home in _HOMES:

@@ -201,6 +201,24 @@ CASES = [
     Case("sample model.npz --out rows.txt", "--out rows.txt: expected a name ending in .npy"),
     Case("sample model.npz --out new/rows.npy", "--out new/rows.npy", "no folder 'new'"),
     Case("sample model.npz --out x.npy --overwrite", "--out x.npy: expected a file", "a folder"),
+    # export, and other packages' files
+    Case("export", "export: expected RUN; found nothing"),
+    Case("export model.npz", "export: expected OUT; found nothing"),
+    Case("export nothing x.h5", "nothing: expected a run folder", "no such file"),
+    Case("export model.npz rows.npy", "rows.npy: expected a name ending in .safetensors, .npz"),
+    Case("export model.npz rows", "rows: expected a name ending in", ".pth or .json"),
+    Case("export model.npz good.safetensors", "expected a new file", "or add --overwrite"),
+    Case("export model.npz new/x.h5", "new/x.h5: expected a file in a folder", "no folder 'new'"),
+    Case("export mixed.safetensors x.h5", "x.h5: expected Bernoulli or Potts visible", "Mixed"),
+    Case("export mixed.safetensors model.npz --overwrite", "model.npz: expected Bernoulli or"),
+    Case("export potts.safetensors x.json", "x.json: expected units that take two values"),
+    Case("export nan_model.npz model.npz --overwrite", "finite numbers in 'W'"),
+    Case("evaluate random.h5", "random.h5: expected an HDF5 file of the rbms package"),
+    Case("evaluate good.h5:update_2", "expected an update that the file holds", "'update_1'"),
+    Case("evaluate model.npz:update_1", "model.npz:update_1: expected a run folder"),
+    Case("sample random.pt", "random.pt: expected"),
+    Case("info random.h5", "random.h5: expected an HDF5 file"),
+    Case("info good.h5:x", "good.h5:x: expected an update"),
     # resume
     Case("resume nothing", "nothing: expected the folder of a run; found no such folder"),
     Case("resume folder", "folder: expected the folder of a run; found no checkpoints"),
@@ -294,6 +312,9 @@ def make_damaged_models() -> None:
     content, tensors = good.read_bytes(), load_file(good)
     Path("truncated.safetensors").write_bytes(content[:-10])
     Path("empty.safetensors").write_bytes(b"")
+    for suffix in ("h5", "pt"):
+        Path(f"random.{suffix}").write_bytes(np.random.default_rng(3).bytes(500))
+    hm.save(hm.load("model.npz"), "good.h5")
     Path("random.safetensors").write_bytes(np.random.default_rng(2).bytes(500))
     Path("header.safetensors").write_bytes(content.replace(b'"shape"', b'"sha]]e'))
     Path("hostile.safetensors").write_bytes(struct.pack("<Q", 2**60) + content[8:])

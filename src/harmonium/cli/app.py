@@ -11,6 +11,7 @@ import typer
 
 from .base import INTERRUPTED, USERS_MISTAKE, complain
 from .evaluate import EVALUATE_HELP, evaluate_cli
+from .export import EXPORT_HELP, export_cli
 from .info import INFO_HELP, info_cli
 from .mistakes import sentence_of
 from .sample import SAMPLE_HELP, sample_cli
@@ -42,6 +43,9 @@ app.command("train", help=TRAIN_HELP, short_help="Learn from a built-in set or a
 app.command("resume", help=RESUME_HELP, short_help="Go on with a run.")(resume_cli)
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a machine.")(sample_cli)
 app.command("evaluate", help=EVALUATE_HELP, short_help="Score a machine.")(evaluate_cli)
+app.command("export", help=EXPORT_HELP, short_help="Write a machine for other programs.")(
+    export_cli
+)
 app.command("info", help=INFO_HELP, short_help="Say what a run, a model or a file holds.")(info_cli)
 
 

@@ -12,7 +12,8 @@ from .train import Json, Seed, score_line
 
 EVALUATE_HELP = """Score a machine: log Z, and the log-likelihood of rows where there are any.
 
-RUN is a run folder, a model file, or an .npz with W (visible, hidden), a and b (the biases).
+RUN is a run folder, a model file, an .npz with W (visible, hidden), a and b (the biases), an .h5
+of the rbms package, or a .pt with a PyTorch state dict.
 DATA is what `train` takes as SOURCE. Without it, a run is scored on the test rows of its own
 source, else on the rows that it held out.
 

@@ -20,7 +20,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from ..errors import InputError
-from ..storage import write_whole
+from ..formats.base import write_whole
 
 ImageShape = tuple[int, int] | Literal["square"] | None
 

@@ -14,8 +14,10 @@ import numpy as np
 
 from ..data.base import input_error
 from ..errors import InputError, ModelFileError
+from ..formats.base import write_whole
+from ..formats.native import load_tree, read_header, save_tree
 from ..rbm import RBM
-from ..storage import MODEL, load_tree, read_header, save, save_tree, write_whole
+from ..storage import MODEL, save
 from ..training import TrainState
 from .config import RunConfig
 from .jsonable import to_json

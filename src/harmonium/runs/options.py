@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ..data.base import input_error
@@ -47,6 +48,29 @@ def check_number(option: str, value: Any, expected: str, advice: str, *, below: 
     """Refuse what is no finite number above 0 and below `below`."""
     if not is_number(value) or not 0 < value < below:
         raise input_error(option, expected, _shown(value), advice)
+
+
+def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) -> None:
+    """Refuse to write a file of an unknown kind, or one that is there already.
+
+    Args:
+        name: what errors call it.
+        out: the file.
+        suffixes: endings of the kinds that can be written.
+        overwrite: whether it may be there already.
+    """
+    path = Path(out)
+    if path.suffix.lower() not in suffixes:
+        expected = f"a name ending in {', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        raise input_error(name, expected, repr(path.name), "the ending says what is written")
+    if path.is_dir():
+        raise input_error(name, "a file", "a folder", "choose another name")
+    if not path.absolute().parent.is_dir():
+        found = f"no folder {str(path.parent)!r}"
+        raise input_error(name, "a file in a folder that exists", found, "make it first")
+    if path.exists() and not overwrite:
+        advice = "choose another name, or add --overwrite"
+        raise input_error(name, "a new file", "one that exists", advice)
 
 
 def is_number(value: Any) -> bool:

@@ -12,16 +12,17 @@ import numpy as np
 from ..data.base import input_error
 from ..data.readers import read_array
 from ..errors import HarmoniumError, NotFiniteError
+from ..formats.base import write_whole
 from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
 from ..samplers import Gibbs
 from ..sampling import sample
-from ..storage import load, write_whole
+from ..storage import load
 from .checks import refuse_misfit
 from .folder import CONFIG, RunFolder
 from .memory import refuse_beyond_memory
-from .options import check_count, check_seed
+from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT, read_rows
 
 SUFFIXES = (".npy", ".npz", ".csv", ".png")
@@ -49,7 +50,7 @@ def draw_rows(
     check_count("--sweeps", sweeps)
     check_seed(seed)
     if out is not None:
-        check_target(out, overwrite)
+        check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm = load(run)
     held = None if given is None else read_given(given, rbm)
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
@@ -61,22 +62,6 @@ def draw_rows(
             " Its parameters are too large: train it anew with a lower --lr."
         )
     return rows
-
-
-def check_target(out: str, overwrite: bool) -> None:
-    """Refuse a file of an unknown kind, or one that is there already."""
-    path = Path(out)
-    if path.suffix.lower() not in SUFFIXES:
-        expected, found = f"a name ending in {', '.join(SUFFIXES[:-1])} or .png", repr(path.name)
-        raise input_error(f"--out {out}", expected, found, "the ending says what is written")
-    if path.is_dir():
-        raise input_error(f"--out {out}", "a file", "a folder", "choose another name")
-    if not path.absolute().parent.is_dir():
-        found = f"no folder {str(path.parent)!r}"
-        raise input_error(f"--out {out}", "a file in a folder that exists", found, "make it first")
-    if path.exists() and not overwrite:
-        advice = "choose another name, or add --overwrite"
-        raise input_error(f"--out {out}", "a new file", "one that exists", advice)
 
 
 def read_given(given: str, rbm: RBM) -> np.ndarray:

@@ -1,0 +1,173 @@
+"""Machines and trees of any kind as safetensors, with a JSON header that says what they are."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from .. import layers
+from ..errors import InputError, ModelFileError
+from ..interop.base import checked_machine, clause, dense_weights, finite, listed, short
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, shortened, write_whole
+
+FORMAT = "harmonium"
+VERSION = 1
+EXPECTED = "a model file that harmonium wrote"
+
+
+class Native(AbstractFormat):
+    """A safetensors file that holds any machine exactly.
+
+    The layers' types and sizes stand in the header as JSON; the arrays are `visible.bias`,
+    `hidden.bias`, `weights` and whatever other parameters the layers have.
+    """
+
+    suffixes = (".safetensors",)
+    title = "a model file"
+
+    def recognises(self, start: bytes) -> bool:
+        """Say whether a JSON header begins where that of a safetensors file does."""
+        return start[8:9] == b"{"
+
+    def read(self, path: Path, part: str | None = None) -> RBM:
+        """Read a machine of any layers that harmonium knows."""
+        tensors, header = _read(path)
+        with other_peoples_code(path, "a description of a machine"):  # that may hold anything
+            try:
+                visible = _rebuild(header["visible"], tensors, path)
+                hidden = _rebuild(header["hidden"], tensors, path)
+                return RBM(visible, hidden, _tensor(tensors, "weights", path))
+            except ModelFileError:
+                raise
+            except InputError as error:
+                found = f"that {clause(error)}"
+                raise file_error(path, "arrays that fit together", found, COPY_AGAIN) from None
+
+    def serialise(self, rbm: RBM, source: str) -> bytes:
+        """Give the content of a file that holds this machine."""
+        rbm = checked_machine(rbm, source)
+        tensors: dict[str, np.ndarray] = {"weights": dense_weights(rbm)}
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "visible": _describe(rbm.visible, "visible", tensors),
+            "hidden": _describe(rbm.hidden, "hidden", tensors),
+        }
+        return _serialised(tensors, {FORMAT: json.dumps(header)})
+
+
+def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> None:
+    """Write the arrays of any tree, named by their place in it, with a JSON header."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    tensors = {jax.tree_util.keystr(place): np.asarray(leaf) for place, leaf in leaves}
+    write_whole(path, _serialised(tensors, {FORMAT: json.dumps(header)}))
+
+
+def load_tree(path: str | os.PathLike, like: Any) -> Any:
+    """Read a tree that `save_tree` wrote, into the structure of `like`.
+
+    Raises:
+        ModelFileError: an array is missing or has another shape than in `like`.
+    """
+    tensors, _ = _read(Path(path))
+
+    def find(place: Any, leaf: Any) -> Any:
+        name = jax.tree_util.keystr(place)
+        found = tensors.get(name)
+        if found is None or found.shape != jnp.shape(leaf) or found.dtype != leaf.dtype:
+            expected = f"an array {name} of {leaf.dtype}, shape {jnp.shape(leaf)}"
+            other = "none" if found is None else f"{found.dtype}, shape {found.shape}"
+            raise file_error(path, expected, other, "it belongs to a run with other options")
+        return jnp.asarray(found)
+
+    return jax.tree_util.tree_map_with_path(find, like)
+
+
+def read_header(path: str | os.PathLike) -> dict[str, Any]:
+    """Read the JSON header of a file that `Native` or `save_tree` wrote."""
+    return _read(Path(path))[1]
+
+
+def _serialised(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
+    # not np.ascontiguousarray, which turns a scalar into an array of one
+    return save_tensors({k: np.asarray(v, order="C") for k, v in tensors.items()}, metadata)
+
+
+def _describe(layer: AbstractLayer, name: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Describe a layer by its fields: parts nested, arrays by the name of their tensor."""
+    fields: dict[str, Any] = {}
+    for field in dataclasses.fields(layer):
+        value, place = getattr(layer, field.name), f"{name}.{field.name}"
+        if isinstance(value, AbstractLayer):
+            fields[field.name] = _describe(value, place, tensors)
+        elif isinstance(value, tuple):
+            fields[field.name] = [
+                _describe(v, f"{place}.{i}", tensors) for i, v in enumerate(value)
+            ]
+        elif eqx.is_array(value):
+            tensors[place] = np.asarray(value)
+            fields[field.name] = {"tensor": place}
+        else:
+            fields[field.name] = value
+    return {"type": type(layer).__name__, "fields": fields}
+
+
+def _rebuild(described: Any, tensors: dict[str, np.ndarray], path: Path) -> Any:
+    """Build a layer, or a field of one, from its description; the types are harmonium's own."""
+    if isinstance(described, list):
+        return tuple(_rebuild(item, tensors, path) for item in described)
+    if not isinstance(described, dict):
+        return described
+    if "tensor" in described:
+        return _tensor(tensors, described["tensor"], path)
+    kind = getattr(layers, str(described.get("type")), None)
+    if not (isinstance(kind, type) and issubclass(kind, AbstractLayer)):
+        found = f"the layer type {short(described.get('type'))}"
+        raise file_error(path, "layers that harmonium knows", found, "install a newer harmonium")
+    names = {field.name for field in dataclasses.fields(kind)}
+    if set(described["fields"]) != names:
+        found = listed(sorted(described["fields"]))
+        raise file_error(path, f"fields {', '.join(sorted(names))}", found, COPY_AGAIN)
+    fields = {name: _rebuild(value, tensors, path) for name, value in described["fields"].items()}
+    return kind.from_fields(**fields)
+
+
+def _tensor(tensors: dict[str, np.ndarray], name: str, path: Path) -> Any:
+    """Give a parameter array, in the precision at work and finite in it."""
+    if name not in tensors:
+        raise file_error(path, f"an array {name!r}", listed(sorted(tensors)), COPY_AGAIN)
+    array = tensors[name]
+    return jnp.asarray(array if array.dtype == bool else finite(array, name, str(path)))
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read the arrays and the header of a file that harmonium wrote."""
+    try:
+        content = path.read_bytes()
+        tensors = load_tensors(content)
+        length = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+        header = json.loads(metadata.get(FORMAT, "null"))
+    except (OSError, SafetensorError, ValueError, LookupError, TypeError, RecursionError) as error:
+        found = f"one that cannot be read ({shortened(clause(error))})"
+        raise file_error(path, EXPECTED, found, COPY_AGAIN) from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        advice = "convert its arrays to an .npz with W, a and b"
+        raise file_error(path, EXPECTED, "a safetensors file of another kind", advice)
+    if header.get("version") != VERSION:
+        found = f"version {short(header.get('version'))}"
+        raise file_error(path, f"format version {VERSION}", found, "install a newer harmonium")
+    return tensors, header

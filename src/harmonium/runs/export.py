@@ -1,0 +1,28 @@
+"""Write a machine in a format that other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..storage import SUFFIXES, load, save
+from .options import check_target
+
+
+def export(run: str, out: str, overwrite: bool) -> dict[str, Any]:
+    """Write a machine to a file whose suffix names the format, whole or not at all.
+
+    Args:
+        run: a run folder or a model, foreign ones too.
+        out: the file to write.
+        overwrite: whether it may be there already.
+
+    Raises:
+        InputError: a machine that cannot be read, a file that is there already or cannot be
+            written, or a format that cannot hold such layers.
+        MissingDependencyError: the format needs a package that is not installed.
+    """
+    check_target(out, out, SUFFIXES, overwrite)
+    rbm = load(run)
+    save(rbm, out)
+    return {"run": run, "model": str(rbm), "out": out, "bytes": Path(out).stat().st_size}

@@ -1,0 +1,78 @@
+"""Machines for the tests of files, and how a refusal of a file must read."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from registry import machine
+
+BERNOULLI = machine(hm.Bernoulli(5), hm.Bernoulli(3), 0)
+POTTS = machine(hm.Potts(4, states=3), hm.Bernoulli(3), 1)
+ISING = machine(hm.Ising(3), hm.Ising(2), 2)
+BIASED_TO_SPINS = machine(hm.Bernoulli(3), hm.Ising(2), 3)
+SIDE_BY_SIDE = machine(hm.Mixed(hm.Ising(2), hm.Bernoulli(1)), hm.Mixed(hm.Bernoulli(2)), 4)
+TWO_VALUED = [machine(hm.Bernoulli(3), hm.Bernoulli(2), 5), ISING, BIASED_TO_SPINS, SIDE_BY_SIDE]
+PLAIN = [BERNOULLI, POTTS]  # what W, a and b hold
+OTHERS = [  # what they do not
+    ISING,
+    machine(hm.Gaussian(3), hm.Bernoulli(2), 6),
+    machine(hm.Bernoulli(3), hm.Gaussian(2), 7),
+    machine(hm.Bernoulli(3), hm.Potts(2, states=3), 8),
+    machine(hm.Mixed(hm.Bernoulli(3)), hm.Bernoulli(2), 9),
+]
+
+
+def assert_same(one: hm.RBM, other: hm.RBM) -> None:
+    """Fail unless two machines have the same layers, parameters and free energies."""
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    v = one.visible.states(jnp.arange(20))
+    np.testing.assert_allclose(one.free_energy(v), other.free_energy(v), atol=1e-5, rtol=0)
+
+
+def energy(rbm: hm.RBM, v: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Give E(v, h) of NumPy arrays."""
+    return np.asarray(rbm.energy(jnp.asarray(v, float), jnp.asarray(h, float)))
+
+
+def free_energy(rbm: hm.RBM, v: np.ndarray) -> np.ndarray:
+    """Give F(v) of a NumPy array."""
+    return np.asarray(rbm.free_energy(jnp.asarray(v, float)))
+
+
+def all_states(rbm: hm.RBM) -> tuple[np.ndarray, np.ndarray]:
+    """Give every joint state of a small machine."""
+    n_visible, n_hidden = rbm.visible.n_states, rbm.hidden.n_states
+    v, h = np.divmod(np.arange(n_visible * n_hidden), n_hidden)
+    return np.asarray(rbm.visible.states(jnp.asarray(v))), np.asarray(
+        rbm.hidden.states(jnp.asarray(h))
+    )
+
+
+def refusal(path) -> str:
+    """Give the one line with which a file is refused."""
+    with pytest.raises(hm.ModelFileError) as caught:
+        hm.load(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: expected ")
+    assert "; found " in message
+    assert message.endswith(".")
+    assert message.isprintable()
+    assert len(message) < 600
+    return message
+
+
+class Trap:
+    """What a hostile pickle holds: unpickling it writes a file."""
+
+    def __init__(self, written: Path):
+        self.written = written
+
+    def __reduce__(self):
+        return Path.write_text, (self.written, "executed")
