@@ -18,10 +18,10 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-import sklearn
 from sklearn.neural_network import BernoulliRBM
 
 import harmonium as hm
+import sklearn
 
 WORKLOADS = {  # visible, hidden, batch, rows, epochs of a timed stretch
     "784x500 b512": (784, 500, 512, 20_480, 3),

@@ -143,7 +143,9 @@ def test_an_ensemble_of_machines_is_a_vmap_of_the_loop():
 
     def run(rate):
         started = eqx.tree_at(lambda s: s.optimizer.inner.inner[0].rate, state, rate)
-        return advance(plan.method, plan.dataset, len(plan.dataset), started, jnp.asarray(10), key=KEY)
+        return advance(
+            plan.method, plan.dataset, len(plan.dataset), started, jnp.asarray(10), key=KEY
+        )
 
     together = eqx.filter_vmap(run)(rates)
     alone = hm.fit(rbm, X, key=KEY, optimizer=hm.Recipe(rate=0.2), **options)

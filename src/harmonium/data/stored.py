@@ -174,20 +174,20 @@ def roomy(n: int) -> int:
 
 
 def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
-    """Store by nonzero entries if that is smaller than bits or numbers, written a part at a time."""
+    """Store by nonzero entries if that is smaller; else dense, written a part at a time."""
     matrix = scipy.sparse.csr_array(rows, copy=True)  # the next lines work in place
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    n, columns = matrix.shape
+    n, columns = int(rows.shape[0]), int(rows.shape[1])
     entries = matrix.data if matrix.nnz else np.zeros(1, np.uint8)
     binary, dtype = whole_bits and _is_binary(entries), _smallest(entries)
     dense = n * (-(-columns // 8) if binary else columns * dtype.itemsize)
     if matrix.nnz * (4 + dtype.itemsize) + 4 * n < dense and matrix.nnz < 2**31:
-        longest = int(np.diff(matrix.indptr).max())
         places = matrix.indices if matrix.nnz else np.zeros(1)  # none cannot be gathered from
-        arrays = (matrix.indptr.astype(np.int32), places.astype(np.int32), entries.astype(dtype))
-        first, places, values = map(jnp.asarray, arrays)
-        return Nonzeros(columns, first, places, values, max(1, longest))
+        ends = np.asarray(matrix.indptr).astype(np.int32)
+        first, where = jnp.asarray(ends), jnp.asarray(places.astype(np.int32))
+        values = jnp.asarray(entries.astype(dtype))
+        return Nonzeros(columns, first, where, values, max(1, int(np.diff(ends).max())))
     parts = []
     for first in range(0, n, ROWS_AT_ONCE):
         part = matrix[first : first + ROWS_AT_ONCE].toarray()

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import positive_integer
@@ -33,6 +33,12 @@ FLOATS = (np.float64, np.float32)
 def key_from(random_state: Any) -> jax.Array:
     """Draw a JAX key from what scikit-learn takes as a source of randomness."""
     return jax.random.key(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def floats(X: Any, **options: Any) -> Any:
+    """Check rows that need not have the columns of `fit`, and give them as floating point."""
+    every: dict[str, Any] = {"dtype": FLOATS} | options
+    return check_array(X, **every)
 
 
 def at_precision(dtype: Any) -> Any:

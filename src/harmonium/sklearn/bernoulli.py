@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import positive_integer
@@ -16,16 +16,18 @@ from ..data import Dataset
 from ..errors import InputError
 from ..evaluation import LogLikelihood, pseudo_log_likelihoods
 from ..initial import initialize
+from ..interop import to_sklearn
 from ..layers import Bernoulli
 from ..likelihood import log_likelihood
 from ..rbm import RBM as Machine
-from ..sampling import sample
 from ..samplers import Gibbs
+from ..sampling import sample
 from ..training import Report
 from .base import (
     FLOATS,
     BaseRBM,
     at_precision,
+    floats,
     free_energy,
     in_dtype,
     in_parts,
@@ -40,6 +42,9 @@ MONITORED_ROWS = 500
 
 class AnyReals(Bernoulli):
     """Bernoulli units on which data may hold any number, used linearly: scikit-learn's habit."""
+
+    def __init__(self, size: int, bias: Any = None):
+        super().__init__(size, bias)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark nothing."""
@@ -87,7 +92,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     optimizer : optax transformation or function of the number of updates, default=None
         `hm.Recipe(rate=learning_rate)` if None: centred, averaged, with the falling rate.
 
-    Attributes
+    Attributes:
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The weights.
@@ -100,7 +105,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     rbm_ : harmonium.RBM
         The machine with these parameters, for all else that the library can do.
 
-    Examples
+    Examples:
     --------
     >>> import numpy as np
     >>> from harmonium.sklearn import BernoulliRBM
@@ -167,8 +172,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
         def begin() -> Machine:
             if not first:
-                visible = AnyReals(X.shape[1], self.intercept_visible_)
-                return Machine(visible, self.rbm_.hidden, self.rbm_.weights)
+                return self._machine()
             hidden, key = Bernoulli(self._n_hidden()), key_from(self.random_state)
             return initialize(AnyReals(X.shape[1]), hidden, Dataset(X, name="X"), key=key)
 
@@ -204,22 +208,22 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def _machine(self) -> Machine:
         machine = self.rbm_
-        return Machine(AnyReals(machine.visible.size, machine.visible.bias), *_rest(machine))  # pyright: ignore
+        visible = AnyReals(machine.visible.size, self.intercept_visible_)
+        return Machine(visible, machine.hidden, machine.weights)
 
     @classmethod
     def from_harmonium(cls, rbm: Machine, **parameters: Any) -> BernoulliRBM:
         """Give a fitted estimator with a machine's parameters.
 
-        Raises
+        Raises:
         ------
         InputError
             The machine's layers are not Bernoulli.
         """
-        if [type(layer).__name__ for layer in (rbm.visible, rbm.hidden)] != ["Bernoulli"] * 2:
-            raise InputError(f"rbm: expected a Bernoulli – Bernoulli machine; got {rbm}.")
         estimator = cls(n_components=rbm.hidden.size, **parameters)
-        estimator._state, estimator.n_features_in_ = None, rbm.visible.size
-        return estimator._set(rbm, np.asarray(rbm.weights).dtype)
+        vars(estimator).update({k: v for k, v in vars(to_sklearn(rbm)).items() if k[-1] == "_"})
+        estimator._state, estimator._n_features_out = None, rbm.hidden.size
+        return estimator
 
     # ------------------------------------------------------------------ using it
 
@@ -237,7 +241,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Give p(v = 1 | h) for hidden states or probabilities h, shape (n_samples, n_features)."""
         check_is_fitted(self)
-        h = check_array(X, dtype=FLOATS)
+        h = floats(X)
         if h.shape[1] != len(self.components_):
             raise InputError(
                 f"X: expected {len(self.components_)} columns, one for each hidden unit; got"
@@ -258,7 +262,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         check_is_fitted(self)
         if not hasattr(self, "random_state_"):
             self.random_state_ = check_random_state(self.random_state)
-        rows = check_array(v, accept_sparse="csr", dtype=FLOATS)
+        rows = floats(v, accept_sparse="csr")
         key, count = key_from(self.random_state_), jnp.asarray(positive_integer(k, "k"))
         machine = self._machine()
 
@@ -316,10 +320,6 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.non_deterministic = False
         return tags
-
-
-def _rest(machine: Machine) -> tuple[Any, Any]:
-    return machine.hidden, machine.weights
 
 
 def _dense(rows: Any) -> np.ndarray:

@@ -16,8 +16,8 @@ from ..checks import positive_integer
 from ..errors import InputError
 from ..layers import Mixed, Potts
 from ..rbm import RBM as Machine
-from ..sampling import sample
 from ..samplers import Gibbs
+from ..sampling import sample
 from .base import FLOATS, BaseRBM, key_from
 from .columns import hidden_layer, read_columns
 
@@ -49,7 +49,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     verbose, random_state, method, k, n_chains, optimizer
         As in `BernoulliRBM`.
 
-    Attributes
+    Attributes:
     ----------
     classes_ : ndarray
         The labels.
@@ -60,11 +60,11 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
-    References
+    References:
     ----------
     Larochelle & Bengio 2008, Classification using discriminative restricted Boltzmann machines.
 
-    Examples
+    Examples:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from harmonium.sklearn import RBMClassifier

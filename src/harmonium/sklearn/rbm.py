@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import positive_integer
@@ -15,9 +14,9 @@ from ..evaluation import LogLikelihood
 from ..initial import initialize
 from ..likelihood import log_likelihood
 from ..rbm import RBM as Machine
-from ..sampling import sample
 from ..samplers import Gibbs
-from .base import FLOATS, BaseRBM, free_energy, key_from, mean_h, mean_v
+from ..sampling import sample
+from .base import FLOATS, BaseRBM, floats, free_energy, key_from, mean_h, mean_v
 from .columns import hidden_layer, read_columns
 
 
@@ -44,7 +43,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     verbose, random_state, method, k, n_chains, optimizer
         As in `BernoulliRBM`.
 
-    Attributes
+    Attributes:
     ----------
     rbm_ : harmonium.RBM
         The machine, over rows as `columns_.encode` gives them.
@@ -53,7 +52,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
-    Examples
+    Examples:
     --------
     >>> import numpy as np
     >>> from harmonium.sklearn import RBM
@@ -117,9 +116,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
             if not first:
                 return self.rbm_
             hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
-            return initialize(
-                self.columns_.layer, hidden, rows, key=key_from(self.random_state)
-            )
+            return initialize(self.columns_.layer, hidden, rows, key=key_from(self.random_state))
 
         self.rbm_ = self._learn_more(begin, rows, sample_weight)
         self._n_features_out = self.rbm_.hidden.n_units
@@ -133,7 +130,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Give the visible means of hidden means; of categories, the most probable one."""
         check_is_fitted(self)
-        h = check_array(X, dtype=FLOATS)
+        h = floats(X)
         if h.shape[1] != self.rbm_.hidden.size:
             expected = f"{self.rbm_.hidden.size} columns, one for each hidden unit"
             raise InputError(f"X: expected {expected}; got {h.shape[1]}.")

@@ -108,7 +108,13 @@ def make_update(
 
 @eqx.filter_jit
 def advance(
-    method: Method, dataset: Dataset, n: Array, state: TrainState, until: Array, *, key: PRNGKeyArray
+    method: Method,
+    dataset: Dataset,
+    n: Array,
+    state: TrainState,
+    until: Array,
+    *,
+    key: PRNGKeyArray,
 ) -> TrainState:
     """Make updates on the first n rows until there are `until` of them: a pure function.
 

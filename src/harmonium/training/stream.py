@@ -47,10 +47,7 @@ def absorb(
     """
     optimizer = Recipe(hold=1.0) if optimizer is None else optimizer
     plan = plan_run(rbm, data, weights, gradient, optimizer, 1, batch_size)
-    if state is None:
-        state = first_state(rbm, plan, key=checked_key(key))
-    else:
-        state = resumable(state)
+    state = first_state(rbm, plan, key=checked_key(key)) if state is None else resumable(state)
     n, updates = jnp.asarray(len(plan.dataset), jnp.int32), state.updates
     begun = state._replace(updates=jnp.zeros_like(updates))
     until = jnp.asarray(plan.total, jnp.int32)

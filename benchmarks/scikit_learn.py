@@ -1,0 +1,178 @@
+"""BernoulliRBM beside scikit-learn's: features for a classifier, portions, and the two gradients.
+
+python benchmarks/scikit_learn.py digits --seeds 10     # accuracy and fit time
+python benchmarks/scikit_learn.py portions              # `partial_fit` with 1,000 rows
+python benchmarks/scikit_learn.py gradients             # draws docs/pictures/phases.png
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import jax
+import numpy as np
+from scipy.ndimage import shift
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import BernoulliRBM as Theirs
+from sklearn.preprocessing import minmax_scale
+
+import harmonium as hm
+from harmonium.sklearn import BernoulliRBM as Ours
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+STEPS = [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]
+
+
+def nudged(rows):
+    """Give the rows and four copies, each a pixel off."""
+    images = rows.reshape(-1, 8, 8)
+    return np.concatenate([shift(images, (0, *by), order=0) for by in STEPS]).reshape(-1, 64)
+
+
+def split(seed, whole):
+    """Split nudged digits as the gallery does, or (`whole`) digits before they are nudged."""
+    rows, labels = load_digits(return_X_y=True)
+    chosen = np.arange(len(rows))
+    if whole:
+        train, test = train_test_split(chosen, test_size=0.2, random_state=seed)
+        parts = [(nudged(rows[part]), np.tile(labels[part], 5)) for part in (train, test)]
+        (a, y_a), (b, y_b) = parts
+        scaled = minmax_scale(np.concatenate([a, b]))
+        return scaled[: len(a)], scaled[len(a) :], y_a, y_b
+    scaled = minmax_scale(nudged(rows))
+    return train_test_split(scaled, np.tile(labels, 5), test_size=0.2, random_state=seed)
+
+
+def accuracy(train, test, y_train, y_test, cost):
+    """Fit a logistic regression to its end, and give the share of right labels."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LogisticRegression(C=cost, max_iter=20_000).fit(train, y_train)
+    return model.score(test, y_test)
+
+
+def digits(seeds, whole):
+    """Accuracy on features of theirs, of ours and on raw pixels; seconds of a fit, in turn."""
+    rates = {"n_components": 100, "learning_rate": 0.06, "n_iter": 10}
+    found = {"pixels": [], "theirs": [], "ours": []}
+    seconds = {"theirs": [], "ours": []}
+    for seed in range(seeds):
+        train, test, y_train, y_test = split(seed, whole)
+        if not seed:
+            Ours(random_state=seed, **rates).fit(train)  # compiles
+        found["pixels"].append(accuracy(train, test, y_train, y_test, 100.0))
+        for name, cls in (("theirs", Theirs), ("ours", Ours)):
+            began = time.perf_counter()
+            model = cls(random_state=seed, **rates).fit(train)
+            seconds[name].append(time.perf_counter() - began)
+            features = model.transform(train), model.transform(test)
+            found[name].append(accuracy(*features, y_train, y_test, 6000.0))
+        print(
+            f"seed {seed}: " + "  ".join(f"{k} {v[-1]:.4f}" for k, v in found.items()), flush=True
+        )
+    ratio = np.median(np.array(seconds["theirs"]) / np.array(seconds["ours"]))
+    result = {k: {"mean": np.mean(v), "spread": np.std(v, ddof=1)} for k, v in found.items()}
+    result["seconds"] = {k: float(np.median(v)) for k, v in seconds.items()}
+    return result | {"times faster": float(ratio), "seeds": seeds, "split before nudging": whole}
+
+
+def portions(passes=100):
+    """1,000 rows at a time with the default batch size: what the features are after 100 calls."""
+    rows = load_digits().data[:1000] / 16
+    found = {}
+    for name, cls in (("theirs", Theirs), ("ours", Ours)):
+        model = cls(64, random_state=0)
+        for _ in range(passes):
+            model.partial_fit(rows)
+        features, score = model.transform(rows), model.score_samples(rows).mean()
+        extremes = {"least feature": features.min(), "spread over rows": features.std(0).mean()}
+        found[name] = {k: float(v) for k, v in extremes.items()}
+        found[name]["pseudo-likelihood"] = float(score)
+    return found
+
+
+def mean_update(cls, machine, rows, chains, repeats):
+    """Give the mean change of the weights in one call, divided by the rate, over many draws.
+
+    The ten chains stand at draws of the machine: all that is left is how the phases are weighed.
+    """
+    rate, total = 1e-3, 0.0
+    plain = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
+    method = hm.Persistent(hm.Gibbs(1), chains=10)
+    learning = {"gradient": method, "optimizer": plain, "batch_size": len(rows)}
+    begun = hm.begin(machine, rows, key=jax.random.key(0), **learning)
+    for seed in range(repeats):
+        here = chains[10 * seed : 10 * seed + 10]
+        if cls is Ours:
+            settings = {"optimizer": plain, "method": method, "batch_size": len(rows)}
+            model = Ours.from_harmonium(machine, random_state=seed, **settings)
+            model._state = begun._replace(gradient=begun.gradient._replace(h=jax.numpy.array(here)))
+        else:
+            model = hm.interop.to_sklearn(machine)
+            model.set_params(learning_rate=rate, batch_size=10, random_state=seed)
+            model.h_samples_ = here.astype(float)
+        before = model.components_.astype(float)
+        model.partial_fit(rows)
+        total = total + (model.components_ - before) / rate / repeats
+    return total
+
+
+def gradients():
+    """Draw the mean update of each weight against the exact gradient, by the rows in a call."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    patterns, key = hm.bars_and_stripes(4), jax.random.key(0)
+    rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), patterns, key=key)
+    machine = hm.fit(rbm, patterns, key=key, gradient=hm.Exact(), epochs=300).rbm
+    figure, axes = plt.subplots(
+        1, 3, figsize=(9.5, 3.4), sharex=True, sharey=True, layout="constrained"
+    )
+    result = {}
+    for axis, n in zip(axes, (10, 100, 1000), strict=True):
+        rows = patterns[np.random.default_rng(n).integers(0, len(patterns), n)].astype(float)
+        cloud = hm.Cloud.uniform(machine.visible.encode(rows))
+        exact = -np.asarray(hm.Exact().estimate(machine, cloud, (), key=key)[0].weights).T
+        draws = hm.sample(machine, 4_000, key=jax.random.key(n))
+        h = np.asarray(machine.sample_h_from_v(machine.visible.encode(draws), key=key), float)
+        for name, cls, colour in (
+            ("scikit-learn", Theirs, "#d55e00"),
+            ("harmonium", Ours, "#0072b2"),
+        ):
+            found = mean_update(cls, machine, rows, h, 400)
+            error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+            result[f"{name}, {n} rows"] = float(error)
+            axis.plot(exact.ravel(), found.ravel(), ".", color=colour, ms=5, label=name, alpha=0.8)
+        limits = np.array([exact.min(), exact.max()])
+        axis.plot(limits, limits, "k-", lw=0.8, zorder=0)
+        axis.set_title(f"{n:,} rows in a call", fontsize=10)
+        axis.set_xlabel("exact gradient of a weight")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("mean update ÷ rate")
+    axes[0].legend(frameon=False, loc="upper left", handletextpad=0.2)
+    PICTURES.mkdir(exist_ok=True)
+    figure.savefig(PICTURES / "phases.png", dpi=130)
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["digits", "portions", "gradients"])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--split-first", action="store_true", help="split before nudging")
+    options = parser.parse_args()
+    if options.what == "digits":
+        result = digits(options.seeds, options.split_first)
+    else:
+        result = {"portions": portions, "gradients": gradients}[options.what]()
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

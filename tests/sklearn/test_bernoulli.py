@@ -1,0 +1,260 @@
+import pickle
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from scipy import stats
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import BernoulliRBM as Theirs
+from sklearn.pipeline import make_pipeline
+
+import harmonium as hm
+from harmonium.sklearn import BernoulliRBM
+
+DIGITS = load_digits().data[:1000] / 16
+BINARY = (DIGITS > 0.5) * 1.0
+BARS = hm.bars_and_stripes(4).astype(float)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return BernoulliRBM(8, n_iter=3_000, random_state=0).fit(BARS)
+
+
+def test_it_has_what_theirs_has():
+    theirs, ours = (cls(3, n_iter=1, random_state=0).fit(BARS) for cls in (Theirs, BernoulliRBM))
+    assert set(theirs.get_params()) <= set(ours.get_params())
+    for name, value in theirs.get_params().items():
+        assert ours.get_params()[name] == value
+    for name in ("components_", "intercept_hidden_", "intercept_visible_", "h_samples_"):
+        assert getattr(ours, name).shape == getattr(theirs, name).shape
+        assert getattr(ours, name).dtype == getattr(theirs, name).dtype
+    public = {name for name in dir(theirs) if not name.startswith("_")}
+    assert public <= set(dir(ours))
+    assert re.search("fit.*partial_fit|components_", BernoulliRBM.__doc__)
+
+
+def test_what_theirs_learnt_can_be_put_in(fitted):
+    theirs = Theirs(3, n_iter=2, random_state=0).fit(BARS)
+    ours = BernoulliRBM.from_harmonium(hm.interop.from_sklearn(theirs))
+    np.testing.assert_allclose(ours.transform(BARS), theirs.transform(BARS), atol=1e-6)
+    np.testing.assert_allclose(ours.free_energy(BARS), theirs._free_energy(BARS), rtol=1e-6)
+    back = BernoulliRBM.from_harmonium(fitted.rbm_)
+    np.testing.assert_array_equal(back.components_, fitted.components_.astype(np.float32))
+    spins = hm.initialize(hm.Ising(3), hm.Ising(2), key=jax.random.key(0))
+    with pytest.raises(hm.InputError, match="Bernoulli"):
+        BernoulliRBM.from_harmonium(spins)
+
+
+def test_one_pass_over_a_large_portion_learns():
+    """Theirs divides the sum over ten chains by a thousand rows: every unit ends at one."""
+    theirs, ours = Theirs(16, random_state=0), BernoulliRBM(16, random_state=0)
+    for _ in range(100):
+        theirs.partial_fit(BINARY)
+    for _ in range(5):
+        assert ours.partial_fit(BINARY) is ours
+    assert theirs.transform(BINARY).min() > 0.99
+    features = ours.transform(BINARY)
+    assert (features.std(0) > 0.1).all()
+    independent = ours.score_samples(BINARY).mean() - Theirs.score_samples(theirs, BINARY).mean()
+    assert independent > 10
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 100])
+def test_any_batch_size_climbs(batch_size):
+    """The phases weigh alike: an exact score far above that of independent units."""
+    model = BernoulliRBM(8, batch_size=batch_size, random_state=0, n_chains=50)
+    portion = np.tile(BARS, (1 + 20 * batch_size, 1))
+    for _ in range(10):  # about 6,000 updates
+        model.partial_fit(portion)
+    assert -5.5 < model.score(BARS) < -3.3  # independent units -11.1, a perfect machine -3.38
+
+
+def test_portions_of_any_size_go_on_from_one_another():
+    model = BernoulliRBM(8, random_state=0)
+    chains = None
+    for first, last in ((0, 3), (3, 400), (400, 401), (401, 1000)):
+        model.partial_fit(BINARY[first:last])
+        assert model.h_samples_.shape == (10, 8)
+        assert chains is None or (chains != model.h_samples_).any()
+        chains = model.h_samples_
+    assert int(model._state.updates) == 1 + 40 + 1 + 60
+
+
+def test_fit_then_partial_fit_goes_on():
+    model = BernoulliRBM(8, n_iter=20, random_state=0).fit(BINARY)
+    before = model.score_samples(BINARY).mean()
+    for _ in range(5):
+        model.partial_fit(BINARY)
+    assert model.score_samples(BINARY).mean() > before - 0.5
+    foreign = BernoulliRBM.from_harmonium(model.rbm_, random_state=0).partial_fit(BINARY)
+    assert foreign.score_samples(BINARY).mean() > before - 0.5
+
+
+def test_scores_are_exact_and_say_how(fitted):
+    found = fitted.log_likelihood(BARS)
+    assert found.method == "exact, 256 states"
+    assert fitted.score(BARS) == found.value == hm.log_likelihood(fitted.rbm_, BARS).value
+    one, other = (fitted.score_samples(BARS) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    theirs = Theirs()
+    vars(theirs).update({k: v for k, v in vars(fitted).items() if k in fitted_names(theirs)})
+    theirs.random_state = np.random.RandomState(0)
+    drawn = np.mean([theirs.score_samples(BARS) for _ in range(2_000)], axis=0)
+    spread = np.std([theirs.score_samples(BARS) for _ in range(200)], axis=0) / np.sqrt(2_000)
+    assert (abs(drawn - one) / (spread + 1e-3)).max() < 5.1  # 32 rows at a level of 1e-5
+
+
+def fitted_names(_):
+    return {"components_", "intercept_hidden_", "intercept_visible_", "n_features_in_"}
+
+
+def test_samples_have_the_machines_distribution():
+    """χ² of the number of ones against enumeration, level 1e−4; the machine is one that mixes."""
+    fitted = BernoulliRBM(8, n_iter=300, random_state=0).fit(BARS)
+    rows = fitted.sample(4_000).astype(int)
+    states = fitted.rbm_.visible.states(jnp.arange(2**16))
+    energies = np.asarray(fitted.rbm_.free_energy(states), float)
+    p = np.exp(-energies - hm.log_z(fitted.rbm_).value)
+    ones = np.asarray(states).sum(1).astype(int)
+    expected = np.bincount(ones, p, minlength=17) * len(rows)
+    counts = np.bincount(rows.sum(1), minlength=17)
+    keep = expected > 20
+    keep[np.argmin(np.where(keep, expected, np.inf))] = False  # the rare ones together
+    counts, expected = (np.append(a[keep], a[~keep].sum()) for a in (1.0 * counts, expected))
+    assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-4
+
+
+def test_rows_go_there_and_back(fitted):
+    h = fitted.transform(BARS)
+    v = fitted.inverse_transform(h)
+    np.testing.assert_allclose(v, fitted.rbm_.mean_v_from_h(jnp.asarray(h, jnp.float32)), atol=1e-5)
+    np.testing.assert_array_equal(fitted.reconstruct(BARS), v)
+    assert abs(v - BARS).mean() < 0.1
+    one = fitted.gibbs(BARS)
+    assert one.dtype == bool
+    assert one.shape == BARS.shape
+    assert fitted.gibbs(BARS, k=50).shape == BARS.shape
+    with pytest.raises(hm.InputError, match="expected 8 columns"):
+        fitted.inverse_transform(BARS)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_answers_come_in_the_precision_of_the_rows(fitted, dtype):
+    rows = BARS.astype(dtype)
+    for found in (fitted.transform(rows), fitted.free_energy(rows), fitted.score_samples(rows)):
+        assert found.dtype == dtype
+    double = -rows @ fitted.intercept_visible_ - np.logaddexp(
+        0, rows @ fitted.components_.T + fitted.intercept_hidden_
+    ).sum(1)
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(fitted.free_energy(rows), double, rtol=tolerance)
+
+
+@pytest.mark.parametrize("method", ["transform", "free_energy", "score_samples", "gibbs"])
+def test_sparse_rows_have_the_same_answers(method):
+    model = BernoulliRBM(8, n_iter=2, random_state=0)
+    dense, sparse = model.fit(BINARY), clone(model).fit(scipy.sparse.csr_array(BINARY))
+    np.testing.assert_array_equal(dense.components_, sparse.components_)
+    answers = [
+        getattr(dense, method)(BINARY),
+        getattr(sparse, method)(scipy.sparse.csr_matrix(BINARY)),
+    ]
+    np.testing.assert_allclose(answers[0], answers[1], atol=1e-10)
+
+
+def test_a_large_sparse_matrix_is_never_made_dense():
+    rows = scipy.sparse.random_array((4_000, 20_000), density=1e-5, rng=np.random.default_rng(0))
+    rows.data[:] = 1.0  # 640 MB if dense
+    model = BernoulliRBM(2, n_iter=1, batch_size=100, random_state=0).fit(rows.tocsr())
+    assert model.transform(rows.tocsr()[:100]).shape == (100, 2)
+
+
+def test_a_seed_makes_every_method_deterministic():
+    models = [BernoulliRBM(4, n_iter=2, random_state=3).fit(DIGITS) for _ in range(2)]
+    for call in ("transform", "gibbs", "score_samples"):
+        np.testing.assert_array_equal(*(getattr(m, call)(DIGITS) for m in models))
+    np.testing.assert_array_equal(*(m.sample(5) for m in models))
+    other = BernoulliRBM(4, n_iter=2, random_state=4).fit(DIGITS)
+    assert (other.components_ != models[0].components_).any()
+    state = np.random.RandomState(0)
+    two = [BernoulliRBM(4, n_iter=2, random_state=state).fit(DIGITS) for _ in range(2)]
+    assert (two[0].components_ != two[1].components_).any()
+
+
+def test_it_lives_in_pipelines_searches_and_pickles():
+    y = load_digits().target[:1000]
+    pipeline = make_pipeline(BernoulliRBM(16, random_state=0), LogisticRegression(max_iter=1000))
+    search = GridSearchCV(pipeline, {"bernoullirbm__n_iter": [0, 20]}, cv=2).fit(BINARY, y)
+    assert search.best_params_ == {"bernoullirbm__n_iter": 20}
+    model = BernoulliRBM(4, n_iter=2, random_state=0).fit(BINARY)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(BINARY), model.transform(BINARY))
+    np.testing.assert_array_equal(
+        again.partial_fit(BINARY).components_, model.partial_fit(BINARY).components_
+    )
+    scored = GridSearchCV(BernoulliRBM(4, random_state=0), {"n_iter": [1, 2_000]}, cv=2)
+    assert scored.fit(np.tile(BARS, (2, 1))).best_params_ == {"n_iter": 2_000}
+
+
+def test_tables_go_in_and_come_out():
+    table = pd.DataFrame(BARS, columns=[f"pixel {i}" for i in range(16)])
+    model = BernoulliRBM(3, n_iter=1, random_state=0).set_output(transform="pandas").fit(table)
+    assert list(model.feature_names_in_) == list(table.columns)
+    out = model.transform(table)
+    assert list(out.columns) == ["bernoullirbm0", "bernoullirbm1", "bernoullirbm2"]
+
+
+@pytest.mark.parametrize("method", ["cd", "exact", hm.Persistent(hm.Gibbs(2), chains=20)], ids=str)
+def test_other_methods_learn(method):
+    model = BernoulliRBM(8, method=method, k=2, n_iter=3_000, random_state=0).fit(BARS)
+    assert model.score(BARS) > -6.0  # independent units: -11.09
+    assert hasattr(model, "h_samples_") == (not isinstance(method, str))
+
+
+def test_any_finite_number_is_used_linearly():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(50, 6)) * 3
+    model = BernoulliRBM(3, n_iter=5, random_state=0).fit(rows)
+    assert np.isfinite(model.components_).all()
+    np.testing.assert_allclose(
+        model.free_energy(rows),
+        -rows @ model.intercept_visible_
+        - np.logaddexp(0, rows @ model.components_.T + model.intercept_hidden_).sum(1),
+        rtol=1e-10,
+    )
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(rows > 3, np.nan, rows))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"method": "gibbs"}, "method: expected 'pcd', 'cd', 'exact'"),
+        ({"learning_rate": -1.0}, "rate: expected a positive number"),
+        ({"learning_rate": "fast"}, "learning_rate: expected a number"),
+        ({"n_iter": -1}, "n_iter: expected a whole number"),
+        ({"n_components": 0}, "n_components: expected a whole number"),
+        ({"batch_size": 0}, "expected a whole number"),
+        ({"k": 0}, "expected a whole number"),
+    ],
+)
+def test_mistakes_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        BernoulliRBM(**{"n_components": 2, "random_state": 0} | wrong).fit(BARS)
+
+
+def test_progress_is_told(capsys):
+    BernoulliRBM(2, n_iter=3, verbose=1, random_state=0).fit(BARS)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert re.match(
+        r"\[BernoulliRBM\] Iteration 3, pseudo-likelihood = -\d+\.\d\d, time", lines[-1]
+    )

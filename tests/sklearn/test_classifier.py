@@ -1,0 +1,50 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import cross_val_score
+
+import harmonium as hm
+from harmonium.sklearn import RBMClassifier
+
+X = (load_digits().data > 7) * 1.0
+Y = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])[
+    load_digits().target
+]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return RBMClassifier(100, random_state=0).fit(X[:1200], Y[:1200])
+
+
+def test_digits_are_told_apart(fitted):
+    assert fitted.score(X[1200:], Y[1200:]) > 0.88
+    assert list(fitted.classes_) == sorted(set(Y))
+
+
+def test_probabilities_are_exact():
+    """Against p(v, y) enumerated over both layers."""
+    rows, y = hm.bars_and_stripes(3)[:14], np.arange(14) % 3
+    model = RBMClassifier(3, n_iter=100, random_state=0).fit(rows, y)
+    every = np.concatenate([np.column_stack([rows, np.full(14, c)]) for c in range(3)])
+    energies = np.asarray(model.rbm_.free_energy(model.rbm_.visible.encode(jnp.asarray(every))))
+    joint = np.exp(-energies.reshape(3, 14).T.astype(float))
+    expected = joint / joint.sum(1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(rows), expected, atol=1e-6)
+    np.testing.assert_allclose(model.predict_log_proba(rows), np.log(expected), atol=1e-4)
+
+
+def test_rows_of_a_class_can_be_drawn(fitted):
+    drawn = fitted.sample(200, "zero")
+    assert drawn.shape == (200, 64)
+    assert (fitted.predict(drawn) == "zero").mean() > 0.8
+    with pytest.raises(hm.InputError, match="y: expected one of"):
+        fitted.sample(1, "ten")
+
+
+def test_continuous_columns():
+    from sklearn.datasets import load_iris
+
+    scores = cross_val_score(RBMClassifier(16, random_state=0), *load_iris(return_X_y=True), cv=3)
+    assert scores.mean() > 0.9

@@ -1,0 +1,61 @@
+"""What a row's weight means: as many rows, whatever the batch size."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import harmonium as hm
+from harmonium.sklearn import RBM, BernoulliRBM, RBMClassifier
+
+LEVEL = 1e-4
+SEEDS = 12
+ROWS = hm.bars_and_stripes(3)[:12].astype(float)
+TIMES = np.array([5, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 5])
+REPEATED = np.repeat(ROWS, TIMES, axis=0)
+
+
+def label(rows):
+    return (rows.sum(1) > 4).astype(int)
+
+
+def estimators(seed, rows=REPEATED):
+    updates = {"batch_size": 6, "n_iter": 18_000 // len(rows)}  # 3,000
+    rates = {"learning_rate": 0.05, "random_state": seed} | updates
+    return {
+        "BernoulliRBM": BernoulliRBM(4, **rates),
+        "RBM": RBM(4, **rates),
+        "RBMClassifier": RBMClassifier(4, **rates),
+    }
+
+
+def scores(name, rows, weights):
+    """Give the exact log-likelihood of the repeated rows that each seed's machine reaches."""
+    found = []
+    for seed in range(SEEDS):
+        model = estimators(seed, rows)[name].fit(rows, label(rows), sample_weight=weights)
+        judged = REPEATED
+        if name == "RBMClassifier":
+            judged = np.column_stack([REPEATED, label(REPEATED)])
+        found.append(hm.log_likelihood(model.rbm_, judged).value)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", estimators(0))
+def test_a_weight_is_as_many_rows_in_law(name):
+    """Welch's t over seeds; without the weights the difference is found out."""
+    repeated = scores(name, REPEATED, None)
+    weighted = scores(name, ROWS, TIMES)
+    plain = scores(name, ROWS, None)
+    assert stats.ttest_ind(weighted, repeated, equal_var=False).pvalue > LEVEL
+    assert stats.ttest_ind(plain, repeated, equal_var=False).pvalue < LEVEL
+
+
+def test_with_the_exact_gradient_they_are_the_same_machine():
+    start, models = BernoulliRBM(3, n_iter=0, random_state=0).fit(ROWS).rbm_, []
+    for rows, weights in ((REPEATED, None), (ROWS, TIMES)):
+        model = BernoulliRBM.from_harmonium(start, method="exact", batch_size=100, random_state=0)
+        for _ in range(20):
+            model.partial_fit(rows, sample_weight=weights)
+        models.append(model)
+    np.testing.assert_allclose(models[0].components_, models[1].components_, atol=2e-6)
+    assert abs(models[0].components_ - start.weights.T).max() > 1e-3
