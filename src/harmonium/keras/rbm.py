@@ -70,7 +70,8 @@ class RBM(Machine):
         self.k = positive_integer(k, "k")
         self.n_chains = positive_integer(chains, "chains")
         self.method, self.seed = method, seed
-        self.visible, self.hidden = registry.get(visible, "visible"), registry.get(hidden, "hidden")
+        self.visible = registry.get(visible, "visible", self.dtype_policy)
+        self.hidden = registry.get(hidden, "hidden", self.dtype_policy)
         self.kernel_initializer = keras.initializers.get(
             keras.initializers.RandomNormal(stddev=0.01, seed=seed)
             if kernel_initializer is None
@@ -122,8 +123,8 @@ class RBM(Machine):
         return {
             **super().get_config(),
             "units": self.units,
-            "visible": serialize(self.visible),
-            "hidden": serialize(self.hidden),
+            "visible": registry.config_of(self.visible),
+            "hidden": registry.config_of(self.hidden),
             "method": self.method,
             "k": self.k,
             "chains": self.n_chains,

@@ -16,7 +16,7 @@ KINDS = (Bernoulli, Ising, Gaussian, Potts)
 _NAMES = {"bernoulli": Bernoulli, "ising": Ising, "gaussian": Gaussian}
 
 
-def get(identifier: Any, side: str) -> Unit:
+def get(identifier: Any, side: str, dtype: Any) -> Unit:
     """Give the units that a name, a configuration or a layer of units stands for.
 
     Raises:
@@ -31,7 +31,13 @@ def get(identifier: Any, side: str) -> Unit:
         raise InputError(
             f"{side}: expected {expected}, or units such as Potts(21); got {identifier!r}."
         )
-    return _NAMES[identifier](name=side)
+    return _NAMES[identifier](name=side, dtype=dtype)
+
+
+def config_of(unit: Unit) -> dict:
+    """Give a configuration from which `get` makes such units again, yet to be built."""
+    config = keras.saving.serialize_keras_object(unit)
+    return {name: value for name, value in config.items() if name != "build_config"}
 
 
 def like(layer: Any, side: str) -> Unit:
