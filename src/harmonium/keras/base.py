@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from ..errors import InputError, MissingDependencyError
 
 _INSTALL = "install it with: pip install 'harmonium[keras]'"
 
-try:
-    import keras
+try:  # not by an import statement: types are checked without Keras too
+    keras: Any = import_module("keras")
 except ImportError as error:
     if error.name in (None, "keras"):
         raise MissingDependencyError(f"harmonium.keras needs Keras 3; {_INSTALL}") from None
@@ -25,10 +26,11 @@ if not hasattr(keras, "ops"):
         f"harmonium.keras needs Keras 3; found Keras {keras.__version__}; {_INSTALL}"
     )
 
+ops: Any = keras.ops
 PACKAGE = "harmonium"  # the prefix of our classes' names in Keras's files
 
 
-def arithmetic_dtype(layer: keras.layers.Layer) -> str:
+def arithmetic_dtype(layer: Any) -> str:
     """Give the type that a layer's parameters have and its sums are made in, float32 or float64.
 
     Never a half-precision one: rounded logits bias the two phases of learning differently, and a
@@ -47,4 +49,4 @@ def positive_integer(value: Any, what: str) -> int:
 
 def to_numpy(x: Any) -> np.ndarray:
     """Give a tensor or a variable as a NumPy array."""
-    return keras.ops.convert_to_numpy(keras.ops.convert_to_tensor(x))
+    return ops.convert_to_numpy(ops.convert_to_tensor(x))

@@ -53,6 +53,11 @@ def to_dense(machine: Any) -> keras.layers.Dense:
     return dense
 
 
+def signature(machine: Any) -> list:
+    """Give what a served machine takes: rows of float32, as many as there are."""
+    return [keras.InputSpec(shape=(None, machine.visible.size), dtype="float32")]
+
+
 def export_saved_model(machine: Any, path: Any, verbose: bool | None) -> None:
     """Write a SavedModel with endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`.
 
@@ -65,9 +70,8 @@ def export_saved_model(machine: Any, path: Any, verbose: bool | None) -> None:
             " backends. Save the model, load it with KERAS_BACKEND=tensorflow and export it there,"
             ' or export it for PyTorch with format="torch".'
         )
-    signature = [keras.InputSpec(shape=(None, machine.visible.size), dtype="float32")]
-    archive = keras.export.ExportArchive()
-    archive.track_and_add_endpoint("serve", machine, signature)
-    archive.add_endpoint("free_energy", machine.free_energy, signature)
-    archive.add_endpoint("reconstruct", machine.reconstruct, signature)
+    rows, archive = signature(machine), keras.export.ExportArchive()
+    archive.track_and_add_endpoint("serve", machine, rows)
+    archive.add_endpoint("free_energy", machine.free_energy, rows)
+    archive.add_endpoint("reconstruct", machine.reconstruct, rows)
     archive.write_out(str(path), verbose=True if verbose is None else verbose)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base import keras
+from .base import ops
 from .units.base import Tensor
-
-ops = keras.ops
 
 
 def free_energy_gap(machine: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InputError
-from .base import arithmetic_dtype, keras, positive_integer
+from .base import arithmetic_dtype, keras, ops, positive_integer
 from .units.base import Tensor, Unit
-
-ops = keras.ops
 
 
 class Machine(keras.Model):

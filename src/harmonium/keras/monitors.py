@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import InputError
-from .base import keras
+from .base import ops
 from .units.base import Tensor
-
-ops = keras.ops
 
 NAMES = ("free_energy_gap", "reconstruction", "pseudo_likelihood")
 ROWS_IN_TRAINING = 64  # of each batch: enough for a curve, at a small part of an update's cost

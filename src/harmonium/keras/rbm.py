@@ -9,12 +9,10 @@ import numpy as np
 
 from ..errors import InputError
 from . import convert, gap, monitors, start
-from .base import PACKAGE, arithmetic_dtype, keras, positive_integer
+from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer
 from .machine import Machine
 from .units import registry
 from .units.base import Tensor
-
-ops = keras.ops
 
 STEPS_PER_EXECUTION = 32
 
@@ -289,7 +287,7 @@ class RBM(Machine):
         """Write the machine for serving, without harmonium and without Keras.
 
         A SavedModel has endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other formats
-        are Keras's own, of `serve`.
+        hold `serve` alone.
 
         Raises:
             MissingDependencyError: a SavedModel on the PyTorch backend; says what to do.
@@ -297,4 +295,5 @@ class RBM(Machine):
         if format == "tf_saved_model" and not kwargs:
             convert.export_saved_model(self, filepath, verbose)
         else:
+            kwargs.setdefault("input_signature", convert.signature(self))
             super().export(filepath, format=format, verbose=verbose, **kwargs)

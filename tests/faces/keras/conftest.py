@@ -48,15 +48,18 @@ def make_rows():
 
 @pytest.fixture
 def small():
-    """Give a function that makes a small machine, compiled with plain ascent."""
+    """Give a function that makes a small machine, set up for plain ascent.
+
+    Its updates run eagerly, which saves most tests the compiling, unless `eagerly` is False.
+    """
     names = itertools.count()
 
-    def make(units=4, learning_rate=0.1, width=6, **options):
+    def make(units=4, learning_rate=0.1, width=6, eagerly=True, **options):
         options = {"seed": 1, "chains": 20, "name": f"small_{next(names)}"} | options
         rbm = hk.RBM(units, **options)
         if width:
             rbm.build((None, width))
-        rbm.compile(keras.optimizers.SGD(learning_rate))
+        rbm.compile(keras.optimizers.SGD(learning_rate), run_eagerly=eagerly)
         return rbm
 
     return make

@@ -1,9 +1,9 @@
 """A user's mistakes, each with one clear line."""
 
+import os
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
 
@@ -128,8 +128,7 @@ else:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_importing_the_face_loads_no_jax_of_its_own():
-    if keras.backend.backend() == "jax":
-        return
-    code = "import sys, harmonium.keras; assert 'equinox' not in sys.modules, 'the core came along'"
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_importing_the_face_leaves_the_core_where_it_is():
+    code = "import sys, harmonium.keras; assert 'equinox' not in sys.modules"
+    environment = os.environ | {"KERAS_BACKEND": "jax"}  # the quickest to import
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

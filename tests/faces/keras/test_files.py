@@ -36,7 +36,7 @@ def test_core_and_back_is_exact(core, make_rows, as_numpy):
 
 @pytest.mark.parametrize("method", ["pcd", "cd"])
 def test_a_loaded_machine_goes_on_as_if_never_saved(rows, small, method, tmp_path, as_numpy):
-    whole, part = small(method=method), small(method=method)
+    whole, part = (small(method=method, eagerly=method == "cd") for _ in range(2))
     options = {"shuffle": False, "verbose": 0, "batch_size": 16}
     whole.fit(rows, epochs=4, **options)
     part.fit(rows, epochs=2, **options)
@@ -82,7 +82,7 @@ def test_two_machines_stack_and_are_tuned_under_a_head(rows, small, tmp_path, as
     first = small(units=5)
     first.fit(rows, verbose=0)
     second = hk.RBM(3, seed=2)
-    second.compile(keras.optimizers.SGD(0.1))
+    second.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
     second.fit(first.predict(rows, verbose=0), verbose=0)
     labels = (rows[:, 0] > 0).astype(int)
     model = keras.Sequential([first, second, keras.layers.Dense(2, "softmax")])
@@ -111,18 +111,23 @@ def test_a_frozen_machine_stays_as_it_is(rows, small, as_numpy):
 
 
 @pytest.mark.parametrize("hidden", ["bernoulli", "ising"])
-def test_the_layer_is_plain_keras(rows, hidden, as_numpy, tmp_path):
+def test_the_layer_is_plain_keras(rows, hidden, as_numpy):
     rbm = hk.RBM(4, hidden=hidden, seed=0)
     rbm.build((None, 6))
     layer = rbm.to_layer()
     assert type(layer) is keras.layers.Dense
     np.testing.assert_allclose(as_numpy(layer(rows)), as_numpy(rbm(rows)), atol=1e-6)
-    keras.Sequential([keras.Input((6,)), layer]).save(tmp_path / "dense.keras")
+
+
+def test_the_layers_file_loads_without_harmonium(small, tmp_path):
+    keras.Sequential([keras.Input((6,)), small().to_layer()]).save(tmp_path / "dense.keras")
     code = (
-        "import sys, keras; keras.models.load_model(sys.argv[1]);"
-        "assert 'harmonium' not in sys.modules"
+        "import sys; sys.modules['harmonium'] = None;"
+        "import keras; keras.models.load_model(sys.argv[1])"
     )
-    subprocess.run([sys.executable, "-c", code, tmp_path / "dense.keras"], check=True)
+    environment = os.environ | {"KERAS_BACKEND": "jax"}  # the quickest to import
+    command = [sys.executable, "-c", code, tmp_path / "dense.keras"]
+    subprocess.run(command, check=True, env=environment)
 
 
 SERVE = """
@@ -140,7 +145,7 @@ np.savez(sys.argv[1] + '/found.npz', **found)
 
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras writes no SavedModel with endpoints there")
 @pytest.mark.filterwarnings("ignore")  # jax2tf and TensorFlow's own, while writing
-@pytest.mark.parametrize("method", ["pcd", "cd"])
+@pytest.mark.parametrize("method", ["pcd"] if BACKEND == "jax" else ["pcd", "cd"])
 def test_a_plain_savedmodel_serves(rows, small, method, tmp_path, as_numpy):
     rbm = small(method=method)
     rbm.fit(rows, verbose=0)

@@ -82,7 +82,7 @@ def test_a_batch_without_weight_makes_no_step(small, rows):
 
 def test_a_regulariser_pulls_on_the_weights_alone(rows):
     rbm = hk.RBM(4, seed=0, kernel_regularizer=keras.regularizers.L2(0.5))
-    rbm.compile(keras.optimizers.SGD(0.1), metrics=["free_energy_gap"])
+    rbm.compile(keras.optimizers.SGD(0.1), metrics=["free_energy_gap"], run_eagerly=True)
     logs = rbm.train_on_batch(rows, return_dict=True)
     first = hk.RBM(4, seed=0)
     first.build((None, 6))

@@ -28,7 +28,7 @@ def test_the_defaults_learn(rows):
 
 
 def test_callbacks(rows, small, tmp_path):
-    rbm = small()
+    rbm = small(eagerly=False)
     callbacks = [
         keras.callbacks.EarlyStopping("val_pseudo_likelihood", mode="max", patience=0, min_delta=9),
         keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras"),
@@ -83,7 +83,7 @@ def test_a_y_is_ignored(rows, small, as_numpy):
 
 
 def test_the_same_seed_gives_the_same_run(rows, small, as_numpy):
-    first, again, other = (small(seed=seed) for seed in (1, 1, 2))
+    first, again, other = (small(seed=seed, eagerly=False) for seed in (1, 1, 2))
     for rbm in (first, again, other):
         rbm.fit(rows, epochs=2, shuffle=False, verbose=0)
     np.testing.assert_array_equal(as_numpy(first.kernel), as_numpy(again.kernel))
@@ -107,7 +107,7 @@ def test_tf_data(rows, small, as_numpy):
     kinds = [rows, (rows, rows), (rows, rows, weights)]
     kernels = []
     for kind in kinds:
-        rbm = small()
+        rbm = small(eagerly=False)
         rbm.adapt(tf.data.Dataset.from_tensor_slices(kind).batch(16))
         data = tf.data.Dataset.from_tensor_slices(kind).batch(16)
         rbm.fit(data, epochs=2, shuffle=False, verbose=0)
@@ -134,7 +134,11 @@ def test_xla_makes_the_same_machine(rows, method, as_numpy):
     assert np.abs(kernels[0] - kernels[1]).max() < 0.2
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
+@pytest.mark.parametrize(
+    "policy",
+    # JAX has no float64 unless its own switch is on
+    ["mixed_float16", "mixed_bfloat16"] + ["float64"] * (BACKEND != "jax"),
+)
 def test_precision_policies(rows, policy, as_numpy):
     rbm = hk.RBM(4, seed=0, chains=20, dtype=policy)
     rbm.compile(keras.optimizers.SGD(0.1))

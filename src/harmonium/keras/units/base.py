@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import arithmetic_dtype, keras
+from ..base import arithmetic_dtype, keras, ops
 
-ops = keras.ops
 Tensor = Any  # of whichever backend Keras runs on
 
 
@@ -29,6 +28,10 @@ class Unit(keras.layers.Layer):
 
     def __init__(self, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
+
+    def get_config(self) -> dict:
+        """Give the constructor's arguments."""
+        return super().get_config()
 
     def build(self, input_shape: Any) -> None:
         """Make the parameters for as many columns as the last axis has."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import PACKAGE, keras, to_numpy
-from .base import Tensor, Unit, ops, value_at
+from ..base import PACKAGE, keras, ops, to_numpy
+from .base import Tensor, Unit, value_at
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base import PACKAGE, keras, to_numpy
-from .base import Tensor, Unit, ops
+from ..base import PACKAGE, keras, ops, to_numpy
+from .base import Tensor, Unit
 
 SMALLEST_PRECISION = 1e-6
 LOG_2PI = math.log(2.0 * math.pi)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ..base import PACKAGE, keras, positive_integer, to_numpy
-from .base import Tensor, Unit, ops, value_at
+from ..base import PACKAGE, keras, ops, positive_integer, to_numpy
+from .base import Tensor, Unit, value_at
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
