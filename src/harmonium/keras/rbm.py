@@ -14,7 +14,7 @@ from .machine import Machine
 from .units import registry
 from .units.base import Tensor
 
-STEPS_PER_EXECUTION = 32
+STEPS_PER_EXECUTION = 128
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -163,7 +163,7 @@ class RBM(Machine):
                 "pseudo_likelihood"; "auto" is the last two. In training they look at the first 64
                 rows of each batch, in evaluation at all.
             steps_per_execution: updates between two calls of the callbacks' batch methods; "auto"
-                is 32, but 1 on PyTorch, which allows no other.
+                is 128, but 1 on PyTorch, which allows no other.
             **kwargs: what `keras.Model.compile` takes besides; no `loss`.
 
         Raises:
