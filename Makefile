@@ -8,7 +8,11 @@ BIN = $(VENV)/bin
 SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
 
-.PHONY: demo test laws lint check bench reproduce clean
+FACES ?= .venv-faces
+BACKENDS ?= tensorflow jax torch
+TORCH ?= torch==2.13.0
+
+.PHONY: demo test laws faces lint check bench reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
@@ -18,6 +22,11 @@ test: $(VENV)/.test  ## the tests, with a pairwise cover of the laws' combinatio
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws
+
+faces: $(FACES)/.faces  ## the Keras face, once on each backend
+	@set -e; for backend in $(BACKENDS); do echo "KERAS_BACKEND=$$backend"; \
+	  OMP_NUM_THREADS=1 KERAS_BACKEND=$$backend TF_CPP_MIN_LOG_LEVEL=3 \
+	  $(FACES)/bin/python -m pytest -q $(PARALLEL) tests/faces; done
 
 lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -42,5 +51,12 @@ $(VENV)/.%: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRA)'
 	@touch $@
 
+$(FACES)/.faces: pyproject.toml
+	$(MAKE) VENV=$(FACES) $(FACES)/.test
+	$(FACES)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(FACES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[keras]' \
+	  tensorflow-cpu rbms==0.5.0
+	@touch $@
+
 clean:  ## remove the environment and the runs
-	rm -rf $(VENV) runs
+	rm -rf $(VENV) $(FACES) runs

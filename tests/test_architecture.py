@@ -19,14 +19,14 @@ STOREYS = [
     {"gradients", "evaluation", "storage"},
     {"sampling", "likelihood"},
     {"training"},
-    {"plot", "sklearn"},
+    {"plot", "sklearn", "keras"},
     {"runs"},
     {"cli"},
     {"__main__"},
 ]
 # Folders whose modules are not alternatives to one another may import siblings, never in a circle.
 # In the others a module knows its folder's base.py alone; `gallery` puts all pictures together.
-PIPELINES = {"data", "sklearn", "training", "runs", "cli"}
+PIPELINES = {"data", "training", "runs", "cli", "sklearn", "keras"}
 GATHERING = {("plot", "gallery")}
 MODULES = sorted(p for p in ROOT.rglob("*.py") if p.name != "__init__.py")
 

@@ -13,7 +13,8 @@ The storeys of the house, each importing only from those above it in this list:
     gradients, evaluation, storage   how the likelihood climbs; how good a machine is; files
     sampling, likelihood    the public verbs that choose among those
     training            the loop
-    plot, runs          what people look at; a run from a source to a folder
+    plot, keras         what people look at; the machine as a Keras model
+    runs                a run from a source to a folder
     cli                 the command
 
 Names are found on first use, so that `harmonium --help` need not wait for JAX.

@@ -1,0 +1,8 @@
+"""The machine as a Keras 3 model, on the TensorFlow, JAX and PyTorch backends alike."""
+
+from .rbm import RBM as RBM
+from .units import Bernoulli as Bernoulli
+from .units import Gaussian as Gaussian
+from .units import Ising as Ising
+from .units import Potts as Potts
+from .units import Unit as Unit

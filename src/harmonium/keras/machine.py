@@ -1,0 +1,116 @@
+"""The machine's arithmetic: energies, conditionals and draws, whatever the units are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InputError
+from .base import arithmetic_dtype, keras, ops, positive_integer
+from .units.base import Tensor, Unit
+
+
+class Machine(keras.Model):
+    """Two layers of units and the weights between them, as Keras variables.
+
+        E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW)
+
+    Every method takes rows of any numeric type and computes in float32, or float64 where that is
+    the policy. Draws come from `monitor_seeds`, so that looking leaves training as it was.
+
+    Attributes:
+        visible: the units that data is seen on.
+        hidden: the other units.
+        kernel: W, shape (visible, hidden).
+    """
+
+    visible: Unit
+    hidden: Unit
+    kernel: Any
+    monitor_seeds: keras.random.SeedGenerator
+
+    def call(self, v: Tensor) -> Tensor:
+        """Give ⟨h | v⟩; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
+        means = self.hidden.mean(self.inputs_to_h(v))
+        # The visible parameters have no part in it. Under a head of other layers an optimiser would
+        # warn that their gradient is missing; this way it is zero.
+        for variable in self.visible.trainable_variables:
+            means = means + 0.0 * variable[0]
+        return ops.cast(means, self.compute_dtype)
+
+    def energy(self, v: Tensor, h: Tensor) -> Tensor:
+        """Give E(v, h) = U_v(v) + U_h(h) − vᵀWh, in nats, one for each row."""
+        v, h = self._states(v, "v", self.visible), self._states(h, "h", self.hidden)
+        interaction = ops.sum(ops.matmul(v, self.kernel) * h, axis=-1)
+        return self.visible.energy(v) + self.hidden.energy(h) - interaction
+
+    def free_energy(self, v: Tensor) -> Tensor:
+        """Give F(v) = U_v(v) − Γ_h(vW), in nats, one for each row: log p(v) = −F(v) − log Z."""
+        v = self._states(v, "v", self.visible)
+        return self.free_energy_under(v, ops.matmul(v, self.kernel))
+
+    def free_energy_under(self, v: Tensor, inputs: Tensor) -> Tensor:
+        """Give F(v) where vW is known already."""
+        return self.visible.energy(v) - self.hidden.cgf(inputs)
+
+    def inputs_to_h(self, v: Tensor) -> Tensor:
+        """Give vW, the inputs that the hidden units receive."""
+        return ops.matmul(self._states(v, "v", self.visible), self.kernel)
+
+    def inputs_to_v(self, h: Tensor) -> Tensor:
+        """Give hWᵀ, the inputs that the visible units receive."""
+        return ops.matmul(self._states(h, "h", self.hidden), ops.transpose(self.kernel))
+
+    def mean_v_from_h(self, h: Tensor) -> Tensor:
+        """Give ⟨v | h⟩; for Bernoulli units this is p(v = 1 | h) = σ(hWᵀ + a)."""
+        return self.visible.mean(self.inputs_to_v(h))
+
+    def sample_h_from_v(self, v: Tensor, seed: Any = None) -> Tensor:
+        """Draw h from p(h | v)."""
+        return self.hidden.sample(self.inputs_to_h(v), self._seed(seed))
+
+    def sample_v_from_h(self, h: Tensor, seed: Any = None) -> Tensor:
+        """Draw v from p(v | h)."""
+        return self.visible.sample(self.inputs_to_v(h), self._seed(seed))
+
+    def reconstruct(self, v: Tensor) -> Tensor:
+        """Give ⟨v⟩ given ⟨h⟩ given v: no draws."""
+        return self.mean_v_from_h(self.hidden.mean(self.inputs_to_h(v)))
+
+    def gibbs(self, v: Tensor, k: int = 1) -> Tensor:
+        """Give the visible states after k sweeps of h ~ p(h | v), v ~ p(v | h)."""
+        for _ in range(positive_integer(k, "k")):
+            v = self.sample_v_from_h(self.sample_h_from_v(v))
+        return v
+
+    def sample(self, n: int, sweeps: int = 1_000) -> Tensor:
+        """Draw n visible states: chains from the machine without its weights, after `sweeps`.
+
+        They are as good as the chains are long: nothing here says whether that was enough.
+        """
+        if not self.built:
+            raise InputError("sample: the machine has no weights yet; call it on rows, or fit it.")
+        zeros = ops.zeros((positive_integer(n, "n"), self.hidden.size), arithmetic_dtype(self))
+        v = self.sample_v_from_h(self.hidden.sample(zeros, self._seed()))
+        return self.gibbs(v, sweeps)
+
+    @property
+    def both_units(self) -> tuple:
+        """The visible and the hidden units."""
+        return self.visible, self.hidden
+
+    def _states(self, x: Any, name: str, unit: Unit) -> Tensor:
+        """Give states as a tensor of the arithmetic's type, with the width checked."""
+        if not self.built:
+            raise InputError(f"{name}: the machine has no weights yet; call it on rows, or fit it.")
+        x = ops.cast(ops.convert_to_tensor(x), arithmetic_dtype(self))
+        check_width(x, unit.size, name)
+        return x
+
+    def _seed(self, seed: Any = None) -> Any:
+        return self.monitor_seeds if seed is None else seed
+
+
+def check_width(x: Any, size: int, name: str) -> None:
+    """Raise InputError unless the last axis has `size` columns."""
+    if not len(x.shape) or x.shape[-1] != size:
+        raise InputError(f"{name}: expected trailing size {size}; got shape {tuple(x.shape)}.")

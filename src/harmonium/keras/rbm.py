@@ -1,0 +1,299 @@
+"""The machine as a Keras model: built, compiled, fitted, saved and stacked like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import convert, gap, monitors, start
+from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer
+from .machine import Machine
+from .units import registry
+from .units.base import Tensor
+
+STEPS_PER_EXECUTION = 128
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class RBM(Machine):
+    r"""A restricted Boltzmann machine that learns by `compile` and `fit`.
+
+        E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW),      p(v) = e^(−F(v))/Z
+
+    Called on rows v, shape (n, visible), it gives the hidden means ⟨h | v⟩, so it stacks like a
+    layer. `fit(x)` needs no y, and ignores one. The loss is the free-energy gap ⟨F⟩_data −
+    ⟨F⟩_model: its gradient is that of the negative log-likelihood, its value is *not* (see
+    `to_harmonium` and `harmonium.log_likelihood`). All arithmetic is in float32 whatever the
+    dtype policy.
+
+    Args:
+        units: number of hidden columns: hidden units, but for Potts, where it is sites · states.
+        visible: "bernoulli" (values in [0, 1]), "ising" (−1, +1), "gaussian", or `Potts(q)`.
+        hidden: the same choice for the hidden units.
+        method: "pcd", chains that persist from batch to batch, or "cd", chains from the batch.
+        k: Gibbs sweeps an update.
+        chains: number of persistent chains, whatever the batch size.
+        kernel_initializer: how W, shape (visible, units), starts; N(0, 0.01²) by default.
+        kernel_regularizer: a penalty on W, such as `keras.regularizers.L2(1e-4)`.
+        seed: makes weights, chains and draws repeatable.
+        **kwargs: name, dtype and trainable, as every Keras layer takes them.
+
+    Raises:
+        InputError: an argument that is none of these.
+
+    Source: Smolensky 1986; Hinton 2002; Tieleman 2008.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        *,
+        visible: Any = "bernoulli",
+        hidden: Any = "bernoulli",
+        method: str = "pcd",
+        k: int = 1,
+        chains: int = 100,
+        kernel_initializer: Any = None,
+        kernel_regularizer: Any = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(autocast=False, **kwargs)
+        if method not in ("cd", "pcd"):
+            raise InputError(f"method: expected 'cd' or 'pcd'; got {method!r}.")
+        self.units = positive_integer(units, "units")
+        self.k = positive_integer(k, "k")
+        self.n_chains = positive_integer(chains, "chains")
+        self.method, self.seed = method, seed
+        self.visible = registry.get(visible, "visible", self.dtype_policy)
+        self.hidden = registry.get(hidden, "hidden", self.dtype_policy)
+        self.kernel_initializer = keras.initializers.get(
+            keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+            if kernel_initializer is None
+            else kernel_initializer
+        )
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        # Looking at a machine draws from seeds of its own, and so leaves training as it was.
+        self.chain_seeds = keras.random.SeedGenerator(seed)
+        self.monitor_seeds = keras.random.SeedGenerator(None if seed is None else seed + 1)
+        # Keras saves variables but not seed generators: named here as variables, they are saved.
+        self.chain_seed_state = self.chain_seeds.state
+        self.monitor_seed_state = self.monitor_seeds.state
+        self._watched: tuple[str, ...] = ()
+        self._means = [keras.metrics.Mean(name=name) for name in monitors.NAMES]
+
+    def build(self, input_shape: Any) -> None:
+        """Make the parameters for rows with as many columns as the last axis has."""
+        width = input_shape[-1] if len(input_shape) else None
+        if width is None:
+            raise InputError(f"v: expected a known number of columns; got shape {input_shape}.")
+        for unit, size in zip(self.both_units, (width, self.units), strict=True):
+            if not unit.built:
+                unit.build((None, size))
+        own: dict = {"dtype": arithmetic_dtype(self), "autocast": False}
+        self.kernel = self.add_weight(
+            name="kernel",
+            shape=(width, self.units),
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            **own,
+        )
+        if self.method == "pcd":
+            self.chains = self.add_weight(
+                name="chains",
+                shape=(self.n_chains, self.units),
+                initializer=self._first_chains,
+                trainable=False,
+                aggregation="only_first_replica",  # a mean of states would be no state
+                **own,
+            )
+
+    def _first_chains(self, shape: Any, dtype: Any) -> Tensor:
+        """Draw hidden states without a machine."""
+        return self.hidden.fair(shape, dtype, None if self.seed is None else self.seed + 2)
+
+    def get_config(self) -> dict:
+        """Give the constructor's arguments."""
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "visible": registry.config_of(self.visible),
+            "hidden": registry.config_of(self.hidden),
+            "method": self.method,
+            "k": self.k,
+            "chains": self.n_chains,
+            "kernel_initializer": serialize(self.kernel_initializer),
+            "kernel_regularizer": serialize(self.kernel_regularizer),
+            "seed": self.seed,
+        }
+
+    # ---------------------------------------------------------------- learning
+
+    def adapt(self, data: Any) -> None:
+        """Start from data: fit the visible biases to its moments, and centre the start.
+
+        To be called before `fit`, once: it sets all biases, as `harmonium.initialize` does.
+
+        Args:
+            data: rows, shape (n, visible), or anything that yields batches of them, x or (x, …),
+                such as a finite `tf.data.Dataset`.
+
+        Raises:
+            InputError: no rows, a wrong shape, or values that the visible units do not take.
+        """
+        start.adapt(self, data)
+
+    def compile(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        optimizer: Any = None,
+        *,
+        metrics: str | Iterable[str] = "auto",
+        steps_per_execution: int | str = "auto",
+        **kwargs: Any,
+    ) -> None:
+        """Choose the optimiser and what is shown.
+
+        Args:
+            optimizer: any of Keras's; Adam(1e-3) by default.
+            metrics: some of "free_energy_gap" (the loss without penalties), "reconstruction" and
+                "pseudo_likelihood"; "auto" is the last two. In training they look at the first 64
+                rows of each batch, in evaluation at all.
+            steps_per_execution: updates between two calls of the callbacks' batch methods; "auto"
+                is 128, but 1 on PyTorch, which allows no other.
+            **kwargs: what `keras.Model.compile` takes besides; no `loss`.
+
+        Raises:
+            InputError: a loss, or a metric that is not there for these units.
+        """
+        if kwargs.get("loss") is not None:
+            raise InputError("loss: expected none, the loss is the free-energy gap; got one.")
+        self._watched = monitors.chosen(metrics, self)
+        if steps_per_execution == "auto":
+            steps_per_execution = 1 if keras.backend.backend() == "torch" else STEPS_PER_EXECUTION
+        optimizer = keras.optimizers.Adam(1e-3) if optimizer is None else optimizer
+        super().compile(optimizer, steps_per_execution=steps_per_execution, **kwargs)
+
+    def get_compile_config(self) -> dict | None:
+        """Give what `compile` was called with."""
+        config = super().get_compile_config()
+        return config and {**config, "metrics": list(self._watched)}
+
+    def compile_from_config(self, config: dict) -> None:
+        """Compile as a saved model was."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Train, as `keras.Model.fit` does, on rows x: an array, a `tf.data.Dataset`, a loader.
+
+        A y, alone or in the batches of a data set, is ignored. Sample weights weight the rows.
+
+        Raises:
+            InputError: a NumPy array with values that the visible units do not take.
+        """
+        if isinstance(x, np.ndarray):
+            start.check_rows(self, x, "x")
+        return super().fit(x, *args, **kwargs)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """Give the free-energy gap plus penalties; in training, move the chains."""
+        rows = self._states(x, "x", self.visible)
+        if len(rows.shape) != 2:
+            raise InputError(f"x: expected shape (rows, columns); got {tuple(rows.shape)}.")
+        weights = sample_weight
+        if weights is not None:
+            weights = ops.cast(ops.reshape(weights, (-1,)), rows.dtype)
+        loss = gap.free_energy_gap(self, rows, weights, training)
+        self._look(rows, weights, loss, training)
+        return sum(self.losses, loss)
+
+    def _look(self, rows: Tensor, weights: Tensor | None, loss: Tensor, training: bool) -> None:
+        """Update what is shown."""
+        some = slice(monitors.ROWS_IN_TRAINING if training else None)
+        watched, weights = rows[some], None if weights is None else weights[some]
+        for mean in self._means:
+            if mean.name not in self._watched:
+                continue
+            if mean.name == "free_energy_gap":
+                mean.update_state(ops.stop_gradient(loss), ops.shape(rows)[0])
+                continue
+            values = monitors.of_rows(mean.name, self, watched)
+            mean.update_state(ops.stop_gradient(values), weights)
+
+    @property
+    def metrics(self) -> list:
+        """What is shown: Keras's own, and those of ours that were chosen."""
+        return [m for m in super().metrics if m not in self._means or m.name in self._watched]
+
+    def pseudo_likelihood(self, v: Any) -> Tensor:
+        """Give n log p(v_i | other units) of one random unit i of n in each row, in nats.
+
+        Unbiased for the log-pseudo-likelihood, the sum over all i.
+
+        Raises:
+            InputError: visible units with a continuum of values.
+        """
+        monitors.chosen("pseudo_likelihood", self)
+        return monitors.of_rows("pseudo_likelihood", self, self._states(v, "v", self.visible))
+
+    # ---------------------------------------------------------------- to and from elsewhere
+
+    @classmethod
+    def from_harmonium(cls, machine: Any, **options: Any) -> RBM:
+        """Make a Keras machine of a `harmonium.RBM`, its parameters bit for bit in float32.
+
+        Args:
+            machine: Bernoulli, Ising, Gaussian or Potts layers, and an array of weights.
+            **options: arguments of this class, such as `method`.
+
+        Raises:
+            InputError: another layer.
+        """
+        return convert.from_harmonium(cls, machine, **options)
+
+    def to_harmonium(self) -> Any:
+        """Give the `harmonium.RBM` with these parameters, bit for bit in float32."""
+        return convert.to_harmonium(self)
+
+    def to_layer(self) -> keras.layers.Dense:
+        """Give a plain `keras.layers.Dense` with output ⟨h | v⟩ and a copy of the weights.
+
+        For fine-tuning under other layers, in files that load without harmonium.
+
+        Raises:
+            InputError: hidden units other than Bernoulli (sigmoid) and Ising (tanh).
+        """
+        return convert.to_dense(self)
+
+    def export(
+        self,
+        filepath: Any,
+        format: str = "tf_saved_model",  # noqa: A002  (Keras's name)
+        verbose: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write the machine for serving, without harmonium and without Keras.
+
+        A SavedModel has endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other formats
+        hold `serve` alone.
+
+        Raises:
+            MissingDependencyError: a SavedModel on the PyTorch backend; says what to do.
+        """
+        if format == "tf_saved_model" and not kwargs:
+            convert.export_saved_model(self, filepath, verbose)
+        else:
+            kwargs.setdefault("input_signature", convert.signature(self))
+            super().export(filepath, format=format, verbose=verbose, **kwargs)

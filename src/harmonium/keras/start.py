@@ -1,0 +1,72 @@
+"""A start from data: visible biases from its moments, and a machine that begins centred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .base import to_numpy
+from .machine import check_width
+
+ROWS_AT_ONCE = 8_192
+
+
+def adapt(machine: Any, data: Any) -> None:
+    """Fit the visible units to the data's moments and centre the start, as `hm.initialize` does.
+
+    The visible units become the independent model of the data (Hinton 2010, section 8), and both
+    biases take up what the weights add at the means of the other layer (Melchior, Fischer &
+    Wiskott 2016).
+    """
+    n, total, squares = 0, 0.0, 0.0
+    for rows in batches(data):
+        check_rows(machine, rows, "data", n)
+        rows = rows.astype(np.float64)
+        n, total, squares = n + len(rows), total + rows.sum(0), squares + (rows**2).sum(0)
+    if not n:
+        raise InputError("data: expected at least one row; got none.")
+    machine.visible.fit_moments(n, total / n, squares / n)
+    machine.hidden.bias.assign(np.zeros(machine.hidden.size))
+    kernel = _numpy(machine.kernel)
+    means = [_numpy(unit.mean(np.zeros(unit.size, kernel.dtype))) for unit in machine.both_units]
+    machine.visible.shift(-(kernel @ means[1]))
+    machine.hidden.shift(-(means[0] @ kernel))
+
+
+def batches(data: Any) -> Iterator[np.ndarray]:
+    """Give the rows of an array, or of whatever yields batches, x or (x, …), a part at a time."""
+    if isinstance(data, list):
+        data = np.asarray(data)
+    if hasattr(data, "shape"):
+        for first in range(0, data.shape[0], ROWS_AT_ONCE):
+            yield _numpy(data[first : first + ROWS_AT_ONCE])
+    elif isinstance(data, Iterable):
+        for batch in data:
+            yield _numpy(batch[0] if isinstance(batch, tuple | list) else batch)
+    else:
+        raise InputError(f"data: expected an array or batches; got {type(data).__name__}.")
+
+
+def check_rows(machine: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
+    """Build the machine if need be, and raise InputError unless the rows lie in its domain."""
+    if rows.ndim != 2 or rows.dtype.kind not in "buif":
+        raise InputError(
+            f"{name}: expected numbers, shape (rows, columns); got {rows.dtype}, shape {rows.shape}"
+            + (": flatten them first." if rows.ndim > 2 else ".")
+        )
+    if not machine.built:
+        machine.build((None, rows.shape[1]))
+    check_width(rows, machine.visible.size, name)
+    finite = np.isfinite(rows)
+    wrong = machine.visible.outside(rows) if finite.all() else ~finite
+    if wrong.any():
+        row = first_row + int(np.argwhere(wrong)[0][0])
+        expected = machine.visible.domain() if finite.all() else "finite numbers"
+        raise InputError(f"{name}: expected {expected}; got others, first in row {row}.")
+
+
+def _numpy(x: Any) -> np.ndarray:
+    return x if isinstance(x, np.ndarray) else to_numpy(x)

@@ -1,0 +1,95 @@
+"""Units that are real numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..base import PACKAGE, keras, ops, to_numpy
+from .base import Tensor, Unit
+
+SMALLEST_PRECISION = 1e-6
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class AtLeast(keras.constraints.Constraint):
+    """Keep a parameter at or above a bound, after every step of an optimiser."""
+
+    def __init__(self, bound: float):
+        self.bound = bound
+
+    def __call__(self, value: Tensor) -> Tensor:
+        """Give max(value, bound)."""
+        return ops.maximum(value, self.bound)
+
+    def get_config(self) -> dict:
+        """Give the bound."""
+        return {"bound": self.bound}
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class Gaussian(Unit):
+    """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
+
+    The precision γ > 0 is learnt too, from 1.
+    """
+
+    name_in_core = "Gaussian"
+
+    def build(self, input_shape: Any) -> None:
+        """Make bias and precision."""
+        super().build(input_shape)
+        self.precision = self.parameter("precision", "ones", AtLeast(SMALLEST_PRECISION))
+
+    def energy(self, x: Tensor) -> Tensor:
+        """Give Σ ½γx² − bx."""
+        return 0.5 * ops.matmul(x * x, self.precision) - ops.matmul(x, self.bias)
+
+    def cgf(self, inputs: Tensor) -> Tensor:
+        """Give Σ (I + b)²/(2γ) + ½ log(2π/γ)."""
+        field = inputs + self.bias
+        terms = ops.square(field) / self.precision + LOG_2PI - ops.log(self.precision)
+        return 0.5 * ops.sum(terms, axis=-1)
+
+    def mean(self, inputs: Tensor) -> Tensor:
+        """Give (I + b)/γ."""
+        return (inputs + self.bias) / self.precision
+
+    def draw(self, inputs: Tensor, seed: Any) -> Tensor:
+        """Draw from the normal distribution with mean (I + b)/γ and variance 1/γ."""
+        mean = self.mean(inputs)
+        noise = keras.random.normal(ops.shape(mean), dtype=mean.dtype, seed=seed)
+        return mean + noise * ops.rsqrt(self.precision)
+
+    def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
+        """Draw standard normal numbers."""
+        return keras.random.normal(shape, dtype=dtype, seed=seed)
+
+    def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
+        """Set mean and variance to those of n rows, as if one row of average spread were added."""
+        variance = np.maximum(square - mean**2, 0.0)
+        typical = variance.mean() if variance.mean() > 0 else 1.0
+        precision = (n + 1.0) / (n * variance + typical)
+        self.bias.assign(mean * precision)
+        self.precision.assign(precision)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark nothing: any finite number is in the domain."""
+        return np.zeros(rows.shape, bool)
+
+    def domain(self) -> str:
+        """Say what a unit takes."""
+        return "finite numbers"
+
+    def to_core(self, layers: Any) -> Any:
+        """Give `harmonium.layers.Gaussian`."""
+        bias, precision = (to_numpy(x) for x in (self.bias, self.precision))
+        return layers.Gaussian(self.size, bias, precision)
+
+    def take(self, layer: Any) -> None:
+        """Take over bias and precision."""
+        super().take(layer)
+        self.precision.assign(np.asarray(layer.precision))

@@ -1,0 +1,113 @@
+"""Units that take one of q states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ..base import PACKAGE, keras, ops, positive_integer, to_numpy
+from .base import Tensor, Unit, value_at
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class Potts(Unit):
+    """Sites with one of q states each, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
+
+    Rows are one-hot, sites · q columns with the states of a site side by side:
+    `keras.utils.to_categorical(codes, q).reshape(len(codes), -1)`.
+
+    Args:
+        states: q, at least 2.
+    """
+
+    name_in_core = "Potts"
+
+    def __init__(self, states: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.states_each = self.columns_each = positive_integer(states, "Potts states")
+        if states < 2:
+            raise InputError(f"Potts states: expected at least 2; got {states}.")
+
+    def build(self, input_shape: Any) -> None:
+        """Make the bias."""
+        if int(input_shape[-1]) % self.columns_each:
+            raise InputError(
+                f"Potts: expected columns in groups of {self.columns_each}, one for each state of a"
+                f" site; got {input_shape[-1]} columns."
+            )
+        super().build(input_shape)
+
+    def get_config(self) -> dict:
+        """Give q besides what every layer has."""
+        return {**super().get_config(), "states": self.columns_each}
+
+    def _by_site(self, x: Tensor) -> Tensor:
+        return ops.reshape(x, (*ops.shape(x)[:-1], self.n_units, self.columns_each))
+
+    def _by_column(self, x: Tensor) -> Tensor:
+        return ops.reshape(x, (*ops.shape(x)[:-2], self.size))
+
+    def energy(self, x: Tensor) -> Tensor:
+        """Give −b·x."""
+        return -ops.matmul(x, self.bias)
+
+    def cgf(self, inputs: Tensor) -> Tensor:
+        """Give Σ_sites log Σ_a e^(I_a + b_a)."""
+        return ops.sum(ops.logsumexp(self._by_site(inputs + self.bias), axis=-1), axis=-1)
+
+    def mean(self, inputs: Tensor) -> Tensor:
+        """Give each state's probability."""
+        return self._by_column(ops.softmax(self._by_site(inputs + self.bias), axis=-1))
+
+    def draw(self, inputs: Tensor, seed: Any) -> Tensor:
+        """Draw one state a site by inverting the cumulative distribution: one uniform a site."""
+        cumulative = ops.cumsum(self._by_site(self.mean(inputs)), axis=-1)
+        threshold = keras.random.uniform(
+            ops.shape(cumulative)[:-1], dtype=cumulative.dtype, seed=seed
+        )
+        passed = cumulative[..., :-1] <= ops.expand_dims(threshold, -1) * cumulative[..., -1:]
+        chosen = ops.sum(ops.cast(passed, "int32"), axis=-1)
+        return self._by_column(ops.one_hot(chosen, self.columns_each, dtype=cumulative.dtype))
+
+    def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
+        """Draw a state for every site."""
+        sites = shape[-1] // self.columns_each
+        codes = keras.random.randint((*shape[:-1], sites), 0, self.columns_each, seed=seed)
+        return ops.reshape(ops.one_hot(codes, self.columns_each, dtype=dtype), shape)
+
+    def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
+        """Set b = log p with p = (n m + 1/q)/(n + 1), centred over each site's states."""
+        logs = np.log((n * mean + 1.0 / self.columns_each) / (n + 1.0))
+        logs = logs.reshape(self.n_units, self.columns_each)
+        self.bias.assign((logs - logs.mean(-1, keepdims=True)).reshape(-1))
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark sites that are not one-hot."""
+        by_site = rows.reshape(len(rows), self.n_units, self.columns_each)
+        return ((by_site != 0) & (by_site != 1)).any(-1) | (by_site.sum(-1) != 1)
+
+    def domain(self) -> str:
+        """Say what a unit takes."""
+        return f"one-hot columns, {self.columns_each} for each site"
+
+    def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
+        """Give the q − 1 other states of one site."""
+        q = self.columns_each
+        site = self.random_unit(x, seed)
+        codes = ops.cast(ops.argmax(self._by_site(x), axis=-1), site.dtype)
+        here = value_at(codes, site)
+        one = ops.ones_like(here, dtype=x.dtype)
+        for turn in range(1, q):
+            yield [(site * q + here, -one), (site * q + (here + turn) % q, one)]
+
+    def to_core(self, layers: Any) -> Any:
+        """Give `harmonium.layers.Potts`."""
+        return layers.Potts(self.n_units, self.columns_each, to_numpy(self.bias))
+
+    @classmethod
+    def like(cls, layer: Any) -> Potts:
+        """Give Potts units with as many states."""
+        return cls(layer.states_per_site)

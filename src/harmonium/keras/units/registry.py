@@ -1,0 +1,53 @@
+"""Units by name, as users, configurations and the core's machines name them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import InputError
+from ..base import keras
+from .base import Unit
+from .bernoulli import Bernoulli
+from .gaussian import Gaussian
+from .ising import Ising
+from .potts import Potts
+
+KINDS = (Bernoulli, Ising, Gaussian, Potts)
+_NAMES = {"bernoulli": Bernoulli, "ising": Ising, "gaussian": Gaussian}
+
+
+def get(identifier: Any, side: str, dtype: Any) -> Unit:
+    """Give the units that a name, a configuration or a layer of units stands for.
+
+    Raises:
+        InputError: none of these.
+    """
+    if isinstance(identifier, Unit):
+        return identifier
+    if isinstance(identifier, dict):
+        return keras.saving.deserialize_keras_object(identifier)
+    if identifier not in _NAMES:
+        expected = ", ".join(map(repr, _NAMES))
+        raise InputError(
+            f"{side}: expected {expected}, or units such as Potts(21); got {identifier!r}."
+        )
+    return _NAMES[identifier](name=side, dtype=dtype)
+
+
+def config_of(unit: Unit) -> dict:
+    """Give a configuration from which `get` makes such units again, yet to be built."""
+    config = keras.saving.serialize_keras_object(unit)
+    return {name: value for name, value in config.items() if name != "build_config"}
+
+
+def like(layer: Any, side: str) -> Unit:
+    """Give units, yet to be built, of the kind of a layer of `harmonium.layers`.
+
+    Raises:
+        InputError: a kind of layer that is not known here.
+    """
+    for kind in KINDS:
+        if kind.name_in_core == type(layer).__name__:
+            return kind.like(layer)
+    known = ", ".join(kind.name_in_core for kind in KINDS)
+    raise InputError(f"{side}: expected one of {known}; got {layer}.")

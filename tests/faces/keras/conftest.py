@@ -1,0 +1,76 @@
+"""What the tests of the Keras face share. KERAS_BACKEND chooses the backend, one a process."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+import harmonium.keras as hk
+from keras_pairs import PAIRS
+from registry import machine
+
+BACKEND = keras.backend.backend()
+
+
+def pytest_collection_modifyitems(items):
+    """Let pass what Keras, TensorFlow and PyTorch warn of in their own code."""
+    for item in items:
+        # NumPy 2 asks for a keyword that tensors' __array__ does not take yet.
+        item.add_marker(pytest.mark.filterwarnings("ignore:__array__ implementation"))
+
+
+@pytest.fixture(params=PAIRS)
+def core(request):
+    """Give a core machine with random parameters, for each pair of kinds of units."""
+    return machine(*PAIRS[request.param], seed=3)
+
+
+@pytest.fixture
+def rows():
+    """Give 40 binary rows of 6 columns."""
+    return (np.random.default_rng(0).random((40, 6)) < 0.4).astype(np.float32)
+
+
+@pytest.fixture
+def make_rows():
+    """Give a function that draws rows in a core machine's states."""
+
+    def draw(core, n, seed=0):
+        import jax
+
+        from registry import exact_states
+
+        return np.array(exact_states(core, n, jax.random.key(seed)))
+
+    return draw
+
+
+@pytest.fixture
+def small():
+    """Give a function that makes a small machine, set up for plain ascent.
+
+    Its updates run eagerly, which saves most tests the compiling, unless `eagerly` is False.
+    """
+    names = itertools.count()
+
+    def make(units=4, learning_rate=0.1, width=6, eagerly=True, **options):
+        options = {"seed": 1, "chains": 20, "name": f"small_{next(names)}"} | options
+        rbm = hk.RBM(units, **options)
+        if width:
+            rbm.build((None, width))
+        rbm.compile(keras.optimizers.SGD(learning_rate), run_eagerly=eagerly)
+        return rbm
+
+    return make
+
+
+def numpy(x):
+    """Give a tensor or a variable as a NumPy array."""
+    return keras.ops.convert_to_numpy(keras.ops.convert_to_tensor(x))
+
+
+@pytest.fixture
+def as_numpy():
+    """Give the function that turns tensors into NumPy arrays."""
+    return numpy

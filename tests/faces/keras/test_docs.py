@@ -1,0 +1,21 @@
+"""The page for Keras's users: all its Python runs, in order, as it stands."""
+
+import re
+from pathlib import Path
+
+import keras
+
+PAGE = Path(__file__).parents[3] / "docs" / "keras.md"
+
+
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python ?(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) == 7
+    scope: dict = {}
+    for backend, block in blocks:
+        if backend in ("", keras.backend.backend()):
+            exec(compile(block, PAGE.name, "exec"), scope)
+    assert "exact" in capsys.readouterr().out
+    assert scope["features"].shape == (1797, 32)
+    assert (tmp_path / "plain.keras").exists()

@@ -1,0 +1,99 @@
+"""Laws with one statistic each at level 10⁻⁴: no drift, and learning as good as the core's."""
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+from scipy import stats
+from sklearn.datasets import load_digits
+
+import harmonium as hm
+import harmonium.keras as hk
+from registry import machine
+
+LEVEL = 1e-4
+CHAINS = 20_000
+SEEDS = 5
+
+
+def p_value(core, x, side):
+    """Give the χ² probability of states this far from the enumerated distribution of one side."""
+    turned = core if side == "visible" else core.T
+    states = turned.visible.states(jnp.arange(turned.visible.n_states))
+    p = np.asarray(jax.nn.softmax(-turned.free_energy(states)), float)
+    counts = np.asarray((jnp.asarray(x)[:, None] == states[None]).all(-1).sum(0), float)
+    assert counts.sum() == len(x), "states outside the layer's own"
+    p, rare = p / p.sum(), len(x) * p / p.sum() < 10
+    observed = np.append(counts[~rare], counts[rare].sum())
+    expected = len(x) * np.append(p[~rare], p[rare].sum())
+    return stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue
+
+
+def side_of(core):
+    """Name a side whose states can be listed."""
+    return "visible" if core.visible.n_states is not None else "hidden"
+
+
+def test_gibbs_leaves_the_machine_where_it_is(core, make_rows, as_numpy):
+    """Chains drawn from the enumerated machine, moved 1 and 4 times: family of 12."""
+    rbm = hk.RBM.from_harmonium(core, seed=1)
+    v = make_rows(core, CHAINS)
+    for k in (1, 4):
+        after = rbm.gibbs(v, k)
+        x = after if side_of(core) == "visible" else rbm.sample_h_from_v(after)
+        assert p_value(core, as_numpy(x), side_of(core)) > LEVEL / 12, k
+
+
+def test_persistent_chains_stay_where_the_machine_is(core, make_rows, as_numpy):
+    """The kernel that training uses, at a learning rate of zero: family of 6."""
+    rbm = hk.RBM.from_harmonium(core, seed=2, chains=CHAINS, k=2)
+    v = make_rows(core, CHAINS, seed=1)
+    rbm.chains.assign(rbm.sample_h_from_v(v))
+    rbm.compile(keras.optimizers.SGD(0.0), metrics=(), run_eagerly=True)
+    rbm.fit(v[:12], batch_size=4, verbose=0)
+    side = "hidden" if core.hidden.n_states is not None else "visible"
+    x = rbm.chains if side == "hidden" else rbm.sample_v_from_h(rbm.chains)
+    assert p_value(core, as_numpy(x), side) > LEVEL / 6
+
+
+def test_the_law_sees_another_machine(make_rows, as_numpy):
+    """Chains moved under couplings that are 15 % too weak are found out: the law has power."""
+    core = machine(hm.Bernoulli(6), hm.Bernoulli(4), seed=3, coupling=1.5)
+    weak = hm.RBM(core.visible, core.hidden, 0.85 * core.weights)
+    v = make_rows(core, CHAINS)
+    assert p_value(core, v, "visible") > LEVEL
+    moved = hk.RBM.from_harmonium(weak, seed=1).gibbs(v, 4)
+    assert p_value(core, as_numpy(moved), "visible") < LEVEL
+
+
+def test_learning_reaches_the_cores_likelihood():
+    """Exact log-likelihoods of runs with the same recipe, five seeds each: Welch's t."""
+    rows = (load_digits().data[:1750] > 7.5).astype(np.float32)
+    epochs, batch, rate, chains = 10, 50, 0.1, 100
+
+    def start(seed):
+        key = jax.random.key(seed)
+        return hm.initialize(hm.Bernoulli(64), hm.Bernoulli(16), rows, key=key, scale=0.1)
+
+    recipe = hm.Recipe(rate, centring=None, averaging=None, hold=1.0)
+    rbm = hk.RBM.from_harmonium(start(0), seed=7, chains=chains)
+    rbm.compile(keras.optimizers.SGD(rate), metrics=())
+    found = {"core": [], "keras": []}
+    for seed in range(SEEDS):
+        fit = hm.fit(
+            start(seed),
+            rows,
+            key=jax.random.key(100 + seed),
+            gradient=hm.Persistent(hm.Gibbs(1), chains=chains),
+            optimizer=recipe,
+            epochs=epochs,
+            batch_size=batch,
+        )
+        found["core"].append(hm.log_likelihood(fit.state.rbm, rows).value)
+        fresh = hk.RBM.from_harmonium(start(50 + seed), seed=1000 * seed, chains=chains)
+        rbm.set_weights(fresh.get_weights())  # one model, so that it is compiled once
+        rbm.fit(rows, epochs=epochs, batch_size=batch, verbose=0)
+        found["keras"].append(hm.log_likelihood(rbm.to_harmonium(), rows).value)
+    untrained = hm.log_likelihood(start(0), rows).value
+    assert min(found["keras"]) > untrained + 1.0, "nothing was learnt"
+    assert stats.ttest_ind(found["core"], found["keras"], equal_var=False).pvalue > LEVEL
