@@ -1,10 +1,13 @@
 """What all tests share."""
 
+import importlib.util
 import itertools
 
 import jax
 import pytest
 
+# The faces towards TensorFlow are looked at where it is installed.
+collect_ignore = [] if importlib.util.find_spec("tensorflow") else ["faces"]
 TESTS_BETWEEN_CLEARINGS = 60
 _count = itertools.count(1)
 
