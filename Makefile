@@ -36,15 +36,17 @@ lint: $(VENV)/.dev  ## format, lint and types
 bench: $(VENV)/.base  ## training speed against scikit-learn and the machine's own ceiling
 	$(BIN)/python benchmarks/speed.py
 
-reproduce: $(VENV)/.base  ## published runs, made again; needs HARMONIUM_DATA
+reproduce: $(VENV)/.faces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
 	$(BIN)/python benchmarks/published.py shark --seeds 20
 	$(BIN)/python benchmarks/published.py sm08
 	$(BIN)/python benchmarks/published.py pydeep --seeds 10
+	$(BIN)/python benchmarks/three_ways.py
 
 # An environment with what a target needs: nothing more for the demo, the tests' tools for tests.
 $(VENV)/.base: EXTRA =
 $(VENV)/.test: EXTRA = [test]
 $(VENV)/.dev: EXTRA = [dev]
+$(VENV)/.faces: EXTRA = [tensorflow]
 $(VENV)/.%: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "harmonium needs Python 3.11 or newer: set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

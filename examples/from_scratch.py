@@ -40,13 +40,13 @@ def log_likelihood(data, W, a, b):
     return -free_energy(data, W, a, b).mean() - log_z(W, a, b)
 
 
-def train(data, hidden, *, method, k, epochs, batch, rate, seed, chains=None):
-    """Climb log p by CD-k, or PCD-k with `chains` chains; give (W, a, b, curve)."""
+def train(data, hidden, *, method, k, epochs, batch, rate, seed, chains=None, score=log_likelihood):
+    """Climb log p by CD-k, or PCD-k with `chains` chains; give (W, a, b, curve of scores)."""
     rng = np.random.default_rng(seed)
     p = (data.sum(axis=0) + 0.5) / (len(data) + 1)
     W, a, b = 0.01 * rng.standard_normal((len(p), hidden)), np.log(p / (1 - p)), np.zeros(hidden)
     v_model = draw(np.tile(p, (chains or batch, 1)), rng)
-    curve = [log_likelihood(data, W, a, b)]
+    curve = [score(data, W, a, b)]
     for _ in range(epochs):
         for rows in np.split(rng.permutation(len(data)), range(batch, len(data), batch)):
             v = data[rows]
@@ -58,7 +58,7 @@ def train(data, hidden, *, method, k, epochs, batch, rate, seed, chains=None):
             W += rate * (v.T @ mean_h / len(v) - v_model.T @ mean_h_model / len(v_model))
             a += rate * (v.mean(axis=0) - v_model.mean(axis=0))
             b += rate * (mean_h.mean(axis=0) - mean_h_model.mean(axis=0))
-        curve.append(log_likelihood(data, W, a, b))
+        curve.append(score(data, W, a, b))
     return W, a, b, curve
 
 

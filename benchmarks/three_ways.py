@@ -1,0 +1,361 @@
+"""One machine, three ways: NumPy from scratch, plain TensorFlow, and the core, side by side.
+
+    python benchmarks/three_ways.py [--only digits|mnist] [--seeds N] [--epochs N] [--docs FOLDER]
+
+All learn by PCD-1 with the same batches, chains and rate: 64×16 on scikit-learn's digits, whose
+likelihood is exact, and 784×500 on binarised MNIST, annealed both ways; MNIST needs the reference
+data: set HARMONIUM_DATA to its folder. Tables go to the screen and between the markers of
+three_ways.md in FOLDER (docs), pictures to FOLDER/pictures, and all figures to a JSON file.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from published import reference
+from scipy.stats import ttest_ind
+from sklearn.datasets import load_digits
+from three_ways_page import conditions, duration, mean_and_spread, signed, table, write_into
+from three_ways_pictures import draw_curves, draw_filters, draw_reconstructions, reconstructed
+
+import harmonium as hm
+
+ROOT = Path(__file__).parents[1]
+NUMPY, TENSORFLOW = "NumPy", "TensorFlow"
+CORE, CENTRED, DEFAULTS = "core, same recipe", "core, its recipe", "core, all defaults"
+SAME = (TENSORFLOW, CORE)  # told to do what the one in NumPy does
+DRAWN = (NUMPY, TENSORFLOW, CORE, CENTRED)
+NO_TENSORFLOW = "TensorFlow is not installed here: that version was left out"
+NOT_RUN = "not run: TensorFlow was not installed"
+
+
+class Plan(NamedTuple):
+    """What all versions are told; the chains are as many as the rows of a batch."""
+
+    hidden: int
+    epochs: int
+    batch: int
+    rate: float
+    seeds: int
+
+
+PLANS = {"digits": Plan(16, 30, 20, 0.05, 30), "mnist": Plan(500, 10, 100, 0.01, 3)}
+ANNEALING = {"method": "annealed", "chains": 256, "steps": 2_000}
+
+
+class Watch:
+    """Notes a run's time and score at its start and after its epochs, its own time left out."""
+
+    def __init__(self, measure: Callable[[hm.RBM], float | None]):
+        self.measure = measure
+        self.epochs: list[float] = []
+        self.seconds: list[float] = []
+        self.curve: list[float | None] = []
+        self.began = time.perf_counter()
+
+    def __call__(self, epoch: float, machine: Callable[[], hm.RBM]) -> None:
+        """Note the time since the last call, then measure."""
+        self.seconds.append(time.perf_counter() - self.began)
+        self.epochs.append(epoch)
+        self.curve.append(self.measure(machine()))
+        self.began = time.perf_counter()
+
+    def score(self, _data: Any, *arrays: Any) -> None:
+        """Take the place of an example's own score."""
+        self(len(self.epochs), lambda: machine_of(arrays))
+
+
+class Run(NamedTuple):
+    """A trained machine, and how it came about."""
+
+    rbm: hm.RBM
+    epochs: list[float]
+    seconds: list[float]  # since the epoch noted before
+    curve: list[float | None]
+
+    @property
+    def an_epoch(self) -> float:
+        """Seconds an epoch: the median of all but the first stretch, which compiles."""
+        return statistics.median(np.array(self.seconds[2:]) / np.diff(self.epochs[1:]))
+
+    @property
+    def second_half(self) -> float:
+        """The mean score of the run's second half, less noisy than the last one."""
+        late = np.array(self.epochs) > self.epochs[-1] / 2
+        return float(np.array(self.curve, float)[late].mean())
+
+    @property
+    def first(self) -> float:
+        """Seconds that the first stretch took beyond what its epochs take later."""
+        return self.seconds[1] - self.an_epoch * self.epochs[1]
+
+
+def machine_of(arrays: Any) -> hm.RBM:
+    """Make the library's machine of an example's W, a and b, whatever arrays they are."""
+    return hm.RBM.from_arrays(*(np.asarray(x, np.float32) for x in arrays))
+
+
+def by_the_example(name: str, dtype: Any) -> Callable:
+    """Give a function that trains with an example's own `train`."""
+    path = ROOT / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
+        how = {"epochs": plan.epochs, "batch": plan.batch, "rate": plan.rate, "seed": seed}
+        *arrays, _ = module.train(
+            rows.astype(dtype), plan.hidden, method="pcd", k=1, score=watch.score, **how
+        )
+        return machine_of(arrays)
+
+    return train
+
+
+def by_the_core(options: Callable[[Plan], dict]) -> Callable:
+    """Give a function that trains with `hm.fit`, told these options."""
+
+    def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
+        key_start, key_run = jax.random.split(jax.random.key(seed))
+        layers = hm.Bernoulli(rows.shape[1]), hm.Bernoulli(plan.hidden)
+        rbm = hm.initialize(*layers, rows, key=key_start)
+        watch(0, lambda: rbm)
+
+        def note(report: Any) -> None:
+            if report.metrics:  # at the end of an epoch
+                watch(report.epoch, lambda: report.rbm)
+
+        return hm.fit(rbm, rows, key=key_run, callbacks=[note], **options(plan)).rbm
+
+    return train
+
+
+def same_updates(plan: Plan) -> dict:
+    """Give the options of `hm.fit` that make it visit as many rows with as many chains."""
+    gradient = hm.Persistent(hm.Gibbs(1), chains=plan.batch)
+    return {"gradient": gradient, "epochs": plan.epochs, "batch_size": plan.batch}
+
+
+def same_recipe(plan: Plan) -> dict:
+    """Give the options that make it the same plain ascent as well."""
+    recipe = hm.Recipe(rate=plan.rate, centring=None, averaging=None, hold=1.0)
+    return same_updates(plan) | {"optimizer": recipe}
+
+
+def all_versions() -> dict[str, Callable]:
+    """Give every version that can run here."""
+    versions = {NUMPY: by_the_example("from_scratch", np.float64)}
+    if importlib.util.find_spec("tensorflow"):
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no notes on how it was built
+        versions[TENSORFLOW] = by_the_example("from_scratch_tensorflow", np.float32)
+    else:
+        print(NO_TENSORFLOW, flush=True)
+    versions[CORE] = by_the_core(same_recipe)
+    versions[CENTRED] = by_the_core(same_updates)
+    return versions | {DEFAULTS: by_the_core(lambda _: {})}
+
+
+def train_all(
+    rows: np.ndarray, plan: Plan, measure: Callable[[hm.RBM], float | None]
+) -> dict[str, list[Run]]:
+    """Train every version in turn, seed after seed: a seed is a round of the timing as well."""
+    versions = all_versions()
+    runs: dict[str, list[Run]] = {name: [] for name in versions}
+    for seed in range(plan.seeds):
+        for name, train in versions.items():
+            watch = Watch(measure)
+            rbm = train(rows, plan, seed, watch)
+            runs[name].append(Run(rbm, watch.epochs, watch.seconds, watch.curve))
+            print(f"  seed {seed}, {name}: {sum(watch.seconds):.1f} s", flush=True)
+    return runs
+
+
+def timing(runs: dict[str, list[Run]]) -> tuple[list[list[str]], dict]:
+    """Give the table of times, and its figures; ratios are taken within a round."""
+    rows = [["version", "speed (rounds)", "an epoch", "compiling, once", "a run, s"]]
+    figures = {}
+    for name, found in runs.items():
+        epochs = [run.an_epoch for run in found]
+        pairs = zip(runs[NUMPY], found, strict=True)
+        ratios = [base.an_epoch / run.an_epoch for base, run in pairs]
+        ratio, epoch, first = statistics.median(ratios), statistics.median(epochs), found[0].first
+        total = statistics.median(sum(run.seconds[1:]) for run in found)
+        speed = f"{ratio:.2f} ({min(ratios):.2f} … {max(ratios):.2f})" if name != NUMPY else "1"
+        rows.append([name, speed, duration(epoch), duration(max(first, 0)), f"{total:.1f}"])
+        figures[name] = {"seconds_an_epoch": epochs, "ratios_to_numpy": ratios, "compiling": first}
+        figures[name]["seconds_in_all"] = total
+    return with_the_absent(rows), figures
+
+
+def digits(plan: Plan) -> tuple[str, dict, dict]:
+    """Give what was measured on the digits, as text and as figures, and the runs."""
+    rows = (load_digits().data / 16 > 0.5).astype(np.uint8)
+    runs = train_all(rows, plan, lambda rbm: hm.log_likelihood(rbm, rows).value)
+    times, figures = timing(runs)
+    lines = [["version", "epochs", "updates", "log-likelihood", "second half, less NumPy's"]]
+    for name, found in runs.items():
+        ends = np.array([run.curve[-1] for run in found], float)
+        apart = "–"
+        if name in SAME and plan.seeds > 1:
+            difference, error, p = compared(found, runs[NUMPY])
+            apart = f"{signed(difference)} ± {error:.3f}, p = {p:.2g}"
+            figures[name] |= {"apart": difference, "error": error, "welch_p": p}
+        figures[name] |= {"log_likelihood": ends.tolist(), "curves": [run.curve for run in found]}
+        figures[name]["epochs"] = found[0].epochs
+        lines.append([name, *length(found[0], rows, plan, name), mean_and_spread(ends), apart])
+    rbm, start = runs[CORE][0].rbm, runs[NUMPY][0].curve[0]
+    exact = hm.log_likelihood(rbm, rows)
+    check = hm.log_likelihood(rbm, rows, key=jax.random.key(0), **ANNEALING)
+    figures[CORE]["annealed_beside_exact"] = [check.low, check.value, check.high, exact.value]
+    text = (
+        f"{setting(plan, rows)} Exact log-likelihood of these rows in nats a row,"
+        f" {over(plan.seeds)}; at the start it is {signed(start)}. The last column compares means"
+        " over the second half of the epochs, less noisy than the last one's: the difference with"
+        f" its standard error, and Welch's p.\n\n{table(with_the_absent(lines))}\n\n"
+        f"The annealed estimate for one of these machines, as a check: {signed(check.value)} in"
+        f" [{signed(check.low)}, {signed(check.high)}], exactly {signed(exact.value)}.\n\n"
+        f"{table(times)}"
+    )
+    return text, figures, runs
+
+
+def compared(found: list[Run], base: list[Run]) -> tuple[float, float, float]:
+    """Give how far the second halves are above those of `base`, its error, and Welch's p."""
+    ours, theirs = (np.array([run.second_half for run in runs]) for runs in (found, base))
+    error = np.sqrt(ours.var(ddof=1) / len(ours) + theirs.var(ddof=1) / len(theirs))
+    p = ttest_ind(ours, theirs, equal_var=False).pvalue
+    return float(ours.mean() - theirs.mean()), float(error), float(p)
+
+
+def mnist(plan: Plan) -> tuple[str, dict, dict]:
+    """Give what was measured on MNIST, as text and as figures, and the runs."""
+    rows, test = binarised_mnist()
+    runs = train_all(rows, plan, lambda rbm: None)
+    times, figures = timing(runs)
+    lines = [["version", "epochs", "updates", "test", "low … high", "largest gap, met"]]
+    lines[0] += ["training rows", "pixels wrong"]
+    for name, found in runs.items():
+        scores = [annealed(run.rbm, rows, test, seed) for seed, run in enumerate(found)]
+        print(f"  annealed: {name}", flush=True)
+        columns = {part: [score[part] for score in scores] for part in scores[0]}
+        figures[name] |= columns
+        values, low, high, trained, wrong = (
+            np.array(columns[part]) for part in ("test", "low", "high", "train", "pixels_wrong")
+        )
+        line = [name, *length(found[0], rows, plan, name), mean_and_spread(values, 2)]
+        line += [f"{signed(low.mean(), 2)} … {signed(high.mean(), 2)}"]
+        line += [
+            f"{signed(max(columns['gap'], key=abs), 2)}, {sum(columns['met'])} of {len(scores)}"
+        ]
+        lines.append([*line, signed(trained.mean(), 2), f"{100 * wrong.mean():.2f} %"])
+    text = (
+        f"{setting(plan, rows)} Log-likelihood in nats a row of {len(test):,} test rows,"
+        f" {over(plan.seeds)}; *low … high* are the ends of the interval from annealing forward and"
+        f" in reverse ({ANNEALING['chains']} chains × {ANNEALING['steps']:,} machines), averaged"
+        " over the seeds; the gap is reverse less forward log Z, with the number of runs whose two"
+        " directions met. *Pixels wrong* is the share of the test rows' pixels that a"
+        " reconstruction puts on the other side of one half.\n\n"
+        f"{table(with_the_absent(lines))}\n\n{table(times)}"
+    )
+    return text, figures, runs
+
+
+def annealed(rbm: hm.RBM, rows: np.ndarray, test: np.ndarray, seed: int) -> dict:
+    """Score a machine on training and test rows by one log Z, annealed both ways."""
+    train = hm.log_likelihood(rbm, rows, key=jax.random.key(seed), **ANNEALING)
+    found = hm.log_likelihood(rbm, test, log_z=train.log_z)
+    scored = {"test": found.value, "low": found.low, "high": found.high, "train": train.value}
+    scored |= {"gap": found.log_z.gap, "ess": found.log_z.ess, "met": found.converged}
+    wrong = ((reconstructed(rbm, test) > 0.5) != test).mean()
+    return scored | {"stderr_rows": found.stderr_rows, "pixels_wrong": float(wrong)}
+
+
+def binarised_mnist() -> tuple[np.ndarray, np.ndarray]:
+    """Give the training and the test rows of the fixed binarisation."""
+    with np.load(reference("mnist/binarized_mnist.npz")) as archive:
+        width = int(archive["n_visible"])
+        train, test = (
+            np.unpackbits(archive[part], axis=1, count=width) for part in ("train", "test")
+        )
+    return train, test
+
+
+def over(seeds: int) -> str:
+    """Say of how many runs a mean is."""
+    return f"mean ± spread of {seeds} seeds" if seeds > 1 else "one run"
+
+
+def setting(plan: Plan, rows: np.ndarray) -> str:
+    """Say what all versions did."""
+    return (
+        f"{rows.shape[1]}×{plan.hidden}, {len(rows):,} rows, PCD-1 at rate {plan.rate} with batches"
+        f" of {plan.batch} and as many chains."
+    )
+
+
+def length(run: Run, rows: np.ndarray, plan: Plan, name: str) -> list[str]:
+    """Give the epochs and updates of a run."""
+    batch = min(200, len(rows)) if name == DEFAULTS else plan.batch
+    epochs = round(run.epochs[-1])
+    return [f"{epochs:,}", f"{epochs * -(-len(rows) // batch):,}"]
+
+
+def with_the_absent(rows: list[list[str]]) -> list[list[str]]:
+    """Add a row for TensorFlow where it did not run."""
+    if any(row[0] == TENSORFLOW for row in rows):
+        return rows
+    absent = [TENSORFLOW, NOT_RUN, *[""] * (len(rows[0]) - 2)]
+    return [*rows[:2], absent, *rows[2:]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=PLANS)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    parser.add_argument("--json", type=Path, default=ROOT / "runs" / "three_ways.json")
+    arguments = parser.parse_args()
+    if (arguments.epochs or 2) < 2 or (arguments.seeds or 1) < 1:
+        parser.error("at least 1 seed, and 2 epochs: the first one compiles, the others are timed")
+    parts = [arguments.only] if arguments.only else list(PLANS)
+    if "mnist" in parts:
+        reference("mnist/binarized_mnist.npz")  # its absence is told now, not at the end
+    pictures = arguments.docs / "pictures"
+    for folder in (pictures, arguments.json.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    results: dict = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    measured_on = conditions()
+    for part in parts:
+        asked = {name: getattr(arguments, name) for name in ("seeds", "epochs")}
+        plan = PLANS[part]._replace(**{name: n for name, n in asked.items() if n is not None})
+        print(f"{part}: {plan}", flush=True)
+        began = time.perf_counter()
+        text, figures, runs = {"digits": digits, "mnist": mnist}[part](plan)
+        text = f"{text}\n\n{measured_on}"
+        results[part] = {"conditions": measured_on, "plan": plan._asdict(), "versions": figures}
+        arguments.json.write_text(json.dumps(results, indent=2))
+        print(f"\n{text}\n\n{part}: {time.perf_counter() - began:.0f} s\n", flush=True)
+        drawn = {name: runs[name] for name in DRAWN if name in runs}
+        if part == "digits":
+            draw_curves(drawn, SAME, pictures / "three_ways_curves.png")
+        else:
+            machines = {name: found[0].rbm for name, found in drawn.items()}
+            draw_filters(machines, pictures / "three_ways_filters.png")
+            _, test = binarised_mnist()
+            draw_reconstructions(machines, test, pictures / "three_ways_reconstructions.png")
+        write_into(arguments.docs / "three_ways.md", part, text)
+
+
+if __name__ == "__main__":
+    main()
