@@ -23,10 +23,11 @@ test: $(VENV)/.test  ## the tests, with a pairwise cover of the laws' combinatio
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws
 
-faces: $(FACES)/.faces  ## the Keras face, once on each backend
+faces: $(FACES)/.faces  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
+	$(FACES)/bin/python -m pytest -q $(PARALLEL) tests/faces/interop tests/faces/ways
 	@set -e; for backend in $(BACKENDS); do echo "KERAS_BACKEND=$$backend"; \
 	  OMP_NUM_THREADS=1 KERAS_BACKEND=$$backend TF_CPP_MIN_LOG_LEVEL=3 \
-	  $(FACES)/bin/python -m pytest -q $(PARALLEL) tests/faces; done
+	  $(FACES)/bin/python -m pytest -q $(PARALLEL) tests/faces/keras; done
 
 lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -36,17 +37,16 @@ lint: $(VENV)/.dev  ## format, lint and types
 bench: $(VENV)/.base  ## training speed against scikit-learn and the machine's own ceiling
 	$(BIN)/python benchmarks/speed.py
 
-reproduce: $(VENV)/.faces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
+reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
 	$(BIN)/python benchmarks/published.py shark --seeds 20
 	$(BIN)/python benchmarks/published.py sm08
 	$(BIN)/python benchmarks/published.py pydeep --seeds 10
-	$(BIN)/python benchmarks/three_ways.py
+	$(FACES)/bin/python benchmarks/three_ways.py
 
 # An environment with what a target needs: nothing more for the demo, the tests' tools for tests.
 $(VENV)/.base: EXTRA =
 $(VENV)/.test: EXTRA = [test]
 $(VENV)/.dev: EXTRA = [dev]
-$(VENV)/.faces: EXTRA = [tensorflow]
 $(VENV)/.%: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "harmonium needs Python 3.11 or newer: set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -56,8 +56,8 @@ $(VENV)/.%: pyproject.toml
 $(FACES)/.faces: pyproject.toml
 	$(MAKE) VENV=$(FACES) $(FACES)/.test
 	$(FACES)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(FACES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[keras]' \
-	  tensorflow-cpu rbms==0.5.0
+	$(FACES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]' \
+	  rbms==0.5.0
 	@touch $@
 
 clean:  ## remove the environment and the runs

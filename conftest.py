@@ -2,4 +2,10 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("keras") else ["src/harmonium/keras", "tests/faces/keras"]
+NEEDED = {
+    "src/harmonium/keras": ["keras"],
+    "tests/faces/keras": ["keras"],
+    "tests/faces/interop": ["torch", "rbms"],
+    "tests/faces/ways": ["tensorflow"],
+}
+collect_ignore = [place for place, names in NEEDED.items() if not all(map(find_spec, names))]
