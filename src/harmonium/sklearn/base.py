@@ -152,12 +152,16 @@ class BaseRBM(BaseEstimator):
         return methods[self.method]
 
     def _optimizer(self, hold: float = 0.5) -> Any:
-        """Give the optimiser, by default the library's recipe at this learning rate."""
+        """Give the optimiser, by default a recipe at this learning rate."""
         if self.optimizer is not None:
             return self.optimizer
         if not isinstance(self.learning_rate, int | float | np.number):
             raise InputError(f"learning_rate: expected a number; got {self.learning_rate!r}.")
-        return Recipe(rate=float(self.learning_rate), hold=hold)
+        return self._recipe(float(self.learning_rate), hold)
+
+    def _recipe(self, rate: float, hold: float) -> Recipe:
+        """Give the library's own practice."""
+        return Recipe(rate=rate, hold=hold)
 
     def _reporter(self, dataset: Dataset) -> Callable[[Report], None]:
         """Print a line after each iteration that is measured, as scikit-learn does."""

@@ -22,7 +22,7 @@ from ..likelihood import log_likelihood
 from ..rbm import RBM as Machine
 from ..samplers import Gibbs
 from ..sampling import sample
-from ..training import Report
+from ..training import Recipe, Report
 from .base import (
     FLOATS,
     BaseRBM,
@@ -60,10 +60,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     """Bernoulli restricted Boltzmann machine: features from binary data, and its distribution.
 
     Takes the place of `sklearn.neural_network.BernoulliRBM`: the same parameters, attributes and
-    methods. It differs in what is learnt: both phases are means over their own rows, whatever the
-    batch size, rows are shuffled, the gradient is centred and the parameters are averaged over the
-    end of the run, `score_samples` is exact instead of random, and `partial_fit` makes a pass in
-    batches of `batch_size` over what it is given. A machine can be sampled and scored.
+    methods, so that what was tuned there does as well here. It differs where that one is wrong or
+    random: both phases are means over their own rows, whatever the batch size, rows are shuffled,
+    the visible biases start at the data's moments, `score_samples` is exact, and `partial_fit` makes
+    a pass in batches of `batch_size` over what it is given. A machine can be sampled and scored.
 
     Rows may hold any finite numbers; those outside [0, 1] are used linearly, as scikit-learn does.
     Learning is in float32; everything else is in the precision of the rows that are given.
@@ -73,7 +73,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     n_components : int, default=256
         Number of hidden units.
     learning_rate : float, default=0.1
-        Rate of ascent. In `fit` it falls to zero over the second half of the run.
+        Rate of ascent.
     batch_size : int, default=10
         Rows in an update; all rows if there are fewer.
     n_iter : int, default=10
@@ -90,7 +90,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     n_chains : int, default=None
         Number of persistent chains; `batch_size` if None.
     optimizer : optax transformation or function of the number of updates, default=None
-        `hm.Recipe(rate=learning_rate)` if None: centred, averaged, with the falling rate.
+        Plain ascent at the constant `learning_rate` if None, as in scikit-learn. For the highest
+        likelihood `hm.Recipe(rate=0.1)`: centred, averaged, with a rate that falls to zero.
 
     Attributes:
     ----------
@@ -165,7 +166,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
         """Learn from one more portion of rows, in one pass of batches of `batch_size`.
 
-        Parameters are as in `fit`. The rate does not fall, since a stream has no end.
+        Parameters are as in `fit`.
         """
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
@@ -192,6 +193,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         if chains is not None:
             self.h_samples_ = np.array(chains, dtype)
         return self
+
+    def _recipe(self, rate: float, hold: float) -> Recipe:
+        """Give plain ascent at a constant rate, so that a rate means what it means there."""
+        return Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
 
     def _monitor(self, now: Report, dataset: Dataset) -> tuple[str, float]:
         some = np.asarray(dataset.some(MONITORED_ROWS).rows())

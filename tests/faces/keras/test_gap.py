@@ -17,6 +17,7 @@ RATE = 1 / 64  # a power of two, so that dividing a step by it costs no digit; s
 
 def same_machine(core, eagerly, **options):
     rbm = hk.RBM.from_harmonium(core, seed=5, chains=24, **options)
+    eagerly = eagerly and keras.backend.backend() != "jax"  # which compiles each operation then
     rbm.compile(keras.optimizers.SGD(RATE), metrics=(), steps_per_execution=1, run_eagerly=eagerly)
     return rbm
 

@@ -54,18 +54,9 @@ def test_early_stopping_brings_the_best_machine_back(rows, small, as_numpy):
     assert found == pytest.approx(best, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "optimizer",
-    [
-        keras.optimizers.SGD(0.1, momentum=0.5),
-        keras.optimizers.Adam(1e-2),
-        keras.optimizers.AdamW(1e-2),
-        keras.optimizers.RMSprop(1e-2),
-        "adagrad",
-    ],
-    ids=str,
-)
-def test_any_optimiser(rows, optimizer):
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "a name"])
+def test_any_optimiser(rows, name):
+    optimizer = "nadam" if name == "a name" else getattr(keras.optimizers, name)(0.01)
     rbm = hk.RBM(3, seed=0, chains=10)
     rbm.compile(optimizer, metrics=(), run_eagerly=BACKEND != "tensorflow")
     rbm.fit(rows, epochs=1, verbose=0)
