@@ -58,16 +58,19 @@ def accuracy(train, test, y_train, y_test, cost):
 def digits(seeds, whole):
     """Accuracy on features of theirs, of ours and on raw pixels; seconds of a fit, in turn."""
     rates = {"n_components": 100, "learning_rate": 0.06, "n_iter": 10}
-    found = {"pixels": [], "theirs": [], "ours": []}
-    seconds = {"theirs": [], "ours": []}
+    recipe = {"optimizer": hm.Recipe(rate=rates["learning_rate"])}
+    kinds = {"theirs": (Theirs, {}), "ours": (Ours, {}), "ours, Recipe": (Ours, recipe)}
+    found = {"pixels": []} | {name: [] for name in kinds}
+    seconds = {name: [] for name in kinds}
     for seed in range(seeds):
         train, test, y_train, y_test = split(seed, whole)
         if not seed:
-            Ours(random_state=seed, **rates).fit(train)  # compiles
+            for cls, more in kinds.values():
+                cls(random_state=seed, **rates, **more).fit(train)  # compiles
         found["pixels"].append(accuracy(train, test, y_train, y_test, 100.0))
-        for name, cls in (("theirs", Theirs), ("ours", Ours)):
+        for name, (cls, more) in kinds.items():
             began = time.perf_counter()
-            model = cls(random_state=seed, **rates).fit(train)
+            model = cls(random_state=seed, **rates, **more).fit(train)
             seconds[name].append(time.perf_counter() - began)
             features = model.transform(train), model.transform(test)
             found[name].append(accuracy(*features, y_train, y_test, 6000.0))
@@ -92,6 +95,22 @@ def portions(passes=100):
         extremes = {"least feature": features.min(), "spread over rows": features.std(0).mean()}
         found[name] = {k: float(v) for k, v in extremes.items()}
         found[name]["pseudo-likelihood"] = float(score)
+    return found
+
+
+def likelihoods(seeds=6):
+    """Exact log-likelihood of thresholded digits after as many passes, 16 hidden units."""
+    rows, found = (load_digits().data > 8) * 1.0, {}
+    kinds = {"theirs": (Theirs, {}), "ours": (Ours, {})}
+    kinds["ours, Recipe"] = (Ours, {"optimizer": hm.Recipe(rate=0.1)})
+    for passes in (10, 50):
+        for name, (cls, more) in kinds.items():
+            models = (
+                cls(16, n_iter=passes, random_state=s, **more).fit(rows) for s in range(seeds)
+            )
+            machines = map(hm.interop.from_sklearn, models)
+            scores = [hm.log_likelihood(machine, rows).value for machine in machines]
+            found[f"{name}, {passes} passes"] = [float(np.mean(scores)), float(np.std(scores))]
     return found
 
 
@@ -163,14 +182,16 @@ def gradients():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["digits", "portions", "gradients"])
+    parser.add_argument("what", choices=["digits", "portions", "gradients", "likelihoods"])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--split-first", action="store_true", help="split before nudging")
     options = parser.parse_args()
     if options.what == "digits":
         result = digits(options.seeds, options.split_first)
     else:
-        result = {"portions": portions, "gradients": gradients}[options.what]()
+        result = {"portions": portions, "gradients": gradients, "likelihoods": likelihoods}[
+            options.what
+        ]()
     print(json.dumps(result, indent=2))
 
 

@@ -62,8 +62,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     Takes the place of `sklearn.neural_network.BernoulliRBM`: the same parameters, attributes and
     methods, so that what was tuned there does as well here. It differs where that one is wrong or
     random: both phases are means over their own rows, whatever the batch size, rows are shuffled,
-    the visible biases start at the data's moments, `score_samples` is exact, and `partial_fit` makes
-    a pass in batches of `batch_size` over what it is given. A machine can be sampled and scored.
+    the visible biases start at the data's moments, `score_samples` is exact, and `partial_fit` is a
+    pass in batches of `batch_size` over what it is given. A machine can be sampled and scored.
 
     Rows may hold any finite numbers; those outside [0, 1] are used linearly, as scikit-learn does.
     Learning is in float32; everything else is in the precision of the rows that are given.
