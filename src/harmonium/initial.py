@@ -14,6 +14,7 @@ from .rbm import RBM
 __all__ = ["initialize"]
 
 MOST_ROWS = 50_000  # enough for moments
+MOST_ENTRIES = 2**26  # of very wide rows, which may be sparse, fewer
 
 
 def initialize(
@@ -51,8 +52,9 @@ def initialize(
     key_weights, key_rows = jax.random.split(checked_key(key))
     if data is not None:
         dataset = Dataset.of(data, weights)
-        rows = visible.validate(dataset.some(MOST_ROWS).rows(key=key_rows))
-        visible = visible.fit_moments(visible.encode(rows), dataset.some(MOST_ROWS).weights)
+        some = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
+        rows = visible.validate(some.rows(key=key_rows))
+        visible = visible.fit_moments(visible.encode(rows), some.weights)
     couplings = scale * jax.random.normal(key_weights, (visible.size, hidden.size), visible.dtype)
     if data is not None:
         means = visible.mean(visible.resting), hidden.mean(hidden.resting)

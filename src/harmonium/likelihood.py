@@ -133,15 +133,19 @@ def log_likelihood(
     _check(rbm, method)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
     dataset = Dataset.of(data)
-    rows = dataset.rows(key=keys[0])
-    energies = free_energies(rbm, rows)
+    found, note = [], ""
+    for i, part in enumerate(dataset.parts(ROWS_AT_ONCE, key=keys[0])):
+        rbm.visible.validate(part, "data", i * ROWS_AT_ONCE)
+        found.append(free_energies(rbm, part))
+        note = note or _note(rbm, part)
+    energies = np.concatenate(found)
     if log_z is None:
         if keys[1] is not None and _is_annealed(rbm, method) and settings.get("path") is None:
             some = rbm.visible.encode(dataset.some(BASE_ROWS).rows(key=keys[0]))
             settings["path"] = data_base(rbm, some, key=keys[1])
         log_z = _log_z(rbm, key=keys[2], method=method, **settings)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
-    return likelihood_from(energies, log_z, _note(rbm, rows), weights)
+    return likelihood_from(energies, log_z, note, weights)
 
 
 def free_energies(rbm: RBM, rows: Any) -> np.ndarray:

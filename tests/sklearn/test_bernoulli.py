@@ -259,3 +259,61 @@ def test_progress_is_told(capsys):
     assert re.match(
         r"\[BernoulliRBM\] Iteration 3, pseudo-likelihood = -\d+\.\d\d, time", lines[-1]
     )
+
+
+def test_a_falling_rate_does_not_fall_in_a_stream():
+    model = BernoulliRBM(4, optimizer=hm.Recipe(rate=0.1), random_state=0).fit(BINARY)
+    for _ in range(3):
+        before = np.asarray(model._state.rbm.weights)
+        model.partial_fit(BINARY)
+        assert abs(np.asarray(model._state.rbm.weights) - before).max() > 1e-3
+
+
+def test_changed_parameters_count_from_the_next_portion_on():
+    model = BernoulliRBM(4, random_state=0).partial_fit(BINARY)
+    before = model.components_.copy()
+    model.set_params(learning_rate=1e-9).partial_fit(BINARY)
+    np.testing.assert_allclose(model.components_, before, atol=1e-6)
+    model.set_params(n_chains=30, learning_rate=0.1).partial_fit(BINARY)
+    assert model.h_samples_.shape == (30, 4)
+    model.set_params(method="cd").partial_fit(BINARY)
+    model.set_params(method="pcd", optimizer=hm.Recipe(rate=0.1)).partial_fit(BINARY)
+    model.components_[:] = 0.0
+    model.set_params(optimizer=None, learning_rate=1e-9).partial_fit(BINARY)
+    assert abs(model.components_).max() < 1e-3
+
+
+def test_draws_are_never_drawn_twice():
+    """fit, its portions and other methods draw from keys of their own, though the seed is one."""
+    from harmonium.sklearn import base
+
+    model = BernoulliRBM(4, random_state=0)
+    keys = [base.key_from(0, purpose) for purpose in range(4)] + list(model._new_keys())
+    stream = jax.random.wrap_key_data(model._stream_key)
+    keys += [stream, *(jax.random.fold_in(stream, i) for i in range(5))]
+    assert len({tuple(np.asarray(jax.random.key_data(key))) for key in keys}) == len(keys)
+
+
+def test_a_first_portion_that_diverges_leaves_a_machine():
+    model = BernoulliRBM(4, learning_rate=1e20, random_state=0)
+    with pytest.warns(RuntimeWarning, match="diverged"):
+        model.partial_fit(BINARY * 1e25 + 1)
+    assert np.isfinite(model.components_).all()
+
+
+def test_a_refused_fit_leaves_the_estimator_as_it_was(fitted):
+    model = pickle.loads(pickle.dumps(fitted))
+    with pytest.raises(hm.InputError, match="batch_size"):
+        model.set_params(batch_size=-1).fit(BARS[:, :4])
+    np.testing.assert_array_equal(model.transform(BARS), fitted.transform(BARS))
+
+
+def test_the_weights_of_the_first_portion_set_the_start():
+    weights = np.r_[np.ones(10), np.zeros(990)]
+    starts = [
+        getattr(BernoulliRBM(2, learning_rate=1e-9, random_state=0, n_iter=1), method)(
+            BINARY, sample_weight=weights
+        ).intercept_visible_
+        for method in ("fit", "partial_fit")
+    ]
+    np.testing.assert_allclose(starts[0], starts[1], atol=1e-5)

@@ -131,6 +131,7 @@ def test_hidden_units_of_other_kinds():
         ({"visible": [("potts", slice(None)), ("ising", [1])]}, "column 1 is named twice"),
         ({"visible": [("potts", ["hue"])]}, "pairs"),
         ({"visible": [("potts", [9])]}, "there are 4 columns"),
+        ({"visible": [("potts", [True, False])]}, "a mask of 2 for 4 columns"),
         ({"visible": "bernoulli"}, r"values in \[0, 1\]; found"),
         ({"hidden": "potts"}, "hidden: expected one of 'bernoulli'"),
     ],
@@ -138,6 +139,29 @@ def test_hidden_units_of_other_kinds():
 def test_mistakes_are_named(wrong, message):
     with pytest.raises(hm.InputError, match=message):
         RBM(**{"n_components": 2, "visible": SPEC, "n_iter": 1} | wrong).fit(TABLE)
+
+
+@pytest.mark.parametrize(("value", "rows"), [(2000.1, 1000), (2.7, 100), (7.1, 1000)])
+def test_a_constant_column_has_no_scale(value, rows):
+    X = np.column_stack([np.full(rows, value), RNG.normal(size=rows)])
+    model = RBM(2, visible="gaussian", n_iter=2, random_state=0).fit(X)
+    assert model.columns_.parts[0].scale[0] == 1.0
+    assert abs(model.score(X + np.array([1e-6, 0.0])) - model.score(X)) < 1e-3
+
+
+def test_an_entry_outside_is_named_by_its_own_column():
+    kinds = [("bernoulli", [0, 2]), ("gaussian", [1, 3])]
+    table = np.column_stack([FLAG, YEAR, FLAG, YEAR])
+    table[3, 2] = 9
+    with pytest.raises(hm.InputError, match=r"X: .*found 9 in row 3, column 2"):
+        RBM(2, visible=kinds).partial_fit(table)
+
+
+def test_categories_are_known_in_either_precision():
+    table = RNG.choice([0.1, 0.7], (50, 2))
+    model = RBM(2, visible="potts", n_iter=1, random_state=0).fit(table)
+    features = model.transform(table.astype(np.float32))
+    np.testing.assert_allclose(features, model.transform(table), atol=1e-6)
 
 
 def test_a_category_never_seen_is_named(fitted):

@@ -2,10 +2,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import harmonium as hm
 from harmonium._special import random_order
+from harmonium.training.plan import plan_run
 from registry import machine
 
 KEY = jax.random.key(7)
@@ -185,3 +187,9 @@ def test_the_defaults_learn_any_kind_of_rows(visible, seed):
     before, after, best = (hm.log_likelihood(m, x).value for m in (rbm, fit.rbm, truth))
     assert not fit.diverged
     assert after > best - 0.1 * (best - before) - 0.01, (before, after, best)
+
+
+def test_a_transformation_without_extra_arguments_compiles_once():
+    one = optax.scale(-0.1)
+    first, second = (plan_run(start(rows()), rows(), optimizer=one) for _ in "ab")
+    assert first.method.update is second.method.update

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -138,6 +139,15 @@ class Dataset(eqx.Module):
         """Give the stored values of a slice of the rows, undrawn, divided by the scale."""
         rows = self.stored.take(jnp.arange(first, min(last, len(self))))
         return rows if self.scale == 1.0 else rows / self.scale
+
+    def parts(self, size: int, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
+        """Give all rows as `rows` does, a part at a time: sparse ones are never all dense."""
+        if self.stochastic:
+            drawn = self.rows(key=key)
+            yield from (drawn[first : first + size] for first in range(0, len(self), size))
+            return
+        for first in range(0, len(self), size):
+            yield np.asarray(self.values(first, first + size))
 
     def rows(self, *, key: PRNGKeyArray | None = None) -> np.ndarray:
         """Give all rows in the user's coding.

@@ -188,7 +188,7 @@ class RBM(Machine):
         if self.built:
             self.optimizer.build(self.trainable_variables)
 
-    def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def fit(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Train, as `keras.Model.fit` does, on rows x: an array, a `tf.data.Dataset`, a loader.
 
         A y, alone or in the batches of a data set, is ignored. Sample weights weight the rows.
@@ -198,7 +198,16 @@ class RBM(Machine):
         """
         if isinstance(x, np.ndarray):
             start.check_rows(self, x, "x")
-        return super().fit(x, *args, **kwargs)
+        held_out = kwargs.get("validation_data")
+        if isinstance(held_out, tuple) and len(held_out) == 3:
+            kwargs["validation_data"] = (held_out[0], start.targets(*held_out), held_out[2])
+        y = start.targets(x, y, kwargs.get("sample_weight"))
+        return super().fit(x, y, *args, **kwargs)
+
+    def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Measure the loss and what is shown on rows x, as `keras.Model.evaluate` does."""
+        y = start.targets(x, y, kwargs.get("sample_weight"))
+        return super().evaluate(x, y, *args, **kwargs)
 
     def compute_loss(
         self,

@@ -21,14 +21,15 @@ def adapt(machine: Any, data: Any) -> None:
     biases take up what the weights add at the means of the other layer (Melchior, Fischer &
     Wiskott 2016).
     """
-    n, total, squares = 0, 0.0, 0.0
-    for rows in batches(data):
+    n, worth, total, squares = 0, 0.0, 0.0, 0.0
+    for rows, weights in batches(data):
         check_rows(machine, rows, "data", n)
-        rows = rows.astype(np.float64)
-        n, total, squares = n + len(rows), total + rows.sum(0), squares + (rows**2).sum(0)
-    if not n:
-        raise InputError("data: expected at least one row; got none.")
-    machine.visible.fit_moments(n, total / n, squares / n)
+        rows, weights = rows.astype(np.float64), weights.astype(np.float64)
+        n, worth = n + len(rows), worth + weights.sum()
+        total, squares = total + weights @ rows, squares + weights @ rows**2
+    if not n or not worth > 0:
+        raise InputError("data: expected at least one row of positive weight; got none.")
+    machine.visible.fit_moments(n, total / worth, squares / worth)
     machine.hidden.bias.assign(np.zeros(machine.hidden.size))
     kernel = _numpy(machine.kernel)
     means = [_numpy(unit.mean(np.zeros(unit.size, kernel.dtype))) for unit in machine.both_units]
@@ -36,16 +37,20 @@ def adapt(machine: Any, data: Any) -> None:
     machine.hidden.shift(-(means[0] @ kernel))
 
 
-def batches(data: Any) -> Iterator[np.ndarray]:
-    """Give the rows of an array, or of whatever yields batches, x or (x, …), a part at a time."""
+def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Give rows and weights of an array, or of batches x, (x, y) or (x, y, weights), in parts."""
     if isinstance(data, list):
         data = np.asarray(data)
     if hasattr(data, "shape"):
         for first in range(0, data.shape[0], ROWS_AT_ONCE):
-            yield _numpy(data[first : first + ROWS_AT_ONCE])
+            rows = _numpy(data[first : first + ROWS_AT_ONCE])
+            yield rows, np.ones(len(rows))
     elif isinstance(data, Iterable):
         for batch in data:
-            yield _numpy(batch[0] if isinstance(batch, tuple | list) else batch)
+            parts = list(batch) if isinstance(batch, tuple | list) else [batch]
+            rows = _numpy(parts[0])
+            given = parts[2] if len(parts) > 2 else None
+            yield rows, np.ones(len(rows)) if given is None else np.ravel(_numpy(given))
     else:
         raise InputError(f"data: expected an array or batches; got {type(data).__name__}.")
 
@@ -66,6 +71,11 @@ def check_rows(machine: Any, rows: np.ndarray, name: str, first_row: int = 0) ->
         row = first_row + int(np.argwhere(wrong)[0][0])
         expected = machine.visible.domain() if finite.all() else "finite numbers"
         raise InputError(f"{name}: expected {expected}; got others, first in row {row}.")
+
+
+def targets(x: Any, y: Any, weights: Any) -> Any:
+    """Give y; where there is none, zeros beside sample weights, which Keras drops without a y."""
+    return np.zeros((len(x), 1), np.float32) if y is None and weights is not None else y
 
 
 def _numpy(x: Any) -> np.ndarray:

@@ -24,15 +24,22 @@ from ..initial import initialize
 from ..layers import AbstractLayer
 from ..rbm import RBM as Machine
 from ..samplers import Gibbs
-from ..training import DivergenceWarning, Fit, Recipe, Report, TrainState, absorb, fit
+from ..training import DivergenceWarning, Recipe, Report, TrainState, absorb, begin, fit
 
 ROWS_AT_ONCE = 4096
 FLOATS = (np.float64, np.float32)
 
 
-def key_from(random_state: Any) -> jax.Array:
-    """Draw a JAX key from what scikit-learn takes as a source of randomness."""
-    return jax.random.key(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+LEARNING, SAMPLING, SCORING, MOVING = range(4)  # what keys are for
+
+
+def key_from(random_state: Any, purpose: int) -> jax.Array:
+    """Draw a JAX key from what scikit-learn takes as a source of randomness.
+
+    Since an int gives the same number at every call, each purpose has keys of its own.
+    """
+    key = jax.random.key(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    return jax.random.fold_in(key, purpose)
 
 
 def floats(X: Any, **options: Any) -> Any:
@@ -82,54 +89,89 @@ class BaseRBM(BaseEstimator):
         self, visible: AbstractLayer, hidden: AbstractLayer, rows: Any, sample_weight: Any
     ) -> Machine:
         """Train from the beginning, on rows in the library's coding."""
-        key_start, key_run = jax.random.split(key_from(self.random_state))
+        learning = self._learning()
+        key_start, key_run = self._new_keys()
         dataset = Dataset(rows, sample_weight, name="X")
         rbm = initialize(visible, hidden, dataset, key=key_start)
-        self._state, self._portions = None, 0
+        self._state, self._belongs = None, self._what_states_belong_to()
         if self.n_iter == 0:
             return rbm
         if self.n_iter is not None:
             positive_integer(self.n_iter, "n_iter")
-        return self._keep(
-            fit(
-                rbm,
-                dataset,
-                key=key_run,
-                gradient=self._gradient(),
-                optimizer=self._optimizer(),
-                epochs=self.n_iter,
-                batch_size=self.batch_size,
-                callbacks=[self._reporter(dataset)] if self.verbose else [],
-            )
+        found = fit(
+            rbm,
+            dataset,
+            key=key_run,
+            epochs=self.n_iter,
+            callbacks=[self._reporter(dataset)] if self.verbose else [],
+            **learning,
         )
-
-    def _learn_more(self, begin: Callable[[], Machine], rows: Any, sample_weight: Any) -> Machine:
-        """Make one pass over a portion of rows, from the state before or from the beginning."""
-        state: TrainState | None = getattr(self, "_state", None)
-        portions = getattr(self, "_portions", 0)
-        key = getattr(self, "_key", None)
-        if key is None:
-            self._key = key = np.asarray(jax.random.key_data(key_from(self.random_state)))
-        found = absorb(
-            begin() if state is None else state.rbm,
-            Dataset(rows, sample_weight, name="X"),
-            key=jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(key)), portions),
-            gradient=self._gradient(),
-            optimizer=self._optimizer(hold=1.0),
-            batch_size=self.batch_size,
-            state=state,
-        )
-        finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(found.state.rbm))
-        if not finite:
-            message = "diverged: the machine before this portion is kept; lower learning_rate"
-            warnings.warn(message, DivergenceWarning, stacklevel=3)
-            return self._machine()
-        self._portions = portions + 1
-        return self._keep(found)
-
-    def _keep(self, found: Fit) -> Machine:
         self._state = found.state
         return found.rbm
+
+    def _learn_more(
+        self, make: Callable[[Dataset, Any], Machine], rows: Any, sample_weight: Any
+    ) -> Machine:
+        """Make one pass over a portion of rows, from the state before or from the beginning."""
+        learning, dataset = self._learning(), Dataset(rows, sample_weight, name="X")
+        key_start = None
+        if not hasattr(self, "_stream_key"):
+            key_start, _ = self._new_keys()
+            self._state = None
+        key = jax.random.fold_in(
+            jax.random.wrap_key_data(jnp.asarray(self._stream_key)), self._portions
+        )
+        state = self._continued(dataset, learning, key)
+        start = state.rbm if state else make(dataset, key_start)
+        found = absorb(start, dataset, key=key, state=state, **learning)
+        if not all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(found.state.rbm)):
+            message = "diverged: the machine before this portion is kept; lower learning_rate"
+            warnings.warn(message, DivergenceWarning, stacklevel=3)
+            return self._machine() if state else start
+        self._portions += 1
+        self._state, self._belongs = found.state, self._what_states_belong_to()
+        return found.rbm
+
+    def _continued(self, dataset: Dataset, learning: dict, key: Any) -> TrainState | None:
+        """Give the state to go on from, without what belongs to parameters that have changed.
+
+        Chains belong to the method, the optimiser's memory to the optimiser and the rate; none to
+        weights that were assigned by hand.
+        """
+        state, now = self._state, self._what_states_belong_to()
+        if state is None or self._assigned(state):
+            return None
+        if now == self._belongs:
+            return state
+        fresh = begin(state.rbm, dataset, key=key, **learning)
+        return fresh._replace(
+            gradient=state.gradient if now[0] == self._belongs[0] else fresh.gradient,
+            optimizer=state.optimizer if now[1] == self._belongs[1] else fresh.optimizer,
+            updates=state.updates,
+        )
+
+    def _what_states_belong_to(self) -> tuple[Any, Any]:
+        chains = (str(self.method), self.k, self.n_chains, self.batch_size)
+        return chains, (self.learning_rate, id(self.optimizer) if self.optimizer else None)
+
+    def _assigned(self, state: TrainState) -> bool:
+        """Say whether the fitted parameters were changed by hand."""
+        return False
+
+    def _new_keys(self) -> tuple[Any, Any]:
+        """Draw keys for the start and for `fit`; keep one for portions, as numbers that pickle."""
+        start, run, stream = jax.random.split(key_from(self.random_state, LEARNING), 3)
+        self._stream_key, self._portions = np.asarray(jax.random.key_data(stream)), 0
+        return start, run
+
+    def _learning(self) -> dict[str, Any]:
+        """Check how is to be learnt, before anything is changed."""
+        batch_size = positive_integer(self.batch_size, "batch_size")
+        return {
+            "gradient": self._gradient(),
+            "optimizer": self._optimizer(),
+            "batch_size": batch_size,
+        }
 
     def _machine(self) -> Machine:
         """Give the fitted machine."""
@@ -146,22 +188,22 @@ class BaseRBM(BaseEstimator):
             "cd": Contrastive(gibbs),
             "exact": Exact(),
         }
-        if self.method not in methods:
+        if not isinstance(self.method, str) or self.method not in methods:
             expected = "'pcd', 'cd', 'exact' or a gradient method such as hm.Contrastive(...)"
             raise InputError(f"method: expected {expected}; got {self.method!r}.")
         return methods[self.method]
 
-    def _optimizer(self, hold: float = 0.5) -> Any:
+    def _optimizer(self) -> Any:
         """Give the optimiser, by default a recipe at this learning rate."""
         if self.optimizer is not None:
             return self.optimizer
         if not isinstance(self.learning_rate, int | float | np.number):
             raise InputError(f"learning_rate: expected a number; got {self.learning_rate!r}.")
-        return self._recipe(float(self.learning_rate), hold)
+        return self._recipe(float(self.learning_rate))
 
-    def _recipe(self, rate: float, hold: float) -> Recipe:
+    def _recipe(self, rate: float) -> Recipe:
         """Give the library's own practice."""
-        return Recipe(rate=rate, hold=hold)
+        return Recipe(rate=rate)
 
     def _reporter(self, dataset: Dataset) -> Callable[[Report], None]:
         """Print a line after each iteration that is measured, as scikit-learn does."""

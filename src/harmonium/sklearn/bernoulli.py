@@ -22,9 +22,13 @@ from ..likelihood import log_likelihood
 from ..rbm import RBM as Machine
 from ..samplers import Gibbs
 from ..sampling import sample
-from ..training import Recipe, Report
+from ..training import Recipe, Report, TrainState
+from ..training.optimizers import averaged_machine
 from .base import (
     FLOATS,
+    MOVING,
+    SAMPLING,
+    SCORING,
     BaseRBM,
     at_precision,
     floats,
@@ -66,7 +70,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     pass in batches of `batch_size` over what it is given. A machine can be sampled and scored.
 
     Rows may hold any finite numbers; those outside [0, 1] are used linearly, as scikit-learn does.
-    Learning is in float32; everything else is in the precision of the rows that are given.
+    Features, reconstructions, free energies and pseudo-likelihoods are in the precision of the rows;
+    learning, sampling and log Z are in float32.
 
     Parameters
     ----------
@@ -79,7 +84,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     n_iter : int, default=10
         Passes over the rows in `fit`. None for at least 10,000 updates.
     verbose : int, default=0
-        Print the pseudo-likelihood of some rows after each pass.
+        Print the pseudo-likelihood of some rows after each pass, or every few of many.
     random_state : int, RandomState instance or None, default=None
         An int makes every method deterministic.
     method : {"pcd", "cd", "exact"} or gradient, default="pcd"
@@ -157,8 +162,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts.
         """
+        self._learning()  # refuses before anything has changed
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
-        self._key = None
+        self.__dict__.pop("h_samples_", None)
+        self.random_state_ = check_random_state(self.random_state)
         hidden = Bernoulli(self._n_hidden())
         machine = self._learn(AnyReals(X.shape[1]), hidden, X, _weights(sample_weight))
         return self._set(machine, X.dtype)
@@ -171,11 +178,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
 
-        def begin() -> Machine:
+        def begin(dataset: Dataset, key: Any) -> Machine:
             if not first:
                 return self._machine()
-            hidden, key = Bernoulli(self._n_hidden()), key_from(self.random_state)
-            return initialize(AnyReals(X.shape[1]), hidden, Dataset(X, name="X"), key=key)
+            hidden = Bernoulli(self._n_hidden())
+            return initialize(AnyReals(X.shape[1]), hidden, dataset, key=key)
 
         machine = self._learn_more(begin, X, _weights(sample_weight))
         return self._set(machine, X.dtype if first else self.components_.dtype)
@@ -194,7 +201,16 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
             self.h_samples_ = np.array(chains, dtype)
         return self
 
-    def _recipe(self, rate: float, hold: float) -> Recipe:
+    def _assigned(self, state: TrainState) -> bool:
+        kept = averaged_machine(state.optimizer, state.rbm)
+        pairs = (
+            (self.components_.T, kept.weights),
+            (self.intercept_visible_, kept.visible.bias),  # pyright: ignore
+            (self.intercept_hidden_, kept.hidden.bias),  # pyright: ignore
+        )
+        return any((np.asarray(ours, b.dtype) != np.asarray(b)).any() for ours, b in pairs)
+
+    def _recipe(self, rate: float) -> Recipe:
         """Give plain ascent at a constant rate, so that a rate means what it means there."""
         return Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
 
@@ -225,9 +241,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         InputError
             The machine's layers are not Bernoulli.
         """
+        fitted = {k: v for k, v in vars(to_sklearn(rbm)).items() if k[-1] == "_"}
         estimator = cls(n_components=rbm.hidden.size, **parameters)
-        vars(estimator).update({k: v for k, v in vars(to_sklearn(rbm)).items() if k[-1] == "_"})
-        estimator._state, estimator._n_features_out = None, rbm.hidden.size
+        vars(estimator).update(fitted, _n_features_out=rbm.hidden.size)
         return estimator
 
     # ------------------------------------------------------------------ using it
@@ -268,7 +284,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         if not hasattr(self, "random_state_"):
             self.random_state_ = check_random_state(self.random_state)
         rows = floats(v, accept_sparse="csr")
-        key, count = key_from(self.random_state_), jnp.asarray(positive_integer(k, "k"))
+        key, count = key_from(self.random_state_, MOVING), jnp.asarray(positive_integer(k, "k"))
         machine = self._machine()
 
         def move(some: jax.Array, part: int) -> jax.Array:
@@ -278,7 +294,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
         """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""
-        key = key_from(self.random_state)
+        key = key_from(self.random_state, SAMPLING)
         return sample(self.rbm_, n_samples, key=key, sampler=Gibbs(positive_integer(k, "k")))
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -299,7 +315,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         It is exact where the smaller layer can be enumerated, else annealed in both directions; the
         settings are those of `hm.log_likelihood`.
         """
-        X, settings = self._rows(X), {"key": key_from(self.random_state)} | settings
+        X, settings = self._rows(X), {"key": key_from(self.random_state, SCORING)} | settings
         return log_likelihood(self._machine(), Dataset(X, name="X"), **settings)
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,7 +19,7 @@ from ..layers import Mixed, Potts
 from ..rbm import RBM as Machine
 from ..samplers import Gibbs
 from ..sampling import sample
-from .base import FLOATS, BaseRBM, key_from
+from .base import FLOATS, SAMPLING, BaseRBM, key_from
 from .columns import hidden_layer, read_columns
 
 ELEMENTS = 2**22  # entries of the largest array of `predict_proba`
@@ -105,6 +106,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
         """Learn from the rows of X and their labels y, each counting by its sample_weight."""
+        self._learning()  # refuses before anything has changed
         X, y = validate_data(self, X, y, dtype=FLOATS)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -115,20 +117,19 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         self.rbm_ = self._learn(Mixed(self.columns_.layer, label), hidden, rows, sample_weight)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give p(label | row), exactly, shape (n_samples, n_classes)."""
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Give log p(label | row), exactly, shape (n_samples, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=FLOATS)
         rows, classes = self.columns_.encode(X), len(self.classes_)
-        self.columns_.layer.validate(rows, "X")
         size = max(1, ELEMENTS // (self.rbm_.hidden.size * classes))
         parts = [rows[first : first + size] for first in range(0, len(rows), size)]
         found = np.concatenate([self._apply(_log_odds, part, X.dtype) for part in parts])
-        return np.asarray(jax.nn.softmax(found[:, :classes], axis=-1), X.dtype)
+        return log_softmax(found[:, :classes], axis=-1)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Give log p(label | row)."""
-        return np.log(self.predict_proba(X))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give p(label | row), exactly, shape (n_samples, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Give the most probable label of each row."""
@@ -144,7 +145,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
                 raise InputError(f"y: expected one of {list(self.classes_)}; got {y!r}.")
             given = np.full((1, self.rbm_.visible.n_units), np.nan)
             given[:, -1] = np.flatnonzero(self.classes_ == y)[0]
-        gibbs, key = Gibbs(positive_integer(k, "k")), key_from(self.random_state)
+        gibbs, key = Gibbs(positive_integer(k, "k")), key_from(self.random_state, SAMPLING)
         rows = sample(self.rbm_, n_samples, key=key, sampler=gibbs, given=given)
         return self.columns_.decode(rows[:, :-1])
 

@@ -57,9 +57,19 @@ class Part:
     def encode(self, table: np.ndarray, name: str) -> np.ndarray:
         """Give the columns in the library's coding."""
         if not self.categories:
+            self._check(table, name)
             return (table[:, self.columns] - self.offset) / self.scale
         pairs = zip(self.columns, self.categories, strict=True)
         return np.stack([_codes(table[:, c], values, c, name) for c, values in pairs], axis=1)
+
+    def _check(self, table: np.ndarray, name: str) -> None:
+        """Raise InputError for the first entry outside the domain, by the table's own column."""
+        wrong = self.layer.outside(table[:, self.columns])
+        if wrong.any():
+            row, unit = np.argwhere(wrong)[0]
+            place, domain = self.columns[unit], self.layer.domain(0)
+            found = f"found {table[row, place]:g} in row {row}, column {place}"
+            raise InputError(f"{name}: {domain}; {found} ({int(wrong.sum())} such entries).")
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
         """Give columns of the table from rows in the library's coding."""
@@ -153,8 +163,9 @@ def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
     """Give the parts of one kind: one, or for codes one for each number of categories."""
     chosen, zeros, ones = table[:, columns], np.zeros(len(columns)), np.ones(len(columns))
     if kind == "gaussian":
-        spread = chosen.std(0, dtype=float)
-        return [Part(kind, columns, chosen.mean(0, dtype=float), np.where(spread > 0, spread, 1.0))]
+        constant = chosen.max(0) == chosen.min(0)  # whose spread is rounding, and no scale
+        spread = np.where(constant, 1.0, chosen.std(0, dtype=float))
+        return [Part(kind, columns, chosen.mean(0, dtype=float), spread)]
     if kind != "potts":
         return [Part(kind, columns, zeros, ones)]
     categories = [np.unique(column) for column in chosen.T]
@@ -196,7 +207,9 @@ def _places(columns: Any, count: int, names: Any) -> list[int]:
     if isinstance(columns, slice):
         return list(range(count))[columns]
     listed = [columns] if isinstance(columns, int | str | np.integer) else list(columns)
-    if len(listed) == count and all(isinstance(each, bool | np.bool_) for each in listed):
+    if listed and all(isinstance(each, bool | np.bool_) for each in listed):
+        if len(listed) != count:
+            raise ValueError(f"a mask of {len(listed)} for {count} columns")
         return [place for place, chosen in enumerate(listed) if chosen]
     known = [] if names is None else list(names)
     places = [known.index(each) if isinstance(each, str) else int(each) for each in listed]
@@ -206,6 +219,8 @@ def _places(columns: Any, count: int, names: Any) -> list[int]:
 
 
 def _codes(column: np.ndarray, values: np.ndarray, place: int, name: str) -> np.ndarray:
+    values = values.astype(min(values.dtype, column.dtype, key=lambda dtype: dtype.itemsize))
+    column = column.astype(values.dtype)
     codes = np.searchsorted(values, column)
     wrong = values[np.minimum(codes, len(values) - 1)] != column
     if wrong.any():

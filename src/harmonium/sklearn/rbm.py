@@ -9,6 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import positive_integer
+from ..data import Dataset
 from ..errors import InputError
 from ..evaluation import LogLikelihood
 from ..initial import initialize
@@ -16,7 +17,7 @@ from ..likelihood import log_likelihood
 from ..rbm import RBM as Machine
 from ..samplers import Gibbs
 from ..sampling import sample
-from .base import FLOATS, BaseRBM, floats, free_energy, key_from, mean_h, mean_v
+from .base import FLOATS, SAMPLING, SCORING, BaseRBM, floats, free_energy, key_from, mean_h, mean_v
 from .columns import hidden_layer, read_columns
 
 
@@ -96,8 +97,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
         """Learn from the rows of X, each counting by its sample_weight."""
+        self._learning()  # refuses before anything has changed
         X = validate_data(self, X, dtype=FLOATS)
-        self._key, self.columns_ = None, self._read(X)
+        self.columns_ = self._read(X)
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
         rows = self.columns_.encode(X)
         self.rbm_ = self._learn(self.columns_.layer, hidden, rows, sample_weight)
@@ -112,11 +114,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
             self.columns_ = self._read(X)
         rows = self.columns_.encode(X)
 
-        def begin() -> Machine:
+        def begin(dataset: Dataset, key: Any) -> Machine:
             if not first:
                 return self.rbm_
             hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
-            return initialize(self.columns_.layer, hidden, rows, key=key_from(self.random_state))
+            return initialize(self.columns_.layer, hidden, dataset, key=key)
 
         self.rbm_ = self._learn_more(begin, rows, sample_weight)
         self._n_features_out = self.rbm_.hidden.n_units
@@ -150,7 +152,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""
         check_is_fitted(self)
         gibbs = Gibbs(positive_integer(k, "k"))
-        rows = sample(self.rbm_, n_samples, key=key_from(self.random_state), sampler=gibbs)
+        rows = sample(
+            self.rbm_, n_samples, key=key_from(self.random_state, SAMPLING), sampler=gibbs
+        )
         return self.columns_.decode(rows)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
@@ -160,7 +164,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         can be enumerated, else annealed in both directions; the settings are those of
         `hm.log_likelihood`.
         """
-        settings = {"key": key_from(self.random_state)} | settings
+        settings = {"key": key_from(self.random_state, SCORING)} | settings
         found = log_likelihood(self.rbm_, self.columns_.encode(self._checked(X)), **settings)
         volume = self.columns_.log_volume
         ends = {name: getattr(found, name) - volume for name in ("value", "low", "high")}
@@ -180,9 +184,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
-        self.rbm_.visible.validate(self.columns_.encode(X), "X")
-        return X
+        return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS))
 
     def _machine(self) -> Machine:
         return self.rbm_

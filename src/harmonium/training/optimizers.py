@@ -6,6 +6,7 @@ All are optax transformations, so they combine with one another and with optax's
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -213,8 +214,10 @@ class Recipe:
             if not is_right:
                 raise InputError(f"{name}: expected {expected}; got {getattr(self, name)}.")
 
-    def __call__(self, total: int) -> optax.GradientTransformationExtraArgs:
-        """Give the optax transformation for a run of `total` updates."""
+    def __call__(self, total: int | float) -> optax.GradientTransformationExtraArgs:
+        """Give the transformation for a run of `total` updates; of ∞, the rate never falls."""
+        if math.isinf(total):
+            return replace(self, hold=1.0)(1)
         shared: Any = _transformation_of(replace(self, rate=1.0))
 
         def init(rbm: RBM) -> Any:
@@ -238,7 +241,7 @@ def _transformation_of(recipe: Recipe) -> optax.GradientTransformationExtraArgs:
     return result if recipe.averaging is None else averaged(result, recipe.averaging)
 
 
-def reschedule(state: Any, total: int, rate: float | None = None) -> Any:
+def reschedule(state: Any, total: int | float, rate: float | None = None) -> Any:
     """Give an optimiser's state with another run length, and rate, where `scheduled` keeps them."""
 
     def renewed(node: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +27,7 @@ from .state import TrainState
 FEWEST_UPDATES = 10_000
 FEWEST_EPOCHS = 20
 ROWS_AT_ONCE = 8_192
+ENTRIES_AT_ONCE = 2**24
 
 
 class Method(eqx.Module):
@@ -54,8 +57,10 @@ def plan_run(
     optimizer: Any = None,
     epochs: int | None = None,
     batch_size: int | None = None,
+    *,
+    endless: bool = False,
 ) -> Plan:
-    """Check the arguments of `fit` and fill in the defaults."""
+    """Check the arguments of `fit` and fill in the defaults; a stream's run has no last update."""
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a machine, as hm.initialize gives it; got {_kind(rbm)}.")
     gradient = Persistent(Gibbs(1), chains=500) if gradient is None else gradient
@@ -70,13 +75,21 @@ def plan_run(
         epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
     total = positive_integer(epochs, "epochs") * per_epoch
     optimizer = Recipe() if optimizer is None else optimizer
-    optimizer = optimizer(total) if callable(optimizer) else optimizer
+    optimizer = optimizer(math.inf if endless else total) if callable(optimizer) else optimizer
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "update")):
         expected = "an optax transformation or a Recipe"
         raise InputError(f"optimizer: expected {expected}; got {_kind(optimizer)}.")
-    optimizer = optax.with_extra_args_support(optimizer)
+    optimizer = _with_extra_args(*optimizer)
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0)
     return Plan(dataset, method, optimizer, per_epoch, total)
+
+
+@functools.lru_cache(maxsize=64)
+def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
+    """Let a transformation take what it has no use for: a new function would compile anew."""
+    pair: Any = optax.GradientTransformationExtraArgs(init, update)
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
+    return pair if takes_all else optax.with_extra_args_support(optax.GradientTransformation(*pair))
 
 
 def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
@@ -134,8 +147,9 @@ def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
         InputError: naming the first entry that does not.
     """
     dataset = Dataset.of(data, weights, name)
-    for first in range(0, len(dataset), ROWS_AT_ONCE):
-        rows = np.asarray(dataset.values(first, first + ROWS_AT_ONCE))
+    size = max(1, min(ROWS_AT_ONCE, ENTRIES_AT_ONCE // dataset.columns))
+    for first in range(0, len(dataset), size):
+        rows = np.asarray(dataset.values(first, first + size))
         rbm.visible.validate(rows, name, first)
         if dataset.stored.is_binary:
             break  # bits are bits in every row: only the width and the domain are in question

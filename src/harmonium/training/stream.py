@@ -11,7 +11,7 @@ from ..checks import checked_key
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .loop import advance
-from .optimizers import Recipe, averaged_machine
+from .optimizers import averaged_machine
 from .plan import first_state, plan_run, resumable
 from .state import Fit, TrainState
 
@@ -38,15 +38,14 @@ def absorb(
         key: a JAX random key, another one for each portion.
         weights: sample weights, shape (n,), relative to one another within the portion.
         gradient: as in `fit`.
-        optimizer: as in `fit`; `Recipe(hold=1.0)` if None.
+        optimizer: as in `fit`; a function of the number of updates is called with ∞.
         batch_size: rows in an update; all of the portion if there are fewer.
         state: the state after the portion before.
 
     Raises:
         InputError: arguments that do not fit, or data outside the visible layer's domain.
     """
-    optimizer = Recipe(hold=1.0) if optimizer is None else optimizer
-    plan = plan_run(rbm, data, weights, gradient, optimizer, 1, batch_size)
+    plan = plan_run(rbm, data, weights, gradient, optimizer, 1, batch_size, endless=True)
     state = first_state(rbm, plan, key=checked_key(key)) if state is None else resumable(state)
     n, updates = jnp.asarray(len(plan.dataset), jnp.int32), state.updates
     begun = state._replace(updates=jnp.zeros_like(updates))

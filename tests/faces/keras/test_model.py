@@ -212,3 +212,18 @@ def test_adapt_fits_the_moments_of_other_units(name, layer, as_numpy):
     expected = getattr(hm, layer)(3).fit_moments(jnp.asarray(data, jnp.float32))
     for mine, theirs in [(rbm.visible.bias, expected.bias)]:
         np.testing.assert_allclose(as_numpy(mine), theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_given_to_fit_count_as_rows_do():
+    """Keras drops sample weights without a y: rows of weight 0 must not be learnt all the same."""
+    rows = np.repeat(np.eye(6, dtype="float32")[[0, 5]], 20, axis=0)
+    weights = np.repeat([1.0, 0.0], 20).astype("float32")
+    biases = []
+    for sample_weight in (None, weights):
+        rbm = hk.RBM(2, seed=0, chains=20)
+        rbm.compile(keras.optimizers.SGD(0.5))
+        rbm.fit(rows, sample_weight=sample_weight, batch_size=40, epochs=20, verbose=0)
+        biases.append(keras.ops.convert_to_numpy(rbm.visible.bias))
+    assert biases[1][0] - biases[1][5] > 1 > abs(biases[0][0] - biases[0][5])
+    losses = [rbm.evaluate(rows, sample_weight=w, verbose=0)[0] for w in (weights, 1 - weights)]
+    assert losses[0] < losses[1]
