@@ -51,7 +51,9 @@ def accuracy(train, test, y_train, y_test, cost):
     """Fit a logistic regression to its end, and give the share of right labels."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = LogisticRegression(C=cost, solver="newton-cholesky", max_iter=500).fit(train, y_train)
+        model = LogisticRegression(C=cost, solver="newton-cholesky", max_iter=500).fit(
+            train, y_train
+        )
     return model.score(test, y_test)
 
 

@@ -70,8 +70,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     pass in batches of `batch_size` over what it is given. A machine can be sampled and scored.
 
     Rows may hold any finite numbers; those outside [0, 1] are used linearly, as scikit-learn does.
-    Features, means, free energies and pseudo-likelihoods are in the precision of the rows; learning,
-    sampling and log Z are in float32.
+    Features, means, free energies and pseudo-likelihoods are in the precision of the rows;
+    learning, sampling and log Z are in float32.
 
     Parameters
     ----------
