@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .data import *
     from .errors import HarmoniumError as HarmoniumError
     from .errors import InputError as InputError
+    from .errors import Interrupted as Interrupted
     from .errors import MissingDependencyError as MissingDependencyError
     from .errors import ModelFileError as ModelFileError
     from .errors import NotFiniteError as NotFiniteError

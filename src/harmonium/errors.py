@@ -7,6 +7,7 @@ and the command can print each as a single line.
 __all__ = [
     "HarmoniumError",
     "InputError",
+    "Interrupted",
     "MissingDependencyError",
     "ModelFileError",
     "NotFiniteError",
@@ -31,3 +32,7 @@ class NotFiniteError(HarmoniumError, ArithmeticError):
 
 class MissingDependencyError(HarmoniumError, ImportError):
     """An optional dependency is not installed; the message names the command that installs it."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A user's interruption of long work; the message says how far it got."""

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .checks import checked_key
+from .courses import data_base
 from .data import Dataset
 from .enumeration import LARGEST_LOG2_STATES, enumerable
 from .errors import InputError, NotFiniteError
@@ -19,11 +20,12 @@ from .evaluation import (
     LogLikelihood,
     LogZ,
     annealed_log_z,
-    data_base,
+    closed_log_z,
     exact_log_z,
+    has_closed_form,
     likelihood_from,
 )
-from .path import Heating
+from .path import AbstractPath
 from .rbm import RBM
 
 __all__ = ["finite_z", "free_energies", "log_likelihood", "log_z"]
@@ -31,7 +33,6 @@ __all__ = ["finite_z", "free_energies", "log_likelihood", "log_z"]
 LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
 ROWS_AT_ONCE = 4096
 BASE_ROWS = 10_000
-STEPS = (1_000, 4_000)
 
 
 def log_z(
@@ -40,37 +41,41 @@ def log_z(
     key: PRNGKeyArray | None = None,
     method: str = "auto",
     tolerance: float = 0.1,
+    seconds: float = 120.0,
     chains: int = 512,
     steps: int | None = None,
-    path: Heating | None = None,
+    path: AbstractPath | None = None,
     starts: Any = None,
-    burn_in: int = 1_000,
+    burn_in: int | None = None,
     progress: Callable[[float], Any] | None = None,
 ) -> LogZ:
-    """Give log Z, exact where the smaller discrete layer is small enough, else annealed both ways.
+    """Give log Z: exact where that is cheap, in closed form, or else annealed both ways.
 
-    Annealing tries 1,000 machines on the way, and 4,000 if the two directions do not meet within
-    `tolerance`; it says so if they still do not.
+    It is enumerated where the smaller discrete layer is small enough, and has a closed form for two
+    Gaussian layers. Annealing adds steps and chains by itself until the two directions meet within
+    the tolerance or the time is up; the answer says which.
 
     Args:
         rbm: the machine.
         key: a JAX random key; may be left out only where the answer is exact.
         method: "auto", "exact" or "annealed".
-        tolerance: the largest gap between both directions that counts as converged, nats.
+        tolerance: nats that the two directions may lie apart, and the interval's half width.
+        seconds: time after which annealing begins no new round.
         chains: chains of an annealed estimate, in each direction.
-        steps: machines on the way, if not those two numbers.
-        path: the path of machines; see `annealed_log_z`.
-        starts: rows to start the reverse journey from, in the user's coding.
+        steps: steps of each journey; as many as it takes if None.
+        path: a path from a machine without weights, to be tried beside our own bases.
+        starts: rows to travel back from as a check, in the user's coding, such as the data.
         burn_in: Gibbs sweeps before chains are taken for draws of the machine.
         progress: called with the part done, from 0 to 1.
 
     Raises:
         InputError: no key for an annealed estimate, or an unknown method.
-        NotFiniteError: Z of the machine is not known to be finite.
+        NotFiniteError: Z of the machine is infinite, or not known to be finite.
+        Interrupted: an interruption of an enumeration; it says how far that got.
     """
     _check(rbm, method)
     if not _is_annealed(rbm, method):
-        return exact_log_z(rbm, progress=progress)
+        return closed_log_z(rbm) if has_closed_form(rbm) else exact_log_z(rbm, progress=progress)
     if not finite_z(rbm):
         raise NotFiniteError(
             f"{rbm}: Z is not known to be finite. Its continuous units are not confined: the matrix"
@@ -81,24 +86,18 @@ def log_z(
             f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
         )
     states = None if starts is None else rbm.visible.encode(rbm.visible.validate(starts, "starts"))
-    plan = STEPS if steps is None else (steps,)
-    found: LogZ | None = None
-    for attempt, number in enumerate(plan):
-        found = annealed_log_z(
-            rbm,
-            key=jax.random.fold_in(checked_key(key), attempt),
-            chains=chains,
-            steps=number,
-            path=path,
-            starts=states,
-            burn_in=burn_in,
-            tolerance=tolerance,
-            progress=progress,
-        )
-        if found.converged:
-            break
-    assert found is not None
-    return found
+    return annealed_log_z(
+        rbm,
+        key=checked_key(key),
+        chains=chains,
+        steps=steps,
+        paths=() if path is None else (path,),
+        starts=states,
+        burn_in=burn_in,
+        tolerance=tolerance,
+        seconds=seconds,
+        progress=progress,
+    )
 
 
 _log_z = log_z  # `log_likelihood` has an argument of that name
@@ -115,8 +114,8 @@ def log_likelihood(
 ) -> LogLikelihood:
     """Give the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats a row.
 
-    An annealed log Z starts from the independent machine with the rows' moments. Rows with sample
-    weights count by them.
+    An annealed log Z also tries the independent machine with the rows' moments as a base, and
+    checks that the way back from the rows agrees. Rows with sample weights count by them.
 
     Args:
         rbm: the machine.
@@ -140,9 +139,10 @@ def log_likelihood(
         note = note or _note(rbm, part)
     energies = np.concatenate(found)
     if log_z is None:
-        if keys[1] is not None and _is_annealed(rbm, method) and settings.get("path") is None:
-            some = rbm.visible.encode(dataset.some(BASE_ROWS).rows(key=keys[0]))
-            settings["path"] = data_base(rbm, some, key=keys[1])
+        if keys[1] is not None and _is_annealed(rbm, method):
+            rows = dataset.some(BASE_ROWS).rows(key=keys[0])
+            base = data_base(rbm, rbm.visible.encode(rows), key=keys[1])
+            settings = {"path": base, "starts": rows} | settings
         log_z = _log_z(rbm, key=keys[2], method=method, **settings)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
     return likelihood_from(energies, log_z, note, weights)
@@ -164,7 +164,8 @@ def _free_energy(rbm: RBM, rows: Array) -> Array:
 
 
 def _is_annealed(rbm: RBM, method: str) -> bool:
-    return method == "annealed" or (method == "auto" and not is_exact_cheap(rbm))
+    exact = is_exact_cheap(rbm) or has_closed_form(rbm)
+    return method == "annealed" or (method == "auto" and not exact)
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:

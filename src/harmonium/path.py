@@ -55,6 +55,19 @@ class AbstractPath(eqx.Module):
     def at(self, t: Float[Array, ""] | float) -> RBM:
         """Give the machine at t."""
 
+    @abstractmethod
+    def ending_at(self, rbm: RBM) -> AbstractPath:
+        """Give the path that ends at another machine of the same layers.
+
+        So a ladder follows a machine in training.
+        """
+
+    @property
+    def log_z_of_base(self) -> Float[Array, ""]:
+        """Log Z of the machine at t = 0 if its layers are independent: Γ_v(0) + Γ_h(0)."""
+        base = self.at(0.0)
+        return base.visible.cgf(base.visible.resting) + base.hidden.cgf(base.hidden.resting)
+
 
 class Line(AbstractPath):
     """The straight line between two machines of the same layers: (1 − t)·start + t·end."""
@@ -65,6 +78,10 @@ class Line(AbstractPath):
     def at(self, t: Float[Array, ""] | float) -> RBM:
         """Average the leaves."""
         return jax.tree.map(lambda a, b: (1 - t) * a + t * b, self.start, self.end)
+
+    def ending_at(self, rbm: RBM) -> Line:
+        """Draw the line to another end."""
+        return Line(self.start, rbm)
 
 
 class Heating(AbstractPath):
@@ -88,10 +105,9 @@ class Heating(AbstractPath):
         hidden = _between(self.hidden, self.rbm.hidden, t)
         return RBM(visible, hidden, Scaled(self.rbm.weights, jnp.asarray(t)))
 
-    @property
-    def log_z_of_base(self) -> Float[Array, ""]:
-        """Log Z of the independent machine at t = 0: Γ_v(0) + Γ_h(0)."""
-        return self.visible.cgf(self.visible.resting) + self.hidden.cgf(self.hidden.resting)
+    def ending_at(self, rbm: RBM) -> Heating:
+        """Heat from the same base machine."""
+        return Heating(self.visible, self.hidden, rbm)
 
 
 class History(AbstractPath):
@@ -122,6 +138,10 @@ class History(AbstractPath):
         return jax.tree.map(
             lambda leaf: (1 - part) * leaf[before] + part * leaf[before + 1], self.machines
         )
+
+    def ending_at(self, rbm: RBM) -> History:
+        """Put another machine in the place of the last one."""
+        return History(jax.tree.map(lambda all_, new: all_.at[-1].set(new), self.machines, rbm))
 
 
 def _between(start: AbstractLayer, end: AbstractLayer, t: Any) -> AbstractLayer:

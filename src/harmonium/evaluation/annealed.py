@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,27 +11,58 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
-from scipy.optimize import brentq
-from scipy.special import expit, logsumexp
 
+from ..bridge import bennett, jackknife, log_mean_exp
+from ..courses import (
+    STRETCHES,
+    Arrivals,
+    Course,
+    drawn_by_weight,
+    moment_base,
+    neutral_base,
+    settled,
+)
 from ..errors import InputError, NotFiniteError
-from ..path import AbstractPath, Heating
+from ..path import AbstractPath
 from ..rbm import RBM
-from ..samplers import Annealing, Gibbs, anneal, start_annealing
+from ..samplers import start_annealing
 from ..statistics import effective_sample_size
-from .base import TRUSTED_ESS, Z_95, LogZ
+from .base import TRUSTED_ESS, LogZ
 
-STEPS_PER_DISPATCH = 500
+GROUPS = 16  # independent groups of chains, from which the interval comes
+PILOT = (3, 6)  # steps a stretch: to find the spacing, then to choose among the bases
+DISSIPATION = 1.0  # nats lost on the way there and back that a plan aims at
+FEWEST_STEPS, MOST_STEPS = 4, 2**20  # a stretch
 MARKOV_BOUND = -float(np.log(0.025))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 
 
-class Direction(NamedTuple):
-    """One journey along a path: the estimate of log Z(1) − log Z(0), and how far to trust it."""
+class Settings(NamedTuple):
+    """What a search for log Z was asked for; None is left to it."""
 
-    estimate: float
-    stderr: float
-    ess: float
-    log_weights: np.ndarray
+    chains: int
+    steps: int | None
+    burn_in: int | None
+    tolerance: float
+    seconds: float
+
+
+class Journeys(NamedTuple):
+    """Log weights of journeys in both directions along one course.
+
+    Attributes:
+        forward: shape (n,); the mean of e^w estimates Z.
+        reverse: the way back, shape (n,); the mean of e^w estimates 1/Z.
+        other: the way back from the starts that the user gave; empty if none.
+    """
+
+    forward: np.ndarray
+    reverse: np.ndarray
+    other: np.ndarray
+
+    @property
+    def lost(self) -> float:
+        """Work lost on the way there and back, nats, which is 0 only if nothing is irreversible."""
+        return -float(self.forward.mean() + self.reverse.mean())
 
 
 def annealed_log_z(
@@ -38,170 +70,232 @@ def annealed_log_z(
     *,
     key: PRNGKeyArray,
     chains: int = 512,
-    steps: int = 4_000,
-    path: Heating | None = None,
+    steps: int | None = None,
+    paths: Sequence[AbstractPath] = (),
     starts: Any = None,
-    burn_in: int = 1_000,
-    tolerance: float = 0.2,
+    burn_in: int | None = None,
+    tolerance: float = 0.1,
+    seconds: float = 120.0,
     progress: Callable[[float], Any] | None = None,
 ) -> LogZ:
     """Estimate log Z by annealed importance sampling in both directions.
 
-    Forward, from exact draws of the base machine, the estimate is on average below log Z and so
-    over-rates the model. Reverse, from draws of the machine itself, it is on average above, but
-    only as far as those draws are exact: they are the forward chains, resampled by their weights,
-    after `burn_in` sweeps more, or the `starts` given. The value is Bennett's acceptance ratio
-    between both journeys, an estimate and no bound; the interval reaches from the lower end of one
-    to the upper end of the other.
+    Forward, from exact draws of a base machine, the estimate is on average below log Z and so
+    over-rates the model. Reverse, from draws of the machine itself, it is on average above, as far
+    as those draws are exact: they are the forward chains of all bases, resampled by their weights,
+    after `burn_in` sweeps more. The value is Bennett's acceptance ratio between both, an estimate
+    and no bound.
 
-    What neither direction can see is a mode that no chain ever finds: both then agree on log Z of
-    what was found. More chains, or `starts` from elsewhere, such as the data, are the remedy.
+    A pilot tries several bases, spaces the machines on the way by the work that the chains lose
+    there, and takes the base that loses least. Then steps and chains grow until the two directions
+    meet within `tolerance` and the interval is as narrow, or the time is up. The 95 % interval is
+    that of independent groups of chains, left out one at a time. Where the answer has not
+    converged, it reaches from the lowest to the highest estimate and by what Markov's inequality
+    allows, log 40 = 3.7 nats, beyond them.
+
+    What no journey can see is a mode that no chain of any base ever finds: all then agree on log Z
+    of what was found. `starts` from elsewhere, such as the data, would show it.
 
     Args:
         rbm: the machine.
         key: a JAX random key.
         chains: chains in each direction.
-        steps: machines on the path from the base machine.
-        path: the path; from the independent machine with the chains' own moments if None.
-        starts: visible states to start the reverse journey from, shape (n, visible).
-        burn_in: Gibbs sweeps before chains are taken for draws of the machine.
-        tolerance: the largest gap between the two estimates that counts as converged, nats.
+        steps: steps of each journey; as many as it takes if None.
+        paths: paths that begin at an independent machine, to be tried beside our own two.
+        starts: visible states to travel back from as a check, shape (n, visible).
+        burn_in: sweeps that resampled chains make first; a quarter of the steps if None.
+        tolerance: nats that the two directions may lie apart, and the interval's half width.
+        seconds: time after which no new round begins.
         progress: called with the part done, from 0 to 1.
+
+    Raises:
+        InputError: an impossible number, or a path that begins with weights.
+        NotFiniteError: weights are not finite, as for parameters out of all bounds.
 
     Source: Neal 2001; Bennett 1976; Salakhutdinov & Murray 2008; Burda et al. 2015.
     """
-    for name, number, least in (
-        ("chains", chains, 2),
-        ("steps", steps, 1),
-        ("burn_in", burn_in, 1),
-    ):
-        if number < least:
-            raise InputError(f"{name}: expected a whole number of at least {least}; got {number}.")
-    key_base, key_start, key_up, key_burn, key_down = jax.random.split(key, 5)
-    told = progress or (lambda part: None)
-    path = moment_base(rbm, key=key_base) if path is None else path
-    times = np.linspace(0.0, 1.0, steps + 1)
-    begun = _start(path, chains, key=key_start)
-    up = _travel(path, times, begun, lambda part: told(part / 2), key=key_up)
-    if starts is None:
-        starts = _burnt_in(rbm, up, burn_in, key=key_burn)
-    starts = jnp.asarray(starts, up.v.dtype)
-    begun = Annealing(starts, jnp.zeros(len(starts), up.v.dtype))
-    down = _travel(path, times[::-1], begun, lambda part: told((1 + part) / 2), key=key_down)
-    forward, reverse = _direction(up.log_weights, 1), _direction(down.log_weights, -1)
-    method = f"annealed both ways, {chains} chains × {steps:,} machines"
-    return sandwich(forward, reverse, float(path.log_z_of_base), method, tolerance)
+    asked = _checked(Settings(chains, steps, burn_in, tolerance, seconds), paths)
+    key_base, key_search = jax.random.split(key)
+    candidates = [*paths, moment_base(rbm, key=key_base), neutral_base(rbm)]
+    search = _Search(rbm, asked, starts, progress, key=key_search)
+    course, plan = search.pilot(candidates)
+    return search.rounds(course, plan)
 
 
-def sandwich(
-    forward: Direction, reverse: Direction, offset: float, method: str, tolerance: float
-) -> LogZ:
-    """Combine two journeys into log Z; neither side is ever given without the other.
+class _Search:
+    """A search for log Z: a pilot that chooses the course, then rounds until both sides meet."""
 
-    Raises:
-        NotFiniteError: weights are not finite, as for a machine with parameters out of all bounds.
-    """
-    if not (np.isfinite(forward.log_weights).all() and np.isfinite(reverse.log_weights).all()):
-        raise NotFiniteError("log Z: the annealing weights are not finite; the machine diverged.")
-    ends = [d.estimate + side * Z_95 * d.stderr for d in (forward, reverse) for side in (-1, 1)]
-    value = bennett(forward.log_weights, reverse.log_weights)
-    low, high = min(*ends, value), max(*ends, value)
-    ess = min(forward.ess, reverse.ess)
-    if ess < TRUSTED_ESS:  # a spread over so few chains says nothing; Markov's bound still holds
-        low, high = low - MARKOV_BOUND, high + MARKOV_BOUND
-    gap = reverse.estimate - forward.estimate
-    converged = abs(gap) < tolerance and ess >= TRUSTED_ESS
-    return LogZ(value + offset, low + offset, high + offset, method, converged, ess, gap)
+    def __init__(self, rbm: RBM, asked: Settings, starts: Any, progress: Any, *, key: PRNGKeyArray):
+        self.rbm, self.asked, self.key, self.keys_used = rbm, asked, key, 0
+        self.groups = min(GROUPS, asked.chains)
+        # Chains from the starts given travel along, a quarter as many.
+        many = max(1, asked.chains // 4)
+        self.starts = None if starts is None else jnp.asarray(starts)[np.arange(many) % len(starts)]
+        self.told, self.done = progress or (lambda part: None), 0.0
+        self.began, self.pace = (
+            time.perf_counter(),
+            0.0,
+        )  # seconds that a step costs, there and back
+        self.witnesses: list[Arrivals] = []
+
+    def pilot(self, candidates: Sequence[AbstractPath]) -> tuple[Course, int]:
+        """Space the machines of each candidate by its losses; give the best, and how many steps."""
+        courses, there = [], []
+        for path in candidates:
+            course = Course.even(path)
+            _, gains = self._depart(course, PILOT[0])
+            courses.append(course.respaced(gains.std(1)))
+        for course in courses:
+            arrivals, gains = self._depart(course, PILOT[1])
+            self.witnesses.append(arrivals)
+            there.append(gains)
+            self._tell(0.1 * len(there) / len(courses))
+        lost, spaced = [], []
+        for course, gains, arrivals in zip(courses, there, self.witnesses, strict=True):
+            started = time.perf_counter()
+            back = self._return(course, self.witnesses, PILOT[1])
+            self.pace = 2 * (time.perf_counter() - started) / PILOT[1]
+            n = self.asked.chains
+            spaced.append(course.respaced(np.sqrt(gains.var(1) + back[::-1, :n].var(1))))
+            lost.append(_journeys(arrivals, back, course, n).lost)
+            self._tell(0.1 + 0.1 * len(lost) / len(courses))
+        best = int(np.argmin(lost))
+        del self.witnesses[best]  # whose place every round takes with its own
+        if self.asked.steps is not None:
+            return spaced[best], max(1, round(self.asked.steps / STRETCHES))
+        needed = min(PILOT[1] * lost[best] / DISSIPATION, self._left() / self.pace)
+        return spaced[best], int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
+
+    def rounds(self, course: Course, steps: int) -> LogZ:
+        """Travel there and back, longer or with more chains each time, until both sides meet."""
+        kept: list[Journeys] = []
+        while True:
+            arrivals, _ = self._depart(course, steps)
+            self._tell(self.done + 0.4 * (1 - self.done))
+            back = self._return(course, [arrivals, *self.witnesses], steps)
+            self._tell(self.done + 0.5 * (1 - self.done))
+            kept.append(_journeys(arrivals, back, course, self.asked.chains))
+            found = self._conclude(kept, steps * STRETCHES)
+            if found.converged or self.asked.steps is not None:
+                break
+            longer = 2 * steps if kept[-1].lost > 2 * DISSIPATION else steps
+            if longer * self.pace > self._left():
+                late = f" The {self.asked.seconds:g} s allowed are up; allow more with `seconds`."
+                found = found._replace(message=found.message + late)
+                break
+            kept, steps = (kept if longer == steps else []), longer
+        self._tell(1.0)
+        return found
+
+    def _depart(self, course: Course, steps: int) -> tuple[Arrivals, np.ndarray]:
+        """Travel from the base to the machine."""
+        begun = _begun(course.path, self.asked.chains, key=self._next_key())
+        v, gains = course.travel(begun, steps, key=self._next_key())
+        return Arrivals(v, gains.sum(0) + float(course.path.log_z_of_base)), gains
+
+    def _return(self, course: Course, arrivals: Sequence[Arrivals], steps: int) -> np.ndarray:
+        """Travel back, from arrivals drawn by their weights and left to themselves for a while."""
+        for one in arrivals:
+            if not np.isfinite(one.log_weights).all():
+                raise NotFiniteError(
+                    "log Z: annealing weights are not finite; the machine diverged."
+                )
+        v = drawn_by_weight(arrivals, self.asked.chains, self.groups, seed=self.keys_used)
+        if self.starts is not None:
+            v = jnp.concatenate([v, self.starts.astype(v.dtype)])
+        sweeps = (
+            max(1, steps * STRETCHES // 4) if self.asked.burn_in is None else self.asked.burn_in
+        )
+        v = settled(self.rbm, v, jnp.asarray(sweeps, jnp.int32), key=self._next_key())
+        return course.travel(v, steps, key=self._next_key(), backwards=True)[1]
+
+    def _conclude(self, kept: Sequence[Journeys], steps: int) -> LogZ:
+        """Combine rounds into an answer; neither side is ever given without the other."""
+        forward, reverse, other = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        if not (np.isfinite(forward).all() and np.isfinite(reverse).all()):
+            raise NotFiniteError("log Z: annealing weights are not finite; the machine diverged.")
+        groups, tolerance = self.groups * len(kept), self.asked.tolerance
+        middle = jackknife(bennett, forward, reverse, groups=groups)
+        below = log_mean_exp(forward)
+        sides = [below, -log_mean_exp(reverse)]
+        ess = min(float(effective_sample_size(jnp.asarray(w))) for w in (forward, reverse))
+        doubts = [
+            (
+                abs(sides[1] - below) < tolerance,
+                f"the two directions lie {sides[1] - below:.2f} apart",
+            ),
+            (middle.half_width < tolerance, f"the interval is ± {middle.half_width:.2f} wide"),
+            (ess >= TRUSTED_ESS, f"{ess:.1f} chains carry the weight"),
+        ]
+        for one in self.witnesses:
+            seen = jackknife(log_mean_exp, one.log_weights, groups=self.groups)
+            worth = float(effective_sample_size(jnp.asarray(one.log_weights)))
+            margin = 4 * seen.stderr if worth >= TRUSTED_ESS else MARKOV_BOUND
+            agrees = seen.value - margin < middle.value + middle.half_width
+            doubts.append((agrees, f"from another base log Z is at least {seen.value:.2f}"))
+            sides += [] if agrees else [seen.value]
+        if len(other):
+            seen = jackknife(lambda w: -log_mean_exp(w), other, groups=min(self.groups, len(other)))
+            apart = seen.value - middle.value
+            agrees = apart < tolerance + 3 * seen.stderr
+            doubts.append((agrees, f"back from the starts given, log Z is {apart:.2f} higher"))
+            sides += [] if agrees else [seen.value]
+        wrong = [why for fine, why in doubts if not fine]
+        reach = MARKOV_BOUND if wrong else 0.0
+        ends = [*sides, middle.value] if wrong else [middle.value]
+        width = middle.half_width + reach
+        chains = self.asked.chains * len(kept)
+        return LogZ(
+            value=middle.value,
+            low=min(ends) - width,
+            high=max(ends) + width,
+            method=f"annealed both ways, {chains:,} chains × {steps:,} machines",
+            converged=not wrong,
+            ess=ess,
+            gap=sides[1] - below,
+            message=f"Not converged: {'; '.join(wrong)}." if wrong else "The two directions meet.",
+            forward=forward,
+            reverse=reverse,
+        )
+
+    def _next_key(self) -> PRNGKeyArray:
+        self.keys_used += 1
+        return jax.random.fold_in(self.key, self.keys_used)
+
+    def _left(self) -> float:
+        return self.asked.seconds - (time.perf_counter() - self.began)
+
+    def _tell(self, part: float) -> None:
+        self.done = part
+        self.told(part)
 
 
-def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
-    """Give Bennett's acceptance ratio estimate of a log ratio from log weights of both journeys.
-
-    The r that solves Σ_forward σ(w − r + m) = Σ_reverse σ(w + r − m), with log weights w of each
-    journey and m = log(n_reverse / n_forward).
-    """
-    m = float(np.log(len(reverse) / len(forward)))
-
-    def imbalance(r: float) -> float:
-        return float(expit(forward - r + m).sum() - expit(reverse + r - m).sum())
-
-    sides = (logsumexp(forward) - np.log(len(forward)), np.log(len(reverse)) - logsumexp(reverse))
-    reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
-    return float(brentq(imbalance, min(sides) - reach, max(sides) + reach))  # pyright: ignore
+def _journeys(arrivals: Arrivals, back: np.ndarray, course: Course, n: int) -> Journeys:
+    """Give whole journeys' weights in terms of Z from those of the stretches."""
+    reverse = back.sum(0) - float(course.path.log_z_of_base)
+    return Journeys(arrivals.log_weights, reverse[:n], reverse[n:])
 
 
 @eqx.filter_jit
-def data_base(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> Heating:
-    """Give the path from the independent machine with the moments of these states and their h."""
-    hidden = rbm.hidden.fit_moments(rbm.sample_h_from_v(v, key=key))
-    return Heating(rbm.visible.fit_moments(v), hidden, rbm)
+def _begun(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Array:
+    return start_annealing(path, chains, key=key).v
 
 
-def moment_base(rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300) -> Heating:
-    """Give the path from the independent machine whose moments short chains of `rbm` have."""
-    visible, hidden = _moment_layers(rbm, chains, sweeps, key=key)
-    return Heating(visible, hidden, rbm)
-
-
-@eqx.filter_jit
-def _moment_layers(rbm: RBM, chains: int, sweeps: int, *, key: PRNGKeyArray) -> tuple:
-    key_init, key_step = jax.random.split(key)
-    sampler = Gibbs(sweeps)
-    state = sampler.init(rbm, chains, key=key_init)
-    state, _ = sampler.step(rbm, state, key=key_step)
-    return rbm.visible.fit_moments(state.v), rbm.hidden.fit_moments(state.h)
-
-
-@eqx.filter_jit
-def _burnt_in(rbm: RBM, up: Annealing, sweeps: int, *, key: PRNGKeyArray) -> Array:
-    """Resample chains by their weights (systematically) and let each move on by itself."""
-    key_offset, key_start, key_step = jax.random.split(key, 3)
-    n = up.v.shape[0]
-    cumulative = jnp.cumsum(jax.nn.softmax(up.log_weights))
-    positions = (jnp.arange(n) + jax.random.uniform(key_offset)) / n
-    chosen = jnp.searchsorted(cumulative / cumulative[-1], positions)
-    sampler = Gibbs(sweeps)
-    state = sampler.start(rbm, up.v[chosen], key=key_start)
-    return sampler.step(rbm, state, key=key_step)[0].v
-
-
-@eqx.filter_jit
-def _start(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
-    return start_annealing(path, chains, key=key)
-
-
-@eqx.filter_jit
-def _stretch(
-    path: AbstractPath,
-    times: Array,
-    state: Annealing,
-    first: Array,
-    last: Array,
-    *,
-    key: PRNGKeyArray,
-) -> Annealing:
-    return anneal(path, times, state, first, last, key=key)
-
-
-def _travel(
-    path: AbstractPath, times: np.ndarray, state: Annealing, told: Callable, *, key: PRNGKeyArray
-) -> Annealing:
-    """Anneal along all times, in stretches, so that it can be watched and interrupted."""
-    steps = len(times) - 1
-    positions = jnp.asarray(times, state.v.dtype)
-    for first in range(0, steps, STEPS_PER_DISPATCH):
-        last = min(first + STEPS_PER_DISPATCH, steps)
-        bounds = jnp.asarray(first, jnp.int32), jnp.asarray(last, jnp.int32)
-        state = jax.block_until_ready(_stretch(path, positions, state, *bounds, key=key))
-        told(last / steps)
-    return state
-
-
-def _direction(log_weights: Array, sign: int) -> Direction:
-    """Summarise the weights of a journey; sign −1 turns a reverse journey's ratio round."""
-    w = np.asarray(log_weights, np.float64)
-    ess = float(effective_sample_size(log_weights))
-    estimate = sign * float(logsumexp(w) - np.log(len(w)))
-    relative = np.exp(w - w.max())
-    stderr = float(relative.std(ddof=1) / relative.mean() / np.sqrt(len(w)))
-    return Direction(estimate, stderr, ess, w)
+def _checked(asked: Settings, paths: Sequence[AbstractPath]) -> Settings:
+    least = {"chains": 2, "steps": 1, "burn_in": 1}
+    for name, lowest in least.items():
+        number = getattr(asked, name)
+        if number is not None and number < lowest:
+            raise InputError(f"{name}: expected a whole number of at least {lowest}; got {number}.")
+    for name in ("tolerance", "seconds"):
+        number = getattr(asked, name)
+        if not number > 0:
+            raise InputError(f"{name}: expected a positive number; got {number}.")
+    for path in paths:
+        base = path.at(0.0)
+        if abs(np.asarray(base.inputs_to_h(jnp.eye(base.visible.size)))).max() > 0:
+            raise InputError(
+                "path: expected one that begins at a machine without weights, as Heating does;"
+                " begin a History with one."
+            )
+    return asked

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..errors import NotFiniteError
 
-Z_95 = 1.959964
 TRUSTED_ESS = 10.0
 
 
@@ -23,6 +22,10 @@ class LogZ(NamedTuple):
         converged: whether the interval can be relied on.
         ess: effective number of the chains that carry the estimate, the smaller of both directions.
         gap: reverse minus forward estimate, nats; 0 where exact.
+        message: in English, why it converged or why not.
+        forward: log weights of the forward journeys, shape (n,): log of the mean of e^w is the
+            one-sided estimate of log Z; None where nothing travelled.
+        reverse: log weights of the journeys back, which estimate −log Z.
     """
 
     value: float
@@ -32,6 +35,9 @@ class LogZ(NamedTuple):
     converged: bool
     ess: float = float("inf")
     gap: float = 0.0
+    message: str = ""
+    forward: np.ndarray | None = None
+    reverse: np.ndarray | None = None
 
     def __str__(self) -> str:
         """Say it in a sentence."""

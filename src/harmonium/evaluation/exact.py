@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..enumeration import LARGEST_LOG2_STATES, chunk_plan, enumerable, partial_log_z
-from ..errors import InputError
+from ..errors import InputError, Interrupted
 from ..rbm import RBM
 from .base import LogZ, exact_result
 
@@ -21,7 +21,8 @@ CHUNKS_PER_DISPATCH = 64
 def exact_log_z(rbm: RBM, *, progress: Callable[[float], Any] | None = None) -> LogZ:
     """Give log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
 
-    Each chunk is summed in the machine's precision and the chunks in float64, on the host.
+    Each chunk is summed in the machine's precision and the chunks in float64, on the host. Memory
+    does not grow with the number of states.
 
     Args:
         rbm: a machine with a discrete layer of at most 2^28 joint states.
@@ -29,6 +30,8 @@ def exact_log_z(rbm: RBM, *, progress: Callable[[float], Any] | None = None) -> 
 
     Raises:
         InputError: too many states, or neither layer is discrete.
+        Interrupted: a KeyboardInterrupt that says how far it got; the states summed by then bound
+            log Z from below.
     """
     side = enumerable(rbm)
     if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
@@ -38,12 +41,20 @@ def exact_log_z(rbm: RBM, *, progress: Callable[[float], Any] | None = None) -> 
         )
     rows, chunks = chunk_plan(side)
     sums: list[np.ndarray] = []
-    for first in range(0, chunks, CHUNKS_PER_DISPATCH):
-        count = min(CHUNKS_PER_DISPATCH, chunks - first)
-        start = jnp.asarray(first, jnp.uint32)
-        sums.append(np.asarray(_log_sums(side, rows, start, count), np.float64))
-        if progress is not None:
-            progress((first + count) / chunks)
+    try:
+        for first in range(0, chunks, CHUNKS_PER_DISPATCH):
+            count = min(CHUNKS_PER_DISPATCH, chunks - first)
+            start = jnp.asarray(first, jnp.uint32)
+            sums.append(np.asarray(_log_sums(side, rows, start, count), np.float64))
+            if progress is not None:
+                progress((first + count) / chunks)
+    except KeyboardInterrupt:
+        done = len(sums) * CHUNKS_PER_DISPATCH / chunks
+        bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
+        raise Interrupted(
+            f"exact log Z: interrupted after {100 * done:.0f} % of {side.visible.n_states:,}"
+            f" states; those alone say that log Z is at least {bound:.4f}"
+        ) from None
     with np.errstate(invalid="ignore"):  # what is not finite is refused below
         value = float(np.logaddexp.reduce(np.concatenate(sums)))
     return exact_result(value, f"exact, {side.visible.n_states:,} states")

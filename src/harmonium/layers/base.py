@@ -164,6 +164,18 @@ class AbstractLayer(eqx.Module):
         """Move parameters that an optimiser's step took out of the domain back into it."""
         return self
 
+    def neutral(self) -> "AbstractLayer":
+        """Give the layer of this type without a preference: all states alike where it is discrete.
+
+        It is the base machine of a ladder of temperatures in the proper sense.
+        """
+        return jax.tree.map(jnp.zeros_like, self)
+
+    @property
+    def normal(self) -> tuple[Array, Array] | None:
+        """Give (b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
+        return None
+
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Sum the columns of each unit."""
         return x

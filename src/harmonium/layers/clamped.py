@@ -80,6 +80,10 @@ class Clamped(AbstractLayer):
         """Project the layer without the clamp."""
         return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.project())
 
+    def neutral(self) -> "Clamped":
+        """Give the neutral layer under the same clamp."""
+        return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.neutral())
+
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark what the layer without the clamp marks."""
         return self.layer.outside(rows)

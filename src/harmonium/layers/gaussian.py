@@ -96,6 +96,15 @@ class Gaussian(AbstractLayer):
         """Give γ."""
         return self.precision
 
+    @property
+    def normal(self) -> tuple[Array, Array]:
+        """Give (b, γ)."""
+        return self.bias, self.precision
+
+    def neutral(self) -> "Gaussian":
+        """Give the layer of the same precision around zero: there is no flat one."""
+        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
+
     def project(self) -> "Gaussian":
         """Keep the precision positive."""
         bounded = jnp.maximum(self.precision, SMALLEST_PRECISION)

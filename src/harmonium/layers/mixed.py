@@ -174,3 +174,16 @@ class Mixed(AbstractLayer):
     def project(self) -> "Mixed":
         """Project every part."""
         return Mixed(*(part.project() for part in self.parts))
+
+    def neutral(self) -> "Mixed":
+        """Give the parts' neutral layers."""
+        return Mixed(*(part.neutral() for part in self.parts))
+
+    @property
+    def normal(self) -> tuple[Array, Array] | None:
+        """Give (b, γ) of all parts, None if one of them is not normal."""
+        found = [part.normal for part in self.parts]
+        if None in found:
+            return None
+        fields, precisions = zip(*found, strict=True)  # pyright: ignore
+        return jnp.concatenate(fields), jnp.concatenate(precisions)

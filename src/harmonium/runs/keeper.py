@@ -8,8 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..courses import data_base
 from ..errors import NotFiniteError
-from ..evaluation import annealed_log_z, data_base, exact_log_z, likelihood_from
+from ..evaluation import annealed_log_z, exact_log_z, likelihood_from
 from ..likelihood import free_energies, is_exact_cheap
 from ..training import Fit, Report, TrainState
 from .folder import MODEL, RunFolder
@@ -119,7 +120,7 @@ def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
             log_z = exact_log_z(rbm)
         else:
             path = data_base(rbm, rbm.visible.encode(rows), key=key)
-            log_z = annealed_log_z(rbm, key=key, path=path, **QUICK)
+            log_z = annealed_log_z(rbm, key=key, paths=[path], **QUICK)
         return likelihood_from(free_energies(rbm, rows), log_z)
 
     try:

@@ -8,6 +8,8 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from ..path import AbstractPath
 
+Number = Float[Array, ""] | float
+
 
 class Annealing(NamedTuple):
     """Chains on their way along a path.
@@ -23,44 +25,47 @@ class Annealing(NamedTuple):
 
 def anneal(
     path: AbstractPath,
-    times: Float[Array, " steps"],
+    begin: Number,
+    end: Number,
+    steps: Integer[Array, ""] | int,
     state: Annealing,
-    first: Integer[Array, ""] | int,
-    last: Integer[Array, ""] | int,
     *,
     key: PRNGKeyArray,
 ) -> Annealing:
-    r"""Carry chains from `times[first]` to `times[last]`, weighing before moving.
+    r"""Carry chains along a path in equal steps, weighing before moving.
 
-    At each s from first to last − 1
+    From the machine at t = begin to that at t = end, in either direction, at each step t → t′
 
-        log w += F_{t_s}(v) − F_{t_{s+1}}(v),    then  v → h → v  under the machine at t_{s+1}.
+        log w += F_t(v) − F_t′(v),    then  v → h → v  under the machine at t′.
 
-    If the chains start as exact draws at times[0], then E[w] = Z(times[−1]) / Z(times[0]), so log
-    of the mean of w is on average *below* log of that ratio. Run from t = 1 to 0 with exact draws
-    of the machine at 1, the same gives Z(0)/Z(1), so the estimate of log Z(1) is on average *above*
-    it. The bounds are dynamic: one compilation serves every stretch, and `fold_in(key, s)` makes a
-    journey in several stretches equal to one in a single stretch.
+    If the chains start as exact draws at `begin`, then E[w] = Z(end) / Z(begin), so log of the mean
+    of w is on average *below* log of that ratio. Run from t = 1 to 0 with exact draws of the
+    machine at 1, the same gives Z(0)/Z(1), so the estimate of log Z(1) is on average *above* it.
+    All arguments but the path's structure are dynamic: one compilation serves every journey.
 
     Args:
         path: the machines.
-        times: positions on the path, in the order of travel.
-        state: where the chains stand.
-        first: index of the position that the chains have reached.
-        last: index of the position to carry them to.
+        begin: where on the path the chains stand.
+        end: where to carry them.
+        steps: number of steps.
+        state: the chains.
         key: a JAX random key.
 
     Source: Neal 2001; Salakhutdinov & Murray 2008; Burda, Grosse & Salakhutdinov 2015 (reverse).
     """
 
+    def machine(s: Array) -> Array:
+        part = s / steps  # so that the last machine is exactly that at `end`
+        return path.at((1 - part) * begin + part * end)
+
     def step(s: Array, state: Annealing) -> Annealing:
-        here, there = path.at(times[s]), path.at(times[s + 1])
+        here, there = machine(s), machine(s + 1)
         gain = here.free_energy(state.v) - there.free_energy(state.v)
         key_h, key_v = jax.random.split(jax.random.fold_in(key, s))
         h = there.sample_h_from_v(state.v, key=key_h)
         return Annealing(there.sample_v_from_h(h, key=key_v), state.log_weights + gain)
 
-    return jax.lax.fori_loop(first, last, step, state)
+    return jax.lax.fori_loop(0, steps, step, state)
 
 
 def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:

@@ -1,0 +1,143 @@
+"""Ratios of partition functions from work: Bennett's ratio between two ends, MBAR over a ladder.
+
+Plain numerics on NumPy arrays in float64: whoever draws the states, by annealing, replica exchange
+or otherwise, brings the energies here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, logsumexp
+from scipy.stats import t as student
+
+from .errors import InputError
+
+__all__ = ["Estimate", "bennett", "jackknife", "log_mean_exp", "mbar"]
+
+
+class Estimate(NamedTuple):
+    """A value and the standard error that independent groups of chains give it.
+
+    Attributes:
+        value: the estimate from all groups together.
+        stderr: its standard error, NaN where there are fewer than two groups.
+        groups: number of groups.
+    """
+
+    value: float
+    stderr: float
+    groups: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval, by Student's t of one degree less than groups."""
+        return self.stderr * float(student.ppf(0.975, self.groups - 1))
+
+
+def log_mean_exp(values: np.ndarray) -> float:
+    """Give log of the mean of e^x."""
+    return float(logsumexp(values) - np.log(np.size(values)))
+
+
+def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
+    """Give Bennett's acceptance ratio estimate of a log ratio from log weights of both journeys.
+
+    The r that solves Σ_forward σ(w − r + m) = Σ_reverse σ(w + r − m), with log weights w of each
+    journey and m = log(n_reverse / n_forward). For two machines without a journey between them,
+    forward holds F_0 − F_1 at states of the first and reverse F_1 − F_0 at states of the second.
+
+    Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for journeys).
+    """
+    m = float(np.log(len(reverse) / len(forward)))
+
+    def imbalance(r: float) -> float:
+        return float(expit(forward - r + m).sum() - expit(reverse + r - m).sum())
+
+    sides = (log_mean_exp(forward), -log_mean_exp(reverse))
+    reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
+    return float(brentq(imbalance, min(sides) - reach, max(sides) + reach))  # pyright: ignore
+
+
+def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int) -> Estimate:
+    """Give an estimate and its standard error, from leaving out one group of chains at a time.
+
+    Chains that have exchanged anything, such as a common resampling, belong to one group; different
+    groups must be independent. Entry i of n of a sample belongs to group ⌊i·groups/n⌋.
+
+    Args:
+        estimator: from samples to a number.
+        samples: arrays whose last axis is cut into groups.
+        groups: how many.
+
+    Source: Quenouille 1949; Tukey 1958.
+    """
+    places = [np.arange(s.shape[-1]) * groups // s.shape[-1] for s in samples]
+    whole = estimator(*samples)
+    if groups < 2:
+        return Estimate(whole, float("nan"), groups)
+    left = np.array(
+        [
+            estimator(*(s[..., place != g] for s, place in zip(samples, places, strict=True)))
+            for g in range(groups)
+        ]
+    )
+    variance = (groups - 1) / groups * ((left - left.mean()) ** 2).sum()
+    return Estimate(whole, float(np.sqrt(variance)), groups)
+
+
+def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Give log Z of every machine of a ladder less that of the first, from states of all of them.
+
+    With u_k(x) the free energy of state x under machine k and n_k states drawn from machine k,
+
+        Z_k = Σ_x e^(−u_k(x)) / Σ_l n_l e^(−u_l(x)) / Z_l
+
+    which is the minimum of a convex function of the log Z. Of all estimators that use these states,
+    it has the least asymptotic variance.
+
+    Args:
+        energies: u, shape (machines, states), nats; the order of the states is of no matter.
+        counts: n, shape (machines,), states drawn from each machine; some may be 0.
+
+    Raises:
+        InputError: shapes that do not fit, or counts that do not add up.
+
+    Source: Shirts & Chodera 2008.
+    """
+    u, n = np.asarray(energies, np.float64), np.asarray(counts, np.float64)
+    if u.ndim != 2 or n.shape != u.shape[:1] or n.sum() != u.shape[1] or (n < 0).any():
+        raise InputError(
+            f"energies: expected shape (machines, states), and as counts one number of states for"
+            f" each machine, all states together; got {u.shape} and {n.shape}, {n.sum():g} states."
+        )
+    some = n > 0
+    log_n = np.log(n[some])
+
+    def terms(log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give log Σ_l n_l e^(−u_l)/Z_l of each state, and each machine's share in it."""
+        logs = log_n[:, None] - u[some] - log_z[:, None]
+        mixture = logsumexp(logs, axis=0)
+        return mixture, np.exp(logs - mixture)
+
+    def objective(free: np.ndarray) -> tuple[float, np.ndarray]:
+        log_z = np.append(0.0, free)
+        mixture, shares = terms(log_z)
+        gradient = n[some] - shares.sum(1)
+        return float(mixture.sum() + n[some] @ log_z), gradient[1:]
+
+    def curvature(free: np.ndarray) -> np.ndarray:
+        shares = terms(np.append(0.0, free))[1]
+        return (np.diag(shares.sum(1)) - shares @ shares.T)[1:, 1:]
+
+    start = (-u[some]).mean(1)
+    free = (start - start[0])[1:]
+    if len(free):
+        found = minimize(objective, free, jac=True, hess=curvature, method="trust-exact")
+        free = found.x
+    mixture, _ = terms(np.append(0.0, free))
+    log_z = logsumexp(-u - mixture, axis=1)
+    return log_z - log_z[0]

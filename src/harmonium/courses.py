@@ -1,0 +1,173 @@
+"""Courses between independent machines and a trained one: where they begin, how they are spaced."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.special import logsumexp
+
+from .path import AbstractPath, Heating
+from .rbm import RBM
+from .samplers import Annealing, Gibbs, anneal
+
+__all__ = ["data_base", "moment_base", "neutral_base"]
+
+STRETCHES = 32
+
+
+class Course(NamedTuple):
+    """A path and where its stretches begin and end; every stretch is made in as many steps.
+
+    Attributes:
+        path: the machines.
+        times: positions from 0 to 1, shape (stretches + 1,).
+    """
+
+    path: AbstractPath
+    times: np.ndarray
+
+    @classmethod
+    def even(cls, path: AbstractPath, stretches: int = STRETCHES) -> Course:
+        """Give stretches of equal length in t."""
+        return cls(path, np.linspace(0.0, 1.0, stretches + 1))
+
+    def respaced(self, lengths: np.ndarray) -> Course:
+        """Give stretches of equal thermodynamic length, from the length of each of the present.
+
+        The length of a stretch is the standard deviation of the work that it takes, which grows
+        with Δt and with how slowly the chains follow: equal lengths make the total variance least
+        for a number of steps. A tenth of the mean is added to each, against noise in small ones.
+
+        Source: Crooks 2007; Sivak & Crooks 2012.
+        """
+        along = np.append(0.0, np.cumsum(lengths + 0.1 * lengths.mean() + 1e-12))
+        targets = np.linspace(0.0, along[-1], len(self.times))
+        times = np.interp(targets, along, self.times)
+        times[0], times[-1] = 0.0, 1.0
+        return Course(self.path, times)
+
+    def travel(
+        self,
+        v: Float[Array, "n visible"],
+        steps: int,
+        *,
+        key: PRNGKeyArray,
+        backwards: bool = False,
+        told: Callable[[float], Any] | None = None,
+    ) -> tuple[Float[Array, "n visible"], np.ndarray]:
+        """Carry chains from one end of the path to the other, `steps` steps a stretch.
+
+        Stretch by stretch, so that it can be watched and interrupted, and the weights are added in
+        float64.
+
+        Args:
+            v: where the chains stand, shape (n, visible).
+            steps: steps in each stretch.
+            key: a JAX random key.
+            backwards: from t = 1 to 0.
+            told: called with the part done after each stretch.
+
+        Returns:
+            Where the chains arrive, and their log weights in each stretch, in the order of travel,
+            shape (stretches, n).
+        """
+        times = self.times[::-1] if backwards else self.times
+        gains = []
+        for i, (begin, end) in enumerate(itertools.pairwise(times)):
+            bounds = jnp.asarray(begin, v.dtype), jnp.asarray(end, v.dtype)
+            count = jnp.asarray(steps, jnp.int32)
+            v, gained = _stretch(self.path, *bounds, count, v, key=jax.random.fold_in(key, i))
+            gains.append(np.asarray(gained, np.float64))
+            if told is not None:
+                told((i + 1) / (len(times) - 1))
+        return v, np.stack(gains)
+
+
+@eqx.filter_jit
+def _stretch(
+    path: AbstractPath, begin: Array, end: Array, steps: Array, v: Array, *, key: PRNGKeyArray
+) -> tuple[Array, Array]:
+    start = Annealing(v, jnp.zeros(v.shape[0], v.dtype))
+    return tuple(anneal(path, begin, end, steps, start, key=key))  # pyright: ignore
+
+
+class Arrivals(NamedTuple):
+    """Where forward journeys ended: draws of the machine, each with a weight.
+
+    Attributes:
+        v: visible states, shape (n, visible).
+        log_weights: shape (n,); the mean of e^w is an unbiased estimate of Z.
+    """
+
+    v: Float[Array, "n visible"]
+    log_weights: np.ndarray
+
+
+def drawn_by_weight(
+    arrivals: Sequence[Arrivals], n: int, groups: int, seed: int
+) -> Float[Array, "n visible"]:
+    """Draw n states from arrivals in proportion to their weights, systematically.
+
+    Each group draws from its own part of every set of arrivals, so that groups stay independent.
+    The sets share in proportion to their effective sizes: all estimate the same Z.
+    """
+    rng = np.random.default_rng(seed)
+    states = jnp.concatenate([one.v for one in arrivals])
+    logs, places, first = [], [], 0
+    for one in arrivals:
+        count = len(one.log_weights)
+        w = one.log_weights
+        worth = 2 * logsumexp(w) - logsumexp(2 * w)  # log of Kish's effective size
+        logs.append(w - np.log(count) + worth)
+        places.append(np.arange(count) * groups // count)
+        first += count
+    log_w, place = np.concatenate(logs), np.concatenate(places)
+    chosen = []
+    for g, mine in enumerate(np.array_split(np.arange(n), groups)):
+        members = np.flatnonzero(place == g)
+        shares = np.exp(log_w[members] - log_w[members].max())
+        marks = (np.arange(len(mine)) + rng.uniform()) / len(mine)
+        along = np.cumsum(shares / shares.sum())
+        chosen.append(members[np.minimum(np.searchsorted(along, marks), len(members) - 1)])
+    return states[np.concatenate(chosen)]
+
+
+@eqx.filter_jit
+def settled(
+    rbm: RBM, v: Float[Array, "n visible"], sweeps: Array, *, key: PRNGKeyArray
+) -> Float[Array, "n visible"]:
+    """Let chains make Gibbs sweeps under a machine; their number is dynamic."""
+    sampler = Gibbs(1)
+    key_start, key_step = jax.random.split(key)
+
+    def step(i: Array, state: Any) -> Any:
+        return sampler.step(rbm, state, key=jax.random.fold_in(key_step, i))[0]
+
+    return jax.lax.fori_loop(0, sweeps, step, sampler.start(rbm, v, key=key_start)).v
+
+
+@eqx.filter_jit
+def data_base(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Heating:
+    """Give the path from the independent machine with the moments of these states and their h."""
+    hidden = rbm.hidden.fit_moments(rbm.sample_h_from_v(v, key=key))
+    return Heating(rbm.visible.fit_moments(v), hidden, rbm)
+
+
+def moment_base(rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300) -> Heating:
+    """Give the path from the independent machine whose moments short chains of `rbm` have."""
+    key_draw, key_move, key_h = jax.random.split(key, 3)
+    resting = jnp.broadcast_to(rbm.visible.resting, (chains, rbm.visible.size))
+    v = rbm.visible.sample(resting, key=key_draw)
+    return data_base(rbm, settled(rbm, v, jnp.asarray(sweeps), key=key_move), key=key_h)
+
+
+def neutral_base(rbm: RBM) -> Heating:
+    """Give the path from the machine without any preference: a ladder of temperatures proper."""
+    return Heating(rbm.visible.neutral(), rbm.hidden.neutral(), rbm)

@@ -1,0 +1,50 @@
+"""log Z of two normal layers, in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InputError, NotFiniteError
+from ..rbm import RBM
+from .base import LogZ, exact_result
+
+
+def has_closed_form(rbm: RBM) -> bool:
+    """Say whether both layers are normal, so that the joint density is one normal distribution."""
+    return rbm.visible.normal is not None and rbm.hidden.normal is not None
+
+
+def closed_log_z(rbm: RBM) -> LogZ:
+    """Give log Z = ½ [N log 2π − log det Λ + θᵀ Λ⁻¹ θ] of a machine of two normal layers.
+
+    θ holds the biases of both layers, and Λ is the joint precision matrix of their N units,
+
+        Λ = ( diag γ_v    −W     )
+            (   −Wᵀ     diag γ_h )
+
+    Raises:
+        InputError: a layer is not normal.
+        NotFiniteError: Λ is not positive definite, so Z is infinite.
+    """
+    if rbm.visible.normal is None or rbm.hidden.normal is None:
+        raise InputError(f"log Z in closed form: expected two Gaussian layers; got {rbm}.")
+    fields, precisions = zip(rbm.visible.normal, rbm.hidden.normal, strict=True)
+    theta, gamma = (
+        np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
+    )
+    n, matrix = rbm.visible.size, np.diag(gamma)
+    matrix[:n, n:] = -(np.eye(n) @ rbm.weights)
+    matrix[n:, :n] = matrix[:n, n:].T
+    if not (np.isfinite(matrix).all() and np.isfinite(theta).all()):
+        raise NotFiniteError("log Z: the machine's parameters are not finite.")
+    lowest = float(np.linalg.eigvalsh(matrix)[0])
+    if lowest <= 0:
+        raise NotFiniteError(
+            f"log Z of {rbm} is infinite: its couplings are too strong for its precisions (the"
+            f" joint precision matrix has the eigenvalue {lowest:.3g}). Scale the weights down."
+        )
+    log_det = np.linalg.slogdet(matrix)[1]
+    value = 0.5 * (
+        len(theta) * np.log(2 * np.pi) - log_det + theta @ np.linalg.solve(matrix, theta)
+    )
+    return exact_result(float(value), "exact, closed form")
