@@ -7,6 +7,8 @@ BIN = $(VENV)/bin
 # Compiling takes one core and most of the time, so as many tests at once as there are cores.
 SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
+# Tests compile many small programs and run each once; `make laws` compiles as users do.
+QUICKLY ?= XLA_FLAGS=--xla_backend_optimization_level=0
 
 FACES ?= .venv-faces
 BACKENDS ?= tensorflow jax torch
@@ -18,15 +20,15 @@ demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pic
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
 test: $(VENV)/.test  ## the tests, with a pairwise cover of the laws' combinations
-	$(BIN)/python -m pytest -q $(PARALLEL)
+	$(QUICKLY) $(BIN)/python -m pytest -q $(PARALLEL)
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws
 
 faces: $(FACES)/.faces  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
-	$(FACES)/bin/python -m pytest -q $(PARALLEL) tests/faces/interop tests/faces/ways
+	$(QUICKLY) $(FACES)/bin/python -m pytest -q $(PARALLEL) tests/faces/interop tests/faces/ways
 	@set -e; for backend in $(BACKENDS); do echo "KERAS_BACKEND=$$backend"; \
-	  OMP_NUM_THREADS=1 KERAS_BACKEND=$$backend TF_CPP_MIN_LOG_LEVEL=3 \
+	  $(QUICKLY) OMP_NUM_THREADS=1 KERAS_BACKEND=$$backend TF_CPP_MIN_LOG_LEVEL=3 \
 	  $(FACES)/bin/python -m pytest -q $(PARALLEL) tests/faces/keras; done
 
 lint: $(VENV)/.dev  ## format, lint and types

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
-from jaxtyping import PRNGKeyArray
+import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray
 
 from .checks import checked_key
 from .data import Dataset
@@ -54,9 +56,22 @@ def initialize(
         dataset = Dataset.of(data, weights)
         some = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
         rows = visible.validate(some.rows(key=key_rows))
-        visible = visible.fit_moments(visible.encode(rows), some.weights)
-    couplings = scale * jax.random.normal(key_weights, (visible.size, hidden.size), visible.dtype)
-    if data is not None:
+        visible = _fitted(visible, jnp.asarray(rows), some.weights)
+    return _coupled(visible, hidden, scale, data is not None, key=key_weights)
+
+
+@eqx.filter_jit
+def _fitted(visible: AbstractLayer, rows: Array, weights: Array | None) -> AbstractLayer:
+    return visible.fit_moments(visible.encode(rows), weights)
+
+
+@eqx.filter_jit
+def _coupled(
+    visible: AbstractLayer, hidden: AbstractLayer, scale: float, centred: bool, *, key: PRNGKeyArray
+) -> RBM:
+    """Draw the weights; let the biases take up what they add at the other layer's means."""
+    couplings = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
+    if centred:
         means = visible.mean(visible.resting), hidden.mean(hidden.resting)
         visible, hidden = visible.shift(-couplings @ means[1]), hidden.shift(-means[0] @ couplings)
     return RBM(visible, hidden, couplings)

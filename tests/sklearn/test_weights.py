@@ -8,7 +8,7 @@ import harmonium as hm
 from harmonium.sklearn import RBM, BernoulliRBM, RBMClassifier
 
 LEVEL = 1e-4
-SEEDS = 12
+SEEDS = 8
 ROWS = hm.bars_and_stripes(3)[:12].astype(float)
 TIMES = np.array([5, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 5])
 REPEATED = np.repeat(ROWS, TIMES, axis=0)

@@ -228,7 +228,7 @@ class AbstractLayer(eqx.Module):
     @property
     def resting(self) -> Float[Array, " columns"]:
         """A constant input of zero: `mean(resting)` is the layer's mean without a machine."""
-        return jnp.zeros(self.size, self.dtype)
+        return jnp.asarray(np.zeros(self.size, self.dtype))
 
     def check(self, x: Any, name: str) -> None:
         """Raise InputError unless the last axis of `x` has `size` columns."""
@@ -272,15 +272,19 @@ class AbstractLayer(eqx.Module):
 
 
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
-    """Give a parameter array of this shape: `value` checked, or filled with the default."""
+    """Give a parameter array of this shape: `value` checked, or filled with the default.
+
+    NumPy does what it can here: a small program of JAX's takes longer to compile than all of it.
+    """
+    dtype = jnp.result_type(float)
     if value is None:
-        return jnp.full(tuple(shape), default, jnp.result_type(float))
-    array = jnp.asarray(value, jnp.result_type(float))
+        return jnp.asarray(np.full(tuple(shape), default, dtype))
+    array = jnp.asarray(value, dtype) if isinstance(value, Tracer) else np.asarray(value, dtype)
     if array.shape != tuple(shape):
         raise InputError(f"{what}: expected shape {tuple(shape)}; got {array.shape}.")
-    if not isinstance(array, Tracer) and not bool(jnp.isfinite(array).all()):
+    if not isinstance(array, Tracer) and not np.isfinite(array).all():
         raise InputError(f"{what}: expected finite numbers.")
-    return array
+    return jnp.asarray(array)
 
 
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
