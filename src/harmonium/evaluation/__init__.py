@@ -4,7 +4,11 @@ from .annealed import annealed_log_z as annealed_log_z
 from .annealed import data_base as data_base
 from .base import LogLikelihood as LogLikelihood
 from .base import LogZ as LogZ
+from .base import Mixing as Mixing
+from .base import Observable as Observable
 from .base import likelihood_from as likelihood_from
+from .diagnostics import mixing as mixing
+from .diagnostics import trace as trace
 from .exact import exact_kl as exact_kl
 from .exact import exact_log_z as exact_log_z
 from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
