@@ -17,7 +17,7 @@ STOREYS = [
     {"initial", "path", "statistics", "enumeration", "interop", "sources"},
     {"samplers", "formats"},
     {"gradients", "evaluation", "storage"},
-    {"sampling", "likelihood"},
+    {"sampling", "likelihood", "regimes"},
     {"training"},
     {"plot", "sklearn", "keras"},
     {"runs"},

@@ -257,6 +257,7 @@ def _estimates(x: np.ndarray, every: int) -> Observable:
     Ranks tame heavy tails, but hide how far a rare mode lies from the others: the worse of both,
     with ranks and without, is given.
     """
+    # Imported here: it takes half a second.
     from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]
 
     axes: Any = {"chain_axis": 0, "draw_axis": 1}
