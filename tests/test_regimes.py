@@ -1,5 +1,6 @@
 """Verdicts on training runs whose relaxation times are known by enumeration."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,11 +27,16 @@ def trained(rows, gradient, rate, epochs, seed):
     return hm.fit(start, rows, key=jax.random.key(seed), **made).state
 
 
-def relaxation(rbm):
-    """Give −2 / log λ₂ of the kernel of a sweep."""
+@eqx.filter_jit
+def energies(rbm):
     v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
     h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states))
-    joint = np.exp(-np.asarray(rbm.energy(v[:, None], h[None]), float))
+    return rbm.energy(v[:, None], h[None])
+
+
+def relaxation(rbm):
+    """Give −2 / log λ₂ of the kernel of a sweep."""
+    joint = np.exp(-np.asarray(energies(rbm), float))
     joint /= joint.sum()
     half = joint / np.sqrt(joint.sum(1)[:, None] * joint.sum(0))
     return -2.0 / np.log(np.linalg.svd(half, compute_uv=False)[1] ** 2)

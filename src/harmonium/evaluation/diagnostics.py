@@ -60,6 +60,8 @@ def mixing(
     sweeps on. Chains swept longer than it between updates have forgotten the update before.
 
     What no chain of either side finds cannot be seen: both then agree on the law of what was found.
+    A slow mode of little probability has a small share in every observable, and `relaxation` may
+    fall below its own time by that share.
 
     Args:
         rbm: the machine.
