@@ -18,7 +18,7 @@ STOREYS = [
     {"samplers", "formats"},
     {"courses"},
     {"gradients", "evaluation", "storage"},
-    {"sampling", "likelihood"},
+    {"sampling", "likelihood", "regimes"},
     {"training"},
     {"plot", "sklearn", "keras"},
     {"runs"},

@@ -11,7 +11,7 @@ The storeys of the house, each importing only from those above it in this list:
     interop             other packages' objects to machines and back
     samplers, formats   how states are drawn; what a model file is
     gradients, evaluation, storage   how the likelihood climbs; how good a machine is; files
-    sampling, likelihood    the public verbs that choose among those
+    sampling, likelihood, regimes    the public verbs that choose among those
     training            the loop
     plot, keras         what people look at; the machine as a Keras model
     runs                a run from a source to a folder
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from .path import Line as Line
     from .path import Scaled as Scaled
     from .rbm import RBM as RBM
+    from .regimes import Verdict as Verdict
+    from .regimes import equilibrium as equilibrium
     from .samplers import *
     from .sampling import condition as condition
     from .sampling import sample as sample
@@ -71,6 +73,7 @@ _HOMES = (
     "evaluation",
     "sampling",
     "likelihood",
+    "regimes",
     "training",
 )
 _ROOMS = ("interop",)  # whose names are kept inside

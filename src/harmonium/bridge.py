@@ -16,7 +16,7 @@ from scipy.stats import t as student
 
 from .errors import InputError
 
-__all__ = ["Estimate", "bennett", "jackknife", "log_mean_exp", "mbar"]
+__all__ = ["Estimate", "bennett", "bennett_stderr", "jackknife", "log_mean_exp", "mbar"]
 
 
 class Estimate(NamedTuple):
@@ -60,6 +60,20 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
     sides = (log_mean_exp(forward), -log_mean_exp(reverse))
     reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
     return float(brentq(imbalance, min(sides) - reach, max(sides) + reach))  # pyright: ignore
+
+
+def bennett_stderr(forward: np.ndarray, reverse: np.ndarray) -> float:
+    """Give the standard error of Bennett's ratio for independent journeys, to first order.
+
+    With f = σ(w − r + m) of forward and g = σ(w + r − m) of reverse journeys, its square is
+
+        (⟨f²⟩/⟨f⟩² − 1)/n_forward + (⟨g²⟩/⟨g⟩² − 1)/n_reverse
+
+    Source: Bennett 1976.
+    """
+    r, m = bennett(forward, reverse), float(np.log(len(reverse) / len(forward)))
+    shares = expit(forward - r + m), expit(reverse + r - m)
+    return float(np.sqrt(sum((f.var() / f.mean() ** 2) / len(f) for f in shares)))
 
 
 def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int) -> Estimate:

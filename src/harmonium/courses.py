@@ -38,18 +38,27 @@ class Course(NamedTuple):
         """Give stretches of equal length in t."""
         return cls(path, np.linspace(0.0, 1.0, stretches + 1))
 
-    def respaced(self, lengths: np.ndarray) -> Course:
-        """Give stretches of equal thermodynamic length, from the length of each of the present.
+    def respaced(self, *gains: np.ndarray) -> Course:
+        """Space the stretches so that all add the same to the variance of the whole work.
 
-        The length of a stretch is the standard deviation of the work that it takes, which grows
-        with Δt and with how slowly the chains follow: equal lengths make the total variance least
-        for a number of steps. A tenth of the mean is added to each, against noise in small ones.
+        A stretch adds C_b = cov(w_b, Σ w), which counts how long chains remember: where they are
+        slow, work in one stretch goes with that in the next. Since C falls as the square of a
+        stretch's length, lengths are measured by √C; C is bounded from below by a fifth of the
+        stretch's own variance, since a covariance is noisy.
+
+        Args:
+            gains: log weights of each stretch in the order of the course, shape (stretches, n),
+                for one or more sets of chains.
 
         Source: Crooks 2007; Sivak & Crooks 2012.
         """
+        shares = np.zeros(len(self.times) - 1)
+        for gain in gains:
+            apart = gain - gain.mean(1, keepdims=True)
+            shares += np.maximum((apart * apart.sum(0)).mean(1), 0.2 * (apart**2).mean(1))
+        lengths = np.sqrt(shares)
         along = np.append(0.0, np.cumsum(lengths + 0.1 * lengths.mean() + 1e-12))
-        targets = np.linspace(0.0, along[-1], len(self.times))
-        times = np.interp(targets, along, self.times)
+        times = np.interp(np.linspace(0.0, along[-1], len(self.times)), along, self.times)
         times[0], times[-1] = 0.0, 1.0
         return Course(self.path, times)
 

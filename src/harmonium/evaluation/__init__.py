@@ -3,9 +3,13 @@
 from .annealed import annealed_log_z as annealed_log_z
 from .base import LogLikelihood as LogLikelihood
 from .base import LogZ as LogZ
+from .base import Mixing as Mixing
+from .base import Observable as Observable
 from .base import likelihood_from as likelihood_from
 from .closed import closed_log_z as closed_log_z
 from .closed import has_closed_form as has_closed_form
+from .diagnostics import mixing as mixing
+from .diagnostics import trace as trace
 from .exact import exact_kl as exact_kl
 from .exact import exact_log_z as exact_log_z
 from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ..bridge import bennett, jackknife, log_mean_exp
+from ..bridge import bennett, bennett_stderr, jackknife, log_mean_exp
 from ..courses import (
     STRETCHES,
     Arrivals,
@@ -29,10 +29,13 @@ from ..samplers import start_annealing
 from ..statistics import effective_sample_size
 from .base import TRUSTED_ESS, LogZ
 
-GROUPS = 16  # independent groups of chains, from which the interval comes
+GROUPS = (16, 8, 4, 2, 1)  # independent groups of chains, from which the interval comes
+ESS_OF_GROUP = 8.0  # with fewer chains that count, what a group resamples is no draw of the machine
+FEWEST_GROUPS = 8
 PILOT = (3, 6)  # steps a stretch: to find the spacing, then to choose among the bases
-DISSIPATION = 1.0  # nats lost on the way there and back that a plan aims at
+AIM, MOST_LOST = 0.5, 2.5  # nats lost there and back: a plan's aim; what more chains can bear
 FEWEST_STEPS, MOST_STEPS = 4, 2**20  # a stretch
+Z_95 = 1.959964
 MARKOV_BOUND = -float(np.log(0.025))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 
 
@@ -127,7 +130,7 @@ class _Search:
 
     def __init__(self, rbm: RBM, asked: Settings, starts: Any, progress: Any, *, key: PRNGKeyArray):
         self.rbm, self.asked, self.key, self.keys_used = rbm, asked, key, 0
-        self.groups = min(GROUPS, asked.chains)
+        self.groups = 1
         # Chains from the starts given travel along, a quarter as many.
         many = max(1, asked.chains // 4)
         self.starts = None if starts is None else jnp.asarray(starts)[np.arange(many) % len(starts)]
@@ -144,7 +147,7 @@ class _Search:
         for path in candidates:
             course = Course.even(path)
             _, gains = self._depart(course, PILOT[0])
-            courses.append(course.respaced(gains.std(1)))
+            courses.append(course.respaced(gains))
         for course in courses:
             arrivals, gains = self._depart(course, PILOT[1])
             self.witnesses.append(arrivals)
@@ -156,21 +159,22 @@ class _Search:
             back = self._return(course, self.witnesses, PILOT[1])
             self.pace = 2 * (time.perf_counter() - started) / PILOT[1]
             n = self.asked.chains
-            spaced.append(course.respaced(np.sqrt(gains.var(1) + back[::-1, :n].var(1))))
+            spaced.append(course.respaced(gains, back[::-1, :n]))
             lost.append(_journeys(arrivals, back, course, n).lost)
             self._tell(0.1 + 0.1 * len(lost) / len(courses))
         best = int(np.argmin(lost))
         del self.witnesses[best]  # whose place every round takes with its own
         if self.asked.steps is not None:
             return spaced[best], max(1, round(self.asked.steps / STRETCHES))
-        needed = min(PILOT[1] * lost[best] / DISSIPATION, self._left() / self.pace)
+        needed = min(PILOT[1] * lost[best] / AIM, self._left() / self.pace)
         return spaced[best], int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
 
     def rounds(self, course: Course, steps: int) -> LogZ:
         """Travel there and back, longer or with more chains each time, until both sides meet."""
         kept: list[Journeys] = []
         while True:
-            arrivals, _ = self._depart(course, steps)
+            arrivals, gains = self._depart(course, steps)
+            self.groups = self.groups if kept else _groups_of(arrivals.log_weights)
             self._tell(self.done + 0.4 * (1 - self.done))
             back = self._return(course, [arrivals, *self.witnesses], steps)
             self._tell(self.done + 0.5 * (1 - self.done))
@@ -178,12 +182,14 @@ class _Search:
             found = self._conclude(kept, steps * STRETCHES)
             if found.converged or self.asked.steps is not None:
                 break
-            longer = 2 * steps if kept[-1].lost > 2 * DISSIPATION else steps
-            if longer * self.pace > self._left():
+            longer = kept[-1].lost > MOST_LOST  # else more chains gain as much, and all are kept
+            if (2 if longer else 1) * steps * self.pace > self._left():
                 late = f" The {self.asked.seconds:g} s allowed are up; allow more with `seconds`."
                 found = found._replace(message=found.message + late)
                 break
-            kept, steps = (kept if longer == steps else []), longer
+            if longer:
+                kept, steps = [], 2 * steps
+                course = course.respaced(gains, back[::-1, : self.asked.chains])
         self._tell(1.0)
         return found
 
@@ -216,6 +222,8 @@ class _Search:
             raise NotFiniteError("log Z: annealing weights are not finite; the machine diverged.")
         groups, tolerance = self.groups * len(kept), self.asked.tolerance
         middle = jackknife(bennett, forward, reverse, groups=groups)
+        # Sixteen groups know their spread to a fifth; it cannot be less than independence gives.
+        half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse))
         below = log_mean_exp(forward)
         sides = [below, -log_mean_exp(reverse)]
         ess = min(float(effective_sample_size(jnp.asarray(w))) for w in (forward, reverse))
@@ -224,26 +232,34 @@ class _Search:
                 abs(sides[1] - below) < tolerance,
                 f"the two directions lie {sides[1] - below:.2f} apart",
             ),
-            (middle.half_width < tolerance, f"the interval is ± {middle.half_width:.2f} wide"),
+            (half < tolerance, f"the interval is ± {half:.2f} wide"),
             (ess >= TRUSTED_ESS, f"{ess:.1f} chains carry the weight"),
+            (groups >= FEWEST_GROUPS, f"{groups} independent groups of chains are too few"),
         ]
         for one in self.witnesses:
-            seen = jackknife(log_mean_exp, one.log_weights, groups=self.groups)
+            seen = jackknife(log_mean_exp, one.log_weights, groups=GROUPS[0])
             worth = float(effective_sample_size(jnp.asarray(one.log_weights)))
             margin = 4 * seen.stderr if worth >= TRUSTED_ESS else MARKOV_BOUND
-            agrees = seen.value - margin < middle.value + middle.half_width
+            agrees = seen.value - margin < middle.value + half
             doubts.append((agrees, f"from another base log Z is at least {seen.value:.2f}"))
             sides += [] if agrees else [seen.value]
         if len(other):
-            seen = jackknife(lambda w: -log_mean_exp(w), other, groups=min(self.groups, len(other)))
-            apart = seen.value - middle.value
-            agrees = apart < tolerance + 3 * seen.stderr
-            doubts.append((agrees, f"back from the starts given, log Z is {apart:.2f} higher"))
-            sides += [] if agrees else [seen.value]
+            # Forward chains end in a region of mass p with probability p e^(−apart): a mass of
+            # 3 e^apart / n would have been seen (rule of three), and less does not matter.
+            apart = -log_mean_exp(other) - middle.value
+            unseen = 3.0 * np.exp(apart) / len(forward)
+            doubts.append(
+                (
+                    unseen < tolerance,
+                    f"the way back from the starts given costs {apart:.1f} nats more: they may be"
+                    " where no chain came",
+                )
+            )
+            sides += [] if unseen < tolerance else [middle.value + apart]
         wrong = [why for fine, why in doubts if not fine]
         reach = MARKOV_BOUND if wrong else 0.0
         ends = [*sides, middle.value] if wrong else [middle.value]
-        width = middle.half_width + reach
+        width = half + reach
         chains = self.asked.chains * len(kept)
         return LogZ(
             value=middle.value,
@@ -274,6 +290,13 @@ def _journeys(arrivals: Arrivals, back: np.ndarray, course: Course, n: int) -> J
     """Give whole journeys' weights in terms of Z from those of the stretches."""
     reverse = back.sum(0) - float(course.path.log_z_of_base)
     return Journeys(arrivals.log_weights, reverse[:n], reverse[n:])
+
+
+def _groups_of(log_weights: np.ndarray) -> int:
+    """Give as many groups as still have enough chains that count, at most sixteen."""
+    ess = float(effective_sample_size(jnp.asarray(log_weights)))
+    fitting = [g for g in GROUPS if ess / g >= ESS_OF_GROUP and len(log_weights) >= 4 * g]
+    return fitting[0] if fitting else 1
 
 
 @eqx.filter_jit

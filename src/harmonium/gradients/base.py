@@ -64,6 +64,28 @@ class AbstractGradient(eqx.Module):
     ) -> tuple[RBM, Any, PhaseInfo]:
         """Give (gradient of −log likelihood, new state, info)."""
 
+    @property
+    def sweeps_per_update(self) -> int | None:
+        """Gibbs sweeps of a chain in one update, the k of CD-k; None where no chains are swept.
+
+        Of a method with a `sampler`, that is one step of it.
+        """
+        sampler = getattr(self, "sampler", None)
+        return None if sampler is None else sampler.sweeps_per_step
+
+    @property
+    def title(self) -> str:
+        """The method's name in words, such as "PCD-1"."""
+        return self.with_sweeps(type(self).__name__)
+
+    def with_sweeps(self, name: str) -> str:
+        """Give a name followed by the sweeps of an update, if they are known."""
+        return name if self.sweeps_per_update is None else f"{name}-{self.sweeps_per_update}"
+
+    def carried(self, state: Any) -> Cloud | None:
+        """Give the chains that go on from update to update; None where there are none."""
+        return None
+
 
 def check_sampler(sampler: Any) -> None:
     """Raise InputError unless this is a sampler."""

@@ -27,6 +27,11 @@ class Contrastive(AbstractGradient):
     def __check_init__(self):
         check_sampler(self.sampler)
 
+    @property
+    def title(self) -> str:
+        """CD-k."""
+        return self.with_sweeps("CD")
+
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Nothing is carried."""
         return ()

@@ -21,6 +21,11 @@ class Exact(AbstractGradient):
     whatever the number of states. The gap it reports is −log p of the batch, less a constant.
     """
 
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "exact gradient"
+
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Check that the machine can be enumerated; nothing is carried."""
         side = enumerable(rbm)

@@ -31,6 +31,15 @@ class Persistent(AbstractGradient):
         check_sampler(self.sampler)
         positive_integer(self.chains, "Persistent chains")
 
+    @property
+    def title(self) -> str:
+        """PCD-k."""
+        return self.with_sweeps("PCD")
+
+    def carried(self, state: Any) -> Cloud:
+        """Give the chains."""
+        return self.sampler.cloud(state)
+
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the chains from the machine without its weights."""
         return self.sampler.init(rbm, self.chains, key=key)

@@ -6,3 +6,4 @@ from .annealing import start_annealing as start_annealing
 from .base import AbstractSampler as AbstractSampler
 from .base import Cloud as Cloud
 from .gibbs import Gibbs as Gibbs
+from .tracing import observables as observables

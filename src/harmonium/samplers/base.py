@@ -54,6 +54,11 @@ class AbstractSampler(eqx.Module):
     def cloud(self, state: Any) -> Cloud:
         """Give the chains' visible states as a sample of the machine."""
 
+    @property
+    def sweeps_per_step(self) -> int | None:
+        """Sweeps of block Gibbs sampling in one step; None where steps are not counted in them."""
+        return None
+
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
         """Give the state of n chains drawn from the machine without its weights."""
         draw, start = jax.random.split(key)

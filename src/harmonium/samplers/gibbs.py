@@ -41,6 +41,11 @@ class Gibbs(AbstractSampler):
     def __check_init__(self):
         positive_integer(self.sweeps, "Gibbs sweeps")
 
+    @property
+    def sweeps_per_step(self) -> int:
+        """The sweeps."""
+        return self.sweeps
+
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
         """Draw h from p(h | v)."""
         return GibbsState(v, rbm.sample_h_from_v(v, key=key))

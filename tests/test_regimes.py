@@ -1,0 +1,143 @@
+"""Verdicts on training runs whose relaxation times are known by enumeration."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import harmonium as hm
+from registry import LEVEL, SEEDS, exact_states
+
+SLOW = hm.RBM(hm.Ising(4), hm.Ising(3), 1.2 * jnp.ones((4, 3)))
+QUICK = hm.RBM(SLOW.visible, SLOW.hidden, 0.5 * SLOW.weights)
+
+
+def two_modes(n, seed):
+    """Draw rows near 111111 and 000000, in equal numbers."""
+    rng = np.random.default_rng(seed)
+    mode = rng.integers(0, 2, (n, 1))
+    return np.where(rng.random((n, 6)) < 0.02, 1 - mode, mode)
+
+
+def trained(rows, gradient, rate, epochs, seed):
+    start = hm.initialize(hm.Bernoulli(6), hm.Bernoulli(4), rows, key=jax.random.key(seed))
+    made = {"gradient": gradient, "optimizer": optax.sgd(rate), "epochs": epochs}
+    return hm.fit(start, rows, key=jax.random.key(seed), **made).state
+
+
+@eqx.filter_jit
+def energies(rbm):
+    v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
+    h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states))
+    return rbm.energy(v[:, None], h[None])
+
+
+def relaxation(rbm):
+    """Give −2 / log λ₂ of the kernel of a sweep."""
+    joint = np.exp(-np.asarray(energies(rbm), float))
+    joint /= joint.sum()
+    half = joint / np.sqrt(joint.sum(1)[:, None] * joint.sum(0))
+    return -2.0 / np.log(np.linalg.svd(half, compute_uv=False)[1] ** 2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_quick_updates_of_a_slow_machine_are_out_of_equilibrium(seed):
+    rows, gradient = two_modes(600, seed), hm.Persistent(hm.Gibbs(1), chains=300)
+    state = trained(rows, gradient, 0.5, 100, seed)
+    exact = relaxation(state.rbm)
+    assert exact > 100
+    found = hm.equilibrium(
+        state.rbm,
+        gradient,
+        key=jax.random.key(seed),
+        data=rows,
+        state=state.gradient,
+        sweeps=8_192,
+    )
+    assert found.at_equilibrium is False
+    assert found.chains_agree is not True
+    assert found.k == 1
+    assert found.relaxation < 1.3 * exact
+    assert found.ratio == pytest.approx(1 / found.relaxation)
+    assert "PCD-1 ran" in str(found)
+    assert "reproduces its training dynamics, not p(v)" in found.message
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_long_chains_are_at_equilibrium(seed):
+    rows, gradient = two_modes(600, seed), hm.Persistent(hm.Gibbs(100), chains=300)
+    state = trained(rows, gradient, 0.05, 100, seed)
+    assert relaxation(state.rbm) < 50
+    found = hm.equilibrium(
+        state.rbm, gradient, key=jax.random.key(seed), data=rows, state=state.gradient
+    )
+    assert found.at_equilibrium
+    assert found.ratio > 2
+    assert "PCD-100 ran" in found.message
+    assert "trained at equilibrium" in found.message
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_chains_in_the_law_of_a_machine_and_chains_out_of_it(seed):
+    exact = relaxation(SLOW)
+    method, key = hm.Persistent(hm.Gibbs(1), chains=400), jax.random.key(seed)
+    there = method.sampler.start(QUICK, exact_states(QUICK, 400, key), key=key)
+    found = hm.equilibrium(QUICK, method, key=key, state=there)
+    assert found.mixing.resolved
+    assert found.at_equilibrium is False
+    assert float(found.message.split("(p = ")[1].split(")")[0]) > LEVEL
+    away = method.sampler.init(QUICK, 400, key=key)
+    lagging = hm.equilibrium(QUICK, method, key=key, state=away, mixing=found.mixing)
+    assert lagging.chains_agree is False
+    assert "do not stand in this machine's law" in lagging.message
+    # Where relaxation is out of reach, nobody knows; but what drifts is not there.
+    assert exact > 1_000
+    there = method.sampler.start(SLOW, exact_states(SLOW, 400, key), key=key)
+    found = hm.equilibrium(SLOW, method, key=key, state=there, sweeps=1_000)
+    assert not found.mixing.resolved
+    assert found.chains_agree is None
+    assert "is not known" in found.message
+
+
+def test_k_against_a_bound():
+    """Below a lower bound it is certain; above one it is not known."""
+    mixing = hm.mixing(SLOW, key=jax.random.key(0), sweeps=512)
+    assert not mixing.resolved
+    few = hm.equilibrium(SLOW, 10, key=jax.random.key(0), mixing=mixing)
+    assert few.at_equilibrium is False
+    assert "Training with k = 10 ran at least" in few.message
+    many = hm.equilibrium(SLOW, hm.Contrastive(hm.Gibbs(600)), key=jax.random.key(0), mixing=mixing)
+    assert many.at_equilibrium is None
+    assert many.chains_agree is None
+    assert "CD-600: not known" in many.message
+
+
+def test_persistence_may_keep_up():
+    method, key = hm.Persistent(hm.Gibbs(1), chains=400), jax.random.key(3)
+    there = method.sampler.start(QUICK, exact_states(QUICK, 400, key), key=key)
+    found = hm.equilibrium(QUICK, method, key=key, state=there)
+    assert found.at_equilibrium is False
+    assert found.chains_agree
+    assert "training dynamics" not in found.message
+    assert "Yet its own chains stand" in found.message
+
+
+def test_exact_learning_has_no_chains():
+    found = hm.equilibrium(QUICK, hm.Exact(), key=jax.random.key(0))
+    assert (found.k, found.at_equilibrium, found.chains_agree, found.mixing) == (None,) * 4
+    assert found.message.startswith("Exact gradient: no chains")
+
+
+def test_methods_say_what_they_are():
+    titles = [method.title for method in (hm.Exact(), hm.Persistent(hm.Gibbs(2)))]
+    assert titles == ["exact gradient", "PCD-2"]
+    method = hm.Contrastive(hm.Gibbs(10))
+    assert (method.title, method.sweeps_per_update, method.carried(())) == ("CD-10", 10, None)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "PCD-1"])
+def test_what_does_not_fit_is_refused(wrong):
+    with pytest.raises(hm.InputError, match="method: expected"):
+        hm.equilibrium(QUICK, wrong, key=jax.random.key(0))
