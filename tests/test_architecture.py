@@ -14,7 +14,7 @@ STOREYS = [
     {"checks", "_special"},
     {"layers", "data"},
     {"rbm"},
-    {"initial", "path", "statistics", "enumeration", "interop", "sources"},
+    {"initial", "path", "statistics", "quantities", "enumeration", "interop", "sources"},
     {"samplers", "formats"},
     {"gradients", "evaluation", "storage"},
     {"sampling", "likelihood"},

@@ -153,38 +153,6 @@ def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
     return rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
 
 
-def checked_rows(rows: Any, name: str) -> np.ndarray:
-    """Give rows as a matrix of finite numbers.
-
-    Raises:
-        InputError: a wrong shape, no rows, or entries that are no finite numbers.
-    """
-    array = np.asarray(rows)
-    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
-        raise InputError(
-            f"{name}: expected a matrix of numbers with at least one row and one column;"
-            f" found shape {array.shape} of {array.dtype}. Pass one row for each state."
-        )
-    wrong = int((~np.isfinite(array)).sum())
-    if wrong:
-        raise InputError(
-            f"{name}: expected finite numbers; found {wrong} entries that are not."
-            " Fill or drop them first."
-        )
-    return array
-
-
-def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Give samples and data as matrices with the same columns."""
-    ours, theirs = checked_rows(samples, "samples"), checked_rows(data, "data")
-    if ours.shape[1] != theirs.shape[1]:
-        raise InputError(
-            f"samples: expected {theirs.shape[1]} columns, as data has; found {ours.shape[1]}."
-            " Pass rows of the same machine, both in the user's coding."
-        )
-    return ours, theirs
-
-
 def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | None:
     """Give the shape of a row as an image, None if it is not to be one.
 
