@@ -14,6 +14,8 @@ from .errors import InputError
 
 AS_IT_IS = -1
 MOST_LISTED = 150_000
+BLOCK = 128
+ROUNDING = 1e-13  # of the largest product of values
 NO_VARIANCE = 1e-12  # of the largest: an axis with less has rounding errors only
 
 
@@ -27,6 +29,11 @@ class Quantities(NamedTuple):
         """Evaluate some of them, shape (rows, which)."""
         entries, codes = rows[:, self.column[which]], self.code[which]
         return np.where(codes == AS_IT_IS, entries, entries == codes).astype(float)
+
+    @property
+    def metric(self) -> np.ndarray:
+        """What each counts in squared distances: two codes that differ are 1 apart."""
+        return np.where(self.code == AS_IT_IS, 1.0, 0.5)
 
 
 def quantities_of(states: Any, columns: int) -> Quantities:
@@ -108,3 +115,55 @@ def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
         axes = centred.T @ axes / np.sqrt(found)
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(len(found))]
     return axes * np.sign(largest), found / n
+
+
+def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
+    """Give Σ_q metric_q (x_q − y_q)² for all pairs of rows x and y, shape (rows, rows).
+
+    Exact, and with it which rows are equally far, where all values are whole numbers.
+    """
+    scaled = values * metric
+    squares = (scaled * values).sum(axis=1)
+    found = squares[:, None] + squares - 2.0 * scaled @ values.T
+    np.fill_diagonal(found, 0.0)
+    return np.maximum(found, 0.0)
+
+
+def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """Give joint cumulants of quantities: means, covariances, three-point connected correlations.
+
+    ⟨x⟩, ⟨δx δy⟩ or ⟨δx δy δz⟩ with δx = x − ⟨x⟩, each ⟨·⟩ a weighted mean over rows. What is no
+    larger than rounding errors is 0.
+
+    Args:
+        values: of the quantities, shape (rows, quantities).
+        weights: weightings of the rows, each of sum 1, shape (weightings, rows).
+        which: groups of one, two or three quantities, shape (groups, order).
+
+    Returns:
+        Shape (weightings, groups).
+    """
+    used, places = np.unique(which, return_inverse=True)
+    columns = np.ascontiguousarray(values.T[used])
+    means, places = weights @ columns.T, places.reshape(which.shape)
+    blocks = (places[b : b + BLOCK].T for b in range(0, len(which), BLOCK))
+    parts = [means[:, :0], *(_of_block(columns, weights, means, members) for members in blocks)]
+    found = np.concatenate(parts, axis=1)
+    rounding = ROUNDING * np.abs(columns).max(axis=1)[places].prod(axis=1)
+    return np.where(np.abs(found) > rounding, found, 0.0)
+
+
+def _of_block(
+    columns: np.ndarray, weights: np.ndarray, means: np.ndarray, members: np.ndarray
+) -> np.ndarray:
+    def mean(*which: np.ndarray) -> np.ndarray:
+        return weights @ np.multiply.reduce([columns[w] for w in which]).T
+
+    first = [means[:, which] for which in members]
+    if len(members) == 1:
+        return first[0]
+    if len(members) == 2:
+        return mean(*members) - first[0] * first[1]
+    i, j, k = members
+    third = mean(i, j, k) + 2.0 * first[0] * first[1] * first[2]
+    return third - first[0] * mean(j, k) - first[1] * mean(i, k) - first[2] * mean(i, j)

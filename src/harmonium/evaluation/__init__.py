@@ -4,7 +4,10 @@ from .annealed import annealed_log_z as annealed_log_z
 from .annealed import data_base as data_base
 from .base import LogLikelihood as LogLikelihood
 from .base import LogZ as LogZ
+from .base import Quality as Quality
+from .base import Score as Score
 from .base import likelihood_from as likelihood_from
 from .exact import exact_kl as exact_kl
 from .exact import exact_log_z as exact_log_z
 from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
+from .quality import sample_quality as sample_quality
