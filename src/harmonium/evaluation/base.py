@@ -11,7 +11,7 @@ from ..errors import NotFiniteError
 Z_95 = 1.959964
 TRUSTED_ESS = 10.0
 FEWEST_ROWS = 20  # below, the spread of the splits says little
-FAR = 3.0  # of a hundred perfect samplers, one or fewer has a score so far out
+FAR = 3.0  # 0.2 % of 4,200 perfect samplers, for seven kinds of data, had any |z| beyond it
 NOTHING = 1e-12  # of a score: rounding errors
 
 _USUAL = ("worse than other rows of data", "nearer than other rows of data: copies?")
