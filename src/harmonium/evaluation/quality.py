@@ -66,7 +66,8 @@ def sample_quality(
     The data are split at random into disjoint parts A and B of k rows, many times. A score of the
     samples compares k of them with A; `perfect` compares B with A. k is the smallest of the number
     of samples, half of the data and `rows`. Samples are taken for independent rows: chains that
-    mix slowly score worse than their machine.
+    mix slowly score worse than their machine. All rows have equal weights. `Score.z` tells how far
+    a score is from perfect, `Score.verdict` in words, and `print` shows all of them in a table.
 
     With S the samples, ⟨·⟩ a mean over rows and x the columns (codes state by state, 0 or 1):
 
@@ -102,7 +103,7 @@ def sample_quality(
         InputError: rows, states or numbers that do not fit together, or a single row of data.
 
     Source: Yale et al. 2020 (AATS, privacy loss); Székely & Rizzo 2013 (energy distance); Decelle,
-    Furtlehner & Seoane 2021 (spectra and moments as scores of a machine).
+    Furtlehner & Seoane 2021 (several such scores side by side, for machines).
     """
     theirs = checked_rows(data, "data")
     held = theirs[:0] if held_out is None else checked_beside(held_out, "held_out", theirs)
