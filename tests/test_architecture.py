@@ -14,7 +14,7 @@ STOREYS = [
     {"checks", "_special"},
     {"layers", "data"},
     {"rbm"},
-    {"initial", "path", "statistics", "bridge", "enumeration", "interop", "sources"},
+    {"initial", "path", "statistics", "quantities", "bridge", "enumeration", "interop", "sources"},
     {"samplers", "formats"},
     {"courses"},
     {"gradients", "evaluation", "storage"},

@@ -7,7 +7,7 @@ The storeys of the house, each importing only from those above it in this list:
     errors, checks, _special    what users read when something is wrong; stable functions
     layers, data        what a unit is; what a machine learns from
     rbm                 the machine: energy, free energy, conditionals, `.T`
-    initial, path, statistics, enumeration, sources
+    initial, path, statistics, quantities, enumeration, sources
     interop             other packages' objects to machines and back
     samplers, formats   how states are drawn; what a model file is
     gradients, evaluation, storage   how the likelihood climbs; how good a machine is; files

@@ -34,3 +34,41 @@ def checked_key(key: Any) -> PRNGKeyArray:
         found = type(key).__name__ if dtype is not None else repr(key)
         raise InputError(f"key: expected a random key, such as jax.random.key(0); got {found}.")
     return key
+
+
+def checked_rows(rows: Any, name: str) -> np.ndarray:
+    """Give rows as a matrix of finite numbers.
+
+    Raises:
+        InputError: a wrong shape, no rows, or entries that are no finite numbers.
+    """
+    array = as_array(rows, name)
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
+        raise InputError(
+            f"{name}: expected a matrix of numbers with at least one row and one column;"
+            f" found shape {array.shape} of {array.dtype}. Pass one row for each state."
+        )
+    wrong = int((~np.isfinite(array)).sum())
+    if wrong:
+        raise InputError(
+            f"{name}: expected finite numbers; found {wrong} entries that are not."
+            " Fill or drop them first."
+        )
+    return array
+
+
+def checked_beside(rows: Any, name: str, data: np.ndarray) -> np.ndarray:
+    """Give rows as a matrix of finite numbers with the columns of data."""
+    array = checked_rows(rows, name)
+    if array.shape[1] != data.shape[1]:
+        raise InputError(
+            f"{name}: expected {data.shape[1]} columns, as data has; found {array.shape[1]}."
+            " Pass rows of the same machine, both in the user's coding."
+        )
+    return array
+
+
+def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Give samples and data as matrices with the same columns."""
+    theirs = checked_rows(data, "data")
+    return checked_beside(samples, "samples", theirs), theirs

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from harmonium import InputError
+from harmonium.checks import checked_pair
 from harmonium.plot import base, save_figure
 
 UNTOUCHED = """
@@ -122,5 +123,5 @@ def test_shapes_that_do_not_fit(shape, pixels, words):
 )
 def test_rows_that_do_not_fit(samples, data, words):
     with pytest.raises(InputError, match=words) as caught:
-        base.checked_pair(samples, data)
+        checked_pair(samples, data)
     assert "\n" not in str(caught.value)

@@ -5,6 +5,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.plot import means, moments
+from harmonium.quantities import groups, quantities_of
 
 RNG = np.random.default_rng(0)
 DATA = RNG.integers(0, 2, (60, 8)).astype(np.uint8)
@@ -94,7 +95,7 @@ def test_pairs_and_rows_are_limited(monkeypatch):
         at_mean[:, 0], wide[np.linspace(0, 99, 30).round().astype(int)].mean(0)
     )
     assert len(at_pairs) == moments.MOST_PAIRS
-    chosen = moments._pairs(moments._quantities(None, 600))
+    chosen = groups(quantities_of(None, 600), 2, moments.MOST_PAIRS)
     assert len(np.unique(chosen, axis=0)) == len(chosen)
     assert (chosen[:, 0] < chosen[:, 1]).all()
 

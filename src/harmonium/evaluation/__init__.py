@@ -5,6 +5,8 @@ from .base import LogLikelihood as LogLikelihood
 from .base import LogZ as LogZ
 from .base import Mixing as Mixing
 from .base import Observable as Observable
+from .base import Quality as Quality
+from .base import Score as Score
 from .base import likelihood_from as likelihood_from
 from .closed import closed_log_z as closed_log_z
 from .closed import has_closed_form as has_closed_form
@@ -13,3 +15,4 @@ from .diagnostics import trace as trace
 from .exact import exact_kl as exact_kl
 from .exact import exact_log_z as exact_log_z
 from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
+from .quality import sample_quality as sample_quality

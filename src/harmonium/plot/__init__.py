@@ -1,10 +1,14 @@
 """What people look at: pictures as matplotlib figures, and all of a run's written to a folder."""
 
+from .annealing import journeys as journeys
+from .autocorrelation import autocorrelations as autocorrelations
 from .base import save_figure as save_figure
 from .curves import learning_curves as learning_curves
+from .free_energies import energies as energies
 from .gallery import pictures as pictures
 from .grid import image_grid as image_grid
 from .hidden_units import filters as filters
 from .moments import means as means
 from .parameters import weight_histogram as weight_histogram
+from .planes import pca_plane as pca_plane
 from .samples import samples_beside_data as samples_beside_data

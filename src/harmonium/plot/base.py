@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
+from ..checks import as_array
 from ..errors import InputError
 from ..formats.base import write_whole
 
@@ -26,10 +28,14 @@ ImageShape = tuple[int, int] | Literal["square"] | None
 
 DPI = 120
 BLUE, GREY = "#0072B2", "#767676"  # apart for every kind of colour vision
+ORANGE = "#D55E00"
+COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")  # Okabe & Ito 2008
 GAP = "#a9b4c2"  # between the tiles of a grid; on no grey scale, and on neither diverging arm
 TILE = 24  # least pixels along a tile's longer side; the gap is one part in as many
 TITLE, TEXT, SMALL = 11, 9, 8  # font sizes in points
 FEWEST_SQUARE_PIXELS = 16
+FEWEST_BINS, MOST_BINS = 11, 121
+OUTER = 0.005  # share of values at either end that may lie beyond the axis of histograms
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
@@ -87,6 +93,50 @@ def say(figure: Figure, text: str) -> Figure:
     """Write a sentence where a picture would be."""
     figure.text(0.5, 0.5, text, ha="center", va="center", fontsize=TITLE, color=GREY)
     return figure
+
+
+def legend_below(figure: Figure, columns: int = 2) -> None:
+    """Write a legend below all content, where it can cover nothing."""
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=SMALL, frameon=False)
+
+
+def histograms(
+    axes: Axes, groups: Sequence[np.ndarray], names: Sequence[str], colors: Sequence[str]
+) -> np.ndarray:
+    """Draw histograms over each other, with common bins and the area 1 each.
+
+    Far tails are cut off, and the legend says how many values lie there.
+
+    Returns:
+        The share of the values of each group in each bin, shape (groups, bins).
+    """
+    edges = _edges(groups)
+    shares = np.stack([np.histogram(some, edges)[0] / len(some) for some in groups])
+    for some, share, name, color in zip(groups, shares, names, colors, strict=True):
+        beyond = int(((some < edges[0]) | (some > edges[-1])).sum())
+        text = f"{name} ({beyond:,} lie beyond the axis)" if beyond else name
+        density = share / np.diff(edges)
+        axes.stairs(density, edges, fill=True, color=color, alpha=0.35, linewidth=0)
+        axes.stairs(density, edges, color=color, linewidth=1.3, label=text.replace("-", "−"))
+    margin = 0.03 * (edges[-1] - edges[0])
+    axes.set_xlim(edges[0] - margin, edges[-1] + margin)
+    axes.set_ylim(bottom=0.0)
+    return shares
+
+
+def _edges(groups: Sequence[np.ndarray]) -> np.ndarray:
+    """Give common bins: as wide as Freedman & Diaconis (1981) have them for the narrower group."""
+    both = np.concatenate(groups)
+    quantiles = [np.quantile(some, [OUTER, 0.25, 0.75, 1.0 - OUTER]) for some in groups]
+    low, high = min(q[0] for q in quantiles), max(q[3] for q in quantiles)
+    reach = high - low
+    low, high = max(both.min(), low - reach / 2), min(both.max(), high + reach / 2)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        low, high = low - 0.5, high + 0.5
+    widths = [2.0 * (q[2] - q[1]) / np.cbrt(len(g)) for q, g in zip(quantiles, groups, strict=True)]
+    narrow = min((width for width in widths if width > 0.0), default=high - low)
+    count = int(np.clip(np.ceil((high - low) / narrow), FEWEST_BINS, MOST_BINS))
+    return np.linspace(low, high, count + 1)
 
 
 def draw_matrix(
@@ -153,36 +203,24 @@ def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
     return rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
 
 
-def checked_rows(rows: Any, name: str) -> np.ndarray:
-    """Give rows as a matrix of finite numbers.
+def checked_numbers(values: Any, name: str) -> np.ndarray:
+    """Give finite numbers as a vector.
 
     Raises:
-        InputError: a wrong shape, no rows, or entries that are no finite numbers.
+        InputError: another shape, nothing, or entries that are no finite numbers.
     """
-    array = np.asarray(rows)
-    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
+    array = as_array(values, name)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "buif":
         raise InputError(
-            f"{name}: expected a matrix of numbers with at least one row and one column;"
-            f" found shape {array.shape} of {array.dtype}. Pass one row for each state."
+            f"{name}: expected a vector of at least one number; found shape {array.shape} of"
+            f" {array.dtype}. Pass one number for each row."
         )
     wrong = int((~np.isfinite(array)).sum())
     if wrong:
         raise InputError(
-            f"{name}: expected finite numbers; found {wrong} entries that are not."
-            " Fill or drop them first."
+            f"{name}: expected finite numbers; found {wrong} entries that are not. Drop them first."
         )
-    return array
-
-
-def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Give samples and data as matrices with the same columns."""
-    ours, theirs = checked_rows(samples, "samples"), checked_rows(data, "data")
-    if ours.shape[1] != theirs.shape[1]:
-        raise InputError(
-            f"samples: expected {theirs.shape[1]} columns, as data has; found {ours.shape[1]}."
-            " Pass rows of the same machine, both in the user's coding."
-        )
-    return ours, theirs
+    return array.astype(float)
 
 
 def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | None:

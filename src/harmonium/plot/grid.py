@@ -6,7 +6,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from .base import ImageShape, checked_rows, checked_shape, draw_matrix, new_figure, tiled
+from ..checks import checked_rows
+from .base import ImageShape, checked_shape, draw_matrix, new_figure, tiled
 
 TALLEST = 12.0  # inches
 

@@ -9,15 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..checks import positive_integer
+from ..checks import checked_pair
 from ..errors import InputError
-from .base import BLUE, GREY, SMALL, checked_pair, evenly_spaced, label, new_figure
+from ..quantities import AS_IT_IS, Quantities, check_codes, groups, quantities_of
+from .base import BLUE, GREY, SMALL, evenly_spaced, label, new_figure
 
 MOST_PAIRS = 5_000
 MOST_ROWS = 10_000
-MOST_LISTED_COLUMNS = 500
 BLOCK = 64
-AS_IT_IS = -1
 
 
 class _Cloud(NamedTuple):
@@ -32,18 +31,6 @@ class _Estimate(NamedTuple):
 
     values: np.ndarray
     squared_errors: np.ndarray
-
-
-class _Quantities(NamedTuple):
-    """What is averaged: entry `column` of a row, or whether it equals `code` unless that is −1."""
-
-    column: np.ndarray
-    code: np.ndarray
-
-    def of(self, rows: np.ndarray, which: Any) -> np.ndarray:
-        """Evaluate some of them, shape (rows, which)."""
-        entries, codes = rows[:, self.column[which]], self.code[which]
-        return np.where(codes == AS_IT_IS, entries, entries == codes).astype(float)
 
 
 def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -> Figure:
@@ -66,10 +53,10 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
     """
     ours, theirs = checked_pair(samples, data)
     worth = _checked_weights(weights, len(theirs))
-    quantities = _quantities(states, theirs.shape[1])
-    _check_codes(theirs, "data", quantities)
-    _check_codes(ours, "samples", quantities)
-    pairs = _pairs(quantities)
+    quantities = quantities_of(states, theirs.shape[1])
+    check_codes(theirs, "data", quantities)
+    check_codes(ours, "samples", quantities)
+    pairs = groups(quantities, 2, MOST_PAIRS)
     clouds = [_cloud(theirs, worth), _cloud(ours, np.ones(len(ours)))]
     figure = new_figure(8.4, 4.6, f"{len(ours):,} samples against {len(theirs):,} rows of data")
     left, right = figure.subplots(1, 2)
@@ -96,55 +83,14 @@ def _checked_weights(weights: Any, n: int) -> np.ndarray:
     return array
 
 
-def _quantities(states: Any, columns: int) -> _Quantities:
-    """Give a quantity for each plain column, and one for each state of a column of codes."""
-    counts = [1 if states is None else states] * columns if np.ndim(states) == 0 else list(states)
-    if len(counts) != columns:
-        raise InputError(
-            f"states: expected one number, or one for each of the {columns} columns; found"
-            f" {len(counts)}. Pass the number of states of each column."
-        )
-    counts = [positive_integer(count, "states") for count in counts]
-    codes = [np.arange(count) if count > 1 else [AS_IT_IS] for count in counts]
-    return _Quantities(np.repeat(np.arange(columns), counts), np.concatenate(codes))
-
-
-def _check_codes(rows: np.ndarray, name: str, quantities: _Quantities) -> None:
-    """Raise InputError unless the columns of codes hold whole numbers of their range."""
-    last = np.zeros(rows.shape[1], int)
-    last[quantities.column] = quantities.code  # codes ascend, so the largest of a column stays
-    coded = last != AS_IT_IS
-    entries = rows[:, coded]
-    wrong = (entries < 0) | (entries > last[coded]) | (entries != np.floor(entries))
-    if wrong.any():
-        row, place = (int(i) for i in np.argwhere(wrong)[0])
-        column = int(np.flatnonzero(coded)[place])
-        raise InputError(
-            f"{name}: expected codes from 0 to {last[column]}; found {rows[row, column]} in row"
-            f" {row}, column {column}. Check `states`."
-        )
-
-
-def _pairs(quantities: _Quantities) -> np.ndarray:
-    """Give pairs of quantities of different columns, all of them or a random choice of many."""
-    n, rng = len(quantities.column), np.random.default_rng(0)
-    if n <= MOST_LISTED_COLUMNS:
-        pairs = np.stack(np.triu_indices(n, 1), axis=-1)
-    else:
-        pairs = np.unique(np.sort(rng.integers(n, size=(4 * MOST_PAIRS, 2)), axis=1), axis=0)
-    first, second = quantities.column[pairs].T
-    pairs = pairs[first != second]
-    return rng.permutation(pairs)[:MOST_PAIRS]
-
-
-def _means(cloud: _Cloud, quantities: _Quantities) -> _Estimate:
+def _means(cloud: _Cloud, quantities: Quantities) -> _Estimate:
     """Estimate the mean of every quantity."""
     count = len(quantities.column)
     blocks = (quantities.of(cloud.rows, slice(b, b + BLOCK)) for b in range(0, count, BLOCK))
     return _estimate(cloud, blocks)
 
 
-def _covariances(cloud: _Cloud, quantities: _Quantities, pairs: np.ndarray) -> _Estimate:
+def _covariances(cloud: _Cloud, quantities: Quantities, pairs: np.ndarray) -> _Estimate:
     """Estimate the covariance of every pair."""
 
     def deviations(which: np.ndarray) -> np.ndarray:

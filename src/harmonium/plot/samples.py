@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..checks import positive_integer
+from ..checks import checked_pair, positive_integer
 from .base import (
     ImageShape,
-    checked_pair,
     checked_shape,
     color_bar,
     draw_matrix,

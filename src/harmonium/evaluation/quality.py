@@ -1,0 +1,288 @@
+"""How good samples are: their distance from data, beside what other rows of data would have."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import checked_beside, checked_rows, positive_integer
+from ..errors import InputError
+from ..quantities import (
+    Quantities,
+    check_codes,
+    cumulants,
+    groups,
+    principal_axes,
+    quantities_of,
+    squared_distances,
+)
+from .base import Quality, Score
+
+MOST_GROUPS = 2_000
+MOST_AXES = 20
+
+
+class _Found(NamedTuple):
+    """A score in each split: of the samples, of the samples redrawn with replacement, of B."""
+
+    ours: np.ndarray
+    redrawn: np.ndarray
+    fresh: np.ndarray
+
+
+class _Sets(NamedTuple):
+    """One pool of rows, and which of them each split takes, by number.
+
+    Attributes:
+        values: quantities of the rows, less those of one row, shape (pool, quantities).
+        metric: what each quantity counts in squared distances, shape (quantities,).
+        samples: the samples, in a new order for each split, shape (splits, k).
+        data: rows of data, shape (splits, k).
+        fresh: other rows of data, shape (splits, k).
+        held_out: held-out rows, shape (splits, fewer).
+    """
+
+    values: np.ndarray
+    metric: np.ndarray
+    samples: np.ndarray
+    data: np.ndarray
+    fresh: np.ndarray
+    held_out: np.ndarray
+
+
+def sample_quality(
+    samples: Any,
+    data: Any,
+    *,
+    states: Any = None,
+    held_out: Any = None,
+    rows: int = 1_000,
+    splits: int = 40,
+    seed: int = 0,
+) -> Quality:
+    """Score samples against data, and beside them what a perfect sampler would score.
+
+    The data are split at random into disjoint parts A and B of k rows, many times. A score of the
+    samples compares k of them with A; `perfect` compares B with A. k is the smallest of the number
+    of samples, half of the data and `rows`. Samples are taken for independent rows: chains that
+    mix slowly score worse than their machine. All rows have equal weights. `Score.z` tells how far
+    a score is from perfect, `Score.verdict` in words, and `print` shows all of them in a table.
+
+    With S the samples, ⟨·⟩ a mean over rows and x the columns (codes state by state, 0 or 1):
+
+    - means: root mean square of ⟨x_i⟩_S − ⟨x_i⟩_A. Covariances and triples: the same of
+      ⟨δx_i δx_j⟩ and ⟨δx_i δx_j δx_k⟩ with δx = x − ⟨x⟩, over all pairs and triples of different
+      columns, or 2,000 drawn at random.
+    - spectrum: root mean square of (λ_S − λ_A) / (λ_S + λ_A) with λ the variances along the 20
+      leading principal axes of all rows compared, samples too, so that no side is favoured (our
+      own definition; along the data's axes alone, variance elsewhere would go unseen).
+    - AA truth: the share of rows of A whose nearest neighbour is in A rather than in S; AA syn:
+      the share of S whose nearest is in S; AATS: their mean. Of several nearest rows, as common
+      among discrete rows, each counts by its part; a row's own partner, one row of the other side,
+      is left out as the row itself is, so that a perfect sampler has 0.5 on average.
+    - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩ over different rows, which is unbiased.
+    - privacy loss: AATS of held-out rows less AATS of A. Copies are found among the rows compared
+      alone: of large data, `rows` at once are a small part.
+
+    The distance d is the root of the number of columns of codes that differ plus the squared
+    Euclidean distance of the others; scale columns of different units first.
+
+    Args:
+        samples: rows in the user's coding, shape (n, columns).
+        data: rows in the user's coding, shape (m, columns).
+        states: number of states of the columns, one number or one for each: such a column holds
+            codes 0 to states − 1. 1 or None: numbers as they are.
+        held_out: rows that were not learned from, shape (any, columns), for the privacy loss.
+        rows: at most so many rows on each side. More see smaller errors; time and memory grow as
+            the square.
+        splits: random splits.
+        seed: draws rows and splits.
+
+    Raises:
+        InputError: rows, states or numbers that do not fit together, or a single row of data.
+
+    Source: Yale et al. 2020 (AATS, privacy loss); Székely & Rizzo 2013 (energy distance); Decelle,
+    Furtlehner & Seoane 2021 (several such scores side by side, for machines).
+    """
+    theirs = checked_rows(data, "data")
+    held = theirs[:0] if held_out is None else checked_beside(held_out, "held_out", theirs)
+    parts = {
+        "samples": checked_beside(samples, "samples", theirs),
+        "data": theirs,
+        "held_out": held,
+    }
+    quantities = quantities_of(states, theirs.shape[1])
+    for name, part in parts.items():
+        check_codes(part, name, quantities)
+    if len(theirs) < 2:
+        raise InputError("data: expected at least two rows, to be split; found 1. Pass more.")
+    rng = _generator(seed)
+    limits = positive_integer(rows, "rows"), _checked_splits(splits)
+    sets = _draw(list(parts.values()), quantities, *limits, rng=rng)
+    return _scored(sets, quantities, rng=rng)
+
+
+def _checked_splits(splits: Any) -> int:
+    if positive_integer(splits, "splits") < 2:
+        raise InputError("splits: expected at least 2, to see how scores spread; got 1.")
+    return int(splits)
+
+
+def _generator(seed: Any) -> np.random.Generator:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed: expected a whole number of at least 0; got {seed!r}.")
+    return np.random.default_rng(seed)
+
+
+def _draw(
+    parts: list[np.ndarray],
+    quantities: Quantities,
+    most: int,
+    splits: int,
+    *,
+    rng: np.random.Generator,
+) -> _Sets:
+    """Draw the rows that are compared, and for each split which of them stand where."""
+    samples, data, held = parts
+    k = min(len(samples), len(data) // 2, most)
+    sizes = k, min(len(data), 2 * most), min(len(held), k)
+    rows = [p[rng.choice(len(p), n, replace=False)] for p, n in zip(parts, sizes, strict=True)]
+    first = np.cumsum([0, *sizes])
+    orders = [
+        np.stack([start + rng.permutation(n) for _ in range(splits)])
+        for start, n in zip(first[:-1], sizes, strict=True)
+    ]
+    values = quantities.of(np.concatenate(rows))
+    return _Sets(
+        values=values - values[k],  # whole numbers stay whole, and constant columns become 0
+        metric=quantities.metric,
+        samples=orders[0],
+        data=orders[1][:, :k],
+        fresh=orders[1][:, k : 2 * k],
+        held_out=orders[2],
+    )
+
+
+def _scored(sets: _Sets, quantities: Quantities, *, rng: np.random.Generator) -> Quality:
+    """Compute all scores, those of samples and those of fresh rows."""
+    k, h = sets.data.shape[1], sets.held_out.shape[1]
+    weights, squares = _weights(sets, rng), squared_distances(sets.values, sets.metric)
+    compared = sets.values[: weights.shape[1]]
+    halves = [_accuracies(squares, sets.data, rows) for rows in (sets.samples, sets.fresh)]
+    pairs, triples = (groups(quantities, order, MOST_GROUPS) for order in (2, 3))
+
+    def moments(name: str, which: np.ndarray) -> Score:
+        return _score(name, _errors(compared, weights, which), k)
+
+    def accuracy(name: str, side: slice) -> Score:
+        ours, fresh = (found[:, side].mean(axis=1) for found in halves)
+        return _score(name, _Found(ours, ours, fresh), k)
+
+    return Quality(
+        means=moments("means", groups(quantities, 1, MOST_GROUPS)),
+        covariances=moments("covariances", pairs) if len(pairs) else None,
+        triples=moments("three-point correlations", triples) if len(triples) else None,
+        spectrum=_score("spectrum", _spectra(compared, weights), k),
+        aats=accuracy("AATS", slice(None)),
+        aa_truth=accuracy("AA truth", slice(0, 1)),
+        aa_syn=accuracy("AA syn", slice(1, 2)),
+        energy=_score("energy distance", _energies(squares, weights, k), k),
+        privacy_loss=_score("privacy loss", _privacy_losses(squares, sets), h) if h else None,
+        splits=len(sets.data),
+    )
+
+
+def _score(name: str, found: _Found, rows: int) -> Score:
+    perfect, spread = found.fresh.mean().item(), found.fresh.std(ddof=1).item()
+    error = found.redrawn.std(ddof=1).item()
+    return Score(name, found.ours.mean().item(), error, perfect, spread, rows)
+
+
+def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
+    """Give the weights of rows in S, each A, each B and each S redrawn: (1 + 3 splits, rows)."""
+    splits, k = sets.data.shape
+    members = np.concatenate([sets.samples[:1], sets.data, sets.fresh])
+    weights = np.zeros((1 + 3 * splits, int(members.max()) + 1))
+    np.put_along_axis(weights[: 1 + 2 * splits], members, 1.0 / k, axis=1)
+    weights[1 + 2 * splits :, :k] = rng.multinomial(k, np.full(k, 1.0 / k), size=splits) / k
+    return weights
+
+
+def _parted(found: np.ndarray) -> list[np.ndarray]:
+    """Part what belongs to the rows of `_weights`."""
+    splits = len(found) // 3
+    return np.split(found, [1, 1 + splits, 1 + 2 * splits])
+
+
+def _root_mean_square(differences: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.square(differences).sum(axis=1) / max(1, differences.shape[1]))
+
+
+def _errors(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> _Found:
+    """Give the errors of these groups' cumulants."""
+    ours, data, fresh, redrawn = _parted(cumulants(values, weights, which))
+    return _Found(*(_root_mean_square(each - data) for each in (ours, redrawn, fresh)))
+
+
+def _spectra(values: np.ndarray, weights: np.ndarray) -> _Found:
+    """Give the relative differences of variances along the leading axes of all rows compared."""
+    axes, _ = principal_axes(values, MOST_AXES)
+    projected = (values - values.mean(axis=0)) @ axes
+    squares = np.arange(axes.shape[1])[:, None].repeat(2, axis=1)
+    ours, data, fresh, redrawn = _parted(cumulants(projected, weights, squares))
+
+    def difference(one: np.ndarray) -> np.ndarray:
+        total = one + data
+        return _root_mean_square((one - data) / np.where(total > 0.0, total, 1.0))
+
+    return _Found(*(difference(each) for each in (ours, redrawn, fresh)))
+
+
+def _accuracies(squares: np.ndarray, truths: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Give AA truth and AA syn of each split, shape (splits, 2)."""
+    squares = squares.astype(np.float32)  # the order of distances is all that counts
+    return np.stack([_halves(squares, t, o) for t, o in zip(truths, others, strict=True)])
+
+
+def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarray:
+    """Give the mean share of the own side among the nearest rows, for both sides.
+
+    The diagonals are left out: the row itself on its own side, its partner on the other.
+    """
+    across = squares[np.ix_(truth, syn)]
+    np.fill_diagonal(across, np.inf)
+    found = []
+    for side, beyond in ((truth, across), (syn, across.T)):
+        own = squares[np.ix_(side, side)]
+        np.fill_diagonal(own, np.inf)
+        nearest = np.minimum(own.min(axis=1), beyond.min(axis=1))[:, None]
+        ours, theirs = (own == nearest).sum(axis=1), (beyond == nearest).sum(axis=1)
+        found.append((ours / (ours + theirs)).mean())
+    return np.array(found)
+
+
+def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Found:
+    """Give AATS of held-out rows less that of data, at the size of the held-out rows."""
+    h = sets.held_out.shape[1]
+
+    def loss(rows: np.ndarray) -> np.ndarray:
+        near = _accuracies(squares, sets.data[:, :h], rows[:, :h])
+        return (_accuracies(squares, sets.held_out, rows[:, :h]) - near).mean(axis=1)
+
+    ours = loss(sets.samples)
+    return _Found(ours, ours, loss(sets.fresh))
+
+
+def _energies(squares: np.ndarray, weights: np.ndarray, k: int) -> _Found:
+    """Give the energy distances, over pairs of different rows (U-statistics)."""
+    n = weights.shape[1]
+    reach = weights @ np.sqrt(squares[:n, :n])
+    within = (weights * reach).sum(axis=1) * k / max(1, k - 1)
+    _, to_data, _, _ = _parted(reach)
+    inside, parts = _parted(within), _parted(weights)
+
+    def distance(which: int) -> np.ndarray:
+        return 2.0 * (parts[which] * to_data).sum(axis=1) - inside[which] - inside[1]
+
+    return _Found(distance(0), distance(3), distance(2))

@@ -1,0 +1,112 @@
+"""Whether annealed importance sampling has bridged the two ends of its path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.special import logsumexp
+
+from ..errors import InputError
+from .base import (
+    BLUE,
+    GREY,
+    ORANGE,
+    checked_numbers,
+    histograms,
+    label,
+    legend_below,
+    new_figure,
+)
+
+
+def journeys(
+    forward: Any,
+    reverse: Any,
+    *,
+    value: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+) -> Figure:
+    """Draw the log weights of both journeys of annealed importance sampling on one axis of log Z.
+
+    Forward log weights w lie mostly below log Z, reverse ones, drawn as −w, mostly above: each
+    journey loses some work on its way. Dashed lines mark the one-sided estimates, log ⟨e^w⟩ of the
+    forward and −log ⟨e^w⟩ of the reverse journey. Where the histograms overlap, Bennett's estimate
+    between them is good and the two lines meet near it. Where they lie apart, every estimate rests
+    on a few outermost chains: take more machines on the path.
+
+    Args:
+        forward: log weights w with ⟨e^w⟩ = Z, nats, shape (n,).
+        reverse: log weights w with ⟨e^w⟩ = 1/Z, nats, shape (m,).
+        value: the estimate of log Z, nats, drawn as a line.
+        low: lower end of its interval, nats; it is shaded.
+        high: upper end.
+
+    Raises:
+        InputError: log weights that are not finite, one end without the other, or ends in no order.
+
+    Source: Neal 2001; Bennett 1976; Crooks 1999.
+    """
+    ahead, back = checked_numbers(forward, "forward"), checked_numbers(reverse, "reverse")
+    _check(value, low, high)
+    figure = new_figure(7.2, 4.4)
+    axes = figure.subplots()
+    names = f"forward, w of {len(ahead):,} chains", f"reverse, −w of {len(back):,} chains"
+    shares = histograms(axes, [ahead, -back], names, (BLUE, ORANGE))
+    sides = {"forward": _log_mean(ahead), "reverse": -_log_mean(back)}
+    digits = _digits([*sides.values(), *(end for end in (low, value, high) if end is not None)])
+    for (side, estimate), color in zip(sides.items(), (BLUE, ORANGE), strict=True):
+        text = f"log Z from the {side} journey alone: {_number(estimate, digits)}"
+        axes.axvline(estimate, color=color, linewidth=1.5, linestyle="--", zorder=4, label=text)
+    _draw_estimate(axes, value, low, high, digits)
+    overlap = float(np.minimum(*shares).sum())
+    label(axes, _headline(overlap), "log weight, and log Z, in nats", "share of chains per nat")
+    legend_below(figure)
+    return figure
+
+
+def _check(value: Any, low: Any, high: Any) -> None:
+    given = {"value": value, "low": low, "high": high}
+    ends = [number for number in (low, value, high) if number is not None]
+    if not all(isinstance(end, int | float | np.number) and np.isfinite(end) for end in ends):
+        raise InputError(f"value, low, high: expected finite numbers or None; found {given}.")
+    if (low is None) != (high is None):
+        raise InputError(
+            f"low, high: expected both ends of the interval or neither; found {low} and {high}."
+        )
+    if ends != sorted(ends):
+        raise InputError(f"value, low, high: expected low ≤ value ≤ high; found {given}.")
+
+
+def _log_mean(log_weights: np.ndarray) -> float:
+    return float(logsumexp(log_weights) - np.log(len(log_weights)))
+
+
+def _digits(lines: list[float]) -> int:
+    """Give the decimal places that tell lines apart, at least two."""
+    reach = max(lines) - min(lines)
+    return int(np.clip(1 - np.floor(np.log10(reach)), 2, 6)) if reach > 0.0 else 2
+
+
+def _number(nats: float, digits: int) -> str:
+    return f"{nats:,.{digits}f}".replace("-", "−")
+
+
+def _headline(overlap: float) -> str:
+    if overlap == 0.0:
+        return "The journeys do not overlap: no estimate between them can be relied on"
+    return f"Log weights of both journeys: they overlap by {overlap:.0%}"
+
+
+def _draw_estimate(
+    axes: Axes, value: float | None, low: float | None, high: float | None, digits: int
+) -> None:
+    if low is not None and high is not None:
+        text = f"interval from {_number(low, digits)} to {_number(high, digits)}"
+        axes.axvspan(low, high, color=GREY, alpha=0.2, linewidth=0, label=text)
+    if value is not None:
+        text = f"estimate of log Z: {_number(value, digits)}"
+        axes.axvline(value, color="black", linewidth=2.5, zorder=3, label=text)

@@ -1,0 +1,102 @@
+"""How soon chains forget where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
+
+from ..checks import as_array, positive_integer
+from ..errors import InputError
+from .base import COLORS, GREY, checked_numbers, label, legend_below, new_figure
+
+STYLES = ("-", "--", ":", "-.")
+FEW_LAGS = 30
+DECADES_FROM = 20.0  # last over first lag from which uneven lags are drawn on a logarithmic axis
+
+
+def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figure:
+    """Draw the autocorrelations of observables against the lag, one curve each.
+
+    Chains are draws of the machine only at lags where every curve has come down to 0; the slowest
+    one counts. Lags that grow step by step are drawn on a logarithmic axis, linear up to the first.
+
+    Args:
+        curves: an autocorrelation for each lag of each observable, shape (observables, lags).
+        names: of the observables.
+        sweeps: the lags in sweeps, ascending from 0 or later, shape (lags,); or one number, the
+            sweeps from one lag to the next, where the first lag is 0.
+
+    Raises:
+        InputError: curves, names and lags that do not fit together, or are not finite.
+    """
+    array = _checked_curves(curves)
+    names = _checked_names(names, len(array))
+    lags = _checked_lags(sweeps, array.shape[1])
+    figure = new_figure(7.2, 4.2)
+    axes = figure.subplots()
+    axes.axhline(0.0, color=GREY, linewidth=0.8)
+    for number, (curve, name) in enumerate(zip(array, names, strict=True)):
+        axes.plot(
+            lags,
+            curve,
+            color=COLORS[number % len(COLORS)],
+            linestyle=STYLES[number // len(COLORS) % len(STYLES)],
+            linewidth=1.5,
+            marker="." if len(lags) <= FEW_LAGS else None,
+            markersize=5,
+            label=name,
+        )
+    _scale(axes, lags)
+    label(axes, "Autocorrelations", "lag, sweeps", "autocorrelation")
+    legend_below(figure, min(len(names), 4))
+    return figure
+
+
+def _checked_curves(curves: Any) -> np.ndarray:
+    array = as_array(curves, "curves")
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
+        raise InputError(
+            f"curves: expected numbers of shape (observables, lags); found shape {array.shape} of"
+            f" {array.dtype}. Pass a list of curves, also for one."
+        )
+    wrong = ~np.isfinite(array).all(axis=1)
+    if wrong.any():
+        raise InputError(
+            f"curves: expected finite numbers; found others in curve {int(wrong.argmax())}."
+            " An observable that never changes has no autocorrelation: leave it out."
+        )
+    return array.astype(float)
+
+
+def _checked_names(names: Any, count: int) -> list[str]:
+    if isinstance(names, str) or len(names) != count:
+        found = repr(names) if isinstance(names, str) else len(names)
+        raise InputError(f"names: expected {count}, one for each curve; found {found}.")
+    return [str(name) for name in names]
+
+
+def _checked_lags(sweeps: Any, count: int) -> np.ndarray:
+    if np.ndim(sweeps) == 0:
+        return positive_integer(sweeps, "sweeps") * np.arange(float(count))
+    lags = checked_numbers(sweeps, "sweeps")
+    if len(lags) != count or lags[0] < 0.0 or (np.diff(lags) <= 0.0).any():
+        raise InputError(
+            f"sweeps: expected {count} lags, ascending from 0 or later; found {len(lags)}"
+            f" from {lags[0]:g} to {lags[-1]:g}. Pass one for each entry of a curve."
+        )
+    return lags
+
+
+def _scale(axes: Axes, lags: np.ndarray) -> None:
+    """Choose the lags' axis: logarithmic where they grow by steps that grow."""
+    steps, positive = np.diff(lags), lags[lags > 0.0]
+    grown = len(steps) > 1 and steps[-1] > 2.0 * steps[0]
+    if grown and lags[-1] >= DECADES_FROM * positive[0]:
+        axes.set_xscale("symlog", linthresh=positive[0], linscale=0.4)
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.set_xlim(left=lags[0])

@@ -1,0 +1,43 @@
+"""Whether samples lie as low in free energy as the data do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .base import BLUE, GREY, checked_numbers, histograms, label, legend_below, new_figure
+
+
+def energies(data_energies: Any, sample_energies: Any) -> Figure:
+    """Draw the free energies of data rows and of samples as two histograms over each other.
+
+    A machine that has learned gives both the same distribution. Samples that lie lower than the
+    data come from states that the machine favours and the data do not have; samples that lie
+    higher come from chains that have not arrived, or from a machine that is too warm. Lines mark
+    the medians. Both histograms have the area 1, whatever the numbers of rows.
+
+    Args:
+        data_energies: F(v) of rows of data, nats, shape (m,).
+        sample_energies: F(v) of samples under the same machine, nats, shape (n,).
+
+    Raises:
+        InputError: not one finite number for each row.
+    """
+    values = {
+        "data": checked_numbers(data_energies, "data_energies"),
+        "samples": checked_numbers(sample_energies, "sample_energies"),
+    }
+    figure = new_figure(6.8, 3.8)
+    axes = figure.subplots()
+    texts = [
+        f"{name} (n = {len(some):,}): median {np.median(some):,.2f}"
+        for name, some in values.items()
+    ]
+    histograms(axes, list(values.values()), texts, (GREY, BLUE))
+    for some, color in zip(values.values(), (GREY, BLUE), strict=True):
+        axes.axvline(float(np.median(some)), color=color, linewidth=1.2, linestyle="--")
+    label(axes, "Free energies", "free energy, nats", "share of rows per nat")
+    legend_below(figure, 1)
+    return figure

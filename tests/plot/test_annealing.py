@@ -1,0 +1,81 @@
+"""Journeys: both estimates where they belong, and the overlap in the headline."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import harmonium as hm
+from harmonium.plot import journeys
+from harmonium.plot.base import BLUE, ORANGE
+
+# Gaussian work of variance σ²: both journeys give log Z = 20 on average of e^w.
+RNG = np.random.default_rng(0)
+LOG_Z, SIGMA = 20.0, 0.8
+FORWARD = RNG.normal(LOG_Z - SIGMA**2 / 2, SIGMA, 4_000)
+REVERSE = RNG.normal(-LOG_Z - SIGMA**2 / 2, SIGMA, 3_000)
+
+
+def drawn(figure):
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    lines = [(float(line.get_xdata()[0]), line.get_color()) for line in axes.lines]
+    return axes.get_title(loc="left"), lines, [t.get_text() for t in figure.legends[0].get_texts()]
+
+
+def test_estimates_are_one_sided_means_of_weights():
+    _, lines, texts = drawn(journeys(FORWARD, REVERSE))
+    forward = logsumexp(FORWARD) - np.log(4_000)
+    reverse = np.log(3_000) - logsumexp(REVERSE)
+    assert [x for x, _ in lines] == pytest.approx([forward, reverse])
+    assert [color for _, color in lines] == [BLUE, ORANGE]
+    assert forward == pytest.approx(LOG_Z, abs=0.1)
+    assert any(text.startswith("log Z from the forward journey alone: ") for text in texts)
+
+
+def test_the_headline_tells_the_overlap():
+    """Two normals a variance apart overlap by 2Φ(−σ/2) = 69 %."""
+    headline, _, _ = drawn(journeys(FORWARD, REVERSE))
+    shown = float(headline.split("by ")[1].rstrip("%"))
+    assert shown == pytest.approx(69, abs=4)
+    apart, _, _ = drawn(journeys(FORWARD - 50.0, REVERSE))
+    assert apart.startswith("The journeys do not overlap")
+    assert drawn(journeys(FORWARD, -FORWARD))[0].endswith("100%")
+
+
+def test_value_and_interval_are_drawn():
+    _, lines, texts = drawn(journeys(FORWARD, REVERSE, value=20.0, low=19.9, high=20.1))
+    assert (20.0, "black") in lines
+    assert any(text.startswith("interval from 19.9") for text in texts)
+    assert any(text.startswith("estimate of log Z: 20.0") for text in texts)
+    _, lines, texts = drawn(journeys(FORWARD, REVERSE, low=19.9, high=20.1))
+    assert len(lines) == 2
+    assert len(texts) == 5
+
+
+def test_digits_tell_the_lines_apart():
+    texts = drawn(journeys([5.0], [-5.001], value=5.0005))[2]
+    assert "log Z from the reverse journey alone: 5.0010" in texts
+    assert "estimate of log Z: 5.0005" in texts
+    assert "estimate of log Z: −5.00" in drawn(journeys([-5.0], [5.0], value=-5.0))[2]
+
+
+def test_one_chain_and_equal_weights_are_drawn():
+    assert drawn(journeys([5.0], [-5.0]))[0].endswith("100%")
+    drawn(journeys([5.0] * 10, [-7.0] * 10))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"forward": [np.inf, 0.0]}, "forward: expected finite numbers; found 1"),
+        ({"reverse": []}, "reverse: expected a vector"),
+        ({"low": 1.0}, "expected both ends"),
+        ({"low": 2.0, "high": 1.0}, "expected low ≤ value ≤ high"),
+        ({"value": 3.0, "low": 1.0, "high": 2.0}, "expected low ≤ value ≤ high"),
+        ({"value": np.nan}, "expected finite numbers or None"),
+        ({"value": "x"}, "expected finite numbers or None"),
+    ],
+)
+def test_mistakes_are_named(change, words):
+    with pytest.raises(hm.InputError, match=words):
+        journeys(**({"forward": FORWARD, "reverse": REVERSE} | change))
