@@ -7,7 +7,7 @@ or otherwise, brings the energies here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, minimize
@@ -16,7 +16,19 @@ from scipy.stats import t as student
 
 from .errors import InputError
 
-__all__ = ["Estimate", "bennett", "bennett_stderr", "jackknife", "log_mean_exp", "mbar"]
+__all__ = [
+    "Estimate",
+    "Sandwich",
+    "bennett",
+    "bennett_stderr",
+    "effective_size",
+    "jackknife",
+    "log_mean_exp",
+    "mbar",
+    "sandwich",
+]
+
+Z_95 = 1.959964
 
 
 class Estimate(NamedTuple):
@@ -35,12 +47,19 @@ class Estimate(NamedTuple):
     @property
     def half_width(self) -> float:
         """Half the width of the 95 % interval, by Student's t of one degree less than groups."""
+        if self.groups < 2:
+            return float("inf")
         return self.stderr * float(student.ppf(0.975, self.groups - 1))
+
+
+def log_sum_exp(values: np.ndarray, axis: int | None = None) -> Any:
+    """Give log Σ e^x."""
+    return logsumexp(values, axis=axis)
 
 
 def log_mean_exp(values: np.ndarray) -> float:
     """Give log of the mean of e^x."""
-    return float(logsumexp(values) - np.log(np.size(values)))
+    return float(log_sum_exp(values) - np.log(np.size(values)))
 
 
 def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
@@ -103,6 +122,49 @@ def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int
     return Estimate(whole, float(np.sqrt(variance)), groups)
 
 
+class Sandwich(NamedTuple):
+    """log Z between the estimates of two directions.
+
+    Attributes:
+        value: Bennett's acceptance ratio between both.
+        half_width: half the width of its 95 % interval.
+        below: log of the mean weight forward, on average below log Z.
+        above: the same of the way back, on average above it if the starts are exact draws.
+        ess: Kish's effective number of chains, the smaller of both directions.
+        groups: number of independent groups behind the interval.
+    """
+
+    value: float
+    half_width: float
+    below: float
+    above: float
+    ess: float
+    groups: int
+
+    @property
+    def gap(self) -> float:
+        """The estimate from above less that from below."""
+        return self.above - self.below
+
+
+def sandwich(forward: np.ndarray, reverse: np.ndarray, groups: int) -> Sandwich:
+    """Combine log weights of journeys there, whose mean is Z, and back, whose mean is 1/Z.
+
+    The interval is that of the jackknife, but not narrower than independent chains would give:
+    sixteen groups know their own spread to a fifth.
+    """
+    middle = jackknife(bennett, forward, reverse, groups=groups)
+    half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse))
+    ess = min(effective_size(w) for w in (forward, reverse))
+    ends = log_mean_exp(forward), -log_mean_exp(reverse)
+    return Sandwich(middle.value, half, *ends, ess, groups)
+
+
+def effective_size(log_weights: np.ndarray) -> float:
+    """Give Kish's (Σw)² / Σw²: the number of chains that count."""
+    return float(np.exp(2 * log_sum_exp(log_weights) - log_sum_exp(2 * log_weights)))
+
+
 def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Give log Z of every machine of a ladder less that of the first, from states of all of them.
 
@@ -134,7 +196,7 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     def terms(log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give log Σ_l n_l e^(−u_l)/Z_l of each state, and each machine's share in it."""
         logs = log_n[:, None] - u[some] - log_z[:, None]
-        mixture = logsumexp(logs, axis=0)
+        mixture = log_sum_exp(logs, axis=0)
         return mixture, np.exp(logs - mixture)
 
     def objective(free: np.ndarray) -> tuple[float, np.ndarray]:
@@ -153,5 +215,5 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
         found = minimize(objective, free, jac=True, hess=curvature, method="trust-exact")
         free = found.x
     mixture, _ = terms(np.append(0.0, free))
-    log_z = logsumexp(-u - mixture, axis=1)
+    log_z = log_sum_exp(-u - mixture, axis=1)
     return log_z - log_z[0]

@@ -11,15 +11,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from scipy.special import logsumexp
 
+from .bridge import effective_size
 from .path import AbstractPath, Heating
 from .rbm import RBM
-from .samplers import Annealing, Gibbs, anneal
+from .samplers import Annealing, Gibbs, anneal, start_annealing
 
-__all__ = ["data_base", "moment_base", "neutral_base"]
+__all__ = ["data_base", "moment_base", "neutral_base", "own_bases"]
 
 STRETCHES = 32
+GROUPS = (16, 8, 4, 2, 1)
+ESS_OF_GROUP = 8.0  # with fewer chains that count, what a group resamples is no draw of the machine
 
 
 class Course(NamedTuple):
@@ -61,6 +63,10 @@ class Course(NamedTuple):
         times = np.interp(np.linspace(0.0, along[-1], len(self.times)), along, self.times)
         times[0], times[-1] = 0.0, 1.0
         return Course(self.path, times)
+
+    def begin(self, chains: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
+        """Draw chains from the machine without weights where the path begins."""
+        return _begun(self.path, chains, key=key)
 
     def travel(
         self,
@@ -107,6 +113,11 @@ def _stretch(
     return tuple(anneal(path, begin, end, steps, start, key=key))  # pyright: ignore
 
 
+@eqx.filter_jit
+def _begun(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Array:
+    return start_annealing(path, chains, key=key).v
+
+
 class Arrivals(NamedTuple):
     """Where forward journeys ended: draws of the machine, each with a weight.
 
@@ -132,9 +143,7 @@ def drawn_by_weight(
     logs, places, first = [], [], 0
     for one in arrivals:
         count = len(one.log_weights)
-        w = one.log_weights
-        worth = 2 * logsumexp(w) - logsumexp(2 * w)  # log of Kish's effective size
-        logs.append(w - np.log(count) + worth)
+        logs.append(one.log_weights + np.log(effective_size(one.log_weights) / count))
         places.append(np.arange(count) * groups // count)
         first += count
     log_w, place = np.concatenate(logs), np.concatenate(places)
@@ -146,6 +155,13 @@ def drawn_by_weight(
         along = np.cumsum(shares / shares.sum())
         chosen.append(members[np.minimum(np.searchsorted(along, marks), len(members) - 1)])
     return states[np.concatenate(chosen)]
+
+
+def groups_of(log_weights: np.ndarray) -> int:
+    """Give as many groups as still have enough chains that count, at most sixteen."""
+    ess = effective_size(log_weights)
+    fitting = [g for g in GROUPS if ess / g >= ESS_OF_GROUP and len(log_weights) >= 4 * g]
+    return fitting[0] if fitting else 1
 
 
 @eqx.filter_jit
@@ -180,3 +196,11 @@ def moment_base(rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int =
 def neutral_base(rbm: RBM) -> Heating:
     """Give the path from the machine without any preference: a ladder of temperatures proper."""
     return Heating(rbm.visible.neutral(), rbm.hidden.neutral(), rbm)
+
+
+def own_bases(rbm: RBM, *, key: PRNGKeyArray) -> list[AbstractPath]:
+    """Give the bases that need nothing but the machine: its short chains' moments, and neutrality.
+
+    The first is near; the second is broad, and finds modes that no short chain reaches.
+    """
+    return [moment_base(rbm, key=key), neutral_base(rbm)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .checks import checked_key
-from .courses import data_base
+from .courses import data_base, own_bases
 from .data import Dataset
 from .enumeration import LARGEST_LOG2_STATES, enumerable
 from .errors import InputError, NotFiniteError
@@ -44,7 +44,7 @@ def log_z(
     seconds: float = 120.0,
     chains: int = 512,
     steps: int | None = None,
-    path: AbstractPath | None = None,
+    paths: Sequence[AbstractPath] = (),
     starts: Any = None,
     burn_in: int | None = None,
     progress: Callable[[float], Any] | None = None,
@@ -63,7 +63,8 @@ def log_z(
         seconds: time after which annealing begins no new round.
         chains: chains of an annealed estimate, in each direction.
         steps: steps of each journey; as many as it takes if None.
-        path: a path from a machine without weights, to be tried beside our own bases.
+        paths: paths from machines without weights, such as `Heating`, of which the one that loses
+            least work is taken; from the machine's own moments and from neutrality if not given.
         starts: rows to travel back from as a check, in the user's coding, such as the data.
         burn_in: Gibbs sweeps before chains are taken for draws of the machine.
         progress: called with the part done, from 0 to 1.
@@ -91,7 +92,7 @@ def log_z(
         key=checked_key(key),
         chains=chains,
         steps=steps,
-        paths=() if path is None else (path,),
+        paths=paths,
         starts=states,
         burn_in=burn_in,
         tolerance=tolerance,
@@ -141,8 +142,10 @@ def log_likelihood(
     if log_z is None:
         if keys[1] is not None and _is_annealed(rbm, method):
             rows = dataset.some(BASE_ROWS).rows(key=keys[0])
-            base = data_base(rbm, rbm.visible.encode(rows), key=keys[1])
-            settings = {"path": base, "starts": rows} | settings
+            key_data, key_own = jax.random.split(keys[1])
+            base = data_base(rbm, rbm.visible.encode(rows), key=key_data)
+            bases = [base, *own_bases(rbm, key=key_own)]
+            settings = {"paths": bases, "starts": rows} | settings
         log_z = _log_z(rbm, key=keys[2], method=method, **settings)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
     return likelihood_from(energies, log_z, note, weights)

@@ -16,3 +16,5 @@ from .exact import exact_kl as exact_kl
 from .exact import exact_log_z as exact_log_z
 from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
 from .quality import sample_quality as sample_quality
+from .raised import Raised as Raised
+from .raised import raise_log_likelihood as raise_log_likelihood

@@ -6,36 +6,31 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
-from ..bridge import bennett, bennett_stderr, jackknife, log_mean_exp
+from ..bridge import Sandwich, effective_size, jackknife, log_mean_exp, sandwich
 from ..courses import (
     STRETCHES,
     Arrivals,
     Course,
     drawn_by_weight,
-    moment_base,
-    neutral_base,
+    groups_of,
+    own_bases,
     settled,
 )
 from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
 from ..rbm import RBM
-from ..samplers import start_annealing
-from ..statistics import effective_sample_size
 from .base import TRUSTED_ESS, LogZ
 
-GROUPS = (16, 8, 4, 2, 1)  # independent groups of chains, from which the interval comes
-ESS_OF_GROUP = 8.0  # with fewer chains that count, what a group resamples is no draw of the machine
-FEWEST_GROUPS = 8
+FEWEST_GROUPS = 4
 PILOT = (3, 6)  # steps a stretch: to find the spacing, then to choose among the bases
 AIM, MOST_LOST = 0.5, 2.5  # nats lost there and back: a plan's aim; what more chains can bear
 FEWEST_STEPS, MOST_STEPS = 4, 2**20  # a stretch
-Z_95 = 1.959964
+MET = "The two directions meet."
 MARKOV_BOUND = -float(np.log(0.025))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 
 
@@ -89,7 +84,7 @@ def annealed_log_z(
     after `burn_in` sweeps more. The value is Bennett's acceptance ratio between both, an estimate
     and no bound.
 
-    A pilot tries several bases, spaces the machines on the way by the work that the chains lose
+    A pilot tries each base, spaces the machines on the way by the work that the chains lose
     there, and takes the base that loses least. Then steps and chains grow until the two directions
     meet within `tolerance` and the interval is as narrow, or the time is up. The 95 % interval is
     that of independent groups of chains, left out one at a time. Where the answer has not
@@ -104,7 +99,7 @@ def annealed_log_z(
         key: a JAX random key.
         chains: chains in each direction.
         steps: steps of each journey; as many as it takes if None.
-        paths: paths that begin at an independent machine, to be tried beside our own two.
+        paths: paths from independent machines to be tried; `own_bases` if none is given.
         starts: visible states to travel back from as a check, shape (n, visible).
         burn_in: sweeps that resampled chains make first; a quarter of the steps if None.
         tolerance: nats that the two directions may lie apart, and the interval's half width.
@@ -119,10 +114,8 @@ def annealed_log_z(
     """
     asked = _checked(Settings(chains, steps, burn_in, tolerance, seconds), paths)
     key_base, key_search = jax.random.split(key)
-    candidates = [*paths, moment_base(rbm, key=key_base), neutral_base(rbm)]
     search = _Search(rbm, asked, starts, progress, key=key_search)
-    course, plan = search.pilot(candidates)
-    return search.rounds(course, plan)
+    return search.rounds(*search.pilot(paths or own_bases(rbm, key=key_base)))
 
 
 class _Search:
@@ -135,19 +128,19 @@ class _Search:
         many = max(1, asked.chains // 4)
         self.starts = None if starts is None else jnp.asarray(starts)[np.arange(many) % len(starts)]
         self.told, self.done = progress or (lambda part: None), 0.0
-        self.began, self.pace = (
-            time.perf_counter(),
-            0.0,
-        )  # seconds that a step costs, there and back
+        self.began = time.perf_counter()
+        self.pace = 0.0  # seconds that a step of all stretches costs, there and back
+        self.stretches = min(STRETCHES, asked.steps or STRETCHES)
         self.witnesses: list[Arrivals] = []
 
-    def pilot(self, candidates: Sequence[AbstractPath]) -> tuple[Course, int]:
-        """Space the machines of each candidate by its losses; give the best, and how many steps."""
-        courses, there = [], []
-        for path in candidates:
-            course = Course.even(path)
-            _, gains = self._depart(course, PILOT[0])
-            courses.append(course.respaced(gains))
+    def pilot(self, paths: Sequence[AbstractPath]) -> tuple[Course, int]:
+        """Space the machines of each path by its losses; give the best, and steps a stretch."""
+        courses, there, told = [], [], self._steps_told()
+        for path in paths:
+            course = Course.even(path, self.stretches)
+            courses.append(course.respaced(self._depart(course, PILOT[0])[1]))
+        if told is not None and len(courses) == 1:
+            return courses[0], told
         for course in courses:
             arrivals, gains = self._depart(course, PILOT[1])
             self.witnesses.append(arrivals)
@@ -158,28 +151,29 @@ class _Search:
             started = time.perf_counter()
             back = self._return(course, self.witnesses, PILOT[1])
             self.pace = 2 * (time.perf_counter() - started) / PILOT[1]
-            n = self.asked.chains
-            spaced.append(course.respaced(gains, back[::-1, :n]))
-            lost.append(_journeys(arrivals, back, course, n).lost)
+            spaced.append(course.respaced(gains, back[::-1, : self.asked.chains]))
+            lost.append(self._journeys(course, arrivals, back).lost)
             self._tell(0.1 + 0.1 * len(lost) / len(courses))
         best = int(np.argmin(lost))
         del self.witnesses[best]  # whose place every round takes with its own
-        if self.asked.steps is not None:
-            return spaced[best], max(1, round(self.asked.steps / STRETCHES))
         needed = min(PILOT[1] * lost[best] / AIM, self._left() / self.pace)
-        return spaced[best], int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
+        return spaced[best], told or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
+
+    def _steps_told(self) -> int | None:
+        steps = self.asked.steps
+        return None if steps is None else max(1, round(steps / self.stretches))
 
     def rounds(self, course: Course, steps: int) -> LogZ:
         """Travel there and back, longer or with more chains each time, until both sides meet."""
         kept: list[Journeys] = []
         while True:
             arrivals, gains = self._depart(course, steps)
-            self.groups = self.groups if kept else _groups_of(arrivals.log_weights)
+            self.groups = self.groups if kept else groups_of(arrivals.log_weights)
             self._tell(self.done + 0.4 * (1 - self.done))
             back = self._return(course, [arrivals, *self.witnesses], steps)
             self._tell(self.done + 0.5 * (1 - self.done))
-            kept.append(_journeys(arrivals, back, course, self.asked.chains))
-            found = self._conclude(kept, steps * STRETCHES)
+            kept.append(self._journeys(course, arrivals, back))
+            found = self._conclude(kept, steps * self.stretches)
             if found.converged or self.asked.steps is not None:
                 break
             longer = kept[-1].lost > MOST_LOST  # else more chains gain as much, and all are kept
@@ -195,84 +189,74 @@ class _Search:
 
     def _depart(self, course: Course, steps: int) -> tuple[Arrivals, np.ndarray]:
         """Travel from the base to the machine."""
-        begun = _begun(course.path, self.asked.chains, key=self._next_key())
+        begun = course.begin(self.asked.chains, key=self._next_key())
         v, gains = course.travel(begun, steps, key=self._next_key())
         return Arrivals(v, gains.sum(0) + float(course.path.log_z_of_base)), gains
 
     def _return(self, course: Course, arrivals: Sequence[Arrivals], steps: int) -> np.ndarray:
         """Travel back, from arrivals drawn by their weights and left to themselves for a while."""
-        for one in arrivals:
-            if not np.isfinite(one.log_weights).all():
-                raise NotFiniteError(
-                    "log Z: annealing weights are not finite; the machine diverged."
-                )
+        if not all(np.isfinite(one.log_weights).all() for one in arrivals):
+            raise NotFiniteError("log Z: annealing weights are not finite; the machine diverged.")
         v = drawn_by_weight(arrivals, self.asked.chains, self.groups, seed=self.keys_used)
         if self.starts is not None:
             v = jnp.concatenate([v, self.starts.astype(v.dtype)])
-        sweeps = (
-            max(1, steps * STRETCHES // 4) if self.asked.burn_in is None else self.asked.burn_in
-        )
+        sweeps = self.asked.burn_in or max(1, steps * self.stretches // 4)
         v = settled(self.rbm, v, jnp.asarray(sweeps, jnp.int32), key=self._next_key())
         return course.travel(v, steps, key=self._next_key(), backwards=True)[1]
 
+    def _journeys(self, course: Course, arrivals: Arrivals, back: np.ndarray) -> Journeys:
+        """Give whole journeys' weights in terms of Z from those of the stretches back."""
+        reverse, n = back.sum(0) - float(course.path.log_z_of_base), self.asked.chains
+        return Journeys(arrivals.log_weights, reverse[:n], reverse[n:])
+
     def _conclude(self, kept: Sequence[Journeys], steps: int) -> LogZ:
         """Combine rounds into an answer; neither side is ever given without the other."""
-        forward, reverse, other = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        joined = Journeys(*(np.concatenate(parts) for parts in zip(*kept, strict=True)))
+        forward, reverse = joined.forward, joined.reverse
         if not (np.isfinite(forward).all() and np.isfinite(reverse).all()):
             raise NotFiniteError("log Z: annealing weights are not finite; the machine diverged.")
-        groups, tolerance = self.groups * len(kept), self.asked.tolerance
-        middle = jackknife(bennett, forward, reverse, groups=groups)
-        # Sixteen groups know their spread to a fifth; it cannot be less than independence gives.
-        half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse))
-        below = log_mean_exp(forward)
-        sides = [below, -log_mean_exp(reverse)]
-        ess = min(float(effective_sample_size(jnp.asarray(w))) for w in (forward, reverse))
-        doubts = [
-            (
-                abs(sides[1] - below) < tolerance,
-                f"the two directions lie {sides[1] - below:.2f} apart",
-            ),
-            (half < tolerance, f"the interval is ± {half:.2f} wide"),
-            (ess >= TRUSTED_ESS, f"{ess:.1f} chains carry the weight"),
-            (groups >= FEWEST_GROUPS, f"{groups} independent groups of chains are too few"),
-        ]
-        for one in self.witnesses:
-            seen = jackknife(log_mean_exp, one.log_weights, groups=GROUPS[0])
-            worth = float(effective_sample_size(jnp.asarray(one.log_weights)))
-            margin = 4 * seen.stderr if worth >= TRUSTED_ESS else MARKOV_BOUND
-            agrees = seen.value - margin < middle.value + half
-            doubts.append((agrees, f"from another base log Z is at least {seen.value:.2f}"))
-            sides += [] if agrees else [seen.value]
-        if len(other):
-            # Forward chains end in a region of mass p with probability p e^(−apart): a mass of
-            # 3 e^apart / n would have been seen (rule of three), and less does not matter.
-            apart = -log_mean_exp(other) - middle.value
-            unseen = 3.0 * np.exp(apart) / len(forward)
-            doubts.append(
-                (
-                    unseen < tolerance,
-                    f"the way back from the starts given costs {apart:.1f} nats more: they may be"
-                    " where no chain came",
-                )
-            )
-            sides += [] if unseen < tolerance else [middle.value + apart]
-        wrong = [why for fine, why in doubts if not fine]
-        reach = MARKOV_BOUND if wrong else 0.0
-        ends = [*sides, middle.value] if wrong else [middle.value]
-        width = half + reach
+        found = sandwich(forward, reverse, self.groups * len(kept))
+        doubts = _doubts(found, self.asked.tolerance)
+        estimates = [found.value, found.below, found.above]
+        for why, estimate in (
+            *_contradictions(found, self.witnesses),
+            *self._unseen(found, joined),
+        ):
+            doubts.append(why)
+            estimates.append(estimate)
+        ends = estimates if doubts else [found.value]
+        half = found.half_width if np.isfinite(found.half_width) else 0.0
+        reach = half + (MARKOV_BOUND if doubts else 0.0)
         chains = self.asked.chains * len(kept)
         return LogZ(
-            value=middle.value,
-            low=min(ends) - width,
-            high=max(ends) + width,
-            method=f"annealed both ways, {chains:,} chains × {steps:,} machines",
-            converged=not wrong,
-            ess=ess,
-            gap=sides[1] - below,
-            message=f"Not converged: {'; '.join(wrong)}." if wrong else "The two directions meet.",
+            value=found.value,
+            low=min(ends) - reach,
+            high=max(ends) + reach,
+            method=f"annealed both ways, {chains:,} chains × {steps:,} steps",
+            converged=not doubts,
+            ess=found.ess,
+            gap=found.gap,
+            message=f"Not converged: {'; '.join(doubts)}." if doubts else MET,
             forward=forward,
             reverse=reverse,
         )
+
+    def _unseen(self, found: Sandwich, kept: Journeys) -> list[tuple[str, float]]:
+        """Say so if some of the starts given may lie where no forward chain came.
+
+        A way back that costs c nats more than log Z ends in a region of mass p that forward chains
+        reach with probability p e^(−c): where 3 e^c / n is below the tolerance, a mass that matters
+        would have been seen (rule of three). Beyond that, one start in twenty may cost more than
+        the way back of any chain that came there.
+        """
+        costs, usual = (-found.value - w for w in (kept.other, kept.reverse))
+        known = max(np.log(self.asked.chains * self.asked.tolerance / 3.0), usual.max())
+        strange = costs[costs > known]
+        if len(strange) <= len(costs) / 20:
+            return []
+        apart = float(np.median(strange))
+        why = f"of the starts given, {len(strange) / len(costs):.0%} lie where no chain came"
+        return [(f"{why}: their way back costs {apart:.1f} nats more", found.value + apart)]
 
     def _next_key(self) -> PRNGKeyArray:
         self.keys_used += 1
@@ -286,22 +270,27 @@ class _Search:
         self.told(part)
 
 
-def _journeys(arrivals: Arrivals, back: np.ndarray, course: Course, n: int) -> Journeys:
-    """Give whole journeys' weights in terms of Z from those of the stretches."""
-    reverse = back.sum(0) - float(course.path.log_z_of_base)
-    return Journeys(arrivals.log_weights, reverse[:n], reverse[n:])
+def _doubts(found: Sandwich, tolerance: float) -> list[str]:
+    """Say what speaks against the interval."""
+    tests = {
+        f"the two directions lie {found.gap:.2f} nats apart": abs(found.gap) < tolerance,
+        f"the interval is ± {found.half_width:.2f} nats": found.half_width < tolerance,
+        f"only {found.ess:.1f} chains carry the weight": found.ess >= TRUSTED_ESS,
+        f"{found.groups} independent groups are too few": found.groups >= FEWEST_GROUPS,
+    }
+    return [why for why, fine in tests.items() if not fine]
 
 
-def _groups_of(log_weights: np.ndarray) -> int:
-    """Give as many groups as still have enough chains that count, at most sixteen."""
-    ess = float(effective_sample_size(jnp.asarray(log_weights)))
-    fitting = [g for g in GROUPS if ess / g >= ESS_OF_GROUP and len(log_weights) >= 4 * g]
-    return fitting[0] if fitting else 1
-
-
-@eqx.filter_jit
-def _begun(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Array:
-    return start_annealing(path, chains, key=key).v
+def _contradictions(found: Sandwich, witnesses: Sequence[Arrivals]) -> list[tuple[str, float]]:
+    """Give the other bases' forward estimates that lie above the interval, beyond chance."""
+    against = []
+    for one in witnesses:
+        seen = jackknife(log_mean_exp, one.log_weights, groups=16)
+        trusted = effective_size(one.log_weights) >= TRUSTED_ESS
+        margin = 4 * seen.stderr if trusted else MARKOV_BOUND
+        if seen.value - margin > found.value + found.half_width:
+            against.append((f"from another base it is at least {seen.value:.2f}", seen.value))
+    return against
 
 
 def _checked(asked: Settings, paths: Sequence[AbstractPath]) -> Settings:
@@ -311,9 +300,8 @@ def _checked(asked: Settings, paths: Sequence[AbstractPath]) -> Settings:
         if number is not None and number < lowest:
             raise InputError(f"{name}: expected a whole number of at least {lowest}; got {number}.")
     for name in ("tolerance", "seconds"):
-        number = getattr(asked, name)
-        if not number > 0:
-            raise InputError(f"{name}: expected a positive number; got {number}.")
+        if not getattr(asked, name) > 0:
+            raise InputError(f"{name}: expected a positive number; got {getattr(asked, name)}.")
     for path in paths:
         base = path.at(0.0)
         if abs(np.asarray(base.inputs_to_h(jnp.eye(base.visible.size)))).max() > 0:

@@ -49,7 +49,7 @@ def exact_log_z(rbm: RBM, *, progress: Callable[[float], Any] | None = None) -> 
             if progress is not None:
                 progress((first + count) / chunks)
     except KeyboardInterrupt:
-        done = len(sums) * CHUNKS_PER_DISPATCH / chunks
+        done = min(1.0, len(sums) * CHUNKS_PER_DISPATCH / chunks)
         bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
         raise Interrupted(
             f"exact log Z: interrupted after {100 * done:.0f} % of {side.visible.n_states:,}"

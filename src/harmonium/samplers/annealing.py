@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from ..path import AbstractPath
+from ..rbm import RBM
 
 Number = Float[Array, ""] | float
 
@@ -54,7 +55,7 @@ def anneal(
     Source: Neal 2001; Salakhutdinov & Murray 2008; Burda, Grosse & Salakhutdinov 2015 (reverse).
     """
 
-    def machine(s: Array) -> Array:
+    def machine(s: Array) -> RBM:
         part = s / steps  # so that the last machine is exactly that at `end`
         return path.at((1 - part) * begin + part * end)
 
