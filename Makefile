@@ -44,6 +44,8 @@ reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/thr
 	$(BIN)/python benchmarks/published.py sm08
 	$(BIN)/python benchmarks/published.py pydeep --seeds 10
 	$(FACES)/bin/python benchmarks/three_ways.py
+	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/likelihood.py
 
 # An environment with what a target needs: nothing more for the demo, the tests' tools for tests.
 $(VENV)/.base: EXTRA =
