@@ -23,7 +23,8 @@ test: $(VENV)/.test  ## the tests, with a pairwise cover of the laws' combinatio
 	$(QUICKLY) $(BIN)/python -m pytest -q $(PARALLEL)
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
-	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws
+	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
+	  tests/sklearn/test_checks.py
 
 faces: $(FACES)/.faces  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
 	$(QUICKLY) $(FACES)/bin/python -m pytest -q $(PARALLEL) tests/faces/interop tests/faces/ways

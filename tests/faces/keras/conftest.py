@@ -1,5 +1,6 @@
 """What the tests of the Keras face share. KERAS_BACKEND chooses the backend, one a process."""
 
+import collections
 import itertools
 
 import keras
@@ -8,13 +9,28 @@ import pytest
 
 import harmonium.keras as hk
 from keras_pairs import PAIRS
-from registry import machine
+from registry import ALL, machine
 
 BACKEND = keras.backend.backend()
 
 
-def pytest_collection_modifyitems(items):
-    """Let pass what Keras, TensorFlow and PyTorch warn of in their own code."""
+def pytest_collection_modifyitems(config, items):
+    """Deal cases out to backends, and let pass what Keras and its backends warn of themselves.
+
+    TensorFlow runs every case; of a test with several, JAX and PyTorch take turns. `make laws`'
+    setting, HARMONIUM_LAWS=all, runs every case on each.
+    """
+    if BACKEND != "tensorflow" and not ALL:
+        counts = collections.Counter()
+        spare = []
+        for item in items:
+            if hasattr(item, "callspec"):
+                place = counts[item.originalname, item.path]
+                counts[item.originalname, item.path] += 1
+                if place % 2 == (BACKEND == "jax"):
+                    spare.append(item)
+        config.hook.pytest_deselected(items=spare)
+        items[:] = [item for item in items if item not in spare]
     for item in items:
         # NumPy 2 asks for a keyword that tensors' __array__ does not take yet.
         item.add_marker(pytest.mark.filterwarnings("ignore:__array__ implementation"))
