@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..bridge import Sandwich, effective_size, jackknife, log_mean_exp, sandwich
+from ..bridge import Sandwich, bennett, effective_size, jackknife, log_mean_exp, sandwich
 from ..courses import (
     STRETCHES,
     Arrivals,
@@ -28,7 +28,7 @@ from .base import TRUSTED_ESS, LogZ
 
 FEWEST_GROUPS = 4
 PILOT = (3, 6)  # steps a stretch: to find the spacing, then to choose among the bases
-AIM, MOST_LOST = 0.5, 2.5  # nats lost there and back: a plan's aim; what more chains can bear
+AIM, MOST_LOST = 0.5, 2.0  # nats lost there and back: a plan's aim; what more chains can bear
 FEWEST_STEPS, MOST_STEPS = 4, 2**20  # a stretch
 MET = "The two directions meet."
 MARKOV_BOUND = -float(np.log(0.025))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
@@ -61,6 +61,17 @@ class Journeys(NamedTuple):
     def lost(self) -> float:
         """Work lost on the way there and back, nats, which is 0 only if nothing is irreversible."""
         return -float(self.forward.mean() + self.reverse.mean())
+
+    def hardly_seen(self, tolerance: float) -> float:
+        """Give the share of the machine's mass that too few forward chains reach.
+
+        A way back that costs c nats more than log Z comes from a region of mass p that forward
+        chains reach with probability p e^(−c). Of n chains, three would come to any such region
+        with a mass of the tolerance if c < log(n · tolerance / 3); where the way back costs more,
+        what is known of the mass is luck.
+        """
+        costs = -bennett(self.forward, self.reverse) - self.reverse
+        return float((costs > np.log(len(self.forward) * tolerance / 3.0)).mean())
 
 
 def annealed_log_z(
@@ -166,6 +177,7 @@ class _Search:
     def rounds(self, course: Course, steps: int) -> LogZ:
         """Travel there and back, longer or with more chains each time, until both sides meet."""
         kept: list[Journeys] = []
+        tolerance = self.asked.tolerance
         while True:
             arrivals, gains = self._depart(course, steps)
             self.groups = self.groups if kept else groups_of(arrivals.log_weights)
@@ -176,7 +188,8 @@ class _Search:
             found = self._conclude(kept, steps * self.stretches)
             if found.converged or self.asked.steps is not None:
                 break
-            longer = kept[-1].lost > MOST_LOST  # else more chains gain as much, and all are kept
+            # Else more chains gain as much as more steps, and all are kept.
+            longer = kept[-1].lost > MOST_LOST or kept[-1].hardly_seen(tolerance) > tolerance / 3
             if (2 if longer else 1) * steps * self.pace > self._left():
                 late = f" The {self.asked.seconds:g} s allowed are up; allow more with `seconds`."
                 found = found._replace(message=found.message + late)
@@ -216,7 +229,7 @@ class _Search:
         if not (np.isfinite(forward).all() and np.isfinite(reverse).all()):
             raise NotFiniteError("log Z: annealing weights are not finite; the machine diverged.")
         found = sandwich(forward, reverse, self.groups * len(kept))
-        doubts = _doubts(found, self.asked.tolerance)
+        doubts = _doubts(found, joined.hardly_seen(self.asked.tolerance), self.asked.tolerance)
         estimates = [found.value, found.below, found.above]
         for why, estimate in (
             *_contradictions(found, self.witnesses),
@@ -270,11 +283,12 @@ class _Search:
         self.told(part)
 
 
-def _doubts(found: Sandwich, tolerance: float) -> list[str]:
+def _doubts(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
     """Say what speaks against the interval."""
     tests = {
         f"the two directions lie {found.gap:.2f} nats apart": abs(found.gap) < tolerance,
         f"the interval is ± {found.half_width:.2f} nats": found.half_width < tolerance,
+        f"{hardly_seen:.0%} of the mass is reached by few chains": hardly_seen < tolerance / 3,
         f"only {found.ess:.1f} chains carry the weight": found.ess >= TRUSTED_ESS,
         f"{found.groups} independent groups are too few": found.groups >= FEWEST_GROUPS,
     }
