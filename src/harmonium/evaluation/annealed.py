@@ -177,28 +177,33 @@ class _Search:
     def rounds(self, course: Course, steps: int) -> LogZ:
         """Travel there and back, longer or with more chains each time, until both sides meet."""
         kept: list[Journeys] = []
-        tolerance = self.asked.tolerance
         while True:
+            started = time.perf_counter()
             arrivals, gains = self._depart(course, steps)
             self.groups = self.groups if kept else groups_of(arrivals.log_weights)
             self._tell(self.done + 0.4 * (1 - self.done))
             back = self._return(course, [arrivals, *self.witnesses], steps)
             self._tell(self.done + 0.5 * (1 - self.done))
+            self.pace = (time.perf_counter() - started) / steps
             kept.append(self._journeys(course, arrivals, back))
             found = self._conclude(kept, steps * self.stretches)
             if found.converged or self.asked.steps is not None:
                 break
-            # Else more chains gain as much as more steps, and all are kept.
-            longer = kept[-1].lost > MOST_LOST or kept[-1].hardly_seen(tolerance) > tolerance / 3
-            if (2 if longer else 1) * steps * self.pace > self._left():
+            within = int(self._left() / self.pace)  # steps that there is time for
+            if self._needs_more_steps(kept[-1]) and within > 1.25 * steps:
+                kept, steps = [], min(2 * steps, within)
+                course = course.respaced(gains, back[::-1, : self.asked.chains])
+            elif within < steps:  # else more chains, beside those that there are
                 late = f" The {self.asked.seconds:g} s allowed are up; allow more with `seconds`."
                 found = found._replace(message=found.message + late)
                 break
-            if longer:
-                kept, steps = [], 2 * steps
-                course = course.respaced(gains, back[::-1, : self.asked.chains])
         self._tell(1.0)
         return found
+
+    def _needs_more_steps(self, last: Journeys) -> bool:
+        """Say whether more chains would gain less than more steps."""
+        tolerance = self.asked.tolerance
+        return last.lost > MOST_LOST or last.hardly_seen(tolerance) > tolerance / 3
 
     def _depart(self, course: Course, steps: int) -> tuple[Arrivals, np.ndarray]:
         """Travel from the base to the machine."""
