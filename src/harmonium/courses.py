@@ -179,4 +179,4 @@ def moment_base(rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int =
 
 def neutral_base(rbm: RBM) -> Heating:
     """Give the path from the machine without any preference: a ladder of temperatures proper."""
-    return Heating(rbm.visible.neutral(), rbm.hidden.neutral(), rbm)
+    return Heating.from_neutral(rbm)
