@@ -76,7 +76,7 @@ def test_even_and_odd_pairs_take_turns_and_round_trips_are_counted():
 
 def test_samples_are_rows_also_with_units_given():
     rbm = machine(hm.Bernoulli(6), hm.Bernoulli(3), 0)
-    sampler = hm.ReplicaExchange(times=3, sweeps=20)
+    sampler = hm.ReplicaExchange(times=3)
     assert hm.sample(rbm, 5, key=jax.random.key(0), sampler=sampler).shape == (5, 6)
     given = np.array([[1, 0, 1, np.nan, np.nan, np.nan], [0, 0, np.nan, 1, 1, np.nan]])
     rows = hm.sample(rbm, 4, key=jax.random.key(0), sampler=sampler, given=given)

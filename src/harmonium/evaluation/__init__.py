@@ -16,3 +16,6 @@ from .exact import exact_kl as exact_kl
 from .exact import exact_log_z as exact_log_z
 from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
 from .quality import sample_quality as sample_quality
+from .tempered import carried_log_z as carried_log_z
+from .tempered import mbar_log_z as mbar_log_z
+from .tempered import tempered_log_z as tempered_log_z
