@@ -16,7 +16,7 @@ STOREYS = [
     {"rbm"},
     {"initial", "path", "statistics", "quantities", "bridge", "enumeration", "interop", "sources"},
     {"samplers", "formats"},
-    {"courses"},
+    {"courses", "ladders"},
     {"gradients", "evaluation", "storage"},
     {"sampling", "likelihood", "regimes"},
     {"training"},

@@ -10,6 +10,7 @@ The storeys of the house, each importing only from those above it in this list:
     initial, path, statistics, quantities, enumeration, sources
     interop             other packages' objects to machines and back
     samplers, formats   how states are drawn; what a model file is
+    courses, ladders    journeys from independent machines and back; ladders of machines
     gradients, evaluation, storage   how the likelihood climbs; how good a machine is; files
     sampling, likelihood, regimes    the public verbs that choose among those
     training            the loop
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from .evaluation import *
     from .gradients import *
     from .initial import initialize as initialize
+    from .ladders import LadderReport as LadderReport
+    from .ladders import adapted_ladder as adapted_ladder
+    from .ladders import ladder_report as ladder_report
     from .layers import *
     from .likelihood import finite_z as finite_z
     from .likelihood import free_energies as free_energies
@@ -69,6 +73,7 @@ _HOMES = (
     "storage",
     "sources",
     "samplers",
+    "ladders",
     "gradients",
     "evaluation",
     "sampling",

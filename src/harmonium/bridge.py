@@ -23,6 +23,7 @@ __all__ = [
     "bennett_stderr",
     "effective_size",
     "jackknife",
+    "ladder_log_z",
     "log_mean_exp",
     "mbar",
     "sandwich",
@@ -217,3 +218,34 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     mixture, _ = terms(np.append(0.0, free))
     log_z = log_sum_exp(-u - mixture, axis=1)
     return log_z - log_z[0]
+
+
+def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
+    """Give log Z of the last machine of a ladder less that of the first, from its replicas.
+
+    The sum of Bennett's ratios between neighbours. The standard error is that of leaving out one
+    column of replicas at a time, which keeps all that a column's replicas share, in time and by
+    their swaps. Each ratio without a column is found by one step of Newton's method from that of
+    all: with f = σ(w − r) of states below and g = σ(w + r) of states above,
+
+        r without c = r − Σ_c (f − g) / Σ_others [f (1 − f) + g (1 − g)].
+
+    Args:
+        up: F_k − F_{k+1} at states of machine k, shape (steps, pairs, columns), nats.
+        down: F_{k+1} − F_k at states of machine k + 1, likewise.
+
+    Source: Bennett 1976; Quenouille 1949; Tukey 1958.
+    """
+    columns = up.shape[-1]
+    whole, left = 0.0, np.zeros(columns)
+    for k in range(up.shape[1]):
+        lower, upper = np.asarray(up[:, k], np.float64), np.asarray(down[:, k], np.float64)
+        r = bennett(lower.ravel(), upper.ravel())
+        f, g = expit(lower - r), expit(upper + r)
+        pull, hold = (f - g).sum(0), (f * (1 - f) + g * (1 - g)).sum(0)
+        whole += r
+        left += r - pull / np.maximum(hold.sum() - hold, 1e-300)
+    if columns < 2:
+        return Estimate(whole, float("nan"), columns)
+    variance = (columns - 1) / columns * ((left - left.mean()) ** 2).sum()
+    return Estimate(whole, float(np.sqrt(variance)), columns)

@@ -17,7 +17,7 @@ from .path import AbstractPath, Heating
 from .rbm import RBM
 from .samplers import Annealing, Gibbs, anneal, start_annealing
 
-__all__ = ["data_base", "moment_base", "neutral_base", "own_bases"]
+__all__ = ["data_base", "moment_base", "own_bases"]
 
 STRETCHES = 32
 GROUPS = (16, 8, 4, 2, 1)
@@ -193,14 +193,9 @@ def moment_base(rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int =
     return data_base(rbm, settled(rbm, v, jnp.asarray(sweeps), key=key_move), key=key_h)
 
 
-def neutral_base(rbm: RBM) -> Heating:
-    """Give the path from the machine without any preference: a ladder of temperatures proper."""
-    return Heating(rbm.visible.neutral(), rbm.hidden.neutral(), rbm)
-
-
 def own_bases(rbm: RBM, *, key: PRNGKeyArray) -> list[AbstractPath]:
     """Give the bases that need nothing but the machine: its short chains' moments, and neutrality.
 
     The first is near; the second is broad, and finds modes that no short chain reaches.
     """
-    return [moment_base(rbm, key=key), neutral_base(rbm)]
+    return [moment_base(rbm, key=key), Heating.from_neutral(rbm)]

@@ -24,12 +24,14 @@ from .evaluation import (
     exact_log_z,
     has_closed_form,
     likelihood_from,
+    tempered_log_z,
 )
 from .path import AbstractPath
 from .rbm import RBM
 
 __all__ = ["finite_z", "free_energies", "log_likelihood", "log_z"]
 
+METHODS = ("auto", "exact", "annealed", "tempered")
 LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
 ROWS_AT_ONCE = 4096
 BASE_ROWS = 10_000
@@ -42,7 +44,7 @@ def log_z(
     method: str = "auto",
     tolerance: float = 0.1,
     seconds: float = 120.0,
-    chains: int = 512,
+    chains: int | None = None,
     steps: int | None = None,
     paths: Sequence[AbstractPath] = (),
     starts: Any = None,
@@ -53,29 +55,34 @@ def log_z(
 
     It is enumerated where the smaller discrete layer is small enough, and has a closed form for two
     Gaussian layers. Annealing adds steps and chains by itself until the two directions meet within
-    the tolerance or the time is up; the answer says which.
+    the tolerance or the time is up; the answer says which. Tempering, which is not chosen by
+    itself, runs replicas on two ladders until the interval is narrow enough (`tempered_log_z`).
 
     Args:
         rbm: the machine.
         key: a JAX random key; may be left out only where the answer is exact.
-        method: "auto", "exact" or "annealed".
+        method: "auto", "exact", "annealed" or "tempered".
         tolerance: nats that the two directions may lie apart, and the interval's half width.
-        seconds: time after which annealing begins no new round.
-        chains: chains of an annealed estimate, in each direction.
-        steps: steps of each journey; as many as it takes if None.
-        paths: paths from machines without weights, such as `Heating`, of which the one that loses
-            least work is taken; from the machine's own moments and from neutrality if not given.
-        starts: rows to travel back from as a check, in the user's coding, such as the data.
-        burn_in: Gibbs sweeps before chains are taken for draws of the machine.
+        seconds: time after which no new round begins.
+        chains: chains of an annealed estimate, in each direction, 512 if None; or independent
+            columns of replicas of a tempered one, 64 if None.
+        steps: of annealing: steps of each journey; as many as it takes if None.
+        paths: of annealing: paths from machines without weights, such as `Heating`, of which the
+            one that loses least work is taken; from the machine's own moments and from neutrality
+            if not given.
+        starts: of annealing: rows to travel back from as a check, in the user's coding, such as the
+            data.
+        burn_in: of annealing: Gibbs sweeps before chains are taken for draws of the machine.
         progress: called with the part done, from 0 to 1.
 
     Raises:
-        InputError: no key for an annealed estimate, or an unknown method.
+        InputError: no key for an estimate, an unknown method, or arguments of annealing where it is
+            not what is asked for.
         NotFiniteError: Z of the machine is infinite, or not known to be finite.
         Interrupted: an interruption of an enumeration; it says how far that got.
     """
     _check(rbm, method)
-    if not _is_annealed(rbm, method):
+    if not _is_estimated(rbm, method):
         return closed_log_z(rbm) if has_closed_form(rbm) else exact_log_z(rbm, progress=progress)
     if not finite_z(rbm):
         raise NotFiniteError(
@@ -86,18 +93,24 @@ def log_z(
         raise InputError(
             f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
         )
+    limits: Any = {"tolerance": tolerance, "seconds": seconds, "progress": progress}
+    if method == "tempered":
+        of_annealing = {"steps": steps, "paths": paths or None, "starts": starts}
+        for name, value in {**of_annealing, "burn_in": burn_in}.items():
+            if value is not None:
+                raise InputError(f"{name}: method 'tempered' has no use for it; leave it out.")
+        limits |= {} if chains is None else {"chains": chains}
+        return tempered_log_z(rbm, key=checked_key(key), **limits)
     states = None if starts is None else rbm.visible.encode(rbm.visible.validate(starts, "starts"))
     return annealed_log_z(
         rbm,
         key=checked_key(key),
-        chains=chains,
+        chains=512 if chains is None else chains,
         steps=steps,
         paths=paths,
         starts=states,
         burn_in=burn_in,
-        tolerance=tolerance,
-        seconds=seconds,
-        progress=progress,
+        **limits,
     )
 
 
@@ -140,7 +153,7 @@ def log_likelihood(
         note = note or _note(rbm, part)
     energies = np.concatenate(found)
     if log_z is None:
-        if keys[1] is not None and _is_annealed(rbm, method):
+        if keys[1] is not None and method != "tempered" and _is_estimated(rbm, method):
             rows = dataset.some(BASE_ROWS).rows(key=keys[0])
             key_data, key_own = jax.random.split(keys[1])
             base = data_base(rbm, rbm.visible.encode(rows), key=key_data)
@@ -166,9 +179,9 @@ def _free_energy(rbm: RBM, rows: Array) -> Array:
     return rbm.free_energy(rbm.visible.encode(rows))
 
 
-def _is_annealed(rbm: RBM, method: str) -> bool:
+def _is_estimated(rbm: RBM, method: str) -> bool:
     exact = is_exact_cheap(rbm) or has_closed_form(rbm)
-    return method == "annealed" or (method == "auto" and not exact)
+    return method in ("annealed", "tempered") or (method == "auto" and not exact)
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
@@ -207,8 +220,9 @@ def _note(rbm: RBM, rows: np.ndarray) -> str:
 def _check(rbm: Any, method: str) -> None:
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
-    if method not in ("auto", "exact", "annealed"):
-        raise InputError(f"method: expected 'auto', 'exact' or 'annealed'; got {method!r}.")
+    if method not in METHODS:
+        expected = ", ".join(map(repr, METHODS[:-1]))
+        raise InputError(f"method: expected {expected} or {METHODS[-1]!r}; got {method!r}.")
     for layer in (rbm.visible, rbm.hidden):
         if jnp.ndim(layer.cgf(layer.resting)):
             raise InputError(

@@ -99,6 +99,11 @@ class Heating(AbstractPath):
     hidden: AbstractLayer
     rbm: RBM
 
+    @classmethod
+    def from_neutral(cls, rbm: RBM) -> Heating:
+        """Heat from the machine without any preference: a ladder of temperatures proper."""
+        return cls(rbm.visible.neutral(), rbm.hidden.neutral(), rbm)
+
     def at(self, t: Float[Array, ""] | float) -> RBM:
         """Average the layers and scale the weights."""
         visible = _between(self.visible, self.rbm.visible, t)

@@ -14,7 +14,7 @@ from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
 from .layers import Clamped
 from .rbm import RBM
-from .samplers import AbstractSampler, Gibbs
+from .samplers import AbstractSampler, Gibbs, ReplicaExchange
 
 __all__ = ["condition", "sample"]
 
@@ -27,35 +27,41 @@ def sample(
     *,
     key: PRNGKeyArray,
     sampler: AbstractSampler | None = None,
+    steps: int | None = None,
     given: Any = None,
 ) -> np.ndarray:
     """Draw rows from a machine, each from a chain of its own.
 
     The chains start from the machine without its weights and make one step of the sampler, by
-    default 1,000 Gibbs sweeps; whether that is long enough depends on the machine.
+    default 1,000 Gibbs sweeps, or 1,000 steps of replica exchange; whether that is long enough
+    depends on the machine.
 
     Args:
         rbm: the machine.
         n: number of rows; with `given`, rows for each given row (1 if None).
         key: a JAX random key.
         sampler: what moves the chains.
+        steps: steps of the sampler; if None, 1,000 of a `ReplicaExchange` and one of any other.
         given: rows with NaN where a unit is to be drawn, in the user's coding; the others are held.
 
     Returns:
         Rows in the user's coding, shape (n, visible units).
 
     Raises:
-        InputError: n is not positive, or given rows that do not fit.
+        InputError: n or steps is not positive, or given rows that do not fit.
     """
     if n is None and given is None:
         raise InputError("n: expected the number of rows to draw.")
     count = positive_integer(1 if n is None else n, "n")
     key = checked_key(key)
     sampler = Gibbs(DEFAULT_SWEEPS) if sampler is None else sampler
+    if steps is None:
+        steps = DEFAULT_SWEEPS if isinstance(sampler, ReplicaExchange) else 1
+    number = jnp.asarray(positive_integer(steps, "steps"), jnp.int32) if steps != 1 else None
     if given is not None:
         rows = np.repeat(np.atleast_2d(_with_gaps(given)), count, axis=0)
         rbm, count = condition(rbm, rows), len(rows)
-    return rbm.visible.decode(_draw(rbm, sampler, count, key=key))
+    return rbm.visible.decode(_draw(rbm, sampler, count, number, key=key))
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
@@ -85,8 +91,18 @@ def _with_gaps(given: Any) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _draw(rbm: RBM, sampler: AbstractSampler, n: int, *, key: PRNGKeyArray) -> Array:
+def _draw(
+    rbm: RBM, sampler: AbstractSampler, n: int, steps: Array | None, *, key: PRNGKeyArray
+) -> Array:
+    """Draw n states after several steps, or after a single one if None."""
     key_init, key_step = jax.random.split(key)
     state: Any = sampler.init(rbm, n, key=key_init)
-    state, _ = sampler.step(rbm, state, key=key_step)
+
+    def step(i: Array, state: Any) -> Any:
+        return sampler.step(rbm, state, key=jax.random.fold_in(key_step, i))[0]
+
+    if steps is None:
+        state, _ = sampler.step(rbm, state, key=key_step)
+    else:
+        state = jax.lax.fori_loop(0, steps, step, state)
     return sampler.cloud(state).states

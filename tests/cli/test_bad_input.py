@@ -164,7 +164,10 @@ CASES = [
     Case("evaluate model.npz nothing.csv", "nothing.csv: expected a built-in set"),
     Case("evaluate model.npz bits.npy --rows test", "bits.npy: expected test rows", "train rows"),
     Case("evaluate model.npz --rows all", "--rows: expected one of auto, train"),
-    Case("evaluate model.npz --method ais", "--method: expected one of auto, exact, annealed"),
+    Case(
+        "evaluate model.npz --method ais",
+        "--method: expected one of auto, exact, annealed, tempered",
+    ),
     Case("evaluate model.npz bits.npy --binarize x", "--binarize: expected one of stochastic"),
     Case("evaluate model.npz bits.npy --scale -1", "--scale", "-1"),
     *[

@@ -2,7 +2,8 @@
 
 Chains are drawn from the enumerated machine, a kernel moves them 1, 4 and 16 times, and the counts
 of the enumerated side's states must still be those of its distribution. That tells a broken kernel
-from a slow one. One χ² a case, Bonferroni over the family.
+from a slow one. A kernel of several machines starts from exact draws of every one of them, and all
+are looked at. One χ² a look, Bonferroni over the family.
 """
 
 import equinox as eqx
@@ -12,12 +13,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import harmonium as hm
 from harmonium.enumeration import enumerable
 from registry import LEVEL, covered, exact_states, examples, identify, machine
 
 CHAINS = 20_000
 MOVES = (1, 4, 16)
+MOST_MACHINES = 4
 CASES = covered("samplers")
+LEVEL_OF_ONE = LEVEL / (len(CASES) * (len(MOVES) + 1) * MOST_MACHINES)
 
 
 @eqx.filter_jit
@@ -43,34 +47,72 @@ def p_value(rbm, v, key):
 
 @eqx.filter_jit
 def moved(sampler, rbm, v, times, key):
-    """Move chains from v the given number of times."""
+    """Move chains of all machines from v the given number of times."""
     key, key_start = jax.random.split(key)
 
     def step(i, state):
         return sampler.step(rbm, state, key=jax.random.fold_in(key, i))[0]
 
-    start = sampler.start(rbm, v, key=key_start)
-    return sampler.cloud(jax.lax.fori_loop(0, times, step, start)).states
+    start = sampler.start_each(rbm, v, key=key_start)
+    clouds = sampler.clouds(jax.lax.fori_loop(0, times, step, start))
+    return [cloud.states for cloud in clouds]
+
+
+@eqx.filter_jit
+def machines_of(sampler, rbm):
+    return sampler.machines(rbm)
+
+
+def exact_starts(machines, key):
+    """Draw states of every machine."""
+    assert len(machines) <= MOST_MACHINES
+    pairs = zip(machines, jax.random.split(key, len(machines)), strict=True)
+    return jnp.stack([exact_states(each, CHAINS, key) for each, key in pairs])
 
 
 @pytest.mark.parametrize(("sampler", "visible", "hidden", "seed"), CASES, ids=identify)
 def test_no_drift(sampler, visible, hidden, seed):
     rbm = machine(visible, hidden, seed)
     key_start, key_move, key_look = jax.random.split(jax.random.key(seed), 3)
-    v = exact_states(rbm, CHAINS, key_start)
-    level = LEVEL / (len(CASES) * (len(MOVES) + 1))
-    assert p_value(rbm, v, key_look) > level, "the exact draws themselves are off"
+    machines = machines_of(sampler, rbm)
+    v = exact_starts(machines, key_start)
+    for place, (each, states) in enumerate(zip(machines, v, strict=True)):
+        p = p_value(each, states, key_look)
+        assert p > LEVEL_OF_ONE, f"the exact draws of machine {place} themselves are off"
     for times in MOVES:
         after = moved(sampler, rbm, v, jnp.asarray(times), key_move)
-        assert p_value(rbm, after, key_look) > level, times
+        for place, (each, states) in enumerate(zip(machines, after, strict=True)):
+            assert p_value(each, states, key_look) > LEVEL_OF_ONE, (times, place)
+
+
+def lowest_p_value(sampler, kernel, start, rbm):
+    """Move exact draws of a sampler's machines by a kernel of `rbm`; give the lowest p-value."""
+    machines = machines_of(sampler, start)
+    v = exact_starts(machines, jax.random.key(0))
+    after = moved(kernel, rbm, v, jnp.asarray(4), jax.random.key(1))
+    pairs = zip(machines, after, strict=True)
+    return min(p_value(each, states, jax.random.key(2)) for each, states in pairs)
 
 
 @pytest.mark.parametrize("sampler", examples("samplers"), ids=identify)
 def test_the_law_sees_a_kernel_of_another_machine(sampler):
     """Chains moved under couplings that are 15 % too weak are found out: the law has power."""
-    visible, hidden, seed = CASES[0][1:]
-    rbm = machine(visible, hidden, seed)
+    rbm = machine(*CASES[0][1:])
     weak = eqx.tree_at(lambda m: m.weights, rbm, 0.85 * rbm.weights)
-    v = exact_states(rbm, CHAINS, jax.random.key(0))
-    v = moved(sampler, weak, v, jnp.asarray(4), jax.random.key(1))
-    assert p_value(rbm, v, jax.random.key(2)) < LEVEL / (len(CASES) * (len(MOVES) + 1))
+    assert lowest_p_value(sampler, sampler, rbm, weak) < LEVEL_OF_ONE
+
+
+class SwappingByOneEnergy(hm.ReplicaExchange):
+    """A broken kernel: swaps as if the machine at t had the free energy t·F_1."""
+
+    def _looked(self, path, times, v):
+        _, inputs = super()._looked(path, times, v)
+        return times[:, None] * path.at(1.0).free_energy(v), inputs
+
+
+def test_the_law_sees_swaps_by_a_free_energy_of_another_temperature():
+    ones = np.ones(4)
+    rbm = hm.RBM.from_arrays(3.0 * np.ones((4, 4)), -3.0 * ones, -9.0 * ones)
+    sampler, broken = hm.ReplicaExchange(times=4), SwappingByOneEnergy(times=4)
+    assert lowest_p_value(sampler, sampler, rbm, rbm) > LEVEL_OF_ONE
+    assert lowest_p_value(sampler, broken, rbm, rbm) < LEVEL_OF_ONE

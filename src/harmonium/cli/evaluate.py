@@ -31,7 +31,7 @@ def evaluate_cli(
         str | None, typer.Argument(metavar="DATA", help="A built-in set or a file.")
     ] = None,
     part: Annotated[str, word("--rows", help="Rows: train, validation, test, or auto.")] = "auto",
-    method: Annotated[str, word("--method", help="auto, exact or annealed.")] = "auto",
+    method: Annotated[str, word("--method", help="auto, exact, annealed or tempered.")] = "auto",
     chains: Annotated[int, whole("--chains", help="Annealed chains, each way.")] = 512,
     steps: Annotated[
         int | None, whole("--steps", help="Machines on the way.  [default: 1000, 4000 if needed]")

@@ -12,7 +12,7 @@ from ..data.base import input_error
 LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
 SEEDS = 2**32
 METHODS = ("pcd", "cd", "exact")
-SCORES = ("auto", "exact", "annealed")
+SCORES = ("auto", "exact", "annealed", "tempered")
 BINARIZE = ("stochastic", "threshold", "none")
 VISIBLES = ("auto", "bernoulli", "ising", "potts", "gaussian")
 PARTS = ("auto", "train", "validation", "test")

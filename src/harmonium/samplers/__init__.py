@@ -5,5 +5,6 @@ from .annealing import anneal as anneal
 from .annealing import start_annealing as start_annealing
 from .base import AbstractSampler as AbstractSampler
 from .base import Cloud as Cloud
+from .exchange import ReplicaExchange as ReplicaExchange
 from .gibbs import Gibbs as Gibbs
 from .tracing import observables as observables

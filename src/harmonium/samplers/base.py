@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -38,6 +39,10 @@ class Cloud(NamedTuple):
 class AbstractSampler(eqx.Module):
     """A Markov kernel over states of a machine that leaves the machine's distribution unchanged.
 
+    A sampler that moves states of several machines at once, of which the machine is the last,
+    leaves the product of their distributions unchanged; it overrides `machines`, `start_each` and
+    `clouds`, so that this can be tested.
+
     Hyperparameters are fields; what is carried from step to step is a state, what is reported is an
     info, both NamedTuples of the sampler's own file. A state never holds a random key.
     """
@@ -53,6 +58,20 @@ class AbstractSampler(eqx.Module):
     @abstractmethod
     def cloud(self, state: Any) -> Cloud:
         """Give the chains' visible states as a sample of the machine."""
+
+    def machines(self, rbm: RBM) -> Sequence[RBM]:
+        """Give the machines whose product law a step leaves unchanged; the last one is `rbm`."""
+        return [rbm]
+
+    def start_each(
+        self, rbm: RBM, v: Float[Array, "machines n visible"], *, key: PRNGKeyArray
+    ) -> Any:
+        """Give the state of chains that stand, for each of the machines, at these states."""
+        return self.start(rbm, v[-1], key=key)
+
+    def clouds(self, state: Any) -> Sequence[Cloud]:
+        """Give the chains' visible states as samples of each of the machines."""
+        return [self.cloud(state)]
 
     @property
     def sweeps_per_step(self) -> int | None:

@@ -1,0 +1,240 @@
+"""Replica exchange: chains of a whole ladder of machines, whose neighbours swap states."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from ..checks import as_array, positive_integer
+from ..errors import InputError
+from ..path import AbstractPath, Heating
+from ..rbm import RBM
+from .base import AbstractSampler, Cloud
+
+RISING, FALLING = 1, 2  # where a replica is heading: 0 until it has been at the first machine
+
+
+class ExchangeState(NamedTuple):
+    """Replicas between steps: n independent columns, each with one replica at every machine.
+
+    Attributes:
+        v: visible states, shape (machines, n, visible).
+        heading: 1 for a replica that was last at the first machine, 2 for one that has been at the
+            last since, 0 for one that has been at neither; it travels with the replica.
+        trips: round trips from the first machine to the last and back that a replica has made.
+        steps: number of steps made; its parity says which pairs are next to swap.
+    """
+
+    v: Float[Array, "machines n visible"]
+    heading: Int[Array, "machines n"]
+    trips: Int[Array, "machines n"]
+    steps: Int[Array, ""]
+
+
+class ExchangeInfo(NamedTuple):
+    """What the replicas say about the ladder, at the states before a step.
+
+    Attributes:
+        acceptance: mean probability to accept a swap of each neighbouring pair, whether or not it
+            was its turn, shape (machines − 1,).
+        up: F_k(v_k) − F_{k+1}(v_k), the log weights with which states of machine k become states of
+            the next, shape (machines − 1, n), nats.
+        down: F_{k+1}(v_{k+1}) − F_k(v_{k+1}), those of the way back.
+    """
+
+    acceptance: Float[Array, " pairs"]
+    up: Float[Array, "pairs n"]
+    down: Float[Array, "pairs n"]
+
+
+class ReplicaExchange(AbstractSampler):
+    r"""Replicas at machines along a path, which swap states with their neighbours.
+
+    Every step first swaps the states v of neighbouring machines k and k + 1 with probability
+    min(1, α), in even pairs and odd pairs by turns,
+
+        log α = F_k(v_k) + F_{k+1}(v_{k+1}) − F_k(v_{k+1}) − F_{k+1}(v_k),
+
+    and then makes `sweeps` sweeps v → h → v, each replica under the machine where it now stands.
+    The product of all machines' distributions is left unchanged. Along `Heating` this is parallel
+    tempering; along a `History`, parallel trajectory tempering. Hot machines, where chains move
+    freely, so lend their freedom to the last one.
+
+    A replica's h is drawn for the machine where it arrives from the inputs that the free energies
+    had anyway, and all replicas of a `Heating` path share one product with W: a step costs as
+    many products as that of block Gibbs sampling with as many chains.
+
+    Attributes:
+        path: the machines; its end is replaced by the machine at hand. None for temperatures from
+            the machine without any preference.
+        times: where on the path the replicas stand, shape (machines,), rising to 1.
+        sweeps: sweeps between swaps.
+
+    Source: Swendsen & Wang 1986; Geyer 1991; Okabe, Kawata, Okamoto & Mikami 2001 (even and odd
+    pairs); Syed, Bouchard-Côté, Deligiannidis & Doucet 2022 (by turns); Desjardins et al. 2010 (in
+    training); Béreux, Decelle, Furtlehner, Rosset & Seoane 2025 (trajectories).
+    """
+
+    path: AbstractPath | None
+    times: Float[Array, " machines"]
+    sweeps: int = eqx.field(static=True)
+
+    def __init__(self, path: Any = None, times: Any = 16, sweeps: int = 1):
+        """Take `times` as positions, or as a number of machines at even distances."""
+        if path is not None and not isinstance(path, AbstractPath):
+            raise InputError(f"path: expected a path such as hm.Heating, or None; got {path!r}.")
+        self.path, self.times = path, _checked_times(times)
+        self.sweeps = positive_integer(sweeps, "ReplicaExchange sweeps")
+
+    @property
+    def sweeps_per_step(self) -> int:
+        """The sweeps."""
+        return self.sweeps
+
+    def path_to(self, rbm: RBM) -> AbstractPath:
+        """Give the path that ends at a machine."""
+        return Heating.from_neutral(rbm) if self.path is None else self.path.ending_at(rbm)
+
+    def machines(self, rbm: RBM) -> Sequence[RBM]:
+        """Give the machines of the ladder, of which the last is `rbm`."""
+        path = self.path_to(rbm)
+        return [path.at(t) for t in self.times]
+
+    def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ExchangeState:
+        """Draw every replica from its machine without the weights."""
+        path = self.path_to(rbm)
+
+        def draw(t: Array, key: PRNGKeyArray) -> Array:
+            layer = path.at(t).visible
+            return layer.sample(jnp.broadcast_to(layer.resting, (n, layer.size)), key=key)
+
+        key_draw, key_start = jax.random.split(key)
+        keys = jax.random.split(key_draw, len(self.times))
+        return self.start_each(rbm, jax.vmap(draw)(self.times, keys), key=key_start)
+
+    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ExchangeState:
+        """Let all replicas of a column begin at the same state."""
+        return self.start_each(rbm, jnp.broadcast_to(v, (len(self.times), *v.shape)), key=key)
+
+    def start_each(
+        self, rbm: RBM, v: Float[Array, "machines n visible"], *, key: PRNGKeyArray
+    ) -> ExchangeState:
+        """Let the replicas of each machine begin at its states."""
+        nothing = jnp.zeros(v.shape[:2], jnp.int32)
+        return ExchangeState(v, nothing.at[0].set(RISING), nothing, jnp.zeros((), jnp.int32))
+
+    def step(
+        self, rbm: RBM, state: ExchangeState, *, key: PRNGKeyArray
+    ) -> tuple[ExchangeState, ExchangeInfo]:
+        """Swap, then make the sweeps."""
+        path, times, v = self.path_to(rbm), self.times, state.v
+        key_swap, key_h, key_v, key_sweeps = jax.random.split(key, 4)
+        above, below = jnp.append(times[1:], times[-1]), jnp.append(times[0], times[:-1])
+        own, over, under = (self._looked(path, t, v) for t in (times, above, below))
+        up, down = (own[0] - over[0])[:-1], (own[0] - under[0])[1:]
+        log_alpha = up + down
+        mine = jnp.arange(len(times) - 1) % 2 == state.steps % 2
+        uniforms = jax.random.uniform(key_swap, log_alpha.shape, log_alpha.dtype)
+        swap = _Swap.of(mine[:, None] & (jnp.log(uniforms) < log_alpha))
+
+        where = swap.chosen(
+            *(jnp.broadcast_to(t[:, None], v.shape[:2]) for t in (times, above, below))
+        )
+        hidden = jax.vmap(jax.vmap(lambda t: path.at(t).hidden))(where)
+        h = swap.moved(hidden.sample(swap.chosen(own[1], over[1], under[1]), key=key_h))
+        v = _each(lambda here, h, key: here.sample_v_from_h(h, key=key), path, times, h, key=key_v)
+        if self.sweeps > 1:
+            v = self._swept(path, v, key=key_sweeps)
+        heading, trips = _arrived(swap.moved(state.heading), swap.moved(state.trips))
+        info = ExchangeInfo(jnp.exp(jnp.minimum(log_alpha, 0.0)).mean(1), up, down)
+        return ExchangeState(v, heading, trips, state.steps + 1), info
+
+    def cloud(self, state: ExchangeState) -> Cloud:
+        """Give the replicas at the last machine, equally weighted."""
+        return Cloud.uniform(state.v[-1])
+
+    def clouds(self, state: ExchangeState) -> Sequence[Cloud]:
+        """Give the replicas at every machine."""
+        return [Cloud.uniform(v) for v in state.v]
+
+    def _looked(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
+        """Give free energies of replicas under machines at these times, and inputs to their h.
+
+        Wherever the machines share their weights, XLA computes the product with them once.
+        """
+
+        def look(t: Array, v: Array) -> tuple[Array, Array]:
+            here = path.at(t)
+            inputs = here.inputs_to_h(v)
+            return here.visible.energy(v) - here.hidden.cgf(inputs), inputs
+
+        return jax.vmap(look)(times, v)
+
+    def _swept(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
+        """Make all sweeps but the first."""
+
+        def sweep(here: RBM, v: Array, key: PRNGKeyArray) -> Array:
+            key_h, key_v = jax.random.split(key)
+            return here.sample_v_from_h(here.sample_h_from_v(v, key=key_h), key=key_v)
+
+        def again(i: Array, v: Array) -> Array:
+            return _each(sweep, path, self.times, v, key=jax.random.fold_in(key, i))
+
+        return jax.lax.fori_loop(0, self.sweeps - 1, again, v)
+
+
+class _Swap(NamedTuple):
+    """Which machines swap with the next, and which with the one before, shape (machines, n)."""
+
+    above: Bool[Array, "machines n"]
+    below: Bool[Array, "machines n"]
+
+    @classmethod
+    def of(cls, accepted: Bool[Array, "pairs n"]) -> "_Swap":
+        no = jnp.zeros_like(accepted[:1])
+        return cls(jnp.concatenate([accepted, no]), jnp.concatenate([no, accepted]))
+
+    def chosen(self, own: Array, above: Array, below: Array) -> Array:
+        """Choose for each machine: its own entry, or that of its partner above or below."""
+        one, other = (x.reshape(*x.shape, *[1] * (own.ndim - 2)) for x in self)
+        return jnp.where(one, above, jnp.where(other, below, own))
+
+    def moved(self, x: Array) -> Array:
+        """Carry what belongs to the replicas to where they go, shape (machines, n, …)."""
+        return self.chosen(x, jnp.roll(x, -1, axis=0), jnp.roll(x, 1, axis=0))
+
+
+def _each(move: Any, path: AbstractPath, times: Array, x: Array, *, key: PRNGKeyArray) -> Array:
+    """Move the replicas of every machine, with keys of their own."""
+    keys = jax.random.split(key, len(times))
+    return jax.vmap(lambda t, x, key: move(path.at(t), x, key))(times, x, keys)
+
+
+def _arrived(heading: Array, trips: Array) -> tuple[Array, Array]:
+    """Turn the replicas round at both ends, and count a trip for those that are back."""
+    trips = trips.at[0].add(heading[0] == FALLING)
+    top = jnp.where(heading[-1] == RISING, FALLING, heading[-1])
+    return heading.at[-1].set(top).at[0].set(RISING), trips
+
+
+def _checked_times(times: Any) -> Array:
+    """Give positions as an array, evenly spaced ones for a number of machines."""
+    if isinstance(times, int | np.integer) and not isinstance(times, bool):
+        if times < 2:
+            raise InputError(f"times: expected at least two machines; got {times}.")
+        return jnp.asarray(np.linspace(0.0, 1.0, times), jnp.result_type(float))
+    if isinstance(times, Tracer):
+        return times
+    array = as_array(times, "times")
+    good = array.ndim == 1 and len(array) > 1 and array.dtype.kind in "uif"
+    if not good or array[0] < 0 or array[-1] != 1 or not (np.diff(array) > 0).all():
+        raise InputError(
+            "times: expected a number of machines, or two or more positions that rise from 0 (or"
+            f" more) to 1; got {times!r}."
+        )
+    return jnp.asarray(array, jnp.result_type(float))
