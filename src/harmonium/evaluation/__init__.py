@@ -16,3 +16,4 @@ from .exact import exact_kl as exact_kl
 from .exact import exact_log_z as exact_log_z
 from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
 from .quality import sample_quality as sample_quality
+from .reconstruction import reconstruction_errors as reconstruction_errors
