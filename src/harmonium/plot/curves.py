@@ -65,8 +65,8 @@ def _draw(
     label(axes, title, "epoch" if at_the_bottom else "", unit)
     axes.tick_params(labelbottom=at_the_bottom)
     if name == "log_likelihood":
-        ends = _points(history, "log_likelihood_low", "log_likelihood_high")
-        _band(axes, *ends, "bounds, from the error of log Z")
+        epochs, low, high = _points(history, "log_likelihood_low", "log_likelihood_high")
+        _band(axes, epochs, low, high, "bounds, from the error of log Z")
     if name == "free_energy_gap":
         axes.axhline(0.0, color=GREY, linewidth=0.8)
         epochs, values, errors = _points(history, name, "free_energy_gap_stderr")
