@@ -86,7 +86,7 @@ def test_a_gaussian_model_with_rows_and_a_folder_for_its_pictures(cli, tmp_path)
     weights = np.random.default_rng(0).normal(size=(3, 40)).astype(np.float32)
     hm.save(hm.RBM(hm.Gaussian(3), hm.Bernoulli(40), 0.1 * weights), "m.safetensors")
     np.savetxt("rows.csv", np.random.default_rng(1).normal(size=(60, 3)), delimiter=",")
-    command = "evaluate m.safetensors rows.csv --chains 64 --pictures new/figures"
+    command = "evaluate m.safetensors rows.csv --chains 64 --steps 64 --pictures new/figures"
     status, out, _ = cli(command)
     assert status == 0
     flat = " ".join(out.split())
@@ -261,6 +261,6 @@ def test_an_estimate_that_does_not_converge_ends_with_3_where_that_was_asked(cli
     command = "evaluate hard.npz --method annealed --chains 64 --steps 200 --quick"
     status, out, err = cli(command)
     assert status == 0
-    assert re.search(r"^  converged +NO +Not converged", out, re.MULTILINE)
+    assert re.search(r"^  converged +NO ", out, re.MULTILINE)
     assert err.splitlines()[-1].startswith("harmonium: log Z did NOT converge")
     assert cli(f"{command} --must-converge").status == 3
