@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+import harmonium as hm
 from harmonium.quantities import (
     cumulants,
     groups,
     principal_axes,
     quantities_of,
     squared_distances,
+    states_of,
 )
 
 RNG = np.random.default_rng(0)
@@ -28,6 +30,11 @@ def test_groups_are_of_different_columns(order):
 def test_there_may_be_no_groups():
     assert groups(quantities_of(None, 2), 3, 10).shape == (0, 3)
     assert groups(quantities_of(4, 1), 2, 10).shape == (0, 2)
+
+
+def test_states_of_each_unit():
+    mixed = hm.Mixed(hm.Bernoulli(3), hm.Potts(2, states=3), hm.Gaussian(1))
+    assert states_of(mixed) == [1, 1, 1, 3, 3, 1]
 
 
 def test_many_groups_are_drawn():

@@ -6,11 +6,13 @@ import itertools
 import math
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import eigh
 
 from .checks import positive_integer
 from .errors import InputError
+from .layers import AbstractLayer
 
 AS_IT_IS = -1
 MOST_LISTED = 150_000
@@ -55,6 +57,12 @@ def quantities_of(states: Any, columns: int) -> Quantities:
     counts = [positive_integer(count, "states") for count in counts]
     codes = [np.arange(count) if count > 1 else [AS_IT_IS] for count in counts]
     return Quantities(np.repeat(np.arange(columns), counts), np.concatenate(codes))
+
+
+def states_of(layer: AbstractLayer) -> list[int]:
+    """Give the number of columns that each unit of a layer owns: its states, or 1."""
+    owners = layer.spread(jnp.arange(layer.n_units))
+    return np.bincount(np.asarray(owners)).tolist()
 
 
 def check_codes(rows: np.ndarray, name: str, quantities: Quantities) -> None:

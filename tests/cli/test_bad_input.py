@@ -176,6 +176,14 @@ CASES = [
         for value in ("0", "1", "-5", "few", "99999999999")
     ],
     Case(f"evaluate big.npz --chains {MANY}", "--chains: expected sizes that fit", "GiB"),
+    *[
+        Case(f"evaluate model.npz --seconds {value}", "--seconds: expected a", value)
+        for value in ("0.0", "-1.0", "nan", "inf", "soon")
+    ],
+    Case("evaluate model.npz --pictures bits.npy", "--pictures bits.npy: expected a folder"),
+    Case("evaluate model.npz --pictures bits.npy/new", "expected a folder", "a file at bits.npy"),
+    Case("evaluate model.npz --pictures new --quick", "--pictures new: expected no --quick"),
+    Case("evaluate {bars} --pictures new --rows test", "expected test rows"),
     Case("evaluate model.npz --seed -1", "--seed: expected a whole number from 0"),
     Case(
         "evaluate big.npz --method exact", "--method exact: expected", "2^28", "found 2^2000 states"

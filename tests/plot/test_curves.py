@@ -54,6 +54,16 @@ def test_quantities_of_some_records_only():
     assert len(figure.axes[1].lines[0].get_xdata()) == 6
 
 
+def test_all_that_a_run_measures_stands_in_two_columns():
+    more = {"free_energy_gap_stderr": 0.25, "reconstruction": 0.1, "pseudo_log_likelihood": -9.0}
+    figure = drawn([record(e, free_energy_gap=0.5, **more, **likelihood(-3.0)) for e in (1, 2)])
+    assert [axes.get_gridspec().ncols for axes in figure.axes] == [2] * 5
+    assert titles(figure)[1] == "Pseudo-log-likelihood, sum over units"
+    band = figure.axes[2].collections[0].get_paths()[0].vertices
+    assert {tuple(point) for point in band} == {(e, y) for e in (1.0, 2.0) for y in (0.25, 0.75)}
+    assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "", "epoch", "epoch"]
+
+
 def test_a_single_measurement_can_be_seen():
     figure = drawn([record(4, **likelihood(-3.0))])
     assert figure.axes[0].lines[0].get_marker() == "."

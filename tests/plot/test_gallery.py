@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.plot import gallery, pictures
+from harmonium.plot import pictures
 
 NAMES = ["filters.png", "samples.png", "learning_curves.png", "weights.png", "means.png"]
 HISTORY = [{"epoch": float(e), "update": e, "free_energy": -float(e)} for e in range(1, 4)]
@@ -40,11 +40,6 @@ def test_every_kind_of_machine_gets_all_pictures(name, shape, tmp_path):
     assert paths == [folder / picture for picture in NAMES]
     assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
-
-
-def test_states_of_each_unit():
-    assert gallery._states(machine(LAYERS["bernoulli"])) == [1] * 16
-    assert gallery._states(machine(LAYERS["mixed"])) == [1] * 9 + [3] * 3 + [1] * 4
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 import harmonium as hm
 from harmonium._special import random_order
+from harmonium.training import monitors
 from harmonium.training.plan import plan_run
 from registry import machine
 
@@ -143,6 +144,45 @@ def test_monitors_and_callbacks():
     held_out, train = rows(10, seed=1), x
     gap = hm.free_energies(fit.rbm, held_out).mean() - hm.free_energies(fit.rbm, train).mean()
     np.testing.assert_allclose(fit.history[-1]["free_energy_gap"], gap, rtol=1e-3, atol=1e-4)
+
+
+def test_what_is_measured_is_that_of_the_rows():
+    """Weighted rows count for 1 / Σw² of them; the last two are of held-out rows."""
+    x, held_out, weights = rows(), rows(10, seed=1), np.tile([1.0, 2.0, 3.0], 10)
+    fit = hm.fit(start(x), x, key=KEY, weights=weights, validation=held_out, **QUICK)
+    found, share = fit.history[-1], weights / weights.sum()
+    energies = hm.free_energies(fit.rbm, x)
+    mean = share @ energies
+    squared = share @ (energies - mean) ** 2 / (1 / (share @ share) - 1)
+    squared += hm.free_energies(fit.rbm, held_out).var(ddof=1) / len(held_out)
+    expected = {
+        "free_energy": mean,
+        "free_energy_gap": hm.free_energies(fit.rbm, held_out).mean() - mean,
+        "free_energy_gap_stderr": np.sqrt(squared),
+        "reconstruction": hm.reconstruction_errors(fit.rbm, held_out).mean(),
+        "pseudo_log_likelihood": hm.pseudo_log_likelihoods(fit.rbm, held_out).mean(),
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_continuous_rows_have_no_pseudo_likelihood_and_one_row_no_spread():
+    x = np.random.default_rng(0).normal(size=(30, 3))
+    rbm = hm.initialize(hm.Gaussian(3), hm.Bernoulli(2), x, key=KEY)
+    found = hm.fit(rbm, x, key=KEY, validation=x[:1], **QUICK).history[-1]
+    assert {"free_energy_gap", "reconstruction"} <= found.keys()
+    assert not {"free_energy_gap_stderr", "pseudo_log_likelihood"} & found.keys()
+
+
+def test_pseudo_likelihoods_take_few_rows_and_a_small_share_of_the_time(monkeypatch):
+    x = rows()
+    monkeypatch.setattr(monitors, "PSEUDO_WORK", 4 * 6 * 3)
+    monitor = monitors.Monitors(hm.Dataset(x), None)
+    names = [set(monitor(start(x), 1.0, last=False)) for _ in range(2)]
+    assert (len(monitor.few), names[0]) == (4, names[1])
+    monitor.spent = 1.0
+    assert "pseudo_log_likelihood" not in monitor(start(x), 49.0, last=False)
+    assert "pseudo_log_likelihood" in monitor(start(x), 49.0, last=True)
+    assert "pseudo_log_likelihood" in monitor(start(x), 51.0, last=False)
 
 
 @pytest.mark.parametrize(

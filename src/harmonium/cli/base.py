@@ -32,7 +32,7 @@ def run_command(command: Callable[[], int | None]) -> int:
         complain(str(error))
         return USERS_MISTAKE
     except KeyboardInterrupt as error:
-        complain(f"{error or 'interrupted'}.")
+        complain(f"{str(error) or 'interrupted'}.")
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -18,6 +18,7 @@ from .pseudolikelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
 from .quality import sample_quality as sample_quality
 from .raised import Raised as Raised
 from .raised import raise_log_likelihood as raise_log_likelihood
+from .reconstruction import reconstruction_errors as reconstruction_errors
 from .tempered import carried_log_z as carried_log_z
 from .tempered import mbar_log_z as mbar_log_z
 from .tempered import tempered_log_z as tempered_log_z

@@ -15,20 +15,25 @@ from .base import BLUE, GREY, SMALL, label, new_figure, say
 
 PANELS = {
     "log_likelihood": ("Log-likelihood", "nats per row"),
+    "pseudo_log_likelihood": ("Pseudo-log-likelihood, sum over units", "nats per row"),
     "free_energy_gap": ("Free-energy gap, validation − training", "nats per row"),
+    "reconstruction": ("Reconstruction error, v → ⟨h⟩ → ⟨v⟩", "mean squared difference"),
     "free_energy": ("Mean free energy of training rows", "nats per row"),
 }
+MOST_BELOW = 3  # panels below one another; more stand in two columns
 
 
 def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw what was measured during a run: a panel for each quantity that some record holds.
 
-    The log-likelihood comes with the band that its log Z leaves. A free-energy gap that grows means
-    that the machine favours the rows it has seen; ⟨F⟩ alone is no score, because log Z moves too.
+    The log-likelihood comes with the band that its log Z leaves, the free-energy gap with its
+    standard error over rows. A gap that grows means that the machine favours the rows it has seen;
+    ⟨F⟩ alone is no score, because log Z moves too, and neither is the reconstruction error.
 
     Args:
         history: records as `fit` gives them, each with `epoch` and any of `log_likelihood` (with
-            `log_likelihood_low` and `log_likelihood_high`), `free_energy_gap`, `free_energy`.
+            `log_likelihood_low` and `log_likelihood_high`), `pseudo_log_likelihood`,
+            `free_energy_gap` (with `free_energy_gap_stderr`), `reconstruction`, `free_energy`.
             Entries that are absent, None or not finite are left out.
 
     Raises:
@@ -38,19 +43,34 @@ def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
     measured = [name for name in PANELS if len(_points(history, name)[0])]
     if not measured:
         return say(new_figure(6.4, 2.4), "Nothing was measured in this run.")
-    figure = new_figure(7.2, 0.7 + 2.3 * len(measured), _headline(history))
-    panels = figure.subplots(len(measured), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, name in zip(panels, measured, strict=True):
-        epochs, values = _points(history, name)
-        axes.plot(epochs, values, color=BLUE, linewidth=1.5, marker=".", markersize=5)
-        title, unit = PANELS[name]
-        label(axes, title, "epoch" if axes is panels[-1] else "", unit)
-        if name == "log_likelihood":
-            _band(axes, history)
-        if name == "free_energy_gap":
-            axes.axhline(0.0, color=GREY, linewidth=0.8)
+    across = 1 if len(measured) <= MOST_BELOW else 2
+    down = math.ceil(len(measured) / across)
+    figure = new_figure(1.0 + 6.2 * across, 0.7 + 2.3 * down, _headline(history))
+    panels = figure.subplots(down, across, sharex=True, squeeze=False).ravel()
+    for place, (axes, name) in enumerate(zip(panels, measured, strict=False)):
+        _draw(axes, history, name, at_the_bottom=place + across >= len(measured))
+    for axes in panels[len(measured) :]:
+        figure.delaxes(axes)
     figure.align_ylabels()
     return figure
+
+
+def _draw(
+    axes: Axes, history: Sequence[Mapping[str, Any]], name: str, *, at_the_bottom: bool
+) -> None:
+    """Draw one quantity against the epochs."""
+    epochs, values = _points(history, name)
+    axes.plot(epochs, values, color=BLUE, linewidth=1.5, marker=".", markersize=5)
+    title, unit = PANELS[name]
+    label(axes, title, "epoch" if at_the_bottom else "", unit)
+    axes.tick_params(labelbottom=at_the_bottom)
+    if name == "log_likelihood":
+        epochs, low, high = _points(history, "log_likelihood_low", "log_likelihood_high")
+        _band(axes, epochs, low, high, "bounds, from the error of log Z")
+    if name == "free_energy_gap":
+        axes.axhline(0.0, color=GREY, linewidth=0.8)
+        epochs, values, errors = _points(history, name, "free_energy_gap_stderr")
+        _band(axes, epochs, values - errors, values + errors, "± standard error over rows")
 
 
 def _check(history: Sequence[Mapping[str, Any]]) -> None:
@@ -83,12 +103,10 @@ def _all(record: Mapping[str, Any], names: Sequence[str]) -> bool:
     return all(_is_finite(record.get(name)) for name in names)
 
 
-def _band(axes: Axes, history: Sequence[Mapping[str, Any]]) -> None:
-    """Shade between the bounds; a single point gets an error bar, which can be seen."""
-    epochs, low, high = _points(history, "log_likelihood_low", "log_likelihood_high")
+def _band(axes: Axes, epochs: np.ndarray, low: np.ndarray, high: np.ndarray, text: str) -> None:
+    """Shade between the ends; a single point gets an error bar, which can be seen."""
     if not len(epochs):
         return
-    text = "bounds, from the error of log Z"
     if len(epochs) == 1:
         axes.vlines(epochs, low, high, color=BLUE, linewidth=6, alpha=0.25, label=text)
     else:

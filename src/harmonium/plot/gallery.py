@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
 from ..errors import InputError
+from ..quantities import states_of
 from ..rbm import RBM
 from .base import ImageShape, save_figure
 from .curves import learning_curves
@@ -64,13 +62,7 @@ def pictures(
         "samples": samples_beside_data(samples, data, image_shape=image_shape),
         "learning_curves": learning_curves(history),
         "weights": weight_histogram(rbm),
-        "means": means(samples, data, states=_states(rbm), weights=weights),
+        "means": means(samples, data, states=states_of(rbm.visible), weights=weights),
     }
     target.mkdir(parents=True, exist_ok=True)
     return [save_figure(figure, target / f"{name}.png") for name, figure in figures.items()]
-
-
-def _states(rbm: RBM) -> list[int]:
-    """Give the number of columns that each visible unit owns: its states, or 1."""
-    owners = rbm.visible.spread(jnp.arange(rbm.visible.n_units))
-    return np.bincount(np.asarray(owners)).tolist()

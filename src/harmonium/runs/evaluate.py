@@ -1,145 +1,251 @@
-"""Score a machine that is kept in a file or a run folder."""
+"""Say how good a machine is that is kept in a file or a run folder."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from ..data import Dataset
 from ..data.base import input_error
 from ..errors import NotFiniteError
+from ..evaluation import LogZ
 from ..evaluation.exact import LARGEST_LOG2_STATES
 from ..likelihood import finite_z, log_likelihood, log_z
 from ..rbm import RBM
-from ..sources import open_source
 from ..storage import load
-from .checks import refuse_many_states, refuse_misfit
+from .blocks import (
+    MIXING_SECONDS,
+    MOST_ROWS,
+    NO_ROWS,
+    free_energy_gap,
+    measured_mixing,
+    pseudo_likelihood,
+    quality,
+    reconstruction,
+    verdict,
+)
+from .checks import refuse_many_states
 from .display import Display
-from .folder import CONFIG, RunFolder
+from .draws import SECONDS, Drawn, draw, sweeps_for
+from .folder import EVALUATION, check_folder
+from .illustrate import Material, Pictures, illustrate
 from .memory import refuse_beyond_memory
-from .options import BINARIZE, PARTS, SCORES, check_choice, check_count, check_seed
-from .prepare import BYTES, COPIES_IN_FLIGHT, Rows, as_dataset, introduce, read_rows
+from .options import BINARIZE, PARTS, SCORES, check_choice, check_count, check_number, check_seed
+from .prepare import BYTES, COPIES_IN_FLIGHT
+from .records import (
+    gap_record,
+    mixing_record,
+    pictures_record,
+    pseudo_likelihood_record,
+    quality_record,
+    reconstruction_record,
+    record,
+    verdict_record,
+)
 from .score import finite_score, log_z_record, score_record
+from .stages import NotMeasuredError, Stages, Unknown
+from .subject import Subject, is_run, subject_of
 
 DEFAULT_CHAINS = 512
-READ_AS = ("bernoulli", "ising", "potts", "gaussian")  # kinds of visible units that rows have
+QUICK = Unknown("left out by --quick")
+DONE, INTERRUPTED = "done", "interrupted"
 
 
-def evaluate(
-    run: str,
-    data: str | None,
-    part: str,
-    binarize: str | None,
-    scale: float | None,
-    seed: int,
-    settings: dict[str, Any],
-    display: Display,
-) -> dict[str, Any]:
-    """Give log Z, and the log-likelihood of rows where there are any; write nothing.
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The options of `harmonium evaluate`.
 
-    Args:
+    Attributes:
         run: a run folder or a model.
         data: a built-in set or a file; None for the run's own source.
-        part: which of the source's rows.
+        rows: which of the source's rows.
+        method: "auto", "exact" or "annealed".
+        chains: annealed chains, each way.
+        steps: steps of each journey; None for as many as it takes.
+        seconds: time that log Z may take.
+        quick: whether mixing, samples and pictures are left out.
+        pictures: folder of the pictures; None for the run's own, and for none of a model file.
+        seed: seed of everything that is drawn.
         binarize: what becomes of grey levels; None for what the run did.
         scale: the grey level that means 1.
-        seed: seed of everything that is drawn.
-        settings: method, chains and steps of the estimate; None for the default.
-        display: where progress is told.
+    """
+
+    run: str
+    data: str | None = None
+    rows: str = "auto"
+    method: str = "auto"
+    chains: int = DEFAULT_CHAINS
+    steps: int | None = None
+    seconds: float = 120.0
+    quick: bool = False
+    pictures: str | None = None
+    seed: int = 0
+    binarize: str | None = None
+    scale: float | None = None
+
+    def __post_init__(self):
+        """Check every option by itself; what depends on the machine is checked with it.
+
+        Raises:
+            InputError: naming the option, what was expected, what was found and what to do.
+        """
+        check_choice("--rows", self.rows, PARTS)
+        if self.binarize is not None:
+            check_choice("--binarize", self.binarize, BINARIZE)
+        check_seed(self.seed)
+        check_choice("--method", self.method, SCORES)
+        check_count("--chains", self.chains, least=2)
+        if self.steps is not None:
+            check_count("--steps", self.steps, least=2)
+        check_number("--seconds", self.seconds, "a positive number", "give 120", below=1e9)
+        if self.pictures is not None:
+            name = f"--pictures {self.pictures}"
+            if self.quick:
+                advice = "leave out one of them"
+                raise input_error(name, "no --quick, which draws none", "both", advice)
+            check_folder(name, Path(self.pictures))
+
+
+def evaluate(wanted: Wanted, display: Display) -> dict[str, Any]:
+    """Give all that can be said of a machine; write nothing but pictures.
+
+    Log Z comes first, and nothing is known of a machine without a finite one. Each later block may
+    fail without losing the others; an interruption ends them, and leaves what was known by then.
 
     Raises:
         InputError: a model or rows that cannot be read or do not fit each other.
         NotFiniteError: the machine has no finite score.
     """
-    check_choice("--rows", part, PARTS)
-    if binarize is not None:
-        check_choice("--binarize", binarize, BINARIZE)
-    check_seed(seed)
-    rbm = load(run)
+    rbm = load(wanted.run)
     if not finite_z(rbm):
         raise NotFiniteError(
-            f"{run}: expected a machine with a finite Z; found {rbm}, whose Z is not known to be:"
-            " its couplings are too strong for its precisions; train it with smaller weights."
+            f"{wanted.run}: expected a machine with a finite Z; found {rbm}, whose Z is not known"
+            " to be: its couplings are too strong for its precisions; train it with smaller"
+            " weights."
         )
-    chosen = _checked(settings, rbm)
-    chosen |= {"key": jax.random.key(seed), "progress": display.timer("log Z")}
-    summary: dict[str, Any] = {"run": run, "data": data, "model": str(rbm)}
-    rows = _own_rows(run, display) if data is None else None
-    if data is not None:
-        rows = _rows_of(data, rbm, binarize or _binarize_of(run), scale, display)
-    if rows is None:
-        found = finite_score(rbm, lambda: log_z(rbm, **chosen))
-        return summary | {"log_z": log_z_record(found), "log_likelihood": None}
-    name, dataset = _choose(part, rows.parts, data or run)
-    score = finite_score(rbm, lambda: log_likelihood(rbm, dataset, **chosen))
-    record = score_record(score, name, len(dataset))
-    return summary | {"log_z": log_z_record(score.log_z), "log_likelihood": record}
+    settings = _settings(wanted, rbm)
+    how = (wanted.rows, wanted.binarize, wanted.scale, wanted.seed)
+    subject = subject_of(wanted.run, wanted.data, rbm, *how)
+    with Stages(display) as stages:
+        found, scores = _scored(subject, settings, wanted, stages)
+        blocks = _blocks(subject, found, wanted, stages)
+    return {
+        "run": wanted.run,
+        "data": wanted.data,
+        "model": str(rbm),
+        "status": INTERRUPTED if stages.interrupted else DONE,
+        "rows": _rows_record(subject),
+        **scores,
+        **blocks,
+        "seconds": stages.seconds,
+    }
 
 
-def _checked(settings: dict[str, Any], rbm: RBM) -> dict[str, Any]:
-    """Give the settings that are not left to the default, if the machine allows them."""
-    chosen = {name: value for name, value in settings.items() if value is not None}
-    method, chains, steps = (chosen.get(name) for name in ("method", "chains", "steps"))
-    check_choice("--method", method, SCORES)
-    for option, value in (("--chains", chains), ("--steps", steps)):
-        if value is not None:
-            check_count(option, value, least=2)
-    if method == "exact":
+def _settings(wanted: Wanted, rbm: RBM) -> dict[str, Any]:
+    """Give the arguments of `log_z`, if the machine allows them."""
+    if wanted.method == "exact":
         advice = "leave the method out, or choose annealed"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)
         return {"method": "exact"}
-    states = (chains or DEFAULT_CHAINS) * (rbm.visible.size + rbm.hidden.size)
-    sizes = {"--chains": (chains or 0) / DEFAULT_CHAINS, "--steps": (steps or 0) / 4_000}
+    chains, steps = wanted.chains, wanted.steps
+    states = chains * (rbm.visible.size + rbm.hidden.size)
+    sizes = {"--chains": chains / DEFAULT_CHAINS, "--steps": (steps or 0) / 4_000}
     needed = BYTES * COPIES_IN_FLIGHT * states + 16 * (steps or 0)
     refuse_beyond_memory(needed, sizes, "this estimate")
-    return chosen
+    chosen = {"method": wanted.method, "chains": chains, "steps": steps}
+    return chosen | {"seconds": wanted.seconds}
 
 
-def _binarize_of(run: str) -> str:
-    """Give what a run did with grey levels; a model alone does not say."""
-    is_run = (Path(run) / CONFIG).is_file()
-    return RunFolder(run).config().binarize if is_run else "stochastic"
+def _scored(
+    subject: Subject, settings: dict[str, Any], wanted: Wanted, stages: Stages
+) -> tuple[LogZ, dict[str, Any]]:
+    """Give log Z, and the log-likelihood of rows where there are any."""
+    rbm, rows = subject.rbm, subject.scored
+    settings = settings | {"key": jax.random.key(wanted.seed)}
+
+    def estimate(told: Any) -> Any:
+        if rows is None:
+            return finite_score(rbm, lambda: log_z(rbm, progress=told, **settings))
+        return finite_score(rbm, lambda: log_likelihood(rbm, rows, progress=told, **settings))
+
+    found = stages.run("log Z", estimate, wanted.seconds)
+    if rows is None:
+        return found, {"log_z": log_z_record(found), "log_likelihood": None}
+    likelihood = score_record(found, str(subject.name), len(rows))
+    return found.log_z, {"log_z": log_z_record(found.log_z), "log_likelihood": likelihood}
 
 
-def _own_rows(run: str, display: Display) -> Rows | None:
-    """Read the rows of a run's own source; a model alone has none."""
-    if not (Path(run) / CONFIG).is_file():
+def _blocks(subject: Subject, found: LogZ, wanted: Wanted, stages: Stages) -> dict[str, Any]:
+    """Give what else can be said, in the order in which it is worth waiting for."""
+    foretold = stages.attempt("pseudo-likelihood", lambda _: pseudo_likelihood(subject))
+    back = stages.attempt("reconstruction", lambda _: reconstruction(subject))
+    gap = stages.attempt("free-energy gap", lambda _: free_energy_gap(subject))
+    write = partial(pseudo_likelihood_record, units=subject.rbm.visible.n_units)
+    records = {
+        "pseudo_log_likelihood": record(foretold, write),
+        "reconstruction": record(back, reconstruction_record),
+        "free_energy_gap": record(gap, gap_record),
+    }
+    mixing: Any = QUICK
+    verdicts, samples, compared, pictures = mixing, mixing, mixing, Pictures([], {})
+    if not wanted.quick:
+        limit = MIXING_SECONDS
+        mixing = stages.attempt("mixing", partial(measured_mixing, subject), limit)
+        verdicts = stages.attempt("equilibrium", partial(verdict, subject), limit)
+        samples = _drawn(subject, mixing, stages)
+        compared = _compared(subject, samples, wanted, stages)
+        pictures = _illustrated(subject, found, mixing, samples, wanted, stages)
+    records |= {
+        "mixing": record(mixing, mixing_record),
+        "equilibrium": record(verdicts, verdict_record),
+        "sample_quality": record(compared, partial(quality_record, drawn=samples)),
+    }
+    return records | pictures_record(pictures)
+
+
+def _drawn(subject: Subject, mixing: Any, stages: Stages) -> Any:
+    """Draw samples, where there are rows to hold them against."""
+
+    def compute(told: Any) -> Drawn:
+        if subject.name is None:
+            raise NotMeasuredError(NO_ROWS)
+        sweeps = sweeps_for(None if isinstance(mixing, Unknown) else mixing)
+        return draw(subject.rbm, sweeps, told, key=subject.key_of(3))
+
+    return stages.attempt("samples", compute, SECONDS)
+
+
+def _compared(subject: Subject, samples: Any, wanted: Wanted, stages: Stages) -> Any:
+    if isinstance(samples, Unknown):
+        return samples
+    return stages.attempt("sample quality", lambda _: quality(subject, samples.rows, wanted.seed))
+
+
+def _illustrated(
+    subject: Subject, found: LogZ, mixing: Any, samples: Any, wanted: Wanted, stages: Stages
+) -> Pictures:
+    """Write the pictures into the folder that was named, or into that of the run."""
+    pictures = Pictures([], {})
+    if wanted.pictures is None and not is_run(wanted.run):
+        return pictures
+    own = Path(wanted.run) / EVALUATION
+    folder = own if wanted.pictures is None else Path(wanted.pictures)
+    names = subject.learned_and_held_out or (subject.name, None)
+    drawn: Any = samples if isinstance(samples, Unknown) else samples.rows
+    data: Any = Unknown(NO_ROWS) if names[0] is None else subject.rows(names[0], MOST_ROWS)
+    material = Material(subject.rbm, found, mixing, drawn, data)
+    stages.attempt("pictures", partial(illustrate, material, folder, pictures))
+    if folder == own:  # pictures of an earlier evaluation would be taken for this one's
+        for name in pictures.left_out:
+            (own / name).unlink(missing_ok=True)
+    return pictures
+
+
+def _rows_record(subject: Subject) -> dict[str, Any] | None:
+    """Say which rows are scored, how many there are and what was done to them."""
+    if subject.scored is None:
         return None
-    rows = read_rows(RunFolder(run).config())
-    display.say(introduce(rows)[0])
-    return rows
-
-
-def _rows_of(data: str, rbm: RBM, binarize: str, scale: float | None, display: Display) -> Rows:
-    """Read the rows of a source as the machine's visible units take them.
-
-    Raises:
-        InputError: it cannot be read, or has another width or other values.
-    """
-    read_as, states = rbm.visible.kind_of_rows
-    table = open_source(data, visible=read_as, scale=scale, states=states)
-    arrays = {"train": table.train, "validation": table.validation, "test": table.test}
-    parts: dict[str, Dataset] = {}
-    notes = table.notes
-    for name, array in arrays.items():
-        if array is not None:
-            fitting = array if table.scale == 1.0 else array[:1] / table.scale
-            refuse_misfit(fitting, rbm, data, "give rows like those it learned from")
-            parts[name], note = as_dataset(array, table, binarize)
-            notes = (*table.notes, *note)
-    rows = Rows(table, parts, notes)
-    for line in introduce(rows):
-        display.say(line)
-    return rows
-
-
-def _choose(part: str, parts: dict[str, Dataset], source: str) -> tuple[str, Dataset]:
-    """Give the rows that were asked for, by default those learned from least."""
-    wanted = (part,) if part != "auto" else ("test", "validation", "train")
-    for name in wanted:
-        if name in parts:
-            return name, parts[name]
-    found, advice = f"{' and '.join(parts)} rows only", "choose one of these with --rows"
-    raise input_error(source, f"{part} rows", found, advice)
+    return {"name": subject.name, "count": len(subject.scored), "notes": list(subject.words)}

@@ -26,7 +26,8 @@ CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoints/last.safetensors"
 SUMMARY = "summary.json"
-LEFT_BY_RUNS = (METRICS, MODEL, SUMMARY, "checkpoints", "pictures")
+EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
+LEFT_BY_RUNS = (METRICS, MODEL, SUMMARY, "checkpoints", "pictures", EVALUATION)
 OTHER_NAME = "choose another name"
 
 
@@ -143,8 +144,9 @@ class RunFolder:
         return found if isinstance(found, dict) else {}
 
     def drop_summary(self) -> None:
-        """Remove the report of a run that goes on: it is of an older machine."""
-        (self.path / SUMMARY).unlink(missing_ok=True)
+        """Remove the report and the evaluation of a run that goes on: its machine was another."""
+        for name in (SUMMARY, EVALUATION):
+            _remove(self.path / name)
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
@@ -153,13 +155,8 @@ def check_target(path: Path, *, overwrite: bool) -> None:
     Raises:
         InputError: a file; a folder that is taken, or that holds anything else than a run.
     """
-    if path.exists() and not path.is_dir():
-        raise input_error(f"--out {path}", "a folder", "a file", OTHER_NAME)
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        found = f"{'no permission to write in' if there.is_dir() else 'a file at'} {there}"
-        raise input_error(f"--out {path}", "a folder that can be written to", found, OTHER_NAME)
-    if there != path or not any(path.iterdir()):
+    check_folder(f"--out {path}", path)
+    if not path.is_dir() or not any(path.iterdir()):
         return
     try:
         RunFolder(path).config()
@@ -168,6 +165,24 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         raise input_error(f"--out {path}", "a new or empty folder", found, OTHER_NAME) from None
     if not overwrite:
         raise _taken(path)
+
+
+def check_folder(name: str, path: Path) -> None:
+    """Refuse what is no folder that can be written to, or made; nothing is touched.
+
+    Args:
+        name: what errors call it.
+        path: the folder.
+
+    Raises:
+        InputError: a file, or a place where nothing may be written.
+    """
+    if path.exists() and not path.is_dir():
+        raise input_error(name, "a folder", "a file", OTHER_NAME)
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        found = f"{'no permission to write in' if there.is_dir() else 'a file at'} {there}"
+        raise input_error(name, "a folder that can be written to", found, OTHER_NAME)
 
 
 def _taken(path: Path) -> InputError:

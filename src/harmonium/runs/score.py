@@ -45,5 +45,13 @@ def score_record(score: LogLikelihood, rows: str, count: int) -> dict[str, Any]:
 
 
 def log_z_record(log_z: LogZ) -> dict[str, Any]:
-    """Give a log Z's numbers and words."""
-    return log_z._asdict()
+    """Give a log Z's numbers and words; of the journeys' weights the two one-sided estimates."""
+    record = log_z._asdict()
+    forward, reverse = record.pop("forward"), record.pop("reverse")
+    record["forward_estimate"] = None if forward is None else _log_mean(forward)
+    record["reverse_estimate"] = None if reverse is None else -_log_mean(reverse)
+    return record
+
+
+def _log_mean(log_weights: np.ndarray) -> float:
+    return float(np.logaddexp.reduce(log_weights) - np.log(len(log_weights)))

@@ -18,6 +18,7 @@ from ..data import Dataset
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from ..samplers import Cloud
+from .monitors import Monitors
 from .optimizers import averaged_machine
 from .plan import (
     Method,
@@ -28,6 +29,7 @@ from .plan import (
     continued,
     first_state,
     plan_run,
+    roomy,
     run_keys,
 )
 from .state import Fit, Report, TrainState
@@ -35,7 +37,6 @@ from .state import Fit, Report, TrainState
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 0.5
 GROWTH_LIMIT = 1e6  # parameters a million times as large as they began have diverged
-MONITORED_ROWS = 2_000
 
 
 class DivergenceWarning(RuntimeWarning):
@@ -62,6 +63,15 @@ def fit(
     half of the run, and an average of the parameters over its last part; at least 10,000 updates.
     The run is a function of its arguments: it draws the same numbers however it is interrupted.
 
+    At most 101 times, at ends of epochs, a record of these is added to the history: `update`,
+    `epoch`, `seconds`, `samples_per_second`; `free_energy`, the mean over training rows;
+    `free_energy_gap`, the mean over held-out rows less that over training rows, with
+    `free_energy_gap_stderr`; `reconstruction`, the mean over rows of `reconstruction_errors`; and
+    `pseudo_log_likelihood`, that of `pseudo_log_likelihoods`, for discrete visible units. The last
+    two are of held-out rows where there are any, else of training rows. All are of some rows only,
+    evenly spaced: at most 2,000, and fewer for the pseudo-log-likelihood of a wide machine, which
+    is left out of records where it would take more than 2 % of the time.
+
     Args:
         rbm: the machine to start from, as `initialize` gives it.
         data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
@@ -72,7 +82,7 @@ def fit(
             a `Recipe`; `Recipe()` if None.
         epochs: passes over the data at which the run ends, counted from its very beginning.
         batch_size: rows in an update; all rows if there are fewer.
-        validation: rows held out, for the free-energy gap between them and the training rows.
+        validation: rows held out, to be measured against the training rows.
         callbacks: called with a `Report` after each chunk; the run stops where one returns True.
         state: a state to go on from.
 
@@ -149,20 +159,9 @@ def advance(
 
 
 @eqx.filter_jit
-def _mean_free_energy(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
-    indices = jnp.arange(len(dataset))
-    cloud, _ = batch_of(rbm, dataset, indices, indices < n, key=key)
-    return cloud.weights @ rbm.free_energy(cloud.states)
-
-
-@eqx.filter_jit
 def _largest(rbm: RBM) -> Array:
     """Give the largest absolute parameter, which is NaN if one of them is."""
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
-
-
-def _roomy(dataset: Dataset) -> tuple[Dataset, Array]:
-    return dataset.roomy(), jnp.asarray(len(dataset), jnp.int32)
 
 
 class _Run:
@@ -170,9 +169,8 @@ class _Run:
 
     def __init__(self, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
         self.method, self.key, self.rows = plan.method, key, len(plan.dataset)
-        sets = [rows for rows in (plan.dataset, held_out) if rows is not None]
-        self.watched = [_roomy(rows.some(MONITORED_ROWS)) for rows in sets]
-        self.dataset, self.n = _roomy(plan.dataset)
+        self.monitors = Monitors(plan.dataset, held_out)
+        self.dataset, self.n = roomy(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
         self.measure_every = plan.per_epoch * max(1, plan.total // plan.per_epoch // 100)
 
@@ -214,17 +212,11 @@ class _Run:
         metrics: dict[str, float] = {}
         if updates % self.measure_every == 0 or updates == self.total:
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
-            metrics |= {"samples_per_second": round(samples, 1)} | self._monitors(rbm)
+            metrics["samples_per_second"] = round(samples, 1)
+            metrics |= self.monitors(rbm, seconds, last=updates == self.total)
         epochs = self.total / self.per_epoch
         speeds = (samples, per_second)
         return Report(updates, self.total, epoch, epochs, seconds, *speeds, metrics, rbm, state)
-
-    def _monitors(self, rbm: RBM) -> dict[str, float]:
-        """Give ⟨F⟩ over training rows and, with held-out rows, the free-energy gap."""
-        key = jax.random.key(0)
-        energies = [float(_mean_free_energy(rbm, *rows, key)) for rows in self.watched]
-        gap = {"free_energy_gap": energies[1] - energies[0]} if len(energies) > 1 else {}
-        return {"free_energy": energies[0]} | gap
 
     def _diverged(self, state: TrainState, history: list, updates: int, target: int) -> Fit:
         message = (

@@ -1,0 +1,48 @@
+"""Reconstruction error: how far rows move on one trip through the means of the hidden units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..rbm import RBM
+
+ROWS_AT_ONCE = 4096
+
+
+def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
+    """Give the mean over columns of (v − ⟨v⟩)², ⟨v⟩ given ⟨h⟩ given v, of every row, shape (n,).
+
+    Nothing is drawn: the same rows give the same figure. The columns are those of the states: a
+    Potts unit has one for each of its states. Rows of independent units would have their variance
+    here. It is no likelihood: it falls with chains that stand still as it does with a good machine.
+
+    Args:
+        rbm: the machine.
+        rows: in the user's coding, shape (n, visible units).
+
+    Raises:
+        InputError: rows outside the visible layer's domain.
+
+    Source: Hinton 2010, section 5.
+    """
+    array = rbm.visible.validate(rows)
+    chunks = [
+        np.asarray(_of_rows(rbm, jnp.asarray(array[first : first + ROWS_AT_ONCE])))
+        for first in range(0, len(array), ROWS_AT_ONCE)
+    ]
+    return np.concatenate(chunks)
+
+
+@eqx.filter_jit
+def _of_rows(rbm: RBM, rows: Array) -> Array:
+    return errors_of_states(rbm, rbm.visible.encode(rows))
+
+
+def errors_of_states(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
+    """Give the reconstruction error of states; it can be traced."""
+    return ((v - rbm.mean_v_from_h(rbm.mean_h_from_v(v))) ** 2).mean(-1)

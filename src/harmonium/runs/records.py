@@ -1,0 +1,94 @@
+"""What an evaluation found, as JSON holds it: numbers by name, or why they are not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..evaluation import Mixing
+from ..regimes import Verdict
+from .blocks import MIXING_SECONDS, Compared, Mean
+from .draws import Drawn
+from .illustrate import Pictures
+from .stages import Unknown
+
+NOT_KNOWN = "not_known"
+
+
+def record(found: Any, write: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """Give a block's record, or the reason why there is none under `not_known`."""
+    return {NOT_KNOWN: found.reason} if isinstance(found, Unknown) else write(found)
+
+
+def mean_record(found: Mean) -> dict[str, Any]:
+    """Give a mean over rows."""
+    return {
+        "value": found.value,
+        "stderr_rows": found.stderr,
+        "rows": found.name,
+        "n_rows": found.rows,
+    }
+
+
+def pseudo_likelihood_record(found: Mean, units: int) -> dict[str, Any]:
+    """Give the pseudo-log-likelihood of rows and its mean over units."""
+    return mean_record(found) | {"per_unit": found.value / units}
+
+
+def reconstruction_record(found: tuple[Mean, float]) -> dict[str, Any]:
+    """Give the reconstruction error and the variance of the same rows."""
+    error, variance = found
+    return mean_record(error) | {"kind": "mean squared difference", "variance": variance}
+
+
+def gap_record(found: tuple[Mean, Mean]) -> dict[str, Any]:
+    """Give ⟨F⟩ of held-out rows less that of rows learned from; the errors are independent."""
+    learned, held_out = found
+    return {
+        "value": held_out.value - learned.value,
+        "stderr": (held_out.stderr**2 + learned.stderr**2) ** 0.5,
+        "rows": held_out.name,
+        "n_rows": held_out.rows,
+        "learned_from": learned.name,
+        "n_learned_from": learned.rows,
+    }
+
+
+def mixing_record(found: Mixing) -> dict[str, Any]:
+    """Give what was measured of mixing, without the curves."""
+    names = ("relaxation", "resolved", "rhat", "slowest", "met", "two_sided", "sweeps", "chains")
+    taus = {name: seen.tau for name, seen in found.observables.items()}
+    numbers = {name: getattr(found, name) for name in (*names, "message")}
+    return numbers | {"tau": taus, "seconds_allowed": MIXING_SECONDS}
+
+
+def verdict_record(found: Verdict) -> dict[str, Any]:
+    """Give the verdict, and the measurement behind it without the curves."""
+    numbers = found._asdict()
+    measured = numbers.pop("mixing")
+    return numbers | {"mixing": None if measured is None else mixing_record(measured)}
+
+
+def quality_record(found: Compared, drawn: Drawn) -> dict[str, Any]:
+    """Give the scores of samples, each beside what a perfect sampler would have."""
+    scores = [
+        score._asdict() | {"z": score.z, "verdict": score.verdict} for score in found.quality.scores
+    ]
+    return {
+        "samples": len(drawn.rows),
+        "sweeps": drawn.sweeps,
+        "sweeps_wanted": drawn.wanted,
+        "rows": found.name,
+        "n_rows": found.rows,
+        "splits": found.quality.splits,
+        "scaled": found.scaled,
+        "scores": scores,
+    }
+
+
+def pictures_record(found: Pictures) -> dict[str, Any]:
+    """Give the paths, and why some pictures were left out."""
+    return {
+        "pictures": [str(path) for path in found.written],
+        "pictures_left_out": found.left_out,
+    }

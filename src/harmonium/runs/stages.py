@@ -1,0 +1,123 @@
+"""The blocks of an evaluation, one after another: one that fails loses no other."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from ..errors import HarmoniumError
+from .display import Display
+
+DEBUG = "HARMONIUM_DEBUG"
+Told = Callable[[float], Any]
+
+
+class Unknown(NamedTuple):
+    """What stands for a block without a result.
+
+    Attributes:
+        reason: why there is none, in words.
+    """
+
+    reason: str
+
+
+class NotMeasuredError(HarmoniumError):
+    """A block has nothing to measure; the message says why."""
+
+
+class Stages:
+    """Runs blocks so that one that fails loses no other; use it as a context.
+
+    Progress goes to the display's console: a bar on a terminal, lines in a pipe.
+
+    Attributes:
+        seconds: what each block took, by its name.
+        interrupted: whether the user stopped one; the later ones are then left out.
+    """
+
+    def __init__(self, display: Display):
+        self.display, self.bar = display, None
+        self.seconds: dict[str, float] = {}
+        self.interrupted = False
+
+    def __enter__(self) -> Stages:
+        """Start the live display if there is a terminal."""
+        if self.display.console.is_terminal:
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))
+            console = self.display.console
+            self.bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove the live display: the table takes its place."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
+
+    def run(self, name: str, compute: Callable[[Told], Any], at_most: float | None = None) -> Any:
+        """Give what a block computes, whatever it raises; it is handed a progress callback.
+
+        Args:
+            name: what the block is called.
+            compute: what it does.
+            at_most: seconds that it may take, about; None where nothing is said.
+        """
+        limit = "" if at_most is None else f", at most {at_most:g} s"
+        told = self._begun(f"{name}{limit}", name)
+        began = time.perf_counter()
+        try:
+            return compute(told)
+        finally:
+            self.seconds[name] = round(time.perf_counter() - began, 2)
+            if self.bar is not None:
+                self.bar.remove_task(self.bar.task_ids[-1])
+
+    def attempt(
+        self, name: str, compute: Callable[[Told], Any], at_most: float | None = None
+    ) -> Any:
+        """Give what a block computes, or the reason why there is nothing."""
+        if self.interrupted:
+            return Unknown("interrupted")
+        try:
+            return attempt(lambda: self.run(name, compute, at_most))
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return Unknown("interrupted")
+
+    def _begun(self, title: str, name: str) -> Told:
+        if self.bar is None:
+            self.display.say(title)
+            return self.display.timer(name)
+        bar, task = self.bar, self.bar.add_task(title, total=None)
+        return lambda part: bar.update(task, total=1.0, completed=part)
+
+
+def attempt(compute: Callable[[], Any]) -> Any:
+    """Give what is computed, or the reason why there is nothing."""
+    try:
+        return compute()
+    except HarmoniumError as error:
+        return Unknown(" ".join(str(error).split()).rstrip("."))
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        return Unknown(_our_fault(error))
+
+
+def _our_fault(error: Exception) -> str:
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+        return "memory ran out"
+    first_line = next(iter(str(error).splitlines()), "").rstrip(".")
+    return f"an internal error, which is our fault: {type(error).__name__}: {first_line}"

@@ -1,0 +1,201 @@
+"""An evaluation as a table that a person can read and cite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from ..data.base import count_of
+from ..evaluation.base import TRUSTED_ESS, count
+from .blocks import MIXING_SECONDS, MIXING_SWEEPS
+from .display import Display, nats
+from .draws import SECONDS
+from .records import NOT_KNOWN
+
+Line = tuple[str, str, str]  # what it is, what was found, how to read it
+TWO_ERRORS = 2.0
+AS_GOOD = "as other rows of data"  # which need not be said
+WORDS = {True: "yes", False: "NO", None: "not known"}
+
+
+def show(summary: dict[str, Any], display: Display) -> None:
+    """Print what `evaluate` found: whose it is, the table, and where the pictures are.
+
+    Args:
+        summary: what `evaluate` gives.
+        display: where to.
+    """
+    for line in _heads(summary):
+        display.say(line)
+    grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in range(3):
+        grid.add_column(overflow="fold")
+    for section in _sections(summary):
+        grid.add_row()
+        for line in section:
+            grid.add_row(*map(Text, line))
+    display.console.print(grid, highlight=False)
+    for line in _pictures(summary):
+        display.say(line)
+
+
+def _sections(summary: dict[str, Any]) -> list[list[Line]]:
+    """Give the lines, those of one block together."""
+    known: list[tuple[str, str, Callable[[dict[str, Any]], list[Line]]]] = [
+        ("pseudo_log_likelihood", "pseudo-log-likelihood", _foretold),
+        ("reconstruction", "reconstruction error", _reconstruction),
+        ("free_energy_gap", "free-energy gap", _gap),
+        ("mixing", "relaxation time", _mixing),
+        ("equilibrium", "trained at equilibrium", _equilibrium),
+        ("sample_quality", "sample quality", _quality),
+    ]
+    sections = [_likelihood(summary), _log_z(summary["log_z"])]
+    for name, title, lines in known:
+        block = summary[name]
+        unknown = (title, "not known", f"{block.get(NOT_KNOWN)}.")
+        sections.append([unknown] if NOT_KNOWN in block else lines(block))
+    likelihood, log_z, foretold, back, gap, mixing, equilibrium, quality = sections
+    return [likelihood, log_z, [*foretold, *back, *gap], [*mixing, *equilibrium], quality]
+
+
+def _heads(summary: dict[str, Any]) -> list[str]:
+    """Say what the table is of."""
+    head, rows = f"{summary['run']}: {summary['model']}", summary["rows"]
+    if rows is None:
+        return [head, "no rows: name them as DATA to have them scored"]
+    scored = f"scored on {count_of(rows['count'], _kind(rows['name']))}"
+    return [head, scored, *(f"  {note}" for note in rows["notes"])]
+
+
+def _kind(name: str) -> str:
+    return {"train": "training row"}.get(name, f"{name} row")
+
+
+def _likelihood(summary: dict[str, Any]) -> list[Line]:
+    found = summary["log_likelihood"]
+    if found is None:
+        return [("log-likelihood", "not known", "no rows; name them as DATA.")]
+    grey = found["method"].removeprefix(summary["log_z"]["method"]).removeprefix("; ")
+    doubt = "" if found["converged"] else "; NOT converged: do not quote it"
+    lines = [("log-likelihood", f"{nats(found['value'], 3)} nats a row", f"mean over rows{doubt}")]
+    if found["high"] > found["low"]:
+        interval = f"{nats(found['low'], 3)} to {nats(found['high'], 3)}"
+        lines.append(("  95 % interval", interval, "from the error of log Z alone"))
+    if found["n_rows"] > 1:
+        lines.append(("  over rows", f"± {nats(found['stderr_rows'], 3)}", "standard error"))
+    if grey:
+        lines.append(("  note", "", grey))
+    return lines
+
+
+def _log_z(found: dict[str, Any]) -> list[Line]:
+    lines = [("log Z", f"{nats(found['value'], 4)} nats", found["method"])]
+    if found["forward_estimate"] is None:
+        return lines
+    interval = f"{nats(found['low'], 4)} to {nats(found['high'], 4)}"
+    one_sided = [
+        ("  forward alone", nats(found["forward_estimate"], 4), "too low on average"),
+        ("  reverse alone", nats(found["reverse_estimate"], 4), "too high on average"),
+        ("  gap", nats(found["gap"], 4), "reverse less forward"),
+    ]
+    least = f"{TRUSTED_ESS:g} or more are trusted"
+    return [
+        *lines,
+        ("  95 % interval", interval, ""),
+        *one_sided,
+        ("  effective chains", f"{found['ess']:,.0f}", least),
+        ("  converged", WORDS[found["converged"]], found["message"]),
+    ]
+
+
+def _foretold(found: dict[str, Any]) -> list[Line]:
+    value = f"{nats(found['value'], 3)} nats a row"
+    how = f"each unit given all others, exact, summed; {_over(found)}"
+    per_unit = f"{nats(found['per_unit'], 4)} nats"
+    return [("pseudo-log-likelihood", value, how), ("  per unit", per_unit, "")]
+
+
+def _over(found: dict[str, Any]) -> str:
+    spread = "" if found["n_rows"] == 1 else f"± {_figures(found['stderr_rows'], 2)} over "
+    return f"{spread}{count_of(found['n_rows'], _kind(found['rows']))}"
+
+
+def _reconstruction(found: dict[str, Any]) -> list[Line]:
+    how = f"mean squared difference after v → mean h → mean v; {_over(found)}"
+    variance = f"{_figures(found['variance'])}"
+    return [
+        ("reconstruction error", _figures(found["value"]), how),
+        ("  rows' variance", variance, "the error of a machine that knows the means alone"),
+    ]
+
+
+def _gap(found: dict[str, Any]) -> list[Line]:
+    value, error = found["value"], found["stderr"]
+    what = f"{found['rows']} less {_kind(found['learned_from'])}s"
+    if value > TWO_ERRORS * error:
+        said = "the machine favours rows that it has seen"
+    elif value < -TWO_ERRORS * error:
+        said = "the rows differ: the machine favours those that it has not seen"
+    else:
+        said = "no sign that it favours rows that it has seen"
+    return [("free-energy gap", f"{nats(value, 3)} ± {nats(error, 3)} nats", f"{what}: {said}")]
+
+
+def _mixing(found: dict[str, Any]) -> list[Line]:
+    least = "" if found["resolved"] else "at least "
+    time = f"{least}{count(found['relaxation'])} sweeps"
+    run = f"{found['chains']} chains × {found['sweeps']:,} sweeps"
+    ended = f"its {MIXING_SECONDS:g} s" if found["sweeps"] < MIXING_SWEEPS else "its sweeps"
+    late = "" if found["resolved"] else f"; not resolved when {ended} ended"
+    sides = "agree" if found["met"] else "DIFFER"
+    rhat = "not known" if found["rhat"] is None else f"{found['rhat']:.3f}"
+    return [
+        ("relaxation time", time, f"in which chains forget their start ({run}){late}"),
+        ("  R-hat", rhat, f"below 1.01 is good; slowest: {found['slowest']}"),
+        ("  two starts", sides, f"chains begun in two ways, p = {found['two_sided']:.2g}"),
+    ]
+
+
+def _equilibrium(found: dict[str, Any]) -> list[Line]:
+    none = found["k"] is None
+    return [
+        (
+            "trained at equilibrium",
+            "no chains" if none else WORDS[found["at_equilibrium"]].lower(),
+            found["message"],
+        )
+    ]
+
+
+def _quality(found: dict[str, Any]) -> list[Line]:
+    compared = f"against {found['scores'][0]['rows']:,} {_kind(found['rows'])}s"
+    short = found["sweeps"] < found["sweeps_wanted"]
+    late = f" of {found['sweeps_wanted']:,} wanted: the {SECONDS:g} s for them ended"
+    length = f"{found['sweeps']:,} sweeps a chain{late if short else ''}"
+    scaled = "; columns in standard deviations" if found["scaled"] else ""
+    lines = [
+        ("sample quality", f"{found['samples']:,} samples", f"{compared}; {length}{scaled}"),
+        ("  score", "samples", "perfect: other rows of data"),
+    ]
+    for score in found["scores"]:
+        ours = f"{_figures(score['value'])} ± {_figures(score['error'], 2)}"
+        perfect = f"{_figures(score['perfect'])} ± {_figures(score['spread'], 2)}"
+        words = "" if score["verdict"] == AS_GOOD else f": {score['verdict']}"
+        lines.append((f"  {score['name']}", ours, perfect + words))
+    return lines
+
+
+def _figures(number: float | None, digits: int = 3) -> str:
+    known = number is not None and math.isfinite(number)
+    return f"{number:#.{digits}g}".rstrip(".") if known else "unknown"
+
+
+def _pictures(summary: dict[str, Any]) -> list[str]:
+    """Say where the pictures are, and which are left out."""
+    lines = [f"  {path}" for path in summary["pictures"]]
+    lines += [f"  no {name}: {why}." for name, why in summary["pictures_left_out"].items()]
+    return ["", "pictures", *lines] if lines else []

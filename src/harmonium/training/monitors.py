@@ -1,0 +1,79 @@
+"""What a run measures of its machine as it goes on."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from ..data import Dataset
+from ..evaluation import pseudo_log_likelihoods
+from ..evaluation.reconstruction import errors_of_states
+from ..rbm import RBM
+from .plan import batch_of, roomy
+
+MONITORED_ROWS = 2_000
+PSEUDO_WORK = 2**23  # rows × visible columns × hidden columns: below 0.1 s on two cores
+SHARE_OF_TIME = 0.02  # of a run, that pseudo-likelihoods may take
+
+
+class Monitors:
+    """Measures a machine on the same few rows each time."""
+
+    def __init__(self, train: Dataset, held_out: Dataset | None):
+        self.judged = train if held_out is None else held_out
+        sets = [train] if held_out is None else [train, held_out]
+        self.watched = [roomy(rows.some(MONITORED_ROWS)) for rows in sets]
+        self.few: Dataset | None = None
+        self.spent = 0.0
+
+    def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
+        """Give what is finite of the monitors; `fit` says what they are.
+
+        Args:
+            rbm: the machine.
+            seconds: time since the run began.
+            last: whether nothing follows, so that nothing may be left out.
+        """
+        key = jax.random.key(0)
+        found = [np.asarray(_measured(rbm, *rows, key), np.float64) for rows in self.watched]
+        (energy, variance, _), judged = found[0], found[-1]
+        metrics = {"free_energy": energy}
+        if len(found) > 1:
+            metrics["free_energy_gap"] = judged[0] - energy
+            squared = float(judged[1] + variance)
+            metrics["free_energy_gap_stderr"] = math.sqrt(squared) if squared >= 0 else math.nan
+        metrics["reconstruction"] = judged[2]
+        if rbm.visible.n_states is not None and (last or self.spent <= SHARE_OF_TIME * seconds):
+            metrics["pseudo_log_likelihood"] = self._pseudo_log_likelihood(rbm)
+        return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
+
+    def _pseudo_log_likelihood(self, rbm: RBM) -> float:
+        """Give the mean over a few rows; the first time is mostly compiling, and does not count."""
+        first_time, started = self.few is None, time.perf_counter()
+        if self.few is None:
+            affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
+            self.few = self.judged.some(min(MONITORED_ROWS, affordable))
+        rows, weights = self.few.rows(key=jax.random.key(0)), self.few.weights
+        each = pseudo_log_likelihoods(rbm, rows)
+        self.spent += 0.0 if first_time else time.perf_counter() - started
+        return float(np.average(each, weights=None if weights is None else np.asarray(weights)))
+
+
+@eqx.filter_jit
+def _measured(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
+    """Give ⟨F⟩ over the first n rows, its squared standard error, and the reconstruction error.
+
+    Weighted rows count for 1 / Σw² of them, their weights summing to 1 (Kish 1965).
+    """
+    indices = jnp.arange(len(dataset))
+    cloud, _ = batch_of(rbm, dataset, indices, indices < n, key=key)
+    share, energies = cloud.weights, rbm.free_energy(cloud.states)
+    mean, worth = share @ energies, 1.0 / (share @ share)
+    variance = share @ (energies - mean) ** 2 / (worth - 1.0)
+    return jnp.stack([mean, variance, share @ errors_of_states(rbm, cloud.states)])

@@ -1,0 +1,266 @@
+"""What `harmonium evaluate` says of machines, and what it says where something is not known."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from rich.console import Console
+
+import harmonium as hm
+from harmonium.runs.display import Display
+from harmonium.runs.evaluate import Wanted, evaluate
+
+PICTURES = ["log_z.png", "energies.png", "autocorrelations.png", "pca.png", "means.png"]
+KEYS = (
+    "run data model status rows log_z log_likelihood pseudo_log_likelihood reconstruction"
+    " free_energy_gap mixing equilibrium sample_quality pictures pictures_left_out seconds"
+)
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def strict(text: str) -> dict:
+    """Read JSON as the standard has it: without NaN and Infinity."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def check_estimate(found: dict) -> None:
+    assert found["low"] <= found["value"] <= found["high"]
+    assert isinstance(found["method"], str)
+    assert found["converged"] is True
+
+
+# --- all of it --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(trained, tmp_path_factory) -> Path:
+    """A run to be evaluated, with a picture of an earlier evaluation in it."""
+    folder = tmp_path_factory.mktemp("evaluated") / "bars"
+    shutil.copytree(trained, folder)
+    (folder / "evaluation").mkdir()
+    (folder / "evaluation" / "log_z.png").write_text("of another machine")
+    return folder
+
+
+def test_a_run_is_measured_from_all_sides(cli, run):
+    status, out, err = cli(f"evaluate {run} --json")
+    found = strict(out)
+    assert (status, found["status"], list(found)) == (0, "done", KEYS.split())
+    rbm, rows = hm.load(run), hm.bars_and_stripes(4)
+    pseudo = hm.pseudo_log_likelihoods(rbm, rows).mean()
+    assert found["pseudo_log_likelihood"]["value"] == pytest.approx(pseudo, rel=1e-5)
+    assert found["pseudo_log_likelihood"]["per_unit"] == pytest.approx(pseudo / 16, rel=1e-5)
+    error = hm.reconstruction_errors(rbm, rows)
+    assert found["reconstruction"]["value"] == pytest.approx(error.mean(), rel=1e-5)
+    assert found["reconstruction"]["stderr_rows"] == pytest.approx(error.std(ddof=1) / 32**0.5)
+    assert found["reconstruction"]["variance"] == pytest.approx(rows.var(0).mean())
+    assert found["free_energy_gap"] == {"not_known": "there are no rows held out"}
+    assert found["mixing"]["resolved"]
+    assert found["mixing"]["rhat"] < 1.01
+    assert found["equilibrium"]["k"] == 1
+    assert isinstance(found["equilibrium"]["chains_agree"], bool)
+    assert [score["name"] for score in found["sample_quality"]["scores"]][:2] == [
+        "means",
+        "covariances",
+    ]
+    assert found["sample_quality"]["sweeps"] >= 1_000
+    assert found["pictures"] == [f"{run}/evaluation/{name}" for name in PICTURES[1:]]
+    assert found["pictures_left_out"] == {"log_z.png": "log Z is exact: nothing travelled"}
+    assert sorted(path.name for path in (run / "evaluation").iterdir()) == sorted(PICTURES[1:])
+    assert {"log Z, at most 120 s", "mixing, at most 20 s", "pictures"} <= set(err.splitlines())
+
+
+def test_a_gaussian_model_with_rows_and_a_folder_for_its_pictures(cli, tmp_path):
+    weights = np.random.default_rng(0).normal(size=(3, 40)).astype(np.float32)
+    hm.save(hm.RBM(hm.Gaussian(3), hm.Bernoulli(40), 0.1 * weights), "m.safetensors")
+    np.savetxt("rows.csv", np.random.default_rng(1).normal(size=(60, 3)), delimiter=",")
+    command = "evaluate m.safetensors rows.csv --chains 64 --steps 64 --pictures new/figures"
+    status, out, _ = cli(command)
+    assert status == 0
+    flat = " ".join(out.split())
+    assert "pseudo-log-likelihood not known it needs discrete visible units" in flat
+    assert "free-energy gap not known there are no rows that the machine is known" in flat
+    assert "a model alone does not tell how it was trained" in flat
+    assert re.search(r"^  forward alone +\S+ +too low on average$", rstripped(out), re.MULTILINE)
+    assert re.search(r"^  AATS +\S+ ± \S+ +\S+ ± ", out, re.MULTILINE)
+    assert max(map(len, out.splitlines())) <= 80
+    assert sorted(path.name for path in Path("new/figures").iterdir()) == sorted(PICTURES)
+    assert all(f"\n  new/figures/{name}\n" in out for name in PICTURES)
+
+
+def rstripped(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def test_the_free_energy_gap_of_a_run_that_held_rows_out(cli, no_pictures):
+    np.save("bits.npy", np.random.default_rng(0).integers(0, 2, (60, 5)))
+    cli("train bits.npy --hidden 3 --chains 8 --batch 8 --epochs 3 --out run")
+    found = strict(cli("evaluate run --quick --json").out)["free_energy_gap"]
+    assert (found["n_rows"], found["n_learned_from"]) == (6, 54)
+    record = json.loads(Path("run/metrics.jsonl").read_text().splitlines()[-1])
+    assert found["value"] == pytest.approx(record["free_energy_gap"], abs=1e-4)
+    assert found["stderr"] == pytest.approx(record["free_energy_gap_stderr"], rel=1e-3)
+
+
+# --- blocks that fail, and interruptions ------------------------------------------------
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+def overflow(*_, **__):
+    raise ValueError("array must not contain infs\nor NaNs")
+
+
+def test_a_block_that_fails_loses_no_other(cli, trained, monkeypatch):
+    monkeypatch.setattr("harmonium.runs.evaluate.pseudo_likelihood", overflow)
+    status, out, _ = cli(f"evaluate {trained} --quick")
+    assert status == 0
+    flat = " ".join(out.split())
+    assert "pseudo-log-likelihood not known an internal error, which is our fault" in flat
+    assert "ValueError: array must not contain infs." in flat
+    assert "reconstruction error 0." in flat
+
+
+def test_an_interruption_of_log_z_ends_with_130_and_says_nothing(cli, trained, monkeypatch):
+    monkeypatch.setattr("harmonium.runs.evaluate.log_likelihood", interrupted)
+    status, out, err = cli(f"evaluate {trained} --json")
+    assert (status, out) == (130, "")
+    assert err.endswith("harmonium: interrupted.\n")
+
+
+def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, monkeypatch):
+    monkeypatch.setattr("harmonium.runs.evaluate.reconstruction", interrupted)
+    status, out, err = cli(f"evaluate {trained} --json")
+    found = strict(out)
+    assert (status, found["status"]) == (130, "interrupted")
+    check_estimate(found["log_likelihood"])
+    assert found["pseudo_log_likelihood"]["n_rows"] == 32
+    for name in ("reconstruction", "mixing", "equilibrium", "sample_quality"):
+        assert found[name] == {"not_known": "interrupted"}
+    assert err.splitlines()[-1].startswith("harmonium: interrupted; what was not known by then")
+    assert not (trained / "evaluation").exists()
+
+
+def test_a_picture_that_fails_loses_no_other(trained, tmp_path, monkeypatch):
+    for name in ("measured_mixing", "verdict", "quality"):
+        monkeypatch.setattr(f"harmonium.runs.evaluate.{name}", overflow)
+    monkeypatch.setattr("harmonium.runs.illustrate.energies", overflow)
+    wanted = Wanted(run=str(trained), pictures=str(tmp_path / "figures"))
+    found = evaluate(wanted, Display(Console(quiet=True)))
+    assert [Path(path).name for path in found["pictures"]] == PICTURES[3:]
+    assert list(found["pictures_left_out"]) == PICTURES[:3]
+    assert "ValueError" in found["pictures_left_out"]["energies.png"]
+    assert not (trained / "evaluation").exists()
+
+
+# --- log Z and the rows -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layer", [hm.Ising(5), hm.Potts(5, states=3), hm.Gaussian(5)])
+def test_evaluate_reads_rows_as_the_visible_units_take_them(cli, layer):
+    weights = np.full((layer.size, 4), 0.1, np.float32)
+    hm.save(hm.RBM(layer, hm.Bernoulli(4), weights), "m.safetensors")
+    rows = hm.sample(hm.load("m.safetensors"), 9, key=jax.random.key(0), sampler=hm.Gibbs(1))
+    np.savetxt("rows.csv", rows, delimiter=",", fmt="%.9g")
+    found = strict(cli("evaluate m.safetensors rows.csv --quick --json").out)
+    expected = hm.log_likelihood(hm.load("m.safetensors"), rows).value
+    assert found["log_likelihood"]["value"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_evaluate_of_a_run_scores_its_own_rows(cli, trained):
+    status, out, err = cli(f"evaluate {trained} --quick --json")
+    found, before = strict(out), strict((trained / "summary.json").read_text())
+    assert status == 0
+    assert found["log_likelihood"]["rows"] == "train"  # bars is the whole distribution
+    assert found["log_likelihood"]["value"] == pytest.approx(before["log_likelihood"]["value"])
+    assert found["log_z"] == before["log_z"]
+    assert found["rows"]["count"] == 32
+    assert "32 rows" in found["rows"]["notes"][0]
+    assert err.startswith("log Z, at most 120 s\n")
+
+
+def test_evaluate_takes_a_folder_a_model_and_an_archive(cli, trained, tmp_path):
+    rbm = hm.load(trained)
+    arrays = {"W": rbm.weights, "a": rbm.visible.bias, "b": rbm.hidden.bias}
+    np.savez(tmp_path / "m.npz", **{name: np.asarray(array) for name, array in arrays.items()})
+    values = [
+        strict(cli(f"evaluate {model} bars --quick --json").out)["log_likelihood"]["value"]
+        for model in (trained, trained / "model.safetensors", "m.npz")
+    ]
+    assert values == [pytest.approx(values[0])] * 3
+
+
+def test_evaluate_of_a_model_without_rows_says_what_is_not_known(cli, trained, tmp_path):
+    status, out, _ = cli(f"evaluate {trained}/model.safetensors --quick")
+    assert status == 0
+    assert re.search(r"^log-likelihood +not known +no rows; name them as DATA.", out, re.MULTILINE)
+    assert re.search(r"^log Z +\S+ nats +exact, 16 states", out, re.MULTILINE)
+    assert "left out by --quick" in out
+    found = strict(cli(f"evaluate {trained}/model.safetensors --quick --json").out)
+    assert (found["log_likelihood"], found["rows"], found["pictures"]) == (None, None, [])
+    assert found["reconstruction"] == {"not_known": "no rows; name them as DATA"}
+    assert list(tmp_path.iterdir()) == []
+    check_estimate(found["log_z"])
+
+
+def test_evaluate_annealed_agrees_with_exact(cli, trained):
+    command = f"evaluate {trained} --method annealed --chains 64 --steps 200 --quick --json"
+    found = strict(cli(command).out)["log_z"]
+    exact = strict(cli(f"evaluate {trained} --method exact --quick --json").out)["log_z"]
+    assert found["method"].startswith("annealed both ways, 64 chains × ")
+    assert found["reverse_estimate"] - found["forward_estimate"] == pytest.approx(found["gap"])
+    assert (exact["forward_estimate"], exact["reverse_estimate"]) == (None, None)
+    assert abs(found["value"] - exact["value"]) < 0.1
+    assert (exact["ess"], exact["low"]) == (None, exact["high"])
+
+
+def test_evaluate_of_one_row_has_no_spread(cli, trained):
+    np.save("one.npy", hm.data.bars_and_stripes()[:1])
+    status, out, _ = cli(f"evaluate {trained} one.npy --quick")
+    assert status == 0
+    assert "±" not in out
+    found = strict(cli(f"evaluate {trained} one.npy --quick --json").out)
+    assert found["log_likelihood"]["stderr_rows"] is None
+
+
+def test_evaluate_chooses_rows(cli, trained):
+    rows = hm.data.bars_and_stripes()
+    np.savez("parts.npz", train=rows, test=rows[:3], valid=rows[:5])
+    for part, count in {"auto": 3, "train": 32, "validation": 5, "test": 3}.items():
+        found = strict(cli(f"evaluate {trained} parts.npz --rows {part} --quick --json").out)
+        assert found["log_likelihood"]["n_rows"] == count
+
+
+def test_evaluate_reads_grey_levels_as_the_run_did(cli, trained):
+    shutil.copytree(trained, "run")
+    config = strict(Path("run/config.json").read_text()) | {"binarize": "threshold"}
+    Path("run/config.json").write_text(json.dumps(config))
+    np.save("grey.npy", np.random.default_rng(0).random((9, 16)).astype(np.float32))
+    assert "at least one half count as 1" in cli("evaluate run grey.npy --quick").out
+    assert "as they are" in cli("evaluate run grey.npy --quick --binarize none").out
+
+
+def test_an_estimate_that_does_not_converge_ends_with_3_where_that_was_asked(cli):
+    rng = np.random.default_rng(0)
+    arrays = {"W": 400.0 * rng.normal(size=(16, 4)), "a": np.zeros(16), "b": np.zeros(4)}
+    np.savez("hard.npz", **arrays)
+    command = "evaluate hard.npz --method annealed --chains 64 --steps 200 --quick"
+    status, out, err = cli(command)
+    assert status == 0
+    assert re.search(r"^  converged +NO ", out, re.MULTILINE)
+    assert err.splitlines()[-1].startswith("harmonium: log Z did NOT converge")
+    assert cli(f"{command} --must-converge").status == 3
