@@ -14,7 +14,7 @@ from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
 from .layers import Clamped
 from .rbm import RBM
-from .samplers import AbstractSampler, Gibbs, ReplicaExchange
+from .samplers import AbstractSampler, Gibbs
 
 __all__ = ["condition", "sample"]
 
@@ -32,16 +32,16 @@ def sample(
 ) -> np.ndarray:
     """Draw rows from a machine, each from a chain of its own.
 
-    The chains start from the machine without its weights and make one step of the sampler, by
-    default 1,000 Gibbs sweeps, or 1,000 steps of replica exchange; whether that is long enough
-    depends on the machine.
+    The chains start from the machine without its weights and make 1,000 sweeps unless told
+    otherwise; whether that is long enough depends on the machine.
 
     Args:
         rbm: the machine.
         n: number of rows; with `given`, rows for each given row (1 if None).
         key: a JAX random key.
-        sampler: what moves the chains.
-        steps: steps of the sampler; if None, 1,000 of a `ReplicaExchange` and one of any other.
+        sampler: what moves the chains; block Gibbs sampling if None.
+        steps: steps of the sampler; as many as make 1,000 sweeps if None, and 1,000 of a sampler
+            that does not count in sweeps.
         given: rows with NaN where a unit is to be drawn, in the user's coding; the others are held.
 
     Returns:
@@ -56,8 +56,8 @@ def sample(
     key = checked_key(key)
     sampler = Gibbs(DEFAULT_SWEEPS) if sampler is None else sampler
     if steps is None:
-        steps = DEFAULT_SWEEPS if isinstance(sampler, ReplicaExchange) else 1
-    number = jnp.asarray(positive_integer(steps, "steps"), jnp.int32) if steps != 1 else None
+        steps = -(-DEFAULT_SWEEPS // (sampler.sweeps_per_step or 1))
+    number = jnp.asarray(positive_integer(steps, "steps"), jnp.int32)
     if given is not None:
         rows = np.repeat(np.atleast_2d(_with_gaps(given)), count, axis=0)
         rbm, count = condition(rbm, rows), len(rows)
@@ -91,18 +91,11 @@ def _with_gaps(given: Any) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _draw(
-    rbm: RBM, sampler: AbstractSampler, n: int, steps: Array | None, *, key: PRNGKeyArray
-) -> Array:
-    """Draw n states after several steps, or after a single one if None."""
+def _draw(rbm: RBM, sampler: AbstractSampler, n: int, steps: Array, *, key: PRNGKeyArray) -> Array:
     key_init, key_step = jax.random.split(key)
     state: Any = sampler.init(rbm, n, key=key_init)
 
     def step(i: Array, state: Any) -> Any:
         return sampler.step(rbm, state, key=jax.random.fold_in(key_step, i))[0]
 
-    if steps is None:
-        state, _ = sampler.step(rbm, state, key=key_step)
-    else:
-        state = jax.lax.fori_loop(0, steps, step, state)
-    return sampler.cloud(state).states
+    return sampler.cloud(jax.lax.fori_loop(0, steps, step, state)).states

@@ -62,8 +62,8 @@ class Wanted:
         run: a run folder or a model.
         data: a built-in set or a file; None for the run's own source.
         rows: which of the source's rows.
-        method: "auto", "exact" or "annealed".
-        chains: annealed chains, each way.
+        method: "auto", "exact", "annealed" or "tempered".
+        chains: annealed chains, each way, or tempered ones; None for the method's own number.
         steps: steps of each journey; None for as many as it takes.
         seconds: time that log Z may take.
         quick: whether mixing, samples and pictures are left out.
@@ -77,7 +77,7 @@ class Wanted:
     data: str | None = None
     rows: str = "auto"
     method: str = "auto"
-    chains: int = DEFAULT_CHAINS
+    chains: int | None = None
     steps: int | None = None
     seconds: float = 120.0
     quick: bool = False
@@ -97,9 +97,14 @@ class Wanted:
             check_choice("--binarize", self.binarize, BINARIZE)
         check_seed(self.seed)
         check_choice("--method", self.method, SCORES)
-        check_count("--chains", self.chains, least=2)
+        if self.chains is not None:
+            check_count("--chains", self.chains, least=8 if self.method == "tempered" else 2)
         if self.steps is not None:
             check_count("--steps", self.steps, least=2)
+            if self.method == "tempered":
+                found = "a number of them"
+                expected, advice = "no --steps with --method tempered", "give --seconds instead"
+                raise input_error(f"--steps {self.steps}", expected, found, advice)
         check_number("--seconds", self.seconds, "a positive number", "give 120", below=1e9)
         if self.pictures is not None:
             name = f"--pictures {self.pictures}"
@@ -151,8 +156,9 @@ def _settings(wanted: Wanted, rbm: RBM) -> dict[str, Any]:
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)
         return {"method": "exact"}
     chains, steps = wanted.chains, wanted.steps
-    states = chains * (rbm.visible.size + rbm.hidden.size)
-    sizes = {"--chains": chains / DEFAULT_CHAINS, "--steps": (steps or 0) / 4_000}
+    count = chains or DEFAULT_CHAINS
+    states = count * (rbm.visible.size + rbm.hidden.size)
+    sizes = {"--chains": count / DEFAULT_CHAINS, "--steps": (steps or 0) / 4_000}
     needed = BYTES * COPIES_IN_FLIGHT * states + 16 * (steps or 0)
     refuse_beyond_memory(needed, sizes, "this estimate")
     chosen = {"method": wanted.method, "chains": chains, "steps": steps}

@@ -295,7 +295,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
         """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""
         key = key_from(self.random_state, SAMPLING)
-        return sample(self.rbm_, n_samples, key=key, sampler=Gibbs(positive_integer(k, "k")))
+        gibbs = Gibbs(positive_integer(k, "k"))
+        return sample(self.rbm_, n_samples, key=key, sampler=gibbs, steps=1)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Give the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.

@@ -146,7 +146,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
             given = np.full((1, self.rbm_.visible.n_units), np.nan)
             given[:, -1] = np.flatnonzero(self.classes_ == y)[0]
         gibbs, key = Gibbs(positive_integer(k, "k")), key_from(self.random_state, SAMPLING)
-        rows = sample(self.rbm_, n_samples, key=key, sampler=gibbs, given=given)
+        rows = sample(self.rbm_, n_samples, key=key, sampler=gibbs, steps=1, given=given)
         return self.columns_.decode(rows[:, :-1])
 
     def _machine(self) -> Machine:

@@ -152,9 +152,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""
         check_is_fitted(self)
         gibbs = Gibbs(positive_integer(k, "k"))
-        rows = sample(
-            self.rbm_, n_samples, key=key_from(self.random_state, SAMPLING), sampler=gibbs
-        )
+        key = key_from(self.random_state, SAMPLING)
+        rows = sample(self.rbm_, n_samples, key=key, sampler=gibbs, steps=1)
         return self.columns_.decode(rows)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
