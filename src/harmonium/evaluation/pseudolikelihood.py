@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Integer
 
 from ..errors import InputError
+from ..layers import AbstractLayer
 from ..rbm import RBM
 
 ROWS_AT_ONCE = 1024
@@ -54,19 +55,42 @@ def _of_states(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
     """Sum log p(v_i | rest), each move changing the hidden inputs by its few columns' weights."""
     visible, hidden, inputs = rbm.visible, rbm.hidden, rbm.inputs_to_h(v)
     columns, changes = visible.moves(v)
-    here = hidden.cgf(inputs) - visible.energy(v)
+    with jax.ensure_compile_time_eval():
+        units = np.asarray(visible.spread(jnp.arange(visible.n_units)))[columns[:, 0]]
+    dearer, here = _energies_of_moves(visible, v, units, columns, changes), hidden.cgf(inputs)
 
-    def log_odds(move: tuple[Array, Array]) -> Array:
-        where, change = move
-        moved = v.at[:, where].add(change)
-        there = hidden.cgf(inputs + change @ rbm.weights[where]) - visible.energy(moved)
-        return there - here
+    def log_odds(move: tuple[Array, Array, Array]) -> Array:
+        where, change, energy = move
+        return hidden.cgf(inputs + change @ rbm.weights[where]) - here - energy
 
-    found = jax.lax.map(
-        log_odds, (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0)), batch_size=MOVES_AT_ONCE
-    )
-    units = visible.spread(jnp.arange(visible.n_units))[columns[:, 0]]
-    return -_log_one_plus_sum(found, units, visible.n_units).sum(0)
+    moves = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
+    found = jax.lax.map(log_odds, moves, batch_size=MOVES_AT_ONCE)
+    return -_log_one_plus_sum(found, jnp.asarray(units), visible.n_units).sum(0)
+
+
+def _energies_of_moves(
+    visible: AbstractLayer,
+    v: Float[Array, "n visible"],
+    units: Integer[np.ndarray, " moves"],
+    columns: Integer[np.ndarray, "moves few"],
+    changes: Float[Array, "n moves few"],
+) -> Float[Array, "moves n"]:
+    """Give what each move adds to U, with one move of every unit made at once.
+
+    Each by itself would cost as much as all units together, and so a wide row its width squared.
+    """
+    first_of_unit = np.searchsorted(np.sort(units), units)
+    order = np.argsort(units, kind="stable")
+    turn = np.empty_like(order)
+    turn[order] = np.arange(len(order))
+    turn -= first_of_unit  # a unit's first, second, … move
+    before, added = visible.unit_energies(v), jnp.zeros((len(units), v.shape[0]), v.dtype)
+    for one in range(turn.max() + 1):
+        some = np.flatnonzero(turn == one)
+        moved = v.at[:, columns[some]].add(changes[:, some])
+        apart = visible.unit_energies(moved) - before
+        added = added.at[some].set(apart[:, units[some]].T)
+    return added
 
 
 def _log_one_plus_sum(
