@@ -181,7 +181,7 @@ CASES = [
         for value in ("0.0", "-1.0", "nan", "inf", "soon")
     ],
     Case("evaluate model.npz --pictures bits.npy", "--pictures bits.npy: expected a folder"),
-    Case("evaluate model.npz --pictures bits.npy/new", "expected a folder", "a file at bits.npy"),
+    Case("evaluate model.npz --pictures bits.npy/new", "expected a folder", "found a file at"),
     Case("evaluate model.npz --pictures new --quick", "--pictures new: expected no --quick"),
     Case("evaluate {bars} --pictures new --rows test", "expected test rows"),
     Case("evaluate model.npz --seed -1", "--seed: expected a whole number from 0"),
