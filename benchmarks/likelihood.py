@@ -25,9 +25,16 @@ import harmonium as hm
 KEPT = Path("runs/likelihood")
 
 
+def reference(name: str) -> Path:
+    """Give a file of the reference data."""
+    if "HARMONIUM_DATA" not in os.environ:
+        raise SystemExit("Set HARMONIUM_DATA to the folder with the reference data.")
+    return Path(os.environ["HARMONIUM_DATA"]) / name
+
+
 def mnist(part: str = "test") -> np.ndarray:
     """Give rows of the fixed binarisation."""
-    file = np.load(Path(os.environ["HARMONIUM_DATA"]) / "mnist" / "binarized_mnist.npz")
+    file = np.load(reference("mnist/binarized_mnist.npz"))
     return np.unpackbits(file[part], axis=1, count=int(file["n_visible"]))
 
 
@@ -56,12 +63,17 @@ def judged(rbm: hm.RBM, rows: np.ndarray, seeds: int = 3, **settings) -> None:
 
 def sm08() -> None:
     """Salakhutdinov & Murray's CD25(500): published log Z 451.28, test −86.34."""
-    file = np.load(Path(os.environ["HARMONIUM_DATA"]) / "rbm_reference" / "sm08_cd25_500.npz")
-    judged(hm.RBM.from_arrays(file["W"], file["a"], file["b"]), mnist(), seconds=150.0)
+    judged(salakhutdinov(), mnist(), seconds=150.0)
+
+
+def salakhutdinov() -> hm.RBM:
+    """Salakhutdinov & Murray's CD25(500)."""
+    file = np.load(reference("rbm_reference/sm08_cd25_500.npz"))
+    return hm.RBM.from_arrays(file["W"], file["a"], file["b"])
 
 
 def grey() -> np.ndarray:
-    file = np.load(Path(os.environ["HARMONIUM_DATA"]) / "mnist" / "mnist_train_gray.npz")
+    file = np.load(reference("mnist/mnist_train_gray.npz"))
     return file["x" if "x" in file else file.files[0]].reshape(-1, 784)
 
 
@@ -122,7 +134,7 @@ def centred() -> None:
 
 def verdict() -> None:
     """Zeros and ones by PCD-1 at a high rate, and a small machine by many sweeps."""
-    file = np.load(Path(os.environ["HARMONIUM_DATA"]) / "mnist" / "mnist_train_gray.npz")
+    file = np.load(reference("mnist/mnist_train_gray.npz"))
     rows = (grey()[np.isin(file["y"], (0, 1))] > 127).astype(np.uint8)
     key = jax.random.key(0)
     start = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(100), rows, key=key)
@@ -150,8 +162,7 @@ def pictures() -> None:
     """Draw the journeys of docs/likelihood.md: too few steps, and as many as it takes."""
     from harmonium.plot import journeys, save_figure
 
-    file = np.load(Path(os.environ["HARMONIUM_DATA"]) / "rbm_reference" / "sm08_cd25_500.npz")
-    rbm = hm.RBM.from_arrays(file["W"], file["a"], file["b"])
+    rbm = salakhutdinov()
     for name, settings in {"short": {"steps": 96}, "long": {"seconds": 150.0}}.items():
         z = hm.log_likelihood(rbm, mnist(), key=jax.random.key(0), **settings).log_z
         figure = journeys(z.forward, z.reverse, value=z.value, low=z.low, high=z.high)
@@ -161,8 +172,7 @@ def pictures() -> None:
 
 def pseudo() -> None:
     """Exact pseudo-likelihood of 10,000 rows, 784×500, against the loop over sites."""
-    file = np.load(Path(os.environ["HARMONIUM_DATA"]) / "rbm_reference" / "sm08_cd25_500.npz")
-    rbm, rows = hm.RBM.from_arrays(file["W"], file["a"], file["b"]), mnist()
+    rbm, rows = salakhutdinov(), mnist()
     hm.pseudo_log_likelihoods(rbm, rows[:1024])
     started = time.perf_counter()
     found = hm.pseudo_log_likelihoods(rbm, rows)

@@ -11,8 +11,8 @@ def test_the_python_runs(capsys):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), scope)
-    assert len(blocks) == 3
+    assert len(blocks) == 5
     said = capsys.readouterr().out
     assert said.startswith("log-likelihood = -")
-    for words in ("exact, 256 states", "PCD-1", "perfect"):
+    for words in ("exact, 256 states", "annealed both ways", "tempered", "PCD-1", "perfect"):
         assert words in said
