@@ -47,7 +47,6 @@ bench: $(VENV)/.base  ## training speed against scikit-learn and the machine's o
 
 reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
 	$(BIN)/python benchmarks/published.py shark --seeds 20
-	$(BIN)/python benchmarks/published.py sm08
 	$(BIN)/python benchmarks/published.py pydeep --seeds 10
 	$(FACES)/bin/python benchmarks/three_ways.py
 	$(BIN)/python benchmarks/coverage.py

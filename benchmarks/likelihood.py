@@ -10,7 +10,6 @@ minutes to train is kept in runs/likelihood and used again.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import time
 from collections.abc import Callable
@@ -19,17 +18,11 @@ from pathlib import Path
 import equinox as eqx
 import jax
 import numpy as np
+from published import reference
 
 import harmonium as hm
 
 KEPT = Path("runs/likelihood")
-
-
-def reference(name: str) -> Path:
-    """Give a file of the reference data."""
-    if "HARMONIUM_DATA" not in os.environ:
-        raise SystemExit("Set HARMONIUM_DATA to the folder with the reference data.")
-    return Path(os.environ["HARMONIUM_DATA"]) / name
 
 
 def mnist(part: str = "test") -> np.ndarray:
@@ -68,8 +61,7 @@ def sm08() -> None:
 
 def salakhutdinov() -> hm.RBM:
     """Salakhutdinov & Murray's CD25(500)."""
-    file = np.load(reference("rbm_reference/sm08_cd25_500.npz"))
-    return hm.RBM.from_arrays(file["W"], file["a"], file["b"])
+    return hm.load(reference("rbm_reference/sm08_cd25_500.npz"))
 
 
 def grey() -> np.ndarray:

@@ -2,9 +2,8 @@
 
     python benchmarks/published.py pydeep [--seeds 10]     784×16 on MNIST, exact log-likelihood
     python benchmarks/published.py shark  [--seeds 20]     bars and stripes 4×4
-    python benchmarks/published.py sm08                    a 500-unit machine's log Z and score
 
-`pydeep` and `sm08` need the reference data: set HARMONIUM_DATA to its folder.
+`pydeep` needs the reference data: set HARMONIUM_DATA to its folder.
 """
 
 import argparse
@@ -135,23 +134,12 @@ def shark(seeds: int) -> None:
     )
 
 
-def sm08(_seeds: int) -> None:
-    """Compare with Salakhutdinov & Murray's CD25(500): log Z 451.28, test −86.34."""
-    rbm = hm.load(reference("rbm_reference/sm08_cd25_500.npz"))
-    with np.load(reference("mnist/binarized_mnist.npz")) as archive:
-        test = np.unpackbits(archive["test"], axis=1, count=int(archive["n_visible"]))
-    began = time.perf_counter()
-    found = hm.log_likelihood(rbm, test, key=jax.random.key(0))
-    print(f"CD25(500): published log Z 451.28, test −86.34\n  {found.log_z}\n  {found}")
-    print(f"  {time.perf_counter() - began:.0f} s")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("pydeep", "shark", "sm08"))
+    parser.add_argument("what", choices=("pydeep", "shark"))
     parser.add_argument("--seeds", type=int, default=10)
     arguments = parser.parse_args()
-    {"pydeep": pydeep, "shark": shark, "sm08": sm08}[arguments.what](arguments.seeds)
+    {"pydeep": pydeep, "shark": shark}[arguments.what](arguments.seeds)
 
 
 if __name__ == "__main__":

@@ -175,6 +175,8 @@ CASES = [
         for option in ("chains", "steps")
         for value in ("0", "1", "-5", "few", "99999999999")
     ],
+    Case("evaluate model.npz --method tempered --steps 9", "--steps 9: expected no --steps"),
+    Case("evaluate model.npz --method tempered --chains 7", "--chains: expected a whole number"),
     Case(f"evaluate big.npz --chains {MANY}", "--chains: expected sizes that fit", "GiB"),
     *[
         Case(f"evaluate model.npz --seconds {value}", "--seconds: expected a", value)
