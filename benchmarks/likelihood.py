@@ -138,7 +138,7 @@ def verdict() -> None:
     bars = hm.bars_and_stripes(3)
     small = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(6), bars, key=key)
     method = hm.Persistent(hm.Gibbs(100), chains=200)
-    fit = hm.fit(small, bars, key=key, gradient=method, optimizer=optax_sgd(0.05), epochs=500)
+    fit = hm.fit(small, bars, key=key, gradient=method, optimizer=optax_sgd(0.1), epochs=3_000)
     print(
         f"  {hm.equilibrium(fit.state.rbm, method, key=key, data=bars, state=fit.state.gradient)}"
     )

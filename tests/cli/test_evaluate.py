@@ -264,3 +264,12 @@ def test_an_estimate_that_does_not_converge_ends_with_3_where_that_was_asked(cli
     assert re.search(r"^  converged +NO ", out, re.MULTILINE)
     assert err.splitlines()[-1].startswith("harmonium: log Z did NOT converge")
     assert cli(f"{command} --must-converge").status == 3
+
+
+def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli):
+    np.save("grey.npy", np.random.default_rng(0).random((40, 9)).astype(np.float32))
+    status, out, _ = cli("train grey.npy --hidden 4 --epochs 3 --seed 5 --out run --json")
+    assert status == 0
+    trained, found = strict(out), strict(cli("evaluate run --quick --json").out)
+    for name in ("value", "stderr_rows"):
+        assert found["log_likelihood"][name] == trained["log_likelihood"][name]

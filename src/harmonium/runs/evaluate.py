@@ -33,7 +33,16 @@ from .draws import SECONDS, Drawn, draw, sweeps_for
 from .folder import EVALUATION, check_folder
 from .illustrate import Material, Pictures, illustrate
 from .memory import refuse_beyond_memory
-from .options import BINARIZE, PARTS, SCORES, check_choice, check_count, check_number, check_seed
+from .options import (
+    BINARIZE,
+    EVALUATION_SEED,
+    PARTS,
+    SCORES,
+    check_choice,
+    check_count,
+    check_number,
+    check_seed,
+)
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .records import (
     gap_record,
@@ -82,7 +91,7 @@ class Wanted:
     seconds: float = 120.0
     quick: bool = False
     pictures: str | None = None
-    seed: int = 0
+    seed: int = EVALUATION_SEED
     binarize: str | None = None
     scale: float | None = None
 

@@ -20,7 +20,7 @@ from .config import RunConfig
 from .display import Display
 from .folder import CHECKPOINT, RunFolder, check_target
 from .keeper import Keeper
-from .options import check_count
+from .options import EVALUATION_SEED, check_count
 from .prepare import Prepared, introduce, prepare
 from .score import finite_score, log_z_record, score_record
 
@@ -152,7 +152,9 @@ def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) ->
 def final_score(prepared: Prepared, rbm: RBM, display: Display) -> dict[str, Any]:
     """Give log Z and the log-likelihood of the rows that the score is of."""
     name, rows = prepared.scored
-    key, told = jax.random.fold_in(prepared.key, 1), display.timer("log Z")
+    # Whatever the run's seed, so that all runs are scored on the same draws of grey levels, and
+    # `harmonium evaluate` gives the same figure.
+    key, told = jax.random.key(EVALUATION_SEED), display.timer("log Z")
     score = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, progress=told))
     return {
         "log_z": log_z_record(score.log_z),
