@@ -77,7 +77,7 @@ def test_a_run_is_measured_from_all_sides(cli, run):
     ]
     assert found["sample_quality"]["sweeps"] >= 1_000
     assert found["pictures"] == [f"{run}/evaluation/{name}" for name in PICTURES[1:]]
-    assert found["pictures_left_out"] == {"log_z.png": "log Z is exact: nothing travelled"}
+    assert found["pictures_left_out"] == {"log_z.png": "log Z is exact: nothing was annealed"}
     assert sorted(path.name for path in (run / "evaluation").iterdir()) == sorted(PICTURES[1:])
     assert {"log Z, at most 120 s", "mixing, at most 20 s", "pictures"} <= set(err.splitlines())
 
@@ -273,3 +273,15 @@ def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli):
     trained, found = strict(out), strict(cli("evaluate run --quick --json").out)
     for name in ("value", "stderr_rows"):
         assert found["log_likelihood"][name] == trained["log_likelihood"][name]
+
+
+def test_a_tempered_log_z_has_its_interval_and_says_how_replicas_travel(cli):
+    rng = np.random.default_rng(0)
+    np.savez("some.npz", W=rng.normal(size=(12, 3)), a=np.zeros(12), b=np.zeros(3))
+    status, out, _ = cli("evaluate some.npz --method tempered --quick")
+    assert status == 0
+    exact = hm.log_z(hm.load("some.npz")).value
+    low, high = re.search(r"95 % interval +(\S+) to (\S+)", out).groups()
+    assert float(low) < exact < float(high)
+    assert re.search(r"^  converged +yes +Replicas travel: \d+ machines", out, re.MULTILINE)
+    assert "forward alone" not in out

@@ -38,7 +38,7 @@ class LogZ(NamedTuple):
         gap: reverse minus forward estimate, nats; 0 where exact.
         message: in English, why it converged or why not.
         forward: log weights of the forward journeys, shape (n,): log of the mean of e^w is the
-            one-sided estimate of log Z; None where nothing travelled.
+            one-sided estimate of log Z; None where nothing was annealed.
         reverse: log weights of the journeys back, which estimate −log Z.
     """
 

@@ -92,7 +92,8 @@ def _known(found: Any) -> Any:
 
 def _journeys(log_z: LogZ) -> Figure:
     if log_z.forward is None or log_z.reverse is None:
-        raise NotMeasuredError("log Z is exact: nothing travelled")
+        how = log_z.method.split(",")[0]
+        raise NotMeasuredError(f"log Z is {how}: nothing was annealed")
     ends = {"value": log_z.value, "low": log_z.low, "high": log_z.high}
     return journeys(log_z.forward, log_z.reverse, **ends)
 

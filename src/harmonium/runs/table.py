@@ -94,22 +94,17 @@ def _likelihood(summary: dict[str, Any]) -> list[Line]:
 
 def _log_z(found: dict[str, Any]) -> list[Line]:
     lines = [("log Z", f"{nats(found['value'], 4)} nats", found["method"])]
-    if found["forward_estimate"] is None:
+    if found["low"] == found["high"]:
         return lines
-    interval = f"{nats(found['low'], 4)} to {nats(found['high'], 4)}"
-    one_sided = [
-        ("  forward alone", nats(found["forward_estimate"], 4), "too low on average"),
-        ("  reverse alone", nats(found["reverse_estimate"], 4), "too high on average"),
-        ("  gap", nats(found["gap"], 4), "reverse less forward"),
-    ]
-    least = f"{TRUSTED_ESS:g} or more are trusted"
-    return [
-        *lines,
-        ("  95 % interval", interval, ""),
-        *one_sided,
-        ("  effective chains", f"{found['ess']:,.0f}", least),
-        ("  converged", WORDS[found["converged"]], found["message"]),
-    ]
+    lines.append(("  95 % interval", f"{nats(found['low'], 4)} to {nats(found['high'], 4)}", ""))
+    if found["forward_estimate"] is not None:
+        lines += [
+            ("  forward alone", nats(found["forward_estimate"], 4), "too low on average"),
+            ("  reverse alone", nats(found["reverse_estimate"], 4), "too high on average"),
+            ("  gap", nats(found["gap"], 4), "reverse less forward"),
+            ("  effective chains", f"{found['ess']:,.0f}", f"{TRUSTED_ESS:g} or more are trusted"),
+        ]
+    return [*lines, ("  converged", WORDS[found["converged"]], found["message"])]
 
 
 def _foretold(found: dict[str, Any]) -> list[Line]:
