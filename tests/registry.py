@@ -7,7 +7,9 @@ A test file of a registered part holds a list EXAMPLES; the laws find it by them
 import importlib.util
 import itertools
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -76,13 +78,13 @@ def pairs() -> list[tuple]:
     ]
 
 
-def covered(kind: str) -> list[tuple]:
+def covered(kind: str, is_meant: Callable[[Any], bool] = lambda part: True) -> list[tuple]:
     """Combine pairs of layers with the examples of another kind: all, or a pairwise cover.
 
     The cover takes every pair of layers once and deals the other parts out in turn along the
     diagonals of the table of pairs, so that each meets every layer on both sides.
     """
-    parts = examples(kind)
+    parts = [part for part in examples(kind) if is_meant(part)]
     if ALL:
         return [(part, *pair) for pair in pairs() for part in parts]
     place = {id(layer): i for i, layer in enumerate(LAYERS)}

@@ -7,4 +7,9 @@ from .base import free_energy_gap as free_energy_gap
 from .base import mean_free_energy as mean_free_energy
 from .contrastive import Contrastive as Contrastive
 from .exact import Exact as Exact
+from .fast import FastPersistent as FastPersistent
+from .local import AbstractLocal as AbstractLocal
+from .local import ProbabilityFlow as ProbabilityFlow
+from .local import PseudoLikelihood as PseudoLikelihood
+from .local import RatioMatching as RatioMatching
 from .persistent import Persistent as Persistent

@@ -74,6 +74,11 @@ class AbstractGradient(eqx.Module):
         return None if sampler is None else sampler.sweeps_per_step
 
     @property
+    def follows_likelihood(self) -> bool:
+        """Whether the estimate tends to the gradient of −log likelihood as its chains get long."""
+        return True
+
+    @property
     def title(self) -> str:
         """The method's name in words, such as "PCD-1"."""
         return self.with_sweeps(type(self).__name__)

@@ -1,0 +1,128 @@
+"""Objectives without a model cloud: they compare each row with its neighbours, one unit away."""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
+
+from ..errors import InputError
+from ..moves import log_odds_of_moves, log_one_plus_sum
+from ..rbm import RBM
+from ..samplers import Cloud
+from .base import AbstractGradient, PhaseInfo, phase_info
+
+
+class AbstractLocal(AbstractGradient):
+    """An objective made of log p(v′) − log p(v) alone, v′ one unit from v: log Z drops out.
+
+    There are no chains, and no noise but that of the batch; an update costs one product with W for
+    each move. How modes that lie far apart share their weight is not learned at all.
+    """
+
+    @property
+    def follows_likelihood(self) -> bool:
+        """It has an objective of its own."""
+        return False
+
+    @abstractmethod
+    def of_rows(
+        self,
+        log_odds: Float[Array, "moves n"],
+        units: Integer[np.ndarray, " moves"],
+        n_units: int,
+    ) -> Float[Array, " n"]:
+        """Give the objective of each row from the log odds of its neighbours."""
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
+        """Check that there are neighbours; nothing is carried."""
+        if rbm.visible.n_states is None:
+            raise InputError(
+                f"{self.title} of {rbm}: expected a discrete visible layer; a continuum has no"
+                " single-unit moves. Choose another method, such as hm.Persistent(hm.Gibbs(1))."
+            )
+        return ()
+
+    def estimate(
+        self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
+    ) -> tuple[RBM, tuple[()], PhaseInfo]:
+        """Differentiate the objective; the key is not used."""
+        rows, weights = jax.lax.stop_gradient(batch)
+
+        def objective(rbm: RBM) -> Array:
+            return weights @ self.of_rows(*log_odds_of_moves(rbm, rows), rbm.visible.n_units)
+
+        value, grads = eqx.filter_value_and_grad(objective)(rbm)
+        return grads, state, phase_info(rbm, batch, value)
+
+
+class PseudoLikelihood(AbstractLocal):
+    """Ascent on Σ_i log p(v_i | all other units).
+
+    Source: Besag 1975; Marlin, Swersky, Chen & de Freitas 2010.
+    """
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "pseudo-likelihood"
+
+    def of_rows(
+        self,
+        log_odds: Float[Array, "moves n"],
+        units: Integer[np.ndarray, " moves"],
+        n_units: int,
+    ) -> Float[Array, " n"]:
+        """Give −Σ_i log p(v_i | rest)."""
+        return log_one_plus_sum(log_odds, units, n_units).sum(0)
+
+
+class RatioMatching(AbstractLocal):
+    """Descent on the Brier score of foretelling each unit from all others, summed over units.
+
+    ½ Σ_a (δ(a, v_i) − p(a | rest))², which is (1 − p(v_i | rest))² for units of two states.
+
+    Source: Hyvärinen 2007; Marlin, Swersky, Chen & de Freitas 2010.
+    """
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "ratio matching"
+
+    def of_rows(
+        self,
+        log_odds: Float[Array, "moves n"],
+        units: Integer[np.ndarray, " moves"],
+        n_units: int,
+    ) -> Float[Array, " n"]:
+        """Give the score of each row."""
+        places = jnp.asarray(units)
+        others = jnp.exp(log_odds - log_one_plus_sum(log_odds, units, n_units)[places])
+        missed = jax.ops.segment_sum(others, places, n_units)
+        return 0.5 * (missed**2 + jax.ops.segment_sum(others**2, places, n_units)).sum(0)
+
+
+class ProbabilityFlow(AbstractLocal):
+    """Descent on Σ e^((F(v) − F(v′))/2) over all v′ one unit from v: minimum probability flow.
+
+    Neighbours that are rows themselves are not left out: among many columns there are hardly any.
+
+    Source: Sohl-Dickstein, Battaglino & DeWeese 2011.
+    """
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "minimum probability flow"
+
+    def of_rows(
+        self,
+        log_odds: Float[Array, "moves n"],
+        units: Integer[np.ndarray, " moves"],
+        n_units: int,
+    ) -> Float[Array, " n"]:
+        """Give the flow out of each row."""
+        return jnp.exp(0.5 * log_odds).sum(0)

@@ -1,0 +1,75 @@
+"""Single-unit moves: how much less likely a state becomes when one unit alone changes."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer
+
+from .layers import AbstractLayer
+from .rbm import RBM
+
+MOVES_AT_ONCE = 4
+
+
+def log_odds_of_moves(
+    rbm: RBM, v: Float[Array, "n visible"]
+) -> tuple[Float[Array, "moves n"], Integer[np.ndarray, " moves"]]:
+    """Give log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
+
+    Each move changes the hidden inputs by its few columns' weights, so that all moves of a row cost
+    as much as one product of all of them with W, and no free energy is computed anew.
+
+    Returns:
+        The log odds, and the unit that each move changes.
+    """
+    visible, hidden, inputs = rbm.visible, rbm.hidden, rbm.inputs_to_h(v)
+    columns, changes = visible.moves(v)
+    with jax.ensure_compile_time_eval():
+        units = np.asarray(visible.spread(jnp.arange(visible.n_units)))[columns[:, 0]]
+    dearer, here = _energies_of_moves(visible, v, units, columns, changes), hidden.cgf(inputs)
+
+    @jax.checkpoint  # its gradient would otherwise keep the hidden inputs of every move
+    def log_odds(move: tuple[Array, Array, Array]) -> Array:
+        where, change, energy = move
+        return hidden.cgf(inputs + change @ rbm.weights[where]) - here - energy
+
+    moves = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
+    return jax.lax.map(log_odds, moves, batch_size=MOVES_AT_ONCE), units
+
+
+def _energies_of_moves(
+    visible: AbstractLayer,
+    v: Float[Array, "n visible"],
+    units: Integer[np.ndarray, " moves"],
+    columns: Integer[np.ndarray, "moves few"],
+    changes: Float[Array, "n moves few"],
+) -> Float[Array, "moves n"]:
+    """Give what each move adds to U, with one move of every unit made at once.
+
+    Each by itself would cost as much as all units together, and so a wide row its width squared.
+    """
+    first_of_unit = np.searchsorted(np.sort(units), units)
+    order = np.argsort(units, kind="stable")
+    turn = np.empty_like(order)
+    turn[order] = np.arange(len(order))
+    turn -= first_of_unit  # a unit's first, second, … move
+    before, added = visible.unit_energies(v), jnp.zeros((len(units), v.shape[0]), v.dtype)
+    for one in range(turn.max() + 1):
+        some = np.flatnonzero(turn == one)
+        moved = v.at[:, columns[some]].add(changes[:, some])
+        apart = visible.unit_energies(moved) - before
+        added = added.at[some].set(apart[:, units[some]].T)
+    return added
+
+
+def log_one_plus_sum(
+    log_odds: Float[Array, "moves n"], units: Integer[np.ndarray, " moves"], n_units: int
+) -> Float[Array, "units n"]:
+    """Give log(1 + Σ e^x) over the moves of each unit, −log p(v_i | all other units)."""
+    places = jnp.asarray(units)
+    largest = jnp.maximum(jax.ops.segment_max(log_odds, places, n_units), 0.0)
+    scaled = jnp.exp(log_odds - largest[places])
+    total = jnp.exp(-largest) + jax.ops.segment_sum(scaled, places, n_units)
+    return largest + jnp.log(total)

@@ -1,0 +1,44 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from registry import machine
+
+EXAMPLES = [hm.FastPersistent(hm.Gibbs(100), chains=64, rate=0.0), hm.FastPersistent(hm.Gibbs(1))]
+KEY = jax.random.key(0)
+
+
+def test_without_fast_parameters_it_is_pcd():
+    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
+    plain, fast = hm.Persistent(hm.Gibbs(2), 16), hm.FastPersistent(hm.Gibbs(2), 16, rate=0.0)
+    found = [m.estimate(rbm, batch, m.init(rbm, batch, key=KEY), key=KEY)[0] for m in (plain, fast)]
+    for a, b in zip(*map(jax.tree.leaves, found), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert fast.follows_likelihood
+    assert not hm.FastPersistent(hm.Gibbs(1)).follows_likelihood
+
+
+def test_chains_leave_a_mode_that_plain_chains_never_do():
+    """States all on or all off: a batch of the one drives chains of the other out."""
+    rbm = hm.RBM.from_arrays(3 * np.ones((16, 4)), -6 * np.ones(16), -24 * np.ones(4))
+    on = hm.Cloud.uniform(jnp.ones((8, 16)))
+    shares = []
+    for method in (hm.Persistent(hm.Gibbs(1), 32), hm.FastPersistent(hm.Gibbs(1), 32, rate=0.3)):
+        state = method.init(rbm, on, key=KEY)
+
+        def update(i, state, method=method):
+            return method.estimate(rbm, on, state, key=jax.random.fold_in(KEY, i))[1]
+
+        state = jax.lax.fori_loop(0, 100, update, state)
+        shares.append(float(method.carried(state).states.mean()))
+    assert shares[0] < 0.05 < 0.3 < shares[1]
+
+
+def test_arguments_are_checked():
+    with pytest.raises(hm.InputError, match="rate: expected 0 or more"):
+        hm.FastPersistent(hm.Gibbs(1), rate=-1.0)
+    with pytest.raises(hm.InputError, match="decay: expected from 0 to below 1"):
+        hm.FastPersistent(hm.Gibbs(1), decay=1.0)
