@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -75,11 +75,10 @@ class Course(NamedTuple):
         *,
         key: PRNGKeyArray,
         backwards: bool = False,
-        told: Callable[[float], Any] | None = None,
     ) -> tuple[Float[Array, "n visible"], np.ndarray]:
         """Carry chains from one end of the path to the other, `steps` steps a stretch.
 
-        Stretch by stretch, so that it can be watched and interrupted, and the weights are added in
+        Stretch by stretch, so that it can be interrupted, and the weights are added in
         float64.
 
         Args:
@@ -87,7 +86,6 @@ class Course(NamedTuple):
             steps: steps in each stretch.
             key: a JAX random key.
             backwards: from t = 1 to 0.
-            told: called with the part done after each stretch.
 
         Returns:
             Where the chains arrive, and their log weights in each stretch, in the order of travel,
@@ -100,8 +98,6 @@ class Course(NamedTuple):
             count = jnp.asarray(steps, jnp.int32)
             v, gained = _stretch(self.path, *bounds, count, v, key=jax.random.fold_in(key, i))
             gains.append(np.asarray(gained, np.float64))
-            if told is not None:
-                told((i + 1) / (len(times) - 1))
         return v, np.stack(gains)
 
 

@@ -26,6 +26,7 @@ from .evaluation import (
     likelihood_from,
     tempered_log_z,
 )
+from .evaluation.base import over_rows
 from .path import AbstractPath
 from .rbm import RBM
 
@@ -94,18 +95,17 @@ def log_z(
             f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
         )
     limits: Any = {"tolerance": tolerance, "seconds": seconds, "progress": progress}
+    limits |= {} if chains is None else {"chains": chains}
     if method == "tempered":
         of_annealing = {"steps": steps, "paths": paths or None, "starts": starts}
         for name, value in {**of_annealing, "burn_in": burn_in}.items():
             if value is not None:
                 raise InputError(f"{name}: method 'tempered' has no use for it; leave it out.")
-        limits |= {} if chains is None else {"chains": chains}
         return tempered_log_z(rbm, key=checked_key(key), **limits)
     states = None if starts is None else rbm.visible.encode(rbm.visible.validate(starts, "starts"))
     return annealed_log_z(
         rbm,
         key=checked_key(key),
-        chains=512 if chains is None else chains,
         steps=steps,
         paths=paths,
         starts=states,
@@ -166,12 +166,7 @@ def log_likelihood(
 
 def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
     """Give F of rows in the user's coding, shape (n,), nats, a few thousand rows at a time."""
-    array = rbm.visible.validate(rows)
-    chunks = [
-        np.asarray(_free_energy(rbm, jnp.asarray(array[first : first + ROWS_AT_ONCE])))
-        for first in range(0, len(array), ROWS_AT_ONCE)
-    ]
-    return np.concatenate(chunks)
+    return over_rows(_free_energy, rbm, rows, ROWS_AT_ONCE)
 
 
 @eqx.filter_jit

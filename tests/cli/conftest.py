@@ -41,6 +41,12 @@ def cache(tmp_path_factory) -> Iterator[None]:
         jax.config.update(name, value)
 
 
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch) -> None:
+    """Let every test write where it likes."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def cli(capsys) -> Callable[..., Ending]:
     """Run a command; its words are given one by one, or as one string without quotes."""

@@ -1,6 +1,5 @@
 """What every command does, says and leaves behind when all is well."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,29 +7,10 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from answers import check_estimate, strict
 
 SMALL = "--hidden 4 --chains 8 --batch 8 --epochs 3"
 PICTURES = {"filters.png", "samples.png", "learning_curves.png", "weights.png", "means.png"}
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def strict(text: str) -> dict:
-    """Read JSON as the standard has it: without NaN and Infinity."""
-
-    def refuse(name: str) -> None:
-        raise AssertionError(f"{name} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-def check_estimate(found: dict) -> None:
-    assert found["low"] <= found["value"] <= found["high"]
-    assert isinstance(found["method"], str)
-    assert found["converged"] is True
 
 
 # --- train ------------------------------------------------------------------------------

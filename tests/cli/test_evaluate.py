@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 import harmonium as hm
+from answers import check_estimate, strict
 from harmonium.runs.display import Display
 from harmonium.runs.evaluate import Wanted, evaluate
 
@@ -19,26 +20,6 @@ KEYS = (
     "run data model status rows log_z log_likelihood pseudo_log_likelihood reconstruction"
     " free_energy_gap mixing equilibrium sample_quality pictures pictures_left_out seconds"
 )
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def strict(text: str) -> dict:
-    """Read JSON as the standard has it: without NaN and Infinity."""
-
-    def refuse(name: str) -> None:
-        raise AssertionError(f"{name} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-def check_estimate(found: dict) -> None:
-    assert found["low"] <= found["value"] <= found["high"]
-    assert isinstance(found["method"], str)
-    assert found["converged"] is True
 
 
 # --- all of it --------------------------------------------------------------------------

@@ -10,11 +10,6 @@ import pytest
 import harmonium as hm
 
 
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize("out", ["m.safetensors", "m.npz", "m.h5"])
 def test_a_run_is_exported_and_what_is_written_is_as_good_as_the_run(cli, trained, out):
     status, said, err = cli("export", str(trained), out)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ..errors import NotFiniteError
+from ..rbm import RBM
 
 TRUSTED_ESS = 10.0
 FEWEST_ROWS = 20  # below, the spread of the splits says little
@@ -291,3 +295,28 @@ def likelihood_from(
         stderr_rows=stderr,
         log_z=log_z,
     )
+
+
+def over_rows(of_rows: Callable[[RBM, Array], Array], rbm: RBM, rows: Any, most: int) -> np.ndarray:
+    """Give one number for each row in the user's coding, at most so many rows at a time.
+
+    The last part is filled up with copies of its first row, and parts of fewer rows are powers of
+    two: few sizes, few compilations.
+
+    Args:
+        of_rows: from a machine and rows to a number for each, compiled.
+        rbm: the machine.
+        rows: in the user's coding, shape (n, visible units).
+        most: a power of two.
+
+    Raises:
+        InputError: rows outside the visible layer's domain.
+    """
+    array = rbm.visible.validate(rows)
+    size = min(most, 2 ** (len(array) - 1).bit_length())
+    found = []
+    for first in range(0, len(array), size):
+        some = array[first : first + size]
+        filled = np.concatenate([some, np.repeat(some[:1], size - len(some), axis=0)])
+        found.append(np.asarray(of_rows(rbm, jnp.asarray(filled)))[: len(some)])
+    return np.concatenate(found)

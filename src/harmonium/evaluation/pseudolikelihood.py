@@ -12,6 +12,7 @@ from jaxtyping import Array
 from ..errors import InputError
 from ..moves import log_odds_of_moves, log_one_plus_sum
 from ..rbm import RBM
+from .base import over_rows
 
 ROWS_AT_ONCE = 1024
 
@@ -34,14 +35,7 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
     """
     if rbm.visible.n_states is None:
         raise InputError(f"Pseudo-likelihood of {rbm.visible}: expected a discrete visible layer.")
-    array = rbm.visible.validate(rows)
-    size = min(ROWS_AT_ONCE, 2 ** (len(array) - 1).bit_length())  # few sizes, few compilations
-    found = []
-    for first in range(0, len(array), size):
-        some = array[first : first + size]
-        filled = np.concatenate([some, np.repeat(some[:1], size - len(some), axis=0)])
-        found.append(np.asarray(_of_rows(rbm, jnp.asarray(filled)))[: len(some)])
-    return np.concatenate(found)
+    return over_rows(_of_rows, rbm, rows, ROWS_AT_ONCE)
 
 
 @eqx.filter_jit

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..rbm import RBM
+from .base import over_rows
 
 ROWS_AT_ONCE = 4096
 
@@ -30,12 +30,7 @@ def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
 
     Source: Hinton 2010, section 5.
     """
-    array = rbm.visible.validate(rows)
-    chunks = [
-        np.asarray(_of_rows(rbm, jnp.asarray(array[first : first + ROWS_AT_ONCE])))
-        for first in range(0, len(array), ROWS_AT_ONCE)
-    ]
-    return np.concatenate(chunks)
+    return over_rows(_of_rows, rbm, rows, ROWS_AT_ONCE)
 
 
 @eqx.filter_jit
