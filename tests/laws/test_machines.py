@@ -95,3 +95,14 @@ def test_infinite_z_is_known():
     assert not hm.finite_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), 1.2 * weights))
     with pytest.raises(hm.NotFiniteError, match="is infinite: its couplings are too strong"):
         hm.log_z(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), 1.2 * weights), key=jax.random.key(0))
+
+
+def test_energies_of_many_pairs_are_right():
+    """Rows of v against two sets of h: a sum that JAX 0.10.2 gets wrong on a CPU, compiled."""
+    rbm = machine(hm.Bernoulli(3), hm.Bernoulli(4), 0)
+    v = jax.random.bernoulli(jax.random.key(0), shape=(40_000, 3)).astype(float)
+    h = jax.random.bernoulli(jax.random.key(1), shape=(2, 40_000, 4)).astype(float)
+    found = jax.jit(lambda v, h: rbm.energy(v, h))(v, h)
+    coupling = ((np.asarray(v) @ np.asarray(rbm.weights)) * np.asarray(h)).sum(-1)
+    expected = -np.asarray(v) @ rbm.visible.bias - np.asarray(h) @ rbm.hidden.bias - coupling
+    np.testing.assert_allclose(found, expected, atol=1e-4)

@@ -6,10 +6,13 @@ from .base import cloud_gradient as cloud_gradient
 from .base import free_energy_gap as free_energy_gap
 from .base import mean_free_energy as mean_free_energy
 from .contrastive import Contrastive as Contrastive
+from .coupled import Coupled as Coupled
 from .exact import Exact as Exact
 from .fast import FastPersistent as FastPersistent
+from .jarzynski import Jarzynski as Jarzynski
 from .local import AbstractLocal as AbstractLocal
 from .local import ProbabilityFlow as ProbabilityFlow
 from .local import PseudoLikelihood as PseudoLikelihood
 from .local import RatioMatching as RatioMatching
+from .mean_field import MeanField as MeanField
 from .persistent import Persistent as Persistent

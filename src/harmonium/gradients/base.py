@@ -91,6 +91,10 @@ class AbstractGradient(eqx.Module):
         """Give the chains that go on from update to update; None where there are none."""
         return None
 
+    def measures(self, state: Any) -> dict[str, Array]:
+        """Give what the method knows of itself, as numbers by name, for the run's history."""
+        return {}
+
 
 def check_sampler(sampler: Any) -> None:
     """Raise InputError unless this is a sampler."""

@@ -1,13 +1,17 @@
-"""Annealed importance sampling along any path of machines, in either direction."""
+"""Annealed importance sampling along any path of machines, and the sampler made of it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from ..path import AbstractPath
+from ..checks import positive_integer
+from ..errors import InputError
+from ..path import AbstractPath, Heating
 from ..rbm import RBM
+from .base import AbstractSampler, Cloud
 
 Number = Float[Array, ""] | float
 
@@ -74,3 +78,100 @@ def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> An
     layer = path.at(0.0).visible
     resting = jnp.broadcast_to(layer.resting, (chains, layer.size))
     return Annealing(layer.sample(resting, key=key), jnp.zeros(chains, layer.dtype))
+
+
+class ClusterState(NamedTuple):
+    """Where the chains stand: visible states, shape (n, visible)."""
+
+    v: Float[Array, "n visible"]
+
+
+class ClusterInfo(NamedTuple):
+    """How clusters did.
+
+    Attributes:
+        moved: part of the chains that a newly annealed member of its cluster replaced.
+        effective: mean effective size of a cluster, (Σw)² / Σw².
+    """
+
+    moved: Float[Array, ""]
+    effective: Float[Array, ""]
+
+
+class AnnealedClusters(AbstractSampler):
+    r"""Each step anneals a cluster of fresh chains from the base machine, and one of them goes on.
+
+    A cluster has the present state and `size` − 1 new ones, each carried from the path's start to
+    the machine by `steps` steps of annealed importance sampling. The present one is annealed back
+    to find its own weight, and the one that goes on is chosen by the weights. Whatever the length
+    of the journey, the machine's distribution is left unchanged; the longer it is, the more often
+    a new state is chosen, which owes nothing to the one before. So chains leave modes that no sweep
+    would take them out of, at the price of `size · steps` sweeps a step.
+
+    Attributes:
+        path: from machines without weights to the machine; its end is replaced by the machine at
+            hand. None for temperatures from the machine without any preference.
+        steps: steps of a journey.
+        size: members of a cluster, at least 2.
+
+    Source: Andrieu, Doucet & Holenstein 2010 (iterated sampling importance resampling on paths);
+    Neal 2001.
+    """
+
+    path: AbstractPath | None = None
+    steps: int = eqx.field(static=True, default=100)
+    size: int = eqx.field(static=True, default=8)
+
+    def __check_init__(self):
+        positive_integer(self.steps, "AnnealedClusters steps")
+        if positive_integer(self.size, "AnnealedClusters size") < 2:
+            raise InputError("AnnealedClusters size: expected at least 2; got 1.")
+
+    def path_to(self, rbm: RBM) -> AbstractPath:
+        """Give the path that ends at a machine."""
+        return Heating.from_neutral(rbm) if self.path is None else self.path.ending_at(rbm)
+
+    def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
+        """Anneal n chains."""
+        return ClusterState(self._annealed(self.path_to(rbm), n, key=key).v)
+
+    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ClusterState:
+        """Begin at these states."""
+        return ClusterState(v)
+
+    def step(
+        self, rbm: RBM, state: ClusterState, *, key: PRNGKeyArray
+    ) -> tuple[ClusterState, ClusterInfo]:
+        """Anneal the present states back and new ones forth, and choose."""
+        path, n = self.path_to(rbm), len(state.v)
+        key_back, key_forth, key_choose = jax.random.split(key, 3)
+        new = self._annealed(path, n * (self.size - 1), key=key_forth)
+        members = new.v.reshape(n, self.size - 1, -1)
+        own = self._weight_of(path, state.v, key=key_back)
+        others = new.log_weights.reshape(n, self.size - 1)
+        log_weights = jnp.concatenate([own[:, None], others], axis=1)
+        chosen = jax.random.categorical(key_choose, log_weights)
+        cluster = jnp.concatenate([state.v[:, None], members], axis=1)
+        shares = jax.nn.softmax(log_weights, axis=1)
+        info = ClusterInfo((chosen > 0).mean(), (1.0 / (shares**2).sum(1)).mean())
+        return ClusterState(cluster[jnp.arange(n), chosen]), info
+
+    def cloud(self, state: ClusterState) -> Cloud:
+        """Give the states, equally weighted."""
+        return Cloud.uniform(state.v)
+
+    def _annealed(self, path: AbstractPath, n: int, *, key: PRNGKeyArray) -> Annealing:
+        key_start, key_anneal = jax.random.split(key)
+        begun = start_annealing(path, n, key=key_start)
+        return anneal(path, 0.0, 1.0, self.steps, begun, key=key_anneal)
+
+    def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
+        """Draw the journey that led to each state, and give its log weight.
+
+        A journey weighs and then moves, so its reverse moves and then weighs.
+        """
+        key_h, key_v, key_back = jax.random.split(key, 3)
+        end: Any = path.at(1.0)
+        before = end.sample_v_from_h(end.sample_h_from_v(v, key=key_h), key=key_v)
+        begun = Annealing(before, jnp.zeros(len(v), v.dtype))
+        return -anneal(path, 1.0, 0.0, self.steps, begun, key=key_back).log_weights

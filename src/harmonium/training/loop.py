@@ -70,7 +70,8 @@ def fit(
     `pseudo_log_likelihood`, that of `pseudo_log_likelihoods`, for discrete visible units. The last
     two are of held-out rows where there are any, else of training rows. All are of some rows only,
     evenly spaced: at most 2,000, and fewer for the pseudo-log-likelihood of a wide machine, which
-    is left out of records where it would take more than 2 % of the time.
+    is left out of records where it would take more than 2 % of the time. A method adds what
+    it knows of itself, its `measures`.
 
     Args:
         rbm: the machine to start from, as `initialize` gives it.
@@ -214,6 +215,8 @@ class _Run:
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
             metrics["samples_per_second"] = round(samples, 1)
             metrics |= self.monitors(rbm, seconds, last=updates == self.total)
+            of_method = self.method.gradient.measures(state.gradient)
+            metrics |= {name: float(value) for name, value in of_method.items()}
         epochs = self.total / self.per_epoch
         speeds = (samples, per_second)
         return Report(updates, self.total, epoch, epochs, seconds, *speeds, metrics, rbm, state)

@@ -1,0 +1,243 @@
+"""Unbiased contrastive divergence: pairs of chains that meet."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from ..checks import positive_integer
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from ..samplers import Cloud
+from .base import AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+
+NARROWER = 4  # how much narrower a round is than the one before
+NARROWEST = 8  # chains
+FEWEST_DRAWS = 128  # at once
+
+
+class CoupledState(NamedTuple):
+    """What is known of the coupling times.
+
+    Attributes:
+        mean: mean coupling time of the last update's pairs, in sweeps.
+        longest: longest one of the run.
+    """
+
+    mean: Float[Array, ""]
+    longest: Int[Array, ""]
+
+
+class Coupled(AbstractGradient):
+    r"""Unbiased CD: what a chain's first k sweeps lack is made up for by a second chain.
+
+    Two chains start at the same row, and ξ makes one sweep more than η. From then on both move
+    together, each like a Gibbs chain by itself, in a way that makes them meet: at the sweep τ where
+    ξ_τ = η_{τ−1}. Then, whatever k is,
+
+        f(ξ_k) + Σ_{t=k+1}^{τ−1} [f(ξ_t) − f(η_{t−1})]
+
+    has the expectation of f under the machine, with f = ∂F/∂θ. The model cloud has the states of ξ
+    with the weight +1/n and those of η with −1/n. Nothing is cut off or clipped, so an update takes
+    as long as the slowest pair, with fewer and fewer chains at work; where a machine mixes slowly,
+    it takes very long and its variance is large, which is what the bias of CD was traded for.
+
+    Attributes:
+        sweeps: k, the sweeps of a chain before it counts.
+        chains: number of pairs; as many as the batch has rows if None. They start at rows drawn by
+            their weights, or at every row if None.
+
+    Source: Qiu, Zhang & Wang 2020; Jacob, O'Leary & Atchadé 2020; Glynn & Rhee 2014.
+    """
+
+    sweeps: int = eqx.field(static=True, default=1)
+    chains: int | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        positive_integer(self.sweeps, "Coupled sweeps")
+        if self.chains is not None:
+            positive_integer(self.chains, "Coupled chains")
+
+    @property
+    def title(self) -> str:
+        """Unbiased CD-k."""
+        return f"unbiased CD-{self.sweeps}"
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> CoupledState:
+        """No pair has met yet."""
+        return CoupledState(jnp.zeros((), batch.weights.dtype), jnp.zeros((), jnp.int32))
+
+    def measures(self, state: CoupledState) -> dict[str, Array]:
+        """Give the coupling times."""
+        return {"coupling_time": state.mean, "longest_coupling_time": state.longest}
+
+    def estimate(
+        self, rbm: RBM, batch: Cloud, state: CoupledState, *, key: PRNGKeyArray
+    ) -> tuple[RBM, CoupledState, PhaseInfo]:
+        """Run pairs of chains until all have met."""
+        key_rows, key_ahead, key_meet = jax.random.split(key, 3)
+        v, weights = self._starts(batch, key=key_rows)
+        ahead = _swept(rbm, v, key=key_ahead)
+        pairs = Pairs(ahead, v, (ahead == v).all(-1), jnp.ones(len(v), jnp.int32))
+        sums, times = _until_met(rbm, pairs, weights, self.sweeps, key=key_meet)
+        data_energy, data_grads = eqx.filter_value_and_grad(mean_free_energy)(rbm, batch)
+        grads = jax.tree.map(jnp.subtract, data_grads, sums.grads)
+        info = phase_info(rbm, batch, data_energy - sums.free_energy)
+        longest = jnp.maximum(state.longest, times.max())
+        return grads, CoupledState(times.astype(weights.dtype).mean(), longest), info
+
+    def _starts(self, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Array, Array]:
+        if self.chains is None:
+            return batch
+        chosen = jax.random.categorical(key, jnp.log(batch.weights), shape=(self.chains,))
+        return Cloud.uniform(batch.states[chosen])
+
+
+class Pairs(NamedTuple):
+    """Pairs of chains, ξ one sweep ahead of η.
+
+    Attributes:
+        ahead: ξ_t, shape (n, visible).
+        behind: η_{t−1}, shape (n, visible).
+        met: whether they have met, shape (n,).
+        times: the sweep τ at which they met, or t where they have not, shape (n,).
+    """
+
+    ahead: Float[Array, "n visible"]
+    behind: Float[Array, "n visible"]
+    met: Bool[Array, " n"]
+    times: Int[Array, " n"]
+
+
+class _Sums(NamedTuple):
+    """Σ w F and Σ w ∂F/∂θ of the model cloud so far."""
+
+    free_energy: Array
+    grads: RBM
+
+    def plus(self, rbm: RBM, states: Array, weights: Array) -> _Sums:
+        found = eqx.filter_value_and_grad(mean_free_energy)(rbm, Cloud(states, weights))
+        return _Sums(*jax.tree.map(jnp.add, tuple(self), found))
+
+
+def _until_met(
+    rbm: RBM, pairs: Pairs, weights: Float[Array, " n"], k: int, *, key: PRNGKeyArray
+) -> tuple[_Sums, Int[Array, " n"]]:
+    """Move pairs until all have met; give the sums of the model cloud, and the coupling times."""
+    nothing = _Sums(jnp.zeros((), weights.dtype), jax.tree.map(jnp.zeros_like, rbm))
+    keys = jax.random.split(key, k)
+    for t in range(1, k):  # no pair counts yet
+        pairs = moved_together(rbm, pairs, key=keys[t])
+    sums = nothing.plus(rbm, pairs.ahead, weights)
+
+    def step(carry: tuple) -> tuple:
+        t, pairs, weights, sums = carry
+        pairs = moved_together(rbm, pairs, key=jax.random.fold_in(keys[0], t))
+        apart = jnp.where(pairs.met, 0.0, weights)
+        states = jnp.concatenate([pairs.ahead, pairs.behind])
+        return t + 1, pairs, weights, sums.plus(rbm, states, jnp.concatenate([apart, -apart]))
+
+    times, where, t = pairs.times, jnp.arange(len(weights)), jnp.asarray(k, jnp.int32)
+    for width, below in _widths(len(weights)):
+        first = jnp.argsort(pairs.met)[:width]  # those that are still apart, as sorting is stable
+        pairs, weights, where = jax.tree.map(lambda x: x[first], (pairs, weights, where))  # noqa: B023
+        t, pairs, weights, sums = jax.lax.while_loop(
+            lambda carry: (~carry[1].met).sum() > below,  # noqa: B023
+            step,
+            (t, pairs, weights, sums),
+        )
+        times = times.at[where].set(pairs.times)
+    return sums, times
+
+
+def _widths(n: int) -> list[tuple[int, int]]:
+    """Give how many pairs move in each round, and how many are left apart when it ends."""
+    widths = [n]
+    while widths[-1] > NARROWER * NARROWEST:
+        widths.append(-(-widths[-1] // NARROWER))
+    return list(zip(widths, [*widths[1:], 0], strict=True))
+
+
+def moved_together(rbm: RBM, pairs: Pairs, *, key: PRNGKeyArray) -> Pairs:
+    """Make one sweep of both chains of every pair, each half of it maximally coupled."""
+    key_h, key_v = jax.random.split(key)
+    h = drawn_together(rbm.hidden, *map(rbm.inputs_to_h, (pairs.ahead, pairs.behind)), key=key_h)
+    v = drawn_together(rbm.visible, *map(rbm.inputs_to_v, h), key=key_v)
+    times = jnp.where(pairs.met, pairs.times, pairs.times + 1)
+    return Pairs(*v, pairs.met | (v[0] == v[1]).all(-1), times)
+
+
+def drawn_together(
+    layer: AbstractLayer,
+    inputs: Float[Array, "n columns"],
+    others: Float[Array, "n columns"],
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "n columns"], Float[Array, "n columns"]]:
+    r"""Draw x from p(x | I) and y from p(y | J) that are equal as often as can be.
+
+    P(x = y) = ∫ min(p, q) over the states of the whole layer: x is drawn and y = x with probability
+    min(1, q(x)/p(x)). Otherwise both are drawn anew from what is left of p and of q, draw after
+    draw until one is refused by the other law: x with probability min(1, q(x)/p(x)), y with
+    min(1, p(y)/q(y)). Both use the same random numbers, so that pairs that do not meet come close.
+    Where p and q are nearly the same, few pairs fall apart but each takes many draws; so all rows
+    draw for the pairs that still wait, and a pair takes the first draw of its own that will do.
+
+    Source: Thorisson 2000; Jacob, O'Leary & Atchadé 2020; Qiu, Zhang & Wang 2020 (common numbers).
+    """
+    n, fields, signs = len(inputs), (inputs, others), (1.0, -1.0)
+    slots = jnp.arange(max(n, FEWEST_DRAWS))
+    key_x, key_u, key_rest = jax.random.split(key, 3)
+    gap, offset = others - inputs, layer.cgf(inputs) - layer.cgf(others)
+
+    def refused(states: Array, rows: Array, sign: float, *, key: PRNGKeyArray) -> Array:
+        log_ratio = (gap[rows] * states).sum(-1) + offset[rows]  # log q/p
+        uniforms = jax.random.uniform(key, rows.shape, inputs.dtype)
+        return jnp.log(uniforms) >= sign * log_ratio
+
+    x = layer.sample(inputs, key=key_x)
+    apart = refused(x, slots[:n], 1.0, key=key_u)
+
+    def again(carry: tuple) -> tuple:
+        turn, pair, waiting = carry
+        key_states, key_u = jax.random.split(jax.random.fold_in(key_rest, turn))
+        rows = _in_turn(waiting[0] | waiting[1], slots)
+        reached, left = [], []
+        for field, sign, old, waits in zip(fields, signs, pair, waiting, strict=True):
+            drawn = layer.sample(field[rows], key=key_states)
+            first = _first_of_each(refused(drawn, rows, sign, key=key_u), rows, n)
+            done = waits & (first < len(slots))
+            reached.append(jnp.where(done[:, None], drawn[first], old))
+            left.append(waits & ~done)
+        return turn + 1, tuple(reached), tuple(left)
+
+    def any_waits(carry: tuple) -> Array:
+        return (carry[2][0] | carry[2][1]).any()
+
+    start = jnp.zeros((), jnp.int32), (x, x), (apart, apart)
+    return jax.lax.while_loop(any_waits, again, start)[1]
+
+
+def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Array, " slots"]:
+    """Give each slot one of the rows that wait, in turn."""
+    n = len(waiting)
+    place = jnp.where(waiting, jnp.cumsum(waiting) - 1, n)
+    listed = jnp.zeros(n, slots.dtype).at[place].set(jnp.arange(n), mode="drop")
+    return listed[slots % waiting.sum()]
+
+
+def _first_of_each(
+    good: Bool[Array, " slots"], rows: Int[Array, " slots"], n: int
+) -> Int[Array, " n"]:
+    """Give the first good slot of each row; the number of slots where there is none."""
+    count = len(rows)
+    return jnp.full(n, count).at[rows].min(jnp.where(good, jnp.arange(count), count))
+
+
+def _swept(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Array:
+    key_h, key_v = jax.random.split(key)
+    return rbm.sample_v_from_h(rbm.sample_h_from_v(v, key=key_h), key=key_v)

@@ -1,0 +1,137 @@
+"""Weighted persistent chains: Jarzynski's equality along the training itself."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..checks import positive_integer
+from ..errors import InputError
+from ..rbm import RBM
+from ..samplers import AbstractSampler, Cloud
+from .base import AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
+
+
+class JarzynskiState(NamedTuple):
+    """Weighted chains between updates.
+
+    Attributes:
+        v: visible states, shape (chains, visible).
+        energies: F(v) under the machine that the weights belong to, shape (chains,), nats.
+        log_weights: log weights since the last resampling, shape (chains,).
+        log_z: what earlier resamplings made of log Z; log Z(now) is this plus the log of the mean
+            weight.
+        resampled: number of resamplings so far.
+    """
+
+    v: Float[Array, "chains visible"]
+    energies: Float[Array, " chains"]
+    log_weights: Float[Array, " chains"]
+    log_z: Float[Array, ""]
+    resampled: Array
+
+
+class Jarzynski(AbstractGradient):
+    r"""Persistent chains with weights, which make up for what they lag behind.
+
+    Each update moves the machine from θ to θ′ under a chain at v, and then the chain:
+
+        log w += F_θ(v) − F_θ′(v),    then v moves under θ′.
+
+    This is annealed importance sampling along the run, from independent units on. The weighted
+    chains represent the machine at every update, however slowly they move: their average tends to
+    that of the machine with the number of chains, and the mean of w is on average Z(θ)/Z(θ₀), so
+    that log Z is known all along. Where the effective number of chains falls below `threshold`,
+    chains are drawn anew by their weights.
+
+    What no chain finds has no weight: the effective size counts the chains, not the modes.
+
+    Attributes:
+        sampler: what moves the chains; it must take up any visible states, as `Gibbs` does.
+        chains: number of chains.
+        threshold: least effective part of the chains, (Σw)² / (n Σw²).
+
+    Source: Carbone, Hua, Coste & Vanden-Eijnden 2023; Jarzynski 1997; Neal 2001.
+    """
+
+    sampler: AbstractSampler
+    chains: int = eqx.field(static=True, default=500)
+    threshold: float = 0.5
+
+    def __check_init__(self):
+        check_sampler(self.sampler)
+        positive_integer(self.chains, "Jarzynski chains")
+        if not 0 <= self.threshold <= 1:
+            raise InputError(f"Jarzynski threshold: expected 0 to 1; got {self.threshold}.")
+
+    @property
+    def title(self) -> str:
+        """Jarzynski-k."""
+        return self.with_sweeps("Jarzynski")
+
+    def carried(self, state: JarzynskiState) -> Cloud:
+        """Give the chains with their weights."""
+        return Cloud(state.v, jax.nn.softmax(state.log_weights))
+
+    def measures(self, state: JarzynskiState) -> dict[str, Array]:
+        """Give log Z, the effective part of the chains, and the number of resamplings."""
+        log_z = state.log_z + _log_mean(state.log_weights)
+        part = _effective_part(state.log_weights)
+        return {"log_z": log_z, "effective_chains": part, "resampled": state.resampled}
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
+        """Draw the chains from the machine without its weights, whose log Z is known."""
+        base = eqx.tree_at(lambda machine: machine.weights, rbm, 0.0 * rbm.weights)
+        resting = jnp.broadcast_to(rbm.visible.resting, (self.chains, rbm.visible.size))
+        v = rbm.visible.sample(resting, key=key)
+        log_z = rbm.visible.cgf(rbm.visible.resting) + rbm.hidden.cgf(rbm.hidden.resting)
+        none = jnp.zeros(self.chains, v.dtype)
+        return JarzynskiState(v, base.free_energy(v), none, log_z, jnp.zeros((), jnp.int32))
+
+    def estimate(
+        self, rbm: RBM, batch: Cloud, state: JarzynskiState, *, key: PRNGKeyArray
+    ) -> tuple[RBM, JarzynskiState, PhaseInfo]:
+        """Weigh the chains, draw anew where it is time, move them, and take the gap."""
+        key_draw, key_start, key_move = jax.random.split(key, 3)
+        log_weights = state.log_weights + state.energies - rbm.free_energy(state.v)
+        state = state._replace(log_weights=log_weights)
+        state = jax.lax.cond(
+            _effective_part(log_weights) < self.threshold,
+            lambda state: _drawn_anew(state, key=key_draw),
+            lambda state: state,
+            state,
+        )
+        chains: Any = self.sampler.start(rbm, state.v, key=key_start)
+        chains, _ = self.sampler.step(rbm, chains, key=key_move)
+        v = self.sampler.cloud(chains).states
+        state = state._replace(v=v, energies=rbm.free_energy(v))
+        grads, info = cloud_gradient(rbm, batch, self.carried(state))
+        return grads, state, info
+
+
+def _drawn_anew(state: JarzynskiState, *, key: PRNGKeyArray) -> JarzynskiState:
+    """Resample systematically: a chain of weight w is drawn ⌊nw⌋ or ⌈nw⌉ times."""
+    n = len(state.log_weights)
+    ends = jnp.cumsum(jax.nn.softmax(state.log_weights))
+    points = (jnp.arange(n) + jax.random.uniform(key, (), ends.dtype)) / n
+    chosen = jnp.minimum(jnp.searchsorted(ends, points), n - 1)
+    return state._replace(
+        v=state.v[chosen],
+        log_weights=jnp.zeros_like(state.log_weights),
+        log_z=state.log_z + _log_mean(state.log_weights),
+        resampled=state.resampled + 1,
+    )
+
+
+def _log_mean(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
+    return jax.nn.logsumexp(log_weights) - jnp.log(len(log_weights))
+
+
+def _effective_part(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
+    """Give (Σw)² / (n Σw²), from 1/n to 1."""
+    shares = jax.nn.softmax(log_weights)
+    return 1.0 / (len(shares) * (shares @ shares))

@@ -1,0 +1,163 @@
+"""Mean-field and TAP learning: the model's averages as fixed points, without chains."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..checks import positive_integer
+from ..errors import InputError
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from ..samplers import Cloud
+from .base import AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+
+
+class MeanFieldState(NamedTuple):
+    """Solutions that go on from update to update.
+
+    Attributes:
+        visible: inputs I_v of the visible units, shape (solutions, visible).
+        hidden: inputs I_h of the hidden units, shape (solutions, hidden).
+        residual: mean of |Δm_h| in the last iteration.
+    """
+
+    visible: Float[Array, "solutions visible"]
+    hidden: Float[Array, "solutions hidden"]
+    residual: Float[Array, ""]
+
+
+class MeanField(AbstractGradient):
+    r"""The gradient of an expansion of log Z in the weights, at its stationary points.
+
+    With means m = Γ′(I) and variances V = Γ″(I) of units under inputs I,
+
+        −log Z ≈ Σ_v [I m − Γ(I)] + Σ_h [I m − Γ(I)] − m_vᵀ W m_h − ½ V_vᵀ W∘W V_h
+
+    stationary in I_v and I_h. `order=1` leaves the last term out (mean field); `order=2` has it,
+    with its Onsager reactions (Thouless, Anderson & Palmer). Each of many solutions goes on from
+    update to update by `iterations` rounds, each half of the way from old inputs to new ones, and
+    all count alike. Nothing is drawn; the price is the expansion: a bias that grows with the
+    weights, and that no number of iterations takes away.
+
+    Attributes:
+        order: 1 or 2; 2 needs layers whose units have one column each.
+        solutions: number of stationary points that are followed.
+        iterations: rounds in an update.
+
+    Source: Gabrié, Tramel & Krzakala 2015; Tramel, Gabrié, Manoel, Caltagirone & Krzakala 2018 (any
+    layers); Welling & Hinton 2002 (mean field).
+    """
+
+    order: int = eqx.field(static=True, default=2)
+    solutions: int = eqx.field(static=True, default=100)
+    iterations: int = eqx.field(static=True, default=5)
+
+    def __check_init__(self):
+        positive_integer(self.solutions, "MeanField solutions")
+        positive_integer(self.iterations, "MeanField iterations")
+        if self.order not in (1, 2):
+            raise InputError(f"MeanField order: expected 1 or 2; got {self.order!r}.")
+
+    @property
+    def follows_likelihood(self) -> bool:
+        """It follows that of an expansion."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return "TAP" if self.order == 2 else "mean field"
+
+    def measures(self, state: MeanFieldState) -> dict[str, Array]:
+        """Give how much the solutions still move."""
+        return {"mean_field_residual": state.residual}
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
+        """Start near draws of the machine without its weights."""
+        for layer in (rbm.visible, rbm.hidden):
+            if self.order == 2 and layer.n_units != layer.size:
+                raise InputError(
+                    f"TAP of {rbm}: expected units of one column; those of {layer} have several."
+                    " Choose hm.MeanField(order=1), or another method."
+                )
+        resting = jnp.broadcast_to(rbm.visible.resting, (self.solutions, rbm.visible.size))
+        hidden = rbm.inputs_to_h(rbm.visible.sample(resting, key=key))
+        visible = rbm.inputs_to_v(rbm.hidden.mean(hidden))
+        return MeanFieldState(visible, hidden, jnp.zeros((), hidden.dtype))
+
+    def estimate(
+        self, rbm: RBM, batch: Cloud, state: MeanFieldState, *, key: PRNGKeyArray
+    ) -> tuple[RBM, MeanFieldState, PhaseInfo]:
+        """Move the solutions and differentiate; the key is not used."""
+        squares = rbm.weights**2 if self.order == 2 else None
+
+        def again(_: Array, state: MeanFieldState) -> MeanFieldState:
+            return _iterated(rbm, squares, state)
+
+        state = jax.lax.fori_loop(0, self.iterations, again, state)
+
+        def loss(rbm: RBM) -> Array:
+            squares = rbm.weights**2 if self.order == 2 else None
+            minus_log_z = _expansion(rbm, squares, state.visible, state.hidden).mean()
+            return mean_free_energy(rbm, batch) - minus_log_z
+
+        gap, grads = eqx.filter_value_and_grad(loss)(rbm)
+        return grads, state, phase_info(rbm, batch, gap)
+
+
+def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFieldState:
+    """Move half of the way to I_v = W m_h + ½ W∘W V_h · dV_v/dm_v, and to I_h by its likeness."""
+    means = rbm.hidden.mean(state.hidden)
+    visible = rbm.inputs_to_v(means)
+    if squares is not None:
+        spread = rbm.hidden.variance(state.hidden) @ squares.T
+        visible += 0.5 * spread * _reaction(rbm.visible, state.visible)
+    visible = 0.5 * (state.visible + visible)
+    hidden = rbm.inputs_to_h(rbm.visible.mean(visible))
+    if squares is not None:
+        spread = rbm.visible.variance(visible) @ squares
+        hidden += 0.5 * spread * _reaction(rbm.hidden, state.hidden)
+    hidden = 0.5 * (state.hidden + hidden)
+    return MeanFieldState(visible, hidden, abs(rbm.hidden.mean(hidden) - means).mean())
+
+
+def _reaction(layer: AbstractLayer, inputs: Array) -> Array:
+    """Give dV/dm = Γ‴/Γ″ for units of one column; 0 where a unit is certain."""
+    variance, pull = jax.jvp(layer.variance, (inputs,), (jnp.ones_like(inputs),))
+    certain = variance < jnp.finfo(variance.dtype).tiny
+    return jnp.where(certain, 0.0, pull / jnp.where(certain, 1.0, variance))
+
+
+def _expansion(
+    rbm: RBM,
+    squares: Array | None,
+    visible: Float[Array, "n visible"],
+    hidden: Float[Array, "n hidden"],
+) -> Float[Array, " n"]:
+    """Give the expansion of −log Z at these inputs, nats; its slope is that at constant means.
+
+    At a stationary point constant means and constant inputs give the same slope.
+    """
+    visible, hidden = jax.lax.stop_gradient((visible, hidden))
+    m_v, m_h = (
+        jax.lax.stop_gradient(layer.mean(inputs))
+        for layer, inputs in ((rbm.visible, visible), (rbm.hidden, hidden))
+    )
+    found = (visible * m_v).sum(-1) - rbm.visible.cgf(visible)
+    found += (hidden * m_h).sum(-1) - rbm.hidden.cgf(hidden)
+    found -= (rbm.inputs_to_h(m_v) * m_h).sum(-1)
+    if squares is not None:
+        pull = _variance_at(m_v, rbm.visible, visible) @ squares
+        found -= 0.5 * (pull * _variance_at(m_h, rbm.hidden, hidden)).sum(-1)
+    return found
+
+
+def _variance_at(mean: Array, layer: AbstractLayer, inputs: Array) -> Array:
+    """Give V whose derivative by the layer's parameters is that at a constant mean."""
+    reaction = jax.lax.stop_gradient(_reaction(layer, inputs))
+    return layer.variance(inputs) - reaction * (layer.mean(inputs) - mean)

@@ -1,0 +1,105 @@
+"""Sampling at a lower or higher temperature of p(v) itself, not of the joint energy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..checks import positive_integer
+from ..errors import InputError
+from ..layers import Mixed
+from ..rbm import RBM
+from .base import AbstractSampler, Cloud
+
+
+class TemperedState(NamedTuple):
+    """Chains between sweeps: visible states, shape (n, visible)."""
+
+    v: Float[Array, "n visible"]
+
+
+class TemperedInfo(NamedTuple):
+    """The mean probability to accept a sweep's proposal."""
+
+    acceptance: Float[Array, ""]
+
+
+class Tempered(AbstractSampler):
+    r"""Chains of p_β(v) ∝ e^(−βF(v)): the machine's p(v) made sharper (β > 1) or flatter (β < 1).
+
+    A machine with all parameters multiplied by β has e^(−βE(v, h)) summed over h, which is another
+    distribution: hidden units do not count β-fold in it. Its sweep v → h → v′ is a proposal, taken
+    with probability min(1, a),
+
+        log a = β [F(v) − F(v′)] − F_β(v) + F_β(v′),
+
+    F_β being that machine's own free energy, with respect to which the sweep is reversible. Where
+    hidden units are nearly certain the two agree, and hardly a proposal is refused.
+
+    Attributes:
+        beta: β, positive.
+        sweeps: proposals in one step.
+
+    Source: Hastings 1970; Russ et al. 2020 and Tubiana, Cocco & Monasson 2019 for the use of low
+    temperatures (there by β-fold hidden layers, for whole β).
+    """
+
+    beta: float = eqx.field(static=True)
+    sweeps: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        if not 0 < self.beta < float("inf"):
+            raise InputError(f"Tempered beta: expected a positive number; got {self.beta}.")
+        positive_integer(self.sweeps, "Tempered sweeps")
+
+    @property
+    def sweeps_per_step(self) -> int:
+        """The sweeps."""
+        return self.sweeps
+
+    def machines(self, rbm: RBM) -> Sequence[RBM]:
+        """Give the machine whose p(v) is p_β, for a whole β: with the hidden layer β times."""
+        copies = round(self.beta)
+        if copies != self.beta:
+            raise InputError(f"Tempered beta: no machine has p_β for β = {self.beta:g}.")
+        visible = jax.tree.map(lambda leaf: copies * leaf, rbm.visible)
+        weights = jnp.concatenate([rbm.weights] * copies, axis=1)
+        return [RBM(visible, Mixed(*[rbm.hidden] * copies), weights)]
+
+    def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> TemperedState:
+        """Begin at these states."""
+        return TemperedState(v)
+
+    def step(
+        self, rbm: RBM, state: TemperedState, *, key: PRNGKeyArray
+    ) -> tuple[TemperedState, TemperedInfo]:
+        """Make the sweeps."""
+        proposing: Any = jax.tree.map(lambda leaf: self.beta * leaf, rbm)
+
+        def excess(v: Array) -> Array:
+            return self.beta * rbm.free_energy(v) - proposing.free_energy(v)
+
+        def sweep(i: Array, carry: tuple) -> tuple:
+            v, here, accepted = carry
+            key_h, key_v, key_u = jax.random.split(jax.random.fold_in(key, i), 3)
+            h = proposing.sample_h_from_v(v, key=key_h)
+            new = proposing.sample_v_from_h(h, key=key_v)
+            there = excess(new)
+            uniforms = jax.random.uniform(key_u, here.shape, here.dtype)
+            taken = jnp.log(uniforms) < here - there
+            probability = jnp.exp(jnp.minimum(here - there, 0.0)).mean()
+            v = jnp.where(taken[:, None], new, v)
+            return v, jnp.where(taken, there, here), accepted + probability
+
+        begun = (state.v, excess(state.v), jnp.zeros((), state.v.dtype))
+        v, _, accepted = jax.lax.fori_loop(0, self.sweeps, sweep, begun)
+        return TemperedState(v), TemperedInfo(accepted / self.sweeps)
+
+    def cloud(self, state: TemperedState) -> Cloud:
+        """Give the last visible states, equally weighted."""
+        return Cloud.uniform(state.v)
