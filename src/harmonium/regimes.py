@@ -18,7 +18,7 @@ from .evaluation import mixing as measured
 from .evaluation.base import count
 from .gradients import AbstractGradient
 from .rbm import RBM
-from .samplers import Gibbs, observables
+from .samplers import AbstractSampler, Cloud, Gibbs, observables
 from .samplers.tracing import Directions, slow_directions
 from .statistics import same_law
 
@@ -33,9 +33,9 @@ class Verdict(NamedTuple):
     """Whether a machine was trained at equilibrium.
 
     Attributes:
-        k: sweeps of a chain in one update; None where no chains are swept.
-        relaxation: sweeps in which chains of this machine forget; a lower bound where `mixing` is
-            not resolved.
+        k: sweeps of a chain in one update, or steps of replica exchange; None where no chains move.
+        relaxation: sweeps or steps in which chains of this machine forget; a lower bound where
+            `mixing` is not resolved.
         ratio: k / relaxation; the most that it can be where `mixing` is not resolved.
         at_equilibrium: whether k reaches the relaxation time; None where that is not known, or
             there is no k.
@@ -75,6 +75,9 @@ def equilibrium(
     in about k sweeps. Relaxation slows down as learning goes on, so the trained machine is the
     hardest case.
 
+    Chains that are exchanged along a ladder are judged by the steps of that exchange, with the
+    state of the method, which knows the ladder.
+
     Persistent chains may follow a machine that moves slowly though k is small. Given the state of
     the method, the chains themselves are looked at: whether they have the law of observables that
     they have much later, and that chains from the machine without its weights have by then. This
@@ -97,13 +100,13 @@ def equilibrium(
 
     Source: Decelle, Furtlehner & Seoane 2021.
     """
-    title, k = _named(method)
-    if k is None:
+    title, (sampler, k) = _named(method, rbm, state)
+    if sampler is None or k is None:
         said = f"{title[0].upper()}{title[1:]}: no chains are swept, so none can lag behind."
         return Verdict(None, None, None, None, None, said, mixing)
     key_mixing, key_chains = jax.random.split(checked_key(key))
     if mixing is None:
-        mixing = measured(rbm, key=key_mixing, starts=data, **settings)
+        mixing = measured(rbm, key=key_mixing, starts=data, sampler=sampler, **settings)
     ratio = k / mixing.relaxation if mixing.relaxation > 0 else math.inf
     reached = ratio >= 1.0
     at_equilibrium = None if reached and not mixing.resolved else reached
@@ -111,39 +114,43 @@ def equilibrium(
     if state is not None and isinstance(method, AbstractGradient):
         cloud = method.carried(state)
     if cloud is not None:
-        agree, p = _stand_in_law(rbm, cloud.states, mixing, key=key_chains)
-    said = _on_k(title, ratio, at_equilibrium, agree, mixing)
+        agree, p = _stand_in_law(rbm, sampler, cloud, mixing, key=key_chains)
+    unit = "sweeps" if sampler == Gibbs(1) else "steps of replica exchange"
+    said = _on_k(title, ratio, at_equilibrium, agree, mixing, unit)
     said += "" if cloud is None else _on_chains(agree, p, at_equilibrium)
     return Verdict(k, mixing.relaxation, ratio, at_equilibrium, agree, said, mixing)
 
 
-def _named(method: Any) -> tuple[str, int | None]:
-    """Give a method's name in words, and its k."""
+def _named(
+    method: Any, rbm: RBM, state: Any
+) -> tuple[str, tuple[AbstractSampler, int] | tuple[None, None]]:
+    """Give a method's name in words, what moves its chains, and its k."""
     if isinstance(method, AbstractGradient):
-        return method.title, method.sweeps_per_update
+        return method.title, method.kernel(rbm, state) or (None, None)
     if isinstance(method, bool) or not isinstance(method, int | np.integer):
         raise InputError(
             "method: expected a gradient method such as hm.Persistent(hm.Gibbs(1)), or the number"
             f" of sweeps in an update; got {method!r}."
         )
-    return f"Training with k = {method}", positive_integer(method, "method")
+    return f"Training with k = {method}", (Gibbs(1), positive_integer(method, "method"))
 
 
 def _stand_in_law(
-    rbm: RBM, v: Array, mixing: Mixing, *, key: PRNGKeyArray
+    rbm: RBM, sampler: AbstractSampler, cloud: Cloud, mixing: Mixing, *, key: PRNGKeyArray
 ) -> tuple[bool | None, float]:
     """Say whether chains have the law of the machine, and the p-value of having it.
 
     The law is that of the same chains, and of others from the machine without its weights, ten
     relaxation times later. Where that time is not known, chains that still drift are not in it.
     """
-    v = jnp.asarray(v)[:MOST_CHAINS]
+    there = np.flatnonzero(np.asarray(cloud.weights))
+    v = jnp.asarray(cloud.states)[there[:MOST_CHAINS]]
     n = len(v)
     if mixing.resolved:
         sweeps = math.ceil(LENGTH_IN_RELAXATIONS * max(1.0, mixing.relaxation))
     else:  # as much work as the measurement took
         sweeps = max(1, mixing.sweeps * mixing.chains // (2 * n))
-    now, later = _now_and_later(rbm, v, slow_directions(rbm), jnp.asarray(sweeps), key=key)
+    now, later = _now_and_later(rbm, sampler, v, slow_directions(rbm), jnp.asarray(sweeps), key=key)
     now, later = (np.asarray(x, np.float64) for x in (now, later))
     theirs = later if mixing.resolved else later[:, :n]
     centre = theirs.mean(1, keepdims=True)
@@ -155,26 +162,37 @@ def _stand_in_law(
 
 @eqx.filter_jit
 def _now_and_later(
-    rbm: RBM, v: Array, directions: Directions, sweeps: Array, *, key: PRNGKeyArray
+    rbm: RBM,
+    sampler: AbstractSampler,
+    v: Array,
+    directions: Directions,
+    sweeps: Array,
+    *,
+    key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Give observables of chains, and those of them and of as many new ones some sweeps later."""
-    sampler = Gibbs(1)
+    """Give observables of chains, and those of them and of as many new ones some steps later."""
     key_base, key_start, key_move = jax.random.split(key, 3)
-    both = jnp.concatenate([v, sampler.init(rbm, len(v), key=key_base).v])
+    both = jnp.concatenate([v, Gibbs(1).init(rbm, len(v), key=key_base).v])
 
     def sweep(i: Array, state: Any) -> Any:
         return sampler.step(rbm, state, key=jax.random.fold_in(key_move, i))[0]
 
-    moved = jax.lax.fori_loop(0, sweeps, sweep, sampler.start(rbm, both, key=key_start)).v
+    begun = sampler.start(rbm, both, key=key_start)
+    moved = sampler.cloud(jax.lax.fori_loop(0, sweeps, sweep, begun)).states
     now, later = (observables(rbm, x, directions).values() for x in (v, moved))
     return jnp.stack(list(now)), jnp.stack(list(later))
 
 
 def _on_k(
-    title: str, ratio: float, at_equilibrium: bool | None, agree: bool | None, mixing: Mixing
+    title: str,
+    ratio: float,
+    at_equilibrium: bool | None,
+    agree: bool | None,
+    mixing: Mixing,
+    unit: str,
 ) -> str:
     """Hold k against the relaxation time, in words."""
-    time = f"{count(mixing.relaxation)} sweeps"
+    time = f"{count(mixing.relaxation)} {unit}"
     if at_equilibrium is None:
         return (
             f"{title}: not known. These chains take at least {time} to forget, but their relaxation"

@@ -92,7 +92,11 @@ CASES = [
     Case(f"train bits.npy --hidden {MORE_DIGITS_THAN_PYTHON_PRINTS}", "--hidden: expected"),
     Case("train bits.npy --hidden ６４", "--hidden: expected a whole number"),
     # words and sizes
-    Case("train bits.npy --method sgd", "--method: expected one of pcd, cd, exact; found 'sgd'"),
+    Case(
+        "train bits.npy --method sgd",
+        "--method: expected one of pcd, cd, exact, auto,",
+        "found 'sgd'",
+    ),
     Case("train bits.npy --binarize yes", "--binarize: expected one of stochastic, threshold"),
     Case("train bits.npy --visible real", "--visible: expected one of auto, bernoulli"),
     Case("train digits --method exact", "--method exact: expected", "2^24", "found 2^64 states"),

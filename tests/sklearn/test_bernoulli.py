@@ -241,7 +241,7 @@ def test_any_finite_number_is_used_linearly():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"method": "gibbs"}, "method: expected 'pcd', 'cd', 'exact'"),
+        ({"method": "gibbs"}, "method: expected pcd, cd, exact"),
         ({"learning_rate": -1.0}, "rate: expected a positive number"),
         ({"learning_rate": "fast"}, "learning_rate: expected a number"),
         ({"n_iter": -1}, "n_iter: expected a whole number"),

@@ -29,6 +29,7 @@ one row an example. FILE.npz:KEY picks one array of an archive. Ctrl-C stops a r
 Examples:
   harmonium train digits
   harmonium train mnist --hidden 500
+  harmonium train bars --method auto
   harmonium train rows.csv --hidden 16 --method exact --json
   harmonium train spins.npy --visible ising --k 10 --out runs/spins
 """
@@ -50,9 +51,18 @@ Seed = Annotated[int, whole("--seed", help="Seed of everything that is drawn.")]
 def train_cli(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A built-in set or a file.")],
     hidden: Annotated[int, whole("--hidden", help="Number of hidden units.")] = 64,
-    method: Annotated[str, word("--method", help="pcd, cd or exact.")] = "pcd",
+    method: Annotated[
+        str,
+        word(
+            "--method",
+            help="pcd, cd, exact, auto, unbiased, fpcd, pt, ptt, jarzynski, tap, mean-field,"
+            " pseudo-likelihood, ratio-matching or flow.",
+        ),
+    ] = "pcd",
     k: Annotated[int, whole("--k", help="Gibbs sweeps in each update.")] = 1,
-    chains: Annotated[int, whole("--chains", help="Persistent chains of pcd.")] = 500,
+    chains: Annotated[
+        int, whole("--chains", help="Chains in all, of the methods that have any.")
+    ] = 500,
     epochs: Annotated[
         int | None,
         whole(

@@ -17,8 +17,7 @@ from ..data import Dataset
 from ..errors import InputError, NotFiniteError
 from ..layers import AbstractLayer
 from ..rbm import RBM
-from ..samplers import Gibbs
-from ..samplers.gibbs import GibbsState
+from ..samplers import AbstractSampler, Gibbs
 from ..samplers.tracing import names_of, slow_directions, watch
 from ..statistics import certain_memory, relaxation_of, same_law
 from .base import Mixing, Observable
@@ -40,6 +39,7 @@ def mixing(
     chains: int = 64,
     sweeps: int = 100_000,
     starts: Any = None,
+    sampler: AbstractSampler | None = None,
     seconds: float = 60.0,
     progress: Callable[[float], Any] | None = None,
 ) -> Mixing:
@@ -70,6 +70,9 @@ def mixing(
         sweeps: the longest run of a chain.
         starts: rows for the second half to start from, in the user's coding, or a `Dataset`; drawn
             from the *hidden* layer without weights, and then v given h, if None.
+        sampler: what moves the chains, if not block Gibbs sampling; "sweeps" are then steps of it.
+            Steps of replica exchange are no positive kernel: the relaxation time found is then that
+            of the slowest observable, and bounds nothing.
         seconds: time after which a run is not prolonged.
         progress: called with the part of the limits used, from 0 to 1.
 
@@ -82,7 +85,7 @@ def mixing(
     if not seconds > 0:
         raise InputError(f"seconds: expected a positive number; got {seconds}.")
     began, told = time.monotonic(), progress or (lambda part: None)
-    run, target = _Run(rbm, chains, starts, key), 0
+    run, target = _Run(rbm, chains, starts, key, sampler=sampler), 0
     sweeps = positive_integer(sweeps, "sweeps")
 
     def used() -> float:
@@ -140,12 +143,21 @@ class _Run:
     """Chains from two sides, and what was seen of them."""
 
     def __init__(
-        self, rbm: RBM, chains: int, starts: Any, key: Any, every: int = 1, *, thinned: bool = True
+        self,
+        rbm: RBM,
+        chains: int,
+        starts: Any,
+        key: Any,
+        every: int = 1,
+        *,
+        thinned: bool = True,
+        sampler: AbstractSampler | None = None,
     ):
         _check(rbm, chains)
         key_base, key_other, key_start, self.key = jax.random.split(checked_key(key), 4)
         self.rbm, self.chains, self.every, self.thinned = rbm, chains, every, thinned
-        self.sampler, self.sweeps, self.directions = Gibbs(1), 0, slow_directions(rbm)
+        self.sampler, self.sweeps = Gibbs(1) if sampler is None else sampler, 0
+        self.directions = slow_directions(rbm)
         other = _other_side(rbm, starts, chains - chains // 2, key=key_other)
         keys = key_base, key_start
         self.state: Any = _from_both_sides(rbm, self.sampler, other, chains // 2, keys=keys)
@@ -213,10 +225,15 @@ def _from_hidden(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Array:
 
 @eqx.filter_jit
 def _from_both_sides(
-    rbm: RBM, sampler: Gibbs, other: Array, n: int, *, keys: tuple[PRNGKeyArray, PRNGKeyArray]
-) -> GibbsState:
+    rbm: RBM,
+    sampler: AbstractSampler,
+    other: Array,
+    n: int,
+    *,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+) -> Any:
     """Start n chains from the machine without its weights, and chains from other states."""
-    base = sampler.init(rbm, n, key=keys[0]).v
+    base = Gibbs(1).init(rbm, n, key=keys[0]).v
     return sampler.start(rbm, jnp.concatenate([base, other]), key=keys[1])
 
 

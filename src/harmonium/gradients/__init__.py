@@ -10,6 +10,9 @@ from .coupled import Coupled as Coupled
 from .exact import Exact as Exact
 from .fast import FastPersistent as FastPersistent
 from .jarzynski import Jarzynski as Jarzynski
+from .ladders import AbstractLadder as AbstractLadder
+from .ladders import Tempering as Tempering
+from .ladders import Trajectory as Trajectory
 from .local import AbstractLocal as AbstractLocal
 from .local import ProbabilityFlow as ProbabilityFlow
 from .local import PseudoLikelihood as PseudoLikelihood

@@ -91,9 +91,21 @@ class AbstractGradient(eqx.Module):
         """Give the chains that go on from update to update; None where there are none."""
         return None
 
+    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
+        """Give what moves the chains, and its steps in an update; None where there are no chains.
+
+        It may depend on the machine and the state; `state` may be None where it does not.
+        """
+        sampler = getattr(self, "sampler", None)
+        return None if sampler is None else sampler.moves
+
     def measures(self, state: Any) -> dict[str, Array]:
         """Give what the method knows of itself, as numbers by name, for the run's history."""
         return {}
+
+    def notes(self, state: Any) -> list[str]:
+        """Say what the method did of its own accord, and why."""
+        return []
 
 
 def check_sampler(sampler: Any) -> None:

@@ -67,6 +67,10 @@ class Coupled(AbstractGradient):
         """Unbiased CD-k."""
         return f"unbiased CD-{self.sweeps}"
 
+    def kernel(self, rbm: RBM, state: Any) -> None:
+        """None: chains that end when they meet have no relaxation to keep up with."""
+        return
+
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> CoupledState:
         """No pair has met yet."""
         return CoupledState(jnp.zeros((), batch.weights.dtype), jnp.zeros((), jnp.int32))

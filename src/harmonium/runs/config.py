@@ -30,9 +30,9 @@ class RunConfig:
         source: a built-in set or a file.
         visible: kind of the visible units; "auto" lets the data say.
         hidden: number of hidden (Bernoulli) units.
-        method: "pcd", "cd" or "exact".
+        method: a gradient method, one of `METHODS`.
         k: Gibbs sweeps in an update.
-        chains: persistent chains of pcd.
+        chains: chains in all, of the methods that have any.
         epochs: passes over the rows; None for at least 20 and at least 10,000 updates.
         batch: rows in an update.
         lr: learning rate of the first half; it falls to zero over the second.

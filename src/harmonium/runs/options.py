@@ -12,7 +12,11 @@ from ..data.base import input_error
 LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
 SEEDS = 2**32
 EVALUATION_SEED = 0  # unless another one is asked for
-METHODS = ("pcd", "cd", "exact")
+METHODS = (
+    *("pcd", "cd", "exact", "auto", "unbiased", "fpcd", "pt", "ptt", "jarzynski", "tap"),
+    *("mean-field", "pseudo-likelihood", "ratio-matching", "flow"),
+)
+WITHOUT_CHAINS = ("cd", "exact", "pseudo-likelihood", "ratio-matching", "flow")
 SCORES = ("auto", "exact", "annealed", "tempered")
 BINARIZE = ("stochastic", "threshold", "none")
 VISIBLES = ("auto", "bernoulli", "ising", "potts", "gaussian")

@@ -10,18 +10,17 @@ import numpy as np
 
 from ..data import Dataset, Table
 from ..data.base import count_of, describe, input_error
-from ..gradients import AbstractGradient, Contrastive, Exact, Persistent
+from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
 from ..initial import initialize
 from ..layers import AbstractLayer, Bernoulli, Gaussian, Ising, Potts
 from ..rbm import RBM
-from ..samplers import Gibbs
 from ..sources import open_source, split_off
-from ..training import Recipe
+from ..training import Recipe, method_named
 from .checks import refuse_many_states
 from .config import RunConfig
 from .memory import refuse_beyond_memory
-from .options import LARGEST_COUNT
+from .options import LARGEST_COUNT, WITHOUT_CHAINS
 
 FEWEST_ROWS_TO_HOLD_OUT = 50
 ROWS_TO_START_FROM = 50_000
@@ -160,9 +159,7 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
     if config.method == "exact":
         advice = "choose --method pcd, or a smaller --hidden"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)
-        return Exact()
-    sampler = Gibbs(config.k)
-    return Contrastive(sampler) if config.method == "cd" else Persistent(sampler, config.chains)
+    return method_named(config.method, config.k, config.chains)
 
 
 def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
@@ -172,7 +169,7 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
         InputError: saying how much is needed and what to lower.
     """
     batch, units = min(config.batch, rows), visible.size + config.hidden
-    chains = config.chains if config.method == "pcd" else 0
+    chains = 0 if config.method in WITHOUT_CHAINS else config.chains
     numbers = COPIES_OF_WEIGHTS * visible.size * config.hidden
     numbers += COPIES_IN_FLIGHT * (batch + chains) * units
     numbers += 3 * min(rows, ROWS_TO_START_FROM) * visible.size

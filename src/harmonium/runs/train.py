@@ -134,8 +134,11 @@ def learn(
 def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) -> dict[str, Any]:
     """Draw the pictures and take the score of a run that has come to its end."""
     summary = keeper.summary(DIVERGED if result.diverged else DONE, result.message)
+    summary["notes"] += result.notes
     if not result.diverged:
         display.say(result.message)
+    for note in result.notes:
+        display.say(f"  {note}")
     try:
         summary["pictures"] = [str(path) for path in draw(prepared, result.rbm, keeper)]
     except HarmoniumError as error:  # a machine may draw rows that no picture can show

@@ -74,6 +74,11 @@ class AbstractSampler(eqx.Module):
         return [self.cloud(state)]
 
     @property
+    def moves(self) -> tuple[AbstractSampler, int]:
+        """Give the smallest step of the same kind, and how many of it make one step."""
+        return self, 1
+
+    @property
     def sweeps_per_step(self) -> int | None:
         """Sweeps of block Gibbs sampling in one step; None where steps are not counted in them."""
         return None

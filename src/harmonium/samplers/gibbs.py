@@ -42,6 +42,11 @@ class Gibbs(AbstractSampler):
         positive_integer(self.sweeps, "Gibbs sweeps")
 
     @property
+    def moves(self) -> tuple[AbstractSampler, int]:
+        """One sweep, so many times."""
+        return Gibbs(1), self.sweeps
+
+    @property
     def sweeps_per_step(self) -> int:
         """The sweeps."""
         return self.sweeps

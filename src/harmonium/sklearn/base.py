@@ -19,11 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks import positive_integer
 from ..data import Dataset
 from ..errors import InputError
-from ..gradients import AbstractGradient, Contrastive, Exact, Persistent
+from ..gradients import AbstractGradient
 from ..initial import initialize
 from ..layers import AbstractLayer
 from ..rbm import RBM as Machine
-from ..samplers import Gibbs
 from ..training import DivergenceWarning, Recipe, Report, TrainState, absorb, begin, fit
 
 ROWS_AT_ONCE = 4096
@@ -182,16 +181,10 @@ class BaseRBM(BaseEstimator):
         if isinstance(self.method, AbstractGradient):
             return self.method
         chains = self.batch_size if self.n_chains is None else self.n_chains
-        gibbs = Gibbs(self.k)
-        methods = {
-            "pcd": Persistent(gibbs, chains=chains),
-            "cd": Contrastive(gibbs),
-            "exact": Exact(),
-        }
-        if not isinstance(self.method, str) or self.method not in methods:
-            expected = "'pcd', 'cd', 'exact' or a gradient method such as hm.Contrastive(...)"
+        if not isinstance(self.method, str) or self.method not in METHOD_NAMES:
+            expected = f"{', '.join(METHOD_NAMES)} or a method such as hm.Contrastive(...)"
             raise InputError(f"method: expected {expected}; got {self.method!r}.")
-        return methods[self.method]
+        return method_named(self.method, self.k, chains)
 
     def _optimizer(self) -> Any:
         """Give the optimiser, by default a recipe at this learning rate."""

@@ -87,9 +87,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         Print the pseudo-likelihood of some rows after each pass, or every few of many.
     random_state : int, RandomState instance or None, default=None
         An int makes every method deterministic.
-    method : {"pcd", "cd", "exact"} or gradient, default="pcd"
-        How the likelihood is climbed: persistent chains, chains from the data, or by enumeration
-        of the smaller layer. Or a method of the library, such as `hm.Persistent(hm.Gibbs(5))`.
+    method : str or gradient, default="pcd"
+        How the likelihood is climbed: "pcd", persistent chains; "cd", chains from the data;
+        "exact", by enumeration of the smaller layer; "auto", persistent chains that take measures
+        where they would fall behind; or any other of `hm.METHOD_NAMES`. Or a method of the
+        library, such as `hm.Persistent(hm.Gibbs(5))`.
     k : int, default=1
         Gibbs sweeps in an update.
     n_chains : int, default=None

@@ -1,7 +1,10 @@
 """The loop that trains, and what acts on it."""
 
+from .autopilot import Autopilot as Autopilot
 from .loop import DivergenceWarning as DivergenceWarning
 from .loop import fit as fit
+from .methods import METHOD_NAMES as METHOD_NAMES
+from .methods import method_named as method_named
 from .optimizers import Recipe as Recipe
 from .optimizers import averaged as averaged
 from .optimizers import centred as centred

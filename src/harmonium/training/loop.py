@@ -49,7 +49,7 @@ def fit(
     *,
     key: PRNGKeyArray,
     weights: Any = None,
-    gradient: AbstractGradient | None = None,
+    gradient: AbstractGradient | str | None = None,
     optimizer: Any = None,
     epochs: int | None = None,
     batch_size: int | None = None,
@@ -78,7 +78,8 @@ def fit(
         data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
         key: a JAX random key. To resume a run, pass its key again.
         weights: sample weights, shape (n,).
-        gradient: how to estimate the gradient; `Persistent(Gibbs(1), chains=500)` if None.
+        gradient: how to estimate the gradient; `Persistent(Gibbs(1), chains=500)` if None, and
+            "auto" for an `Autopilot`, which takes measures where chains would fall behind.
         optimizer: an optax transformation, or a function from the number of updates to one, such as
             a `Recipe`; `Recipe()` if None.
         epochs: passes over the data at which the run ends, counted from its very beginning.
@@ -201,7 +202,10 @@ class _Run:
         message = f"stopped by a callback {done}" if updates < self.total else f"finished {done}"
         if not made:
             message = f"nothing to do: the run stands {done}; ask for more epochs"
-        return Fit(rbm, history, state, message, False)
+        return Fit(rbm, history, state, message, False, self._notes(state))
+
+    def _notes(self, state: TrainState) -> tuple[str, ...]:
+        return tuple(self.method.gradient.notes(state.gradient))
 
     def _next_measurement(self, updates: int) -> int:
         return (updates // self.measure_every + 1) * self.measure_every
@@ -229,4 +233,4 @@ class _Run:
         )
         warnings.warn(message, DivergenceWarning, stacklevel=4)
         rbm = averaged_machine(state.optimizer, state.rbm)
-        return Fit(rbm, history, state, message, True)
+        return Fit(rbm, history, state, message, True, self._notes(state))

@@ -21,6 +21,7 @@ from ..errors import InputError
 from ..gradients import AbstractGradient, Persistent
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
+from .autopilot import Autopilot
 from .optimizers import Recipe, reschedule
 from .state import TrainState
 
@@ -53,7 +54,7 @@ def plan_run(
     rbm: RBM,
     data: Any,
     weights: Any = None,
-    gradient: AbstractGradient | None = None,
+    gradient: AbstractGradient | str | None = None,
     optimizer: Any = None,
     epochs: int | None = None,
     batch_size: int | None = None,
@@ -64,8 +65,9 @@ def plan_run(
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a machine, as hm.initialize gives it; got {_kind(rbm)}.")
     gradient = Persistent(Gibbs(1), chains=500) if gradient is None else gradient
+    gradient = Autopilot() if isinstance(gradient, str) and gradient == "auto" else gradient
     if not isinstance(gradient, AbstractGradient):
-        expected = "a gradient method such as hm.Persistent(hm.Gibbs(1))"
+        expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or "auto"'
         raise InputError(f"gradient: expected {expected}; got {_kind(gradient)}.")
     dataset = checked_dataset(rbm, data, weights, "data")
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")

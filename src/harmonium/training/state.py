@@ -67,6 +67,7 @@ class Fit(NamedTuple):
         state: what `fit(..., state=)` goes on from; `state.rbm` is the raw machine.
         message: in words, how the run ended.
         diverged: whether parameters became non-finite; `rbm` is then the last finite machine.
+        notes: what the gradient method did of its own accord and why, a sentence each.
     """
 
     rbm: RBM
@@ -74,3 +75,4 @@ class Fit(NamedTuple):
     state: TrainState
     message: str
     diverged: bool
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,140 @@
+"""Bars and stripes 4×4: twenty runs of every method, their exact likelihood all along.
+
+    python benchmarks/bars.py [--out runs/bars] [--runs 20] [--updates 20000] [METHOD ...]
+
+16 hidden units, plain ascent at 0.01 on all 32 rows, 1,000 chains, parameters from N(0, 0.1²), as
+in Qiu, Zhang & Wang 2020. All runs of a method are one compiled program over a leading axis.
+Results are kept as METHOD.json in the folder; a method that has one there is not run again.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import harmonium as hm
+from harmonium import enumeration
+
+CHAINS, RATE, EVERY = 1_000, 0.01, 100
+METHODS = {
+    "CD-1": hm.Contrastive(hm.Gibbs(1)),
+    "PCD-1": hm.Persistent(hm.Gibbs(1), CHAINS),
+    "FPCD-1": hm.FastPersistent(hm.Gibbs(1), CHAINS, rate=0.01),
+    "Jarzynski-1": hm.Jarzynski(hm.Gibbs(1), CHAINS),
+    "PTT-1": hm.Trajectory(8, CHAINS // 8),
+    "PT-1": hm.Tempering(8, CHAINS // 8),
+    "unbiased CD-1": hm.Coupled(1, CHAINS),
+    "CD-20": hm.Contrastive(hm.Gibbs(20)),
+    "exact": hm.Exact(),
+}
+
+
+def machine_of(key) -> hm.RBM:
+    """Draw a machine to start from."""
+    keys = jax.random.split(key, 3)
+    shapes = ((16, 16), (16,), (16,))
+    arrays = [0.1 * jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True)]
+    blank = hm.RBM(hm.Bernoulli(16), hm.Bernoulli(16), arrays[0])
+    where = lambda rbm: (rbm.visible.bias, rbm.hidden.bias)  # noqa: E731
+    return eqx.tree_at(where, blank, tuple(arrays[1:]))
+
+
+def total_log_likelihood(rbm: hm.RBM, rows: jax.Array) -> jax.Array:
+    """Give Σ log p over the rows, exactly."""
+    return -rbm.free_energy(rows).sum() - len(rows) * enumeration.log_z(rbm)
+
+
+def stretch(method, rbm, state, batch, first, key):
+    """Make EVERY updates; give the machine, the state, and what the method measured, averaged."""
+    zero = {name: jnp.zeros(()) for name in jax.eval_shape(method.measures, state)}
+
+    def update(i, carry):
+        rbm, state, seen = carry
+        here = jax.random.fold_in(key, first + i)
+        grads, state, _ = method.estimate(rbm, batch, state, key=here)
+        rbm = jax.tree.map(lambda x, g: x - RATE * g, rbm, grads)
+        new = method.measures(state)
+        return rbm, state, {name: seen[name] + new[name] / EVERY for name in seen}
+
+    return jax.lax.fori_loop(0, EVERY, update, (rbm, state, zero))
+
+
+def run(method, runs: int, updates: int) -> dict:
+    """Make all runs of a method at once."""
+    rows = jnp.asarray(hm.open_source("bars").train, jnp.float32)
+    is_cd = isinstance(method, hm.Contrastive)  # whose chains are the rows of the batch
+    batch = hm.Cloud.uniform(jnp.tile(rows, (CHAINS // len(rows) + 1, 1)) if is_cd else rows)
+    keys = jax.random.split(jax.random.key(0), (runs, 3))
+    rbms = eqx.filter_vmap(machine_of)(keys[:, 0])
+    begin = lambda rbm, key: method.init(rbm, batch, key=key)  # noqa: E731
+    states = eqx.filter_vmap(begin)(rbms, keys[:, 1])
+
+    @eqx.filter_jit
+    def advance(rbms, states, first, keys):
+        go = lambda rbm, state, key: stretch(method, rbm, state, batch, first, key)  # noqa: E731
+        rbms, states, seen = eqx.filter_vmap(go)(rbms, states, keys)
+        return rbms, states, seen, jax.lax.map(lambda rbm: total_log_likelihood(rbm, rows), rbms)
+
+    began, scores, measured = None, [], []
+    for first in range(0, updates, EVERY):
+        rbms, states, seen, score = advance(rbms, states, jnp.asarray(first), keys[:, 2])
+        scores.append(np.asarray(score).tolist())
+        measured.append({name: np.asarray(x).tolist() for name, x in seen.items()})
+        began = began or time.perf_counter()  # the first stretch compiles
+        if first % 2_000 == 0:
+            print(f"  {first + EVERY:6d}  {np.mean(scores[-1]):9.3f}", flush=True)
+    return {
+        "every": EVERY,
+        "log_likelihood": scores,
+        "measured": measured,
+        "seconds": time.perf_counter() - began,
+        "updates": updates,
+    }
+
+
+def report(folder: Path) -> None:
+    """Print the table of all results in a folder."""
+    print(f"{'method':15s} {'best':>18s} {'at update':>10s} {'end':>18s} {'ms an update':>13s}")
+    for name in METHODS:
+        if not (folder / f"{name}.json").exists():
+            continue
+        found = json.loads((folder / f"{name}.json").read_text())
+        scores = np.array(found["log_likelihood"])
+        mean = scores.mean(1)
+        best, error = mean.argmax(), scores.std(1, ddof=1) / np.sqrt(scores.shape[1])
+        per = 1e3 * found["seconds"] / (found["updates"] * scores.shape[1])
+        line = f"{name:15s} {mean[best]:9.2f} ± {error[best]:5.2f} {(best + 1) * EVERY:10d}"
+        line += f" {mean[-1]:9.2f} ± {error[-1]:5.2f} {per:13.3f}"
+        times = [part["coupling_time"] for part in found["measured"] if "coupling_time" in part]
+        if times:
+            at = [np.mean(times[: n // EVERY]) for n in (5_000, 10_000, found["updates"])]
+            line += "  mean coupling time over the first 5,000, 10,000 and all updates: "
+            line += ", ".join(f"{t:.2f}" for t in at)
+        print(line)
+
+
+def main() -> None:
+    """Run what is asked for and report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("methods", nargs="*", default=list(METHODS), metavar="METHOD")
+    parser.add_argument("--out", default="runs/bars")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--updates", type=int, default=20_000)
+    given = parser.parse_args()
+    folder = Path(given.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in given.methods:
+        target = folder / f"{name}.json"
+        if not target.exists():
+            print(name, flush=True)
+            target.write_text(json.dumps(run(METHODS[name], given.runs, given.updates)))
+    report(folder)
+
+
+if __name__ == "__main__":
+    main()

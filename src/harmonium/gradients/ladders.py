@@ -1,0 +1,262 @@
+"""Persistent replicas on a ladder that grows with the machine: of temperatures, or of its past."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import ndtri
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from ..checks import positive_integer
+from ..errors import InputError
+from ..layers import AbstractLayer
+from ..path import AbstractPath, Heating, History
+from ..rbm import RBM
+from ..samplers import AbstractSampler, Cloud, ReplicaExchange
+from .base import AbstractGradient, PhaseInfo, cloud_gradient
+
+MEMORY = 0.02  # of the running mean of acceptance: about 50 steps
+PACE = 0.05  # at which temperatures move to where they should be
+WAIT = 100  # steps from a change of the ladder to the next, for acceptance to be known
+
+
+class LadderState(NamedTuple):
+    """Replicas and the ladder that they stand on.
+
+    Attributes:
+        replicas: the sampler's state, whose v has shape (machines, chains, visible).
+        ladder: positions in temperature, or machines, one for each place on the ladder.
+        at_end: which places hold the present machine itself, shape (machines,).
+        acceptance: running mean of the probability to swap of neighbours, shape (machines − 1,).
+        since: steps since the ladder last changed.
+    """
+
+    replicas: Any
+    ladder: Any
+    at_end: Bool[Array, " machines"]
+    acceptance: Float[Array, " pairs"]
+    since: Array
+
+
+class AbstractLadder(AbstractGradient):
+    r"""Persistent chains by replica exchange, on a ladder that is made as the run goes on.
+
+    A run begins with independent units, for which no ladder is needed, and ends with a machine that
+    may need a long one. There is room for `machines` places. All that the ladder does not need yet
+    hold the present machine itself and add to its chains; a place is given up to the ladder when
+    neighbours would otherwise swap with a probability below `acceptance`.
+
+    Attributes:
+        machines: places in all, the longest ladder.
+        chains: replicas at each place.
+        acceptance: mean probability to accept a swap that the ladder is kept at.
+        sweeps: sweeps between swaps.
+    """
+
+    machines: int = eqx.field(static=True, default=12)
+    chains: int = eqx.field(static=True, default=100)
+    acceptance: float = eqx.field(static=True, default=0.5)
+    sweeps: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        name = type(self).__name__
+        for field in ("machines", "chains", "sweeps"):
+            positive_integer(getattr(self, field), f"{name} {field}")
+        if self.machines < 3:
+            raise InputError(f"{name} machines: expected at least 3; got {self.machines}.")
+        if not 0 < self.acceptance < 1:
+            expected = "a probability between 0 and 1"
+            raise InputError(f"{name} acceptance: expected {expected}; got {self.acceptance}.")
+
+    @abstractmethod
+    def first_ladder(self, rbm: RBM) -> Any:
+        """Give the ladder before the first update: a base machine, and the rest of places."""
+
+    @abstractmethod
+    def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
+        """Give the path that a ladder lies on, and its places."""
+
+    @abstractmethod
+    def changed(self, rbm: RBM, state: LadderState) -> LadderState:
+        """Let the ladder take up, give up or move places."""
+
+    @property
+    def sweeps_per_update(self) -> int:
+        """The sweeps of one step."""
+        return self.sweeps
+
+    def sampler(self, rbm: RBM, state: LadderState) -> ReplicaExchange:
+        """Give the replica exchange on the ladder as it stands."""
+        path, times = self.on(rbm, state)
+        blank = ReplicaExchange(path, 2, self.sweeps)
+        return eqx.tree_at(lambda sampler: sampler.times, blank, times)
+
+    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
+        """Give the replica exchange on the ladder; it is not known without a state."""
+        return None if state is None else (self.sampler(rbm, state), 1)
+
+    def carried(self, state: LadderState) -> Cloud:
+        """Give the replicas at every place that holds the present machine."""
+        n = state.replicas.v.shape[1]
+        shares = jnp.repeat(state.at_end / (state.at_end.sum() * n), n)
+        states = state.replicas.v
+        return Cloud(states.reshape(-1, states.shape[-1]), shares.astype(states.dtype))
+
+    def measures(self, state: LadderState) -> dict[str, Array]:
+        """Give the length of the ladder, and the least probability to swap on it."""
+        length = 1 + (~state.at_end).sum()
+        return {"ladder": length, "acceptance": jnp.append(state.acceptance, 1.0).min()}
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
+        """Draw all replicas from the machine without its weights."""
+        resting = jnp.broadcast_to(
+            rbm.visible.resting, (self.machines, self.chains, rbm.visible.size)
+        )
+        key_draw, key_start = jax.random.split(key)
+        v = rbm.visible.sample(resting, key=key_draw)
+        at_end = jnp.arange(self.machines) > 0
+        accepted = jnp.ones(self.machines - 1, v.dtype)
+        replicas = ReplicaExchange(None, 2).start_each(rbm, v, key=key_start)
+        ladder = self.first_ladder(rbm)
+        return LadderState(replicas, ladder, at_end, accepted, jnp.zeros((), jnp.int32))
+
+    def estimate(
+        self, rbm: RBM, batch: Cloud, state: LadderState, *, key: PRNGKeyArray
+    ) -> tuple[RBM, LadderState, PhaseInfo]:
+        """Swap and sweep, take the gap, and see to the ladder."""
+        replicas, info = self.sampler(rbm, state).step(rbm, state.replicas, key=key)
+        accepted = state.acceptance + MEMORY * (info.acceptance - state.acceptance)
+        state = state._replace(replicas=replicas, acceptance=accepted, since=state.since + 1)
+        grads, info = cloud_gradient(rbm, batch, self.carried(state))
+        return grads, self.changed(rbm, state), info
+
+
+class Temperatures(NamedTuple):
+    """Places between the independent machine that a run began with, t = 0, and the present, t = 1.
+
+    Attributes:
+        times: one for each place.
+        visible: the visible layer at t = 0.
+        hidden: the hidden layer at t = 0.
+    """
+
+    times: Float[Array, " machines"]
+    visible: AbstractLayer
+    hidden: AbstractLayer
+
+
+class Tempering(AbstractLadder):
+    r"""Parallel tempering whose temperatures move so that all neighbours swap equally often.
+
+    The ladder leads from the layers that the run began with, without weights, to the present
+    machine along the straight line between them. A pair that swaps with probability a is as long
+    as ℓ = −Φ⁻¹(a/2), and the ladder has as many temperatures as its whole length takes at the
+    `acceptance` asked for. They move by a small part of the way in each update, so that replicas
+    can follow.
+
+    Source: Desjardins, Courville & Bengio 2010 (adaptive tempering in training); Kofke 2002; Syed,
+    Bouchard-Côté, Deligiannidis & Doucet 2022.
+    """
+
+    @property
+    def title(self) -> str:
+        """PT-k."""
+        return self.with_sweeps("PT")
+
+    def first_ladder(self, rbm: RBM) -> Temperatures:
+        """All but the base at t = 1."""
+        times = jnp.where(jnp.arange(self.machines) > 0, 1.0, 0.0).astype(rbm.visible.dtype)
+        return Temperatures(times, rbm.visible, rbm.hidden)
+
+    def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
+        """From the layers that the run began with."""
+        return Heating(state.ladder.visible, state.ladder.hidden, rbm), state.ladder.times
+
+    def changed(self, rbm: RBM, state: LadderState) -> LadderState:
+        """Move the temperatures to equal parts of the length."""
+        lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
+        along = jnp.append(0.0, jnp.cumsum(lengths + 1e-6))
+        steps = jnp.clip(along[-1] / -ndtri(self.acceptance / 2), 1.0, self.machines - 1.0)
+        times = state.ladder.times
+        wanted = jnp.interp(jnp.arange(self.machines) / steps * along[-1], along, times)
+        moved = times + PACE * (wanted - times)
+        moved = jnp.where(moved > 1.0 - 1e-3, 1.0, moved).at[0].set(0.0)
+        return state._replace(ladder=state.ladder._replace(times=moved), at_end=moved == 1.0)
+
+
+class Trajectory(AbstractLadder):
+    r"""Parallel trajectory tempering: the ladder is made of machines that the run has passed.
+
+    The present machine is kept as a new place whenever it and the last one kept swap with a
+    probability below `acceptance`. Where all places are taken, the one whose neighbours are nearest
+    to each other is given up. Machines of the past are near one another where temperatures may not
+    be: a phase that appears in training at a second-order transition is reached from its
+    forerunners, not across a gap.
+
+    Source: Béreux, Decelle, Furtlehner, Rosset & Seoane 2025.
+    """
+
+    @property
+    def title(self) -> str:
+        """PTT-k."""
+        return self.with_sweeps("PTT")
+
+    def first_ladder(self, rbm: RBM) -> RBM:
+        """The machine without its weights, everywhere."""
+        base = eqx.tree_at(lambda machine: machine.weights, rbm, 0.0 * rbm.weights)
+        kept: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.machines), base)
+        return kept
+
+    def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
+        """Through the machines kept, and the present one."""
+
+        def present(kept: Array, now: Array) -> Array:
+            return jnp.where(state.at_end.reshape(-1, *[1] * now.ndim), now, kept)
+
+        machines: Any = jax.tree.map(present, state.ladder, rbm)
+        return History(machines), jnp.linspace(0.0, 1.0, self.machines, dtype=rbm.visible.dtype)
+
+    def changed(self, rbm: RBM, state: LadderState) -> LadderState:
+        """Keep the present machine where it is time; give up a place where none is left."""
+        kept = (~state.at_end).sum()  # the first place of the present machine
+        far = state.acceptance[kept - 1] < self.acceptance
+        due = far & (state.since >= WAIT)
+        is_full = kept >= self.machines - 1
+        state = jax.lax.cond(due & is_full, _thinned, lambda state: state, state)
+        kept = jnp.where(due & is_full, kept - 1, kept)
+        place = jnp.arange(self.machines) == kept
+
+        def keep(old: Array, now: Array) -> Array:
+            return jnp.where(place.reshape(-1, *[1] * now.ndim) & due, now, old)
+
+        return state._replace(
+            ladder=jax.tree.map(keep, state.ladder, rbm),
+            at_end=state.at_end & ~(place & due),
+            acceptance=jnp.where(place[:-1] & due, 1.0, state.acceptance),
+            since=jnp.where(due, 0, state.since),
+        )
+
+
+def _thinned(state: LadderState) -> LadderState:
+    """Give up the place between the nearest neighbours; its replicas go to the present machine."""
+    places = len(state.at_end)
+    lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
+    out = 1 + jnp.argmin(lengths[:-1] + lengths[1:])
+    order = jnp.arange(places)
+    order = jnp.where(order < out, order, order + 1).at[-1].set(out)
+    joined = 2.0 * jax.scipy.stats.norm.cdf(-(lengths[out - 1] + lengths[out]))
+    pairs = order[:-1]
+    accepted = jnp.where(pairs < places - 1, state.acceptance[pairs.clip(max=places - 2)], 1.0)
+    accepted = accepted.at[out - 1].set(joined)
+    move = lambda leaf: leaf[order]  # noqa: E731
+    moved = {name: move(getattr(state.replicas, name)) for name in ("v", "heading", "trips")}
+    return state._replace(
+        replicas=state.replicas._replace(**moved),
+        ladder=jax.tree.map(move, state.ladder),
+        at_end=state.at_end[order].at[-1].set(True),
+        acceptance=accepted,
+    )

@@ -1,0 +1,260 @@
+"""A method that watches its own chains and takes measures before they fall behind."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from ..checks import positive_integer
+from ..gradients import PhaseInfo, Tempering, cloud_gradient
+from ..rbm import RBM
+from ..samplers import AbstractSampler, Cloud, Gibbs
+
+DIRECTIONS = 2  # of the weights, along which chains are watched
+MEMORY = 0.02  # of running means: about 50 updates
+WAIT = 100  # updates from one measure taken to the next
+FORGOTTEN = math.exp(-2.0)  # what is left of a correlation after one relaxation time
+MOST_ACTS = 32
+SWEEPS, EXCHANGE = 1, 2  # kinds of acts
+STUCK = 1e4  # sweeps
+
+
+class AutopilotState(NamedTuple):
+    """What the autopilot knows and has done.
+
+    Attributes:
+        ladder: chains, and the ladder that they may come to stand on.
+        sweeps: k, the sweeps of an update.
+        engaged: whether chains are exchanged along the ladder.
+        directions: leading directions of the weights, shape (visible, few).
+        moments: running means of each observable's covariance with itself an update before and of
+            its variance, shape (2, observables).
+        updates: updates made.
+        since: updates since something was done.
+        acts: update, kind, new value and relaxation time of what was done, shape (32, 4).
+        n_acts: how many of them there are.
+    """
+
+    ladder: Any
+    sweeps: Int[Array, ""]
+    engaged: Bool[Array, ""]
+    directions: Float[Array, "visible few"]
+    moments: Float[Array, "2 observables"]
+    updates: Int[Array, ""]
+    since: Int[Array, ""]
+    acts: Float[Array, "acts 4"]
+    n_acts: Int[Array, ""]
+
+
+class Autopilot(Tempering):
+    r"""PCD that keeps to equilibrium: `hm.fit(..., gradient="auto")`.
+
+    It begins as PCD-1 with `machines · chains` chains. At every update it looks at observables of
+    all chains before and after their k sweeps: the free energy, and v along leading directions of
+    the weights. If ρ is the largest correlation of one of them with itself, chains forget in
+
+        relaxation = −2k / log ρ   sweeps,
+
+    and they keep up with learning as long as that is at most k: ρ ≤ e^(−2). Where it gets close, k
+    is doubled, up to `most_sweeps`; where that is not enough, chains are put on a ladder of
+    temperatures, as in `Tempering`. Chains that each stay in a mode of their own show as a
+    correlation of 1. A mode that no chain has found does not show at all.
+
+    What it did and why, `notes` tells, and so do a `Fit` and the command.
+
+    Attributes:
+        machines, chains, acceptance, sweeps: as in `Tempering`; `sweeps` is the k to begin with.
+        most_sweeps: largest k.
+
+    Source: Decelle, Furtlehner & Seoane 2021 (why k must reach the relaxation time).
+    """
+
+    machines: int = eqx.field(static=True, default=10)
+    chains: int = eqx.field(static=True, default=50)
+    most_sweeps: int = eqx.field(static=True, default=16)
+
+    def __check_init__(self):
+        positive_integer(self.most_sweeps, "Autopilot most_sweeps")
+
+    @property
+    def sweeps_per_update(self) -> int | None:
+        """It changes as the run goes on: see `measures`."""
+        return None
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "autopilot"
+
+    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
+        """Give sweeps, or the replica exchange that chains have come to."""
+        if state is None:
+            return None
+        sampler = self.sampler(rbm, state.ladder) if bool(state.engaged) else Gibbs(1)
+        return sampler, int(state.sweeps)
+
+    def carried(self, state: AutopilotState) -> Cloud:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Give the chains of the machine itself."""
+        return super().carried(state.ladder)
+
+    def measures(self, state: AutopilotState) -> dict[str, Array]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Give k, the relaxation time in sweeps, and the length of the ladder."""
+        relaxation = _relaxation(_correlation(state), state.sweeps)
+        length = jnp.where(state.engaged, 1 + (~state.ladder.at_end).sum(), 1)
+        return {"k": state.sweeps, "relaxation": relaxation, "ladder": length}
+
+    def notes(self, state: AutopilotState) -> list[str]:
+        """Say what was done and why, a line each."""
+        return [_in_words(*act) for act in state.acts[: int(state.n_acts)].tolist()]
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> AutopilotState:
+        """Draw all chains from the machine without its weights."""
+        key_ladder, key_directions = jax.random.split(key)
+        ladder = super().init(rbm, batch, key=key_ladder)
+        ladder = ladder._replace(at_end=jnp.ones_like(ladder.at_end))
+        shape, dtype = (rbm.visible.size, DIRECTIONS), rbm.visible.dtype
+        none = jnp.zeros((), jnp.int32)
+        return AutopilotState(
+            ladder,
+            jnp.asarray(self.sweeps, jnp.int32),
+            jnp.zeros((), bool),
+            jax.random.normal(key_directions, shape, dtype),
+            jnp.zeros((2, 1 + DIRECTIONS), dtype),
+            none,
+            none,
+            jnp.zeros((MOST_ACTS, 4), dtype),
+            none,
+        )
+
+    def estimate(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, rbm: RBM, batch: Cloud, state: AutopilotState, *, key: PRNGKeyArray
+    ) -> tuple[RBM, AutopilotState, PhaseInfo]:
+        """Move the chains, take the gap, look at what they forgot, and act on it."""
+        before = self._seen(rbm, state)
+        ladder = jax.lax.cond(
+            state.engaged,
+            lambda: self._exchanged(rbm, state, key=key),
+            lambda: self._swept(rbm, state, key=key),
+        )
+        state = state._replace(ladder=ladder, updates=state.updates + 1, since=state.since + 1)
+        after, shares = self._seen(rbm, state), self.carried(state).weights
+        state = state._replace(
+            moments=state.moments + MEMORY * (_moments(before, after, shares) - state.moments),
+            directions=_turned(rbm, state.directions),
+        )
+        grads, info = cloud_gradient(rbm, batch, self.carried(state))
+        return grads, self._acted(rbm, state), info
+
+    def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
+        """Make k sweeps of all chains, none of which is on the ladder."""
+        v, gibbs = state.ladder.replicas.v, Gibbs(1)
+        key_start, key_move = jax.random.split(key)
+        chains = gibbs.start(rbm, v.reshape(-1, v.shape[-1]), key=key_start)
+
+        def sweep(i: Array, chains: Any) -> Any:
+            return gibbs.step(rbm, chains, key=jax.random.fold_in(key_move, i))[0]
+
+        moved = jax.lax.fori_loop(0, state.sweeps, sweep, chains).v.reshape(v.shape)
+        return state.ladder._replace(replicas=state.ladder.replicas._replace(v=moved))
+
+    def _exchanged(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
+        """Swap and sweep k times along the ladder, and see to the temperatures."""
+        sampler = self.sampler(rbm, state.ladder)
+
+        def step(i: Array, carry: tuple) -> tuple:
+            replicas, accepted = carry
+            replicas, info = sampler.step(rbm, replicas, key=jax.random.fold_in(key, i))
+            return replicas, accepted + MEMORY * (info.acceptance - accepted)
+
+        begun = state.ladder.replicas, state.ladder.acceptance
+        replicas, accepted = jax.lax.fori_loop(0, state.sweeps, step, begun)
+        return self.changed(rbm, state.ladder._replace(replicas=replicas, acceptance=accepted))
+
+    def _seen(self, rbm: RBM, state: AutopilotState) -> Float[Array, "observables n"]:
+        """Give observables of the chains: F(v), and v along the directions."""
+        v = state.ladder.replicas.v
+        v = v.reshape(-1, v.shape[-1])
+        return jnp.concatenate([rbm.free_energy(v)[None], (v @ state.directions).T])
+
+    def _acted(self, rbm: RBM, state: AutopilotState) -> AutopilotState:
+        """Double k, or put the chains on the ladder, where they forget too little."""
+        correlation = _correlation(state)
+        late = (correlation > FORGOTTEN / 2) & (state.since >= WAIT)
+        double = late & (state.sweeps < self.most_sweeps)
+        engage = (correlation > FORGOTTEN) & (state.since >= WAIT) & ~double & ~state.engaged
+        sweeps = jnp.where(double, jnp.minimum(2 * state.sweeps, self.most_sweeps), state.sweeps)
+        value = jnp.where(double, sweeps, self.machines)
+        kind = jnp.where(double, SWEEPS, EXCHANGE)
+        act = [state.updates, kind, value, _relaxation(correlation, state.sweeps)]
+        done = (double | engage) & (state.n_acts < MOST_ACTS)
+        place = (jnp.arange(MOST_ACTS) == state.n_acts)[:, None] & done
+        # Twice the sweeps leave the square of a correlation.
+        moments = state.moments.at[0].multiply(jnp.where(double, correlation, 1.0))
+        ladder = state.ladder
+        first = jnp.arange(self.machines) == 0
+        times = jnp.where(first & engage, 0.0, ladder.ladder.times)
+        ladder = ladder._replace(
+            at_end=ladder.at_end & ~(first & engage),
+            ladder=ladder.ladder._replace(times=times),
+        )
+        return state._replace(
+            ladder=ladder,
+            sweeps=sweeps,
+            engaged=state.engaged | engage,
+            moments=moments,
+            since=jnp.where(double | engage, 0, state.since),
+            acts=jnp.where(
+                place, jnp.stack([jnp.asarray(x, rbm.visible.dtype) for x in act]), state.acts
+            ),
+            n_acts=state.n_acts + done,
+        )
+
+
+def _in_words(update: float, kind: float, value: float, relaxation: float) -> str:
+    why = f"chains took {relaxation:.3g} sweeps to forget"
+    if relaxation > STUCK:
+        why = "chains stayed where they were"
+    what = f"a ladder of up to {value:.0f} temperatures"
+    if kind == SWEEPS:
+        what = f"{value:.0f} sweeps in an update"
+    return f"from update {update:,.0f} on {what}, since {why}"
+
+
+def _moments(
+    before: Float[Array, "observables n"],
+    after: Float[Array, "observables n"],
+    shares: Float[Array, " n"],
+) -> Float[Array, "2 observables"]:
+    """Give covariance and variance over the chains of the machine itself."""
+    one, other = (x - (x @ shares)[:, None] for x in (before, after))
+    return jnp.stack([(one * other) @ shares, 0.5 * (one**2 + other**2) @ shares])
+
+
+def _correlation(state: AutopilotState) -> Float[Array, ""]:
+    """Give the largest correlation of an observable with itself an update before."""
+    covariance, variance = state.moments
+    tiny = jnp.finfo(variance.dtype).tiny
+    found = jnp.where(variance > tiny, covariance / jnp.maximum(variance, tiny), 0.0)
+    return found.max().clip(1e-6, 1.0)
+
+
+def _relaxation(correlation: Array, sweeps: Array) -> Array:
+    """Give −2k / log ρ, in sweeps; at most a million times k."""
+    return -2.0 * sweeps / jnp.minimum(jnp.log(correlation), -2e-6)
+
+
+def _turned(rbm: RBM, directions: Float[Array, "visible few"]) -> Float[Array, "visible few"]:
+    """Turn directions towards the leading left singular vectors of W: one power iteration."""
+    turned = (directions.T @ rbm.weights @ rbm.weights.T).T
+    found = []
+    for column in turned.T:
+        for other in found:
+            column = column - (column @ other) * other
+        norm = jnp.linalg.norm(column)
+        found.append(jnp.where(norm > 1e-30, column / jnp.maximum(norm, 1e-30), column))
+    return jnp.stack(found, axis=1)

@@ -1,0 +1,66 @@
+"""Gradient methods by name, as the command and the estimators take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import InputError
+from ..gradients import (
+    AbstractGradient,
+    Contrastive,
+    Coupled,
+    Exact,
+    FastPersistent,
+    Jarzynski,
+    MeanField,
+    Persistent,
+    ProbabilityFlow,
+    PseudoLikelihood,
+    RatioMatching,
+    Tempering,
+    Trajectory,
+)
+from ..samplers import Gibbs
+from .autopilot import Autopilot
+
+PLACES = 10  # of a ladder, among which chains are divided
+
+Maker = Callable[[int, int], AbstractGradient]
+
+_MAKERS: dict[str, Maker] = {
+    "pcd": lambda k, chains: Persistent(Gibbs(k), chains),
+    "cd": lambda k, chains: Contrastive(Gibbs(k)),
+    "exact": lambda k, chains: Exact(),
+    "auto": lambda k, chains: Autopilot(PLACES, _each(chains), sweeps=k),
+    "unbiased": lambda k, chains: Coupled(k, chains),
+    "fpcd": lambda k, chains: FastPersistent(Gibbs(k), chains),
+    "pt": lambda k, chains: Tempering(PLACES, _each(chains), sweeps=k),
+    "ptt": lambda k, chains: Trajectory(PLACES, _each(chains), sweeps=k),
+    "jarzynski": lambda k, chains: Jarzynski(Gibbs(k), chains),
+    "tap": lambda k, chains: MeanField(2, chains),
+    "mean-field": lambda k, chains: MeanField(1, chains),
+    "pseudo-likelihood": lambda k, chains: PseudoLikelihood(),
+    "ratio-matching": lambda k, chains: RatioMatching(),
+    "flow": lambda k, chains: ProbabilityFlow(),
+}
+METHOD_NAMES = tuple(_MAKERS)
+
+
+def method_named(name: str, k: int = 1, chains: int = 500) -> AbstractGradient:
+    """Give a gradient method by its name.
+
+    Args:
+        name: one of `METHOD_NAMES`.
+        k: sweeps of an update, where the method makes sweeps.
+        chains: number of chains in all, or of mean-field solutions, where there are any.
+
+    Raises:
+        InputError: no such name, or numbers that are not positive.
+    """
+    if name not in _MAKERS:
+        raise InputError(f"method: expected one of {', '.join(METHOD_NAMES)}; got {name!r}.")
+    return _MAKERS[name](k, chains)
+
+
+def _each(chains: int) -> int:
+    return max(1, chains // PLACES)

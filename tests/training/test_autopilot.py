@@ -1,0 +1,90 @@
+"""The method that takes measures of its own."""
+
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+
+KEY = jax.random.key(0)
+TWO_WORLDS = np.repeat([[0], [1]], 12, axis=1)  # all off, or all on
+AUTO = hm.Autopilot(6, 20)
+EASY = np.random.default_rng(0).integers(0, 2, (200, 6))  # independent units
+
+
+def trained(rows, updates, **options):
+    rbm = hm.initialize(hm.Bernoulli(rows.shape[1]), hm.Bernoulli(4), rows, key=KEY)
+    recipe = hm.Recipe(rate=0.1, hold=1.0)
+    chosen = {"gradient": AUTO, "optimizer": recipe, "epochs": updates} | options
+    return hm.fit(rbm, rows, key=KEY, **chosen)
+
+
+@pytest.fixture(scope="module")
+def flown():
+    return trained(TWO_WORLDS, 1_200)
+
+
+def test_it_raises_k_and_then_exchanges_and_says_why(flown):
+    fit = flown
+    ks = [record["k"] for record in fit.history]
+    ladders = [record["ladder"] for record in fit.history]
+    assert ks[0] == 1
+    assert sorted(set(ks)) == [1, 2, 4, 8, 16]
+    assert ladders[0] == 1
+    assert ladders[-1] >= 3
+    assert len(fit.notes) == 5
+    assert "2 sweeps in an update, since chains took" in fit.notes[0]
+    assert "a ladder of up to 6 temperatures" in fit.notes[-1]
+    assert fit.history[-1]["relaxation"] < fit.history[-1]["k"]
+    assert hm.log_likelihood(fit.rbm, TWO_WORLDS).value > -0.9  # −log 2 at best
+
+
+def test_the_verdict_is_equilibrium_where_pcd_is_out_of_it(flown):
+    verdicts, pcd = [], hm.Persistent(hm.Gibbs(1), 100)
+    for method, fit in ((AUTO, flown), (pcd, trained(TWO_WORLDS, 1_200, gradient=pcd))):
+        settings = {"data": TWO_WORLDS, "state": fit.state.gradient, "sweeps": 4_096}
+        verdicts.append(hm.equilibrium(fit.state.rbm, method, key=KEY, **settings))
+    assert verdicts[0].at_equilibrium
+    assert "steps of replica exchange" in verdicts[0].message
+    assert verdicts[1].at_equilibrium is False
+
+
+def test_it_does_nothing_where_nothing_needs_doing():
+    fit = trained(EASY, 500)
+    assert fit.notes == ()
+    assert fit.history[-1]["k"] == 1
+    assert fit.history[-1]["ladder"] == 1
+
+
+def test_a_run_goes_on_as_if_it_had_not_stopped():
+    whole = trained(TWO_WORLDS, 400)
+    half = trained(TWO_WORLDS, 250)
+    rest = trained(TWO_WORLDS, 400, state=half.state)
+    assert whole.notes
+    assert rest.notes == whole.notes
+    for one, other in zip(jax.tree.leaves(whole.state), jax.tree.leaves(rest.state), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_its_name_is_known_and_others_are_not():
+    assert trained(EASY, 2, gradient="auto").history[-1]["k"] == 1
+    with pytest.raises(hm.InputError, match="or \"auto\"; got 'autopilot'"):
+        trained(EASY, 1, gradient="autopilot")
+    with pytest.raises(hm.InputError, match="most_sweeps"):
+        hm.Autopilot(most_sweeps=0)
+
+
+@pytest.mark.parametrize("name", hm.METHOD_NAMES)
+def test_every_method_has_a_name_and_learns(name):
+    method = hm.method_named(name, 1, 20)
+    fit = trained(TWO_WORLDS, 20, gradient=method, epochs=20)
+    assert not fit.diverged
+    assert np.isfinite(fit.rbm.weights).all()
+
+
+def test_the_command_knows_the_same_names():
+    from harmonium.runs.options import METHODS
+
+    assert METHODS == hm.METHOD_NAMES
+    with pytest.raises(hm.InputError, match="expected one of pcd, cd"):
+        hm.method_named("sgd")
