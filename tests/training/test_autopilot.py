@@ -29,12 +29,11 @@ def test_it_raises_k_and_then_exchanges_and_says_why(flown):
     ks = [record["k"] for record in fit.history]
     ladders = [record["ladder"] for record in fit.history]
     assert ks[0] == 1
-    assert sorted(set(ks)) == [1, 2, 4, 8, 16]
+    assert sorted(set(ks))[:5] == [1, 2, 4, 8, 16]
     assert ladders[0] == 1
     assert ladders[-1] >= 3
-    assert len(fit.notes) == 5
     assert "2 sweeps in an update, since chains took" in fit.notes[0]
-    assert "a ladder of up to 6 temperatures" in fit.notes[-1]
+    assert "a ladder of up to 6 temperatures" in fit.notes[4]
     assert fit.history[-1]["relaxation"] < fit.history[-1]["k"]
     assert hm.log_likelihood(fit.rbm, TWO_WORLDS).value > -0.9  # −log 2 at best
 

@@ -20,7 +20,8 @@ MEMORY = 0.02  # of running means: about 50 updates
 WAIT = 100  # updates from one measure taken to the next
 FORGOTTEN = math.exp(-2.0)  # what is left of a correlation after one relaxation time
 MOST_ACTS = 32
-SWEEPS, EXCHANGE = 1, 2  # kinds of acts
+SWEEPS, EXCHANGE, GIVEN_UP = 1, 2, 3  # kinds of acts
+LONGER = 4  # times most_sweeps, on a ladder
 STUCK = 1e4  # sweeps
 
 
@@ -62,14 +63,14 @@ class Autopilot(Tempering):
 
     and they keep up with learning as long as that is at most k: ρ ≤ e^(−2). Where it gets close, k
     is doubled, up to `most_sweeps`; where that is not enough, chains are put on a ladder of
-    temperatures, as in `Tempering`. Chains that each stay in a mode of their own show as a
+    temperatures, as in `Tempering`, and k may grow to four times as much. Chains that each stay in a mode of their own show as a
     correlation of 1. A mode that no chain has found does not show at all.
 
     What it did and why, `notes` tells, and so do a `Fit` and the command.
 
     Attributes:
         machines, chains, acceptance, sweeps: as in `Tempering`; `sweeps` is the k to begin with.
-        most_sweeps: largest k.
+        most_sweeps: largest k without a ladder.
 
     Source: Decelle, Furtlehner & Seoane 2021 (why k must reach the relaxation time).
     """
@@ -184,14 +185,17 @@ class Autopilot(Tempering):
     def _acted(self, rbm: RBM, state: AutopilotState) -> AutopilotState:
         """Double k, or put the chains on the ladder, where they forget too little."""
         correlation = _correlation(state)
+        most = jnp.where(state.engaged, LONGER * self.most_sweeps, self.most_sweeps)
         late = (correlation > FORGOTTEN / 2) & (state.since >= WAIT)
-        double = late & (state.sweeps < self.most_sweeps)
-        engage = (correlation > FORGOTTEN) & (state.since >= WAIT) & ~double & ~state.engaged
-        sweeps = jnp.where(double, jnp.minimum(2 * state.sweeps, self.most_sweeps), state.sweeps)
-        value = jnp.where(double, sweeps, self.machines)
-        kind = jnp.where(double, SWEEPS, EXCHANGE)
+        double = late & (state.sweeps < most)
+        behind = (correlation > FORGOTTEN) & (state.since >= WAIT) & ~double
+        engage = behind & ~state.engaged
+        given_up = behind & state.engaged & (state.acts[state.n_acts - 1, 1] != GIVEN_UP)
+        sweeps = jnp.where(double, jnp.minimum(2 * state.sweeps, most), state.sweeps)
+        value = jnp.where(engage, self.machines, sweeps)
+        kind = jnp.where(double, SWEEPS, jnp.where(engage, EXCHANGE, GIVEN_UP))
         act = [state.updates, kind, value, _relaxation(correlation, state.sweeps)]
-        done = (double | engage) & (state.n_acts < MOST_ACTS)
+        done = (double | engage | given_up) & (state.n_acts < MOST_ACTS)
         place = (jnp.arange(MOST_ACTS) == state.n_acts)[:, None] & done
         # Twice the sweeps leave the square of a correlation.
         moments = state.moments.at[0].multiply(jnp.where(double, correlation, 1.0))
@@ -219,9 +223,11 @@ def _in_words(update: float, kind: float, value: float, relaxation: float) -> st
     why = f"chains took {relaxation:.3g} sweeps to forget"
     if relaxation > STUCK:
         why = "chains stayed where they were"
-    what = f"a ladder of up to {value:.0f} temperatures"
-    if kind == SWEEPS:
-        what = f"{value:.0f} sweeps in an update"
+    what = {
+        SWEEPS: f"{value:.0f} sweeps in an update",
+        EXCHANGE: f"a ladder of up to {value:.0f} temperatures",
+        GIVEN_UP: "chains that lag behind, for want of more sweeps or a lower rate",
+    }[int(kind)]
     return f"from update {update:,.0f} on {what}, since {why}"
 
 
