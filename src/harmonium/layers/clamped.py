@@ -76,6 +76,16 @@ class Clamped(AbstractLayer):
         """Give that of the layer without the clamp."""
         return self.layer.confinement
 
+    @property
+    def stretches(self) -> np.ndarray:
+        """Mark what the layer without the clamp marks."""
+        return self.layer.stretches
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Clamped":
+        """Rescale the layer without the clamp, and the values."""
+        values = self.spread(scale) * self.values + self.spread(offset)
+        return Clamped(self.layer.rescaled(scale, offset), self.known, values)
+
     def project(self) -> "Clamped":
         """Project the layer without the clamp."""
         return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.project())

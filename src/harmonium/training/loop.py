@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -70,7 +71,9 @@ def fit(
     `pseudo_log_likelihood`, that of `pseudo_log_likelihoods`, for discrete visible units. The last
     two are of held-out rows where there are any, else of training rows. All are of some rows only,
     evenly spaced: at most 2,000, and fewer for the pseudo-log-likelihood of a wide machine, which
-    is left out of records where it would take more than 2 % of the time.
+    is left out of records where it would take more than 2 % of the time. `update_ratio` is |ΔW|/|W|
+    for the last update, of the machine that is not averaged: about 0.001 is a sensible rate of
+    change (Hinton 2010, section 7).
 
     Args:
         rbm: the machine to start from, as `initialize` gives it.
@@ -83,7 +86,8 @@ def fit(
         epochs: passes over the data at which the run ends, counted from its very beginning.
         batch_size: rows in an update; all rows if there are fewer.
         validation: rows held out, to be measured against the training rows.
-        callbacks: called with a `Report` after each chunk; the run stops where one returns True.
+        callbacks: called with a `Report` after each chunk; the run stops where one returns True,
+            and says why if that one has a `reason`, as `EarlyStopping` has.
         state: a state to go on from.
 
     Raises:
@@ -164,6 +168,13 @@ def _largest(rbm: RBM) -> Array:
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
 
 
+@eqx.filter_jit
+def _update_ratio(before: RBM, after: RBM) -> Array:
+    """Give |ΔW| / |W| of an update."""
+    change = jnp.linalg.norm(after.weights - before.weights)
+    return change / jnp.linalg.norm(before.weights)
+
+
 class _Run:
     """The host's side of a run: chunks of a bounded duration, measurements, callbacks."""
 
@@ -177,43 +188,67 @@ class _Run:
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
         limit = GROWTH_LIMIT * max(1.0, float(_largest(state.rbm)))
         began, history, updates = time.perf_counter(), [], int(state.updates)
-        chunk, stopped, made = 1, False, False
-        while updates < self.total and not stopped:
+        chunk, stoppers, made = 1, [], False
+        while updates < self.total and not stoppers:
             target = min(updates + chunk, self._next_measurement(updates), self.total)
             started = time.perf_counter()
-            until = jnp.asarray(target, jnp.int32)
-            new = jax.block_until_ready(
-                advance(self.method, self.dataset, self.n, state, until, key=self.key)
-            )
+            before, new = self._advanced(state, updates, target)
             seconds = time.perf_counter() - started
             if not float(_largest(new.rbm)) < limit:
                 return self._diverged(state, history, updates, target)
             per_second = (target - updates) / max(seconds, 1e-9)
             chunk = max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
             state, updates, made = new, target, True
-            report = self._report(state, updates, began, per_second)
+            report = self._report(state, before, updates, began, per_second)
             if report.metrics:
                 history.append(report.metrics)
-            stopped = any([callback(report) is True for callback in callbacks])  # noqa: C419
+            stoppers = [callback for callback in callbacks if callback(report) is True]
         rbm = averaged_machine(state.optimizer, state.rbm)
         done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs)"
-        message = f"stopped by a callback {done}" if updates < self.total else f"finished {done}"
+        message = f"finished {done}"
+        if updates < self.total:
+            reason = getattr(stoppers[0], "reason", "")
+            message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
             message = f"nothing to do: the run stands {done}; ask for more epochs"
         return Fit(rbm, history, state, message, False)
 
+    def _advanced(
+        self, state: TrainState, updates: int, target: int
+    ) -> tuple[TrainState, TrainState]:
+        """Make updates until there are `target`; give the state before the last of them, and after.
+
+        The one before is only looked for where something is measured, so that the compiled loop
+        need not carry it: a call more, a hundred times in a run.
+        """
+        stops = [target - 1, target] if self._is_measured(target) else [target]
+        before = state
+        for stop in stops:
+            before = state
+            if stop > updates:
+                until = jnp.asarray(stop, jnp.int32)
+                state = advance(self.method, self.dataset, self.n, state, until, key=self.key)
+        return before, jax.block_until_ready(state)
+
+    def _is_measured(self, updates: int) -> bool:
+        return updates % self.measure_every == 0 or updates == self.total
+
     def _next_measurement(self, updates: int) -> int:
         return (updates // self.measure_every + 1) * self.measure_every
 
-    def _report(self, state: TrainState, updates: int, began: float, per_second: float) -> Report:
+    def _report(
+        self, state: TrainState, before: TrainState, updates: int, began: float, per_second: float
+    ) -> Report:
         rbm = averaged_machine(state.optimizer, state.rbm)
         seconds, epoch = time.perf_counter() - began, updates / self.per_epoch
         samples = per_second * self.rows / self.per_epoch
         metrics: dict[str, float] = {}
-        if updates % self.measure_every == 0 or updates == self.total:
+        if self._is_measured(updates):
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
             metrics["samples_per_second"] = round(samples, 1)
             metrics |= self.monitors(rbm, seconds, last=updates == self.total)
+            ratio = float(_update_ratio(before.rbm, state.rbm))
+            metrics |= {"update_ratio": ratio} if math.isfinite(ratio) else {}
         epochs = self.total / self.per_epoch
         speeds = (samples, per_second)
         return Report(updates, self.total, epoch, epochs, seconds, *speeds, metrics, rbm, state)

@@ -21,7 +21,8 @@ from ..errors import InputError
 from ..gradients import AbstractGradient, Persistent
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
-from .optimizers import Recipe, reschedule
+from .optimizers import Recipe
+from .schedules import reschedule
 from .state import TrainState
 
 FEWEST_UPDATES = 10_000
