@@ -83,8 +83,9 @@ class Clamped(AbstractLayer):
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Clamped":
         """Rescale the layer without the clamp, and the values."""
-        values = self.spread(scale) * self.values + self.spread(offset)
-        return Clamped(self.layer.rescaled(scale, offset), self.known, values)
+        s, m = (self.spread(jnp.asarray(x, self.values.dtype)) for x in (scale, offset))
+        changed = self.layer.rescaled(scale, offset), s * self.values + m
+        return eqx.tree_at(lambda clamped: (clamped.layer, clamped.values), self, changed)
 
     def project(self) -> "Clamped":
         """Project the layer without the clamp."""

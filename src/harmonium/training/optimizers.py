@@ -120,18 +120,21 @@ class Recipe:
         Raises:
             InputError: naming the one that lies outside its range.
         """
-        momenta = self.momentum if _is_pair(self.momentum) else (self.momentum,)
+        momenta = self.momentum if isinstance(self.momentum, tuple) else (self.momentum,)
         inside = {
             "rate": (0 < self.rate < float("inf"), "a positive number"),
             "momentum": (
-                all(isinstance(m, int | float) and 0 <= m < 1 for m in momenta),
+                len(momenta) <= 2 and all(0 <= m < 1 for m in momenta),
                 "a number from 0 to below 1, or a pair of them",
             ),
             "decay": (0 <= self.decay < float("inf"), "a number of at least 0"),
             "centring": (self.centring is None or 0 < self.centring <= 1, "None, or 0 < rate <= 1"),
             "averaging": (self.averaging is None or self.averaging >= 0, "None, or at least 0"),
             "hold": (0 <= self.hold <= 1, "a number from 0 to 1"),
-            "sparsity": (self.sparsity is None or _is_pair(self.sparsity), "a pair of numbers"),
+            "sparsity": (
+                self.sparsity is None or len(self.sparsity) == 2,
+                "None, or a target and a strength",
+            ),
             "model_share": (0 <= self.model_share <= 1, "a number from 0 to 1"),
             "schedule": (self.schedule is None or callable(self.schedule), "a function, or None"),
         }
@@ -157,10 +160,6 @@ class Recipe:
             return reschedule(shared.init(rbm), total, self.rate)
 
         return transformation(init, shared.update)
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2
 
 
 @functools.lru_cache(maxsize=64)

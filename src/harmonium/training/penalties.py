@@ -103,11 +103,11 @@ class AbstractGroups(AbstractPenalty):
     def sizes(self, rbm: RBM) -> Array:
         """Give each weight's place the number of weights in its group."""
         layers = (rbm.visible, rbm.hidden)
-        along = [
+        down, along = (
             _total(jnp.ones_like(layer.resting), layer, side)
             for layer, side in zip(layers, self.parting, strict=True)
-        ]
-        return jnp.outer(*along)
+        )
+        return jnp.outer(down, along)
 
 
 @dataclass(frozen=True)
