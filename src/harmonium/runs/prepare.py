@@ -83,9 +83,11 @@ class Prepared(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """A hash of the rows to learn from, so that a run is only ever resumed on its own."""
-        arrays = [np.asarray(array) for array in jax.tree.leaves(self.train.stored)]
+        train = self.rows.parts["train"]
+        arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
         kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
-        kind = f"{kinds} {self.train.scale:g} {self.train.stochastic}"
+        kind = f"{kinds} {train.scale:g} {train.stochastic}"
+        kind += "" if self.change.is_identity else " standardised"
         content = b"".join(array.tobytes() for array in arrays)
         return hashlib.sha256(kind.encode() + content).hexdigest()
 
@@ -108,7 +110,8 @@ def prepare(config: RunConfig) -> Prepared:
     check_sizes(config, visible, len(rows.parts["train"]))
     key_init, key_rows, key_run = jax.random.split(jax.random.key(config.seed), 3)
     change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
-    learned = {name: _standardised(rows.parts[name], change) for name in rows.parts}
+    used = [name for name in ("train", "validation") if name in rows.parts]
+    learned = {name: _standardised(rows.parts[name], change) for name in used}
     if not change.is_identity:
         note = f"{rows.table.name}: learned in standardised columns, and kept in its own units."
         rows = rows._replace(notes=(*rows.notes, note))

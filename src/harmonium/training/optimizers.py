@@ -120,11 +120,11 @@ class Recipe:
         Raises:
             InputError: naming the one that lies outside its range.
         """
-        momenta = self.momentum if isinstance(self.momentum, tuple) else (self.momentum,)
+        momenta = self.momentum if isinstance(self.momentum, tuple) else (self.momentum,) * 2
         inside = {
             "rate": (0 < self.rate < float("inf"), "a positive number"),
             "momentum": (
-                len(momenta) <= 2 and all(0 <= m < 1 for m in momenta),
+                len(momenta) == 2 and all(0 <= m < 1 for m in momenta),
                 "a number from 0 to below 1, or a pair of them",
             ),
             "decay": (0 <= self.decay < float("inf"), "a number of at least 0"),
