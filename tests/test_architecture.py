@@ -16,6 +16,7 @@ STOREYS = [
     {"rbm"},
     {
         "initial",
+        "gauge",
         "path",
         "statistics",
         "quantities",

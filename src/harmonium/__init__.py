@@ -7,7 +7,7 @@ The storeys of the house, each importing only from those above it in this list:
     errors, checks, _special    what users read when something is wrong; stable functions
     layers, data        what a unit is; what a machine learns from
     rbm                 the machine: energy, free energy, conditionals, `.T`
-    initial, path, statistics, quantities, enumeration, sources
+    initial, gauge, path, statistics, quantities, enumeration, sources
     interop             other packages' objects to machines and back
     samplers, formats   how states are drawn; what a model file is
     courses, ladders    journeys from independent machines and back; ladders of machines
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .errors import ModelFileError as ModelFileError
     from .errors import NotFiniteError as NotFiniteError
     from .evaluation import *
+    from .gauge import Standardization as Standardization
+    from .gauge import standardization as standardization
     from .gradients import *
     from .initial import initialize as initialize
     from .ladders import LadderReport as LadderReport
@@ -69,6 +71,7 @@ _HOMES = (
     "data",
     "rbm",
     "initial",
+    "gauge",
     "path",
     "storage",
     "sources",

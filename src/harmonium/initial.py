@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from .checks import checked_key
+from .checks import checked_key, positive_integer
 from .data import Dataset
 from .errors import InputError
 from .layers import AbstractLayer
@@ -27,6 +27,7 @@ def initialize(
     key: PRNGKeyArray,
     weights: Any = None,
     scale: float = 0.01,
+    connections: int | None = None,
 ) -> RBM:
     """Make a machine with small random weights, W_ij ~ N(0, scale²).
 
@@ -42,22 +43,29 @@ def initialize(
         key: a JAX random key.
         weights: sample weights of the rows, shape (n,).
         scale: standard deviation of the weights.
+        connections: number of visible units, chosen at random, that each hidden unit starts
+            connected to, the other weights being 0 (Martens 2010: 15, with a larger scale); all of
+            them if None. A Potts site counts as one, with all its states.
 
     Raises:
-        InputError: data outside the visible layer's domain, or a scale that is not positive.
+        InputError: data outside the visible layer's domain, a scale that is not positive, or more
+            connections than visible units.
     """
     for name, layer in (("visible", visible), ("hidden", hidden)):
         if not isinstance(layer, AbstractLayer):
             raise InputError(f"{name}: expected a layer such as hm.Bernoulli(10); got {layer!r}.")
     if not scale > 0:
         raise InputError(f"scale: expected a positive number; got {scale}.")
+    if connections is not None and positive_integer(connections, "connections") > visible.n_units:
+        expected = f"at most the {visible.n_units} units of {visible}"
+        raise InputError(f"connections: expected {expected}; got {connections}.")
     key_weights, key_rows = jax.random.split(checked_key(key))
     if data is not None:
         dataset = Dataset.of(data, weights)
         some = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
         rows = visible.validate(some.rows(key=key_rows))
         visible = _fitted(visible, jnp.asarray(rows), some.weights)
-    return _coupled(visible, hidden, scale, data is not None, key=key_weights)
+    return _coupled(visible, hidden, scale, connections, data is not None, key=key_weights)
 
 
 @eqx.filter_jit
@@ -67,10 +75,21 @@ def _fitted(visible: AbstractLayer, rows: Array, weights: Array | None) -> Abstr
 
 @eqx.filter_jit
 def _coupled(
-    visible: AbstractLayer, hidden: AbstractLayer, scale: float, centred: bool, *, key: PRNGKeyArray
+    visible: AbstractLayer,
+    hidden: AbstractLayer,
+    scale: float,
+    connections: int | None,
+    centred: bool,
+    *,
+    key: PRNGKeyArray,
 ) -> RBM:
     """Draw the weights; let the biases take up what they add at the other layer's means."""
     couplings = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
+    if connections is not None:
+        first = jnp.arange(visible.n_units)[:, None] < connections
+        chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
+        chosen = jax.random.permutation(jax.random.fold_in(key, 1), chosen, independent=True)
+        couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
     if centred:
         means = visible.mean(visible.resting), hidden.mean(hidden.resting)
         visible, hidden = visible.shift(-couplings @ means[1]), hidden.shift(-means[0] @ couplings)

@@ -263,3 +263,23 @@ def test_the_module_runs_as_the_command_and_asks_no_jax_for_its_version():
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"harmonium {hm.__version__}\n", "")
+
+
+# --- real columns -----------------------------------------------------------------------
+
+
+def test_real_columns_are_learned_standardised_and_scored_in_their_own_units(cli, no_pictures):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2)) @ [[0.1, 0.5, 30.0], [0.0, 0.5, -30.0]]
+    x += 0.05 * rng.normal(size=x.shape) * [0.1, 0.7, 40.0] + [3.0, 0.0, -200.0]
+    np.save("reals.npy", x)
+    command = "train reals.npy --visible gaussian --hidden 4 --epochs 100 --validation 0 --json"
+    status, out, _ = cli(command)
+    score = json.loads(out)["log_likelihood"]["value"]
+    assert status == 0
+    assert any("kept in its own units" in note for note in json.loads(out)["notes"])
+    expected = hm.log_likelihood(hm.load("runs/reals"), x).value
+    assert score == pytest.approx(expected, abs=1e-2)
+    apart = -0.5 * np.log(2 * np.pi * np.e * x.var(0)).sum()  # of independent columns, at best
+    assert score > apart
+    assert cli("resume runs/reals --epochs 102 --json").status == 0

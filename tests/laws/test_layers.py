@@ -179,3 +179,17 @@ def test_projecting_changes_nothing_inside_the_domain(layer, seed):
     layer, _, _ = drawn(layer, seed)
     again = layer.project()
     assert all(map(np.array_equal, jax.tree.leaves(layer), jax.tree.leaves(again)))
+
+
+@over_layers
+def test_a_rescaled_layer_is_that_of_the_rescaled_units(layer, seed):
+    """U′(s·x + m) = U(x) up to a constant; units that do not stretch are left alone."""
+    layer, inputs, key = drawn(layer, seed)
+    scale, offset = (np.where(layer.stretches, x, y) for x, y in ((2.5, 1.0), (-1.3, 0.0)))
+    x = layer.sample(jnp.broadcast_to(inputs, (50, layer.size)), key=key)
+    moved = layer.spread(jnp.asarray(scale)) * x + layer.spread(jnp.asarray(offset))
+    gaps = layer.rescaled(scale, offset).energy(moved) - layer.energy(x)
+    np.testing.assert_allclose(gaps, gaps[0], atol=2e-5)
+    if not layer.stretches.all():
+        with pytest.raises(hm.InputError, match="cannot be rescaled"):
+            layer.rescaled(np.full(layer.n_units, 2.5), np.zeros(layer.n_units))

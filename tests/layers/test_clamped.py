@@ -42,3 +42,13 @@ def test_given_rows_are_checked():
     for given, message in (([1.0, 2.0], "4 columns"), ([1.0, 3.0, np.nan, 0.0], r"\[0, 1\]")):
         with pytest.raises(hm.InputError, match=message):
             hm.sample(rbm, 1, key=jax.random.key(0), given=given)
+
+
+def test_a_clamped_layer_is_rescaled_with_its_values():
+    import jax.numpy as jnp
+
+    layer = hm.Clamped(hm.Gaussian(2), jnp.array([True, False]), jnp.array([3.0, 0.0]))
+    changed = layer.rescaled(np.array([2.0, 5.0]), np.array([1.0, 0.0]))
+    np.testing.assert_allclose(changed.values, [7.0, 0.0])
+    np.testing.assert_allclose(changed.layer.precision, [1 / 4, 1 / 25])
+    assert changed.stretches.all()

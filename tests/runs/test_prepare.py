@@ -85,3 +85,17 @@ def test_the_method_that_the_options_name():
     np.save("wide.npy", np.eye(30))
     with pytest.raises(InputError, match=r"--method exact: expected .* 2\^24 joint states"):
         prepare(RunConfig(source="wide.npy", method="exact", hidden=30))
+
+
+def test_real_columns_are_learned_standardised_and_the_machine_is_of_the_rows():
+    x = np.random.default_rng(0).normal(size=(60, 3)) * [0.01, 1.0, 500.0] + [7.0, 0.0, -900.0]
+    x[:, 1] = 4.0
+    np.save("reals.npy", x)
+    prepared = prepare(RunConfig(source="reals.npy", visible="gaussian", hidden=2))
+    z, rows = prepared.train.rows(), prepared.rows.parts["train"].rows()
+    np.testing.assert_allclose(z.mean(0), 0.0, atol=1e-4)
+    np.testing.assert_allclose(z.std(0), [1.0, 0.0, 1.0], rtol=1e-3)
+    assert "kept in its own units" in prepared.rows.notes[-1]
+    kept = prepared.restored(prepared.rbm)
+    volume = hm.log_likelihood(prepared.rbm, z).value - hm.log_likelihood(kept, rows).value
+    assert volume == pytest.approx(np.log(prepared.change.scale).sum(), abs=1e-2)

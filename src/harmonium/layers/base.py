@@ -184,6 +184,27 @@ class AbstractLayer(eqx.Module):
         """Repeat each unit's entry over the columns of that unit: (..., units) → (..., columns)."""
         return x
 
+    @property
+    def stretches(self) -> np.ndarray:
+        """Mark the units that may be measured in other units, from another origin: `rescaled`."""
+        return np.zeros(self.n_units, bool)
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractLayer":
+        """Give the layer of scale · x + offset, with an entry of each for each unit.
+
+        A unit that does not stretch takes the scale 1 and the offset 0 alone.
+
+        Raises:
+            InputError: naming the first unit that cannot be rescaled.
+        """
+        wrong = np.flatnonzero(((scale != 1) | (offset != 0)) & ~self.stretches)
+        if len(wrong):
+            raise InputError(
+                f"{self}: {self.domain(int(wrong[0]))}, which cannot be rescaled; got scale"
+                f" {scale[wrong[0]]:g} and offset {offset[wrong[0]]:g} for unit {wrong[0]}."
+            )
+        return self
+
     # ---------------------------------------------------------------- what follows from it
 
     def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:

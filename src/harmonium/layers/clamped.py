@@ -76,6 +76,17 @@ class Clamped(AbstractLayer):
         """Give that of the layer without the clamp."""
         return self.layer.confinement
 
+    @property
+    def stretches(self) -> np.ndarray:
+        """Mark what the layer without the clamp marks."""
+        return self.layer.stretches
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Clamped":
+        """Rescale the layer without the clamp, and the values."""
+        s, m = (self.spread(jnp.asarray(x, self.values.dtype)) for x in (scale, offset))
+        changed = self.layer.rescaled(scale, offset), s * self.values + m
+        return eqx.tree_at(lambda clamped: (clamped.layer, clamped.values), self, changed)
+
     def project(self) -> "Clamped":
         """Project the layer without the clamp."""
         return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.project())

@@ -92,6 +92,18 @@ class Gaussian(AbstractLayer):
         return "a Gaussian unit takes finite numbers"
 
     @property
+    def stretches(self) -> np.ndarray:
+        """Mark all units."""
+        return np.ones(self.size, bool)
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Gaussian":
+        """Give γ/s² and b/s + γm/s²: ½γz² − bz at z = (x − m)/s, up to a constant."""
+        s, m = jnp.asarray(scale, self.dtype), jnp.asarray(offset, self.dtype)
+        precision = self.precision / s**2
+        new = self.bias / s + precision * m, precision
+        return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
+
+    @property
     def confinement(self) -> Float[Array, " columns"]:
         """Give γ."""
         return self.precision

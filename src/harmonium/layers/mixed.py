@@ -171,6 +171,16 @@ class Mixed(AbstractLayer):
         """Give the confinement of all parts."""
         return jnp.concatenate([part.confinement for part in self.parts])
 
+    @property
+    def stretches(self) -> np.ndarray:
+        """Mark what each part marks."""
+        return np.concatenate([part.stretches for part in self.parts])
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
+        """Rescale every part by its units' entries."""
+        pieces = zip(self.parts, self._units(scale), self._units(offset), strict=True)
+        return Mixed(*(part.rescaled(s, m) for part, s, m in pieces))
+
     def project(self) -> "Mixed":
         """Project every part."""
         return Mixed(*(part.project() for part in self.parts))

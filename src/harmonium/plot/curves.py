@@ -19,6 +19,7 @@ PANELS = {
     "free_energy_gap": ("Free-energy gap, validation − training", "nats per row"),
     "reconstruction": ("Reconstruction error, v → ⟨h⟩ → ⟨v⟩", "mean squared difference"),
     "free_energy": ("Mean free energy of training rows", "nats per row"),
+    "update_ratio": ("Size of an update, |ΔW| / |W|", "ratio"),
 }
 MOST_BELOW = 3  # panels below one another; more stand in two columns
 
@@ -33,7 +34,8 @@ def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
     Args:
         history: records as `fit` gives them, each with `epoch` and any of `log_likelihood` (with
             `log_likelihood_low` and `log_likelihood_high`), `pseudo_log_likelihood`,
-            `free_energy_gap` (with `free_energy_gap_stderr`), `reconstruction`, `free_energy`.
+            `free_energy_gap` (with `free_energy_gap_stderr`), `reconstruction`, `free_energy`,
+            `update_ratio`.
             Entries that are absent, None or not finite are left out.
 
     Raises:

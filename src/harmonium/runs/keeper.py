@@ -29,7 +29,7 @@ class Keeper:
 
     def __init__(self, folder: RunFolder, prepared: Prepared, state: TrainState):
         self.folder, self.prepared = folder, prepared
-        self.rbm, self.state = state.rbm, state
+        self.rbm, self.state = prepared.restored(state.rbm), state
         self.fingerprint = prepared.fingerprint
         self.began, self.saved, self.measuring = time.perf_counter(), 0.0, 0.0
         self.speed = Speed(int(state.updates))
@@ -47,7 +47,7 @@ class Keeper:
 
     def __call__(self, report: Report) -> None:
         """Write metrics, and a checkpoint now and then."""
-        self.rbm, self.state = report.rbm, report.state
+        self.rbm, self.state = self.prepared.restored(report.rbm), report.state
         self.speed.count(report)
         if report.metrics:
             self.folder.add_metrics(report.metrics)
@@ -112,8 +112,9 @@ def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
 
     Nothing is given where the parameters have grown so large that there is no finite score.
     """
-    key, rbm = jax.random.key(0), report.rbm  # the same draws each time: a smoother curve
-    rows = (prepared.validation or prepared.train).some(ROWS_TO_MONITOR).rows(key=key)
+    key, rbm = jax.random.key(0), prepared.restored(report.rbm)  # the same draws: a smooth curve
+    parts = prepared.rows.parts
+    rows = parts.get("validation", parts["train"]).some(ROWS_TO_MONITOR).rows(key=key)
 
     def estimate() -> Any:
         if is_exact_cheap(rbm, QUICK_EXACT_WORK):

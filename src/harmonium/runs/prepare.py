@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data import Dataset, Table
 from ..data.base import count_of, describe, input_error
+from ..gauge import Standardization, standardization
 from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
 from ..initial import initialize
@@ -48,13 +49,17 @@ class Prepared(NamedTuple):
 
     Attributes:
         rows: the source's rows.
-        rbm: the machine before the first update.
+        change: from standardised rows to the source's, where columns can be rescaled.
+        learned: what the run learns from and holds out: the source's rows, standardised.
+        rbm: the machine of `learned` before the first update.
         gradient: the method.
         recipe: what happens to a gradient.
         key: the run's key.
     """
 
     rows: Rows
+    change: Standardization
+    learned: dict[str, Dataset]
     rbm: RBM
     gradient: AbstractGradient
     recipe: Recipe
@@ -63,19 +68,25 @@ class Prepared(NamedTuple):
     @property
     def train(self) -> Dataset:
         """Rows to learn from."""
-        return self.rows.parts["train"]
+        return self.learned["train"]
 
     @property
     def validation(self) -> Dataset | None:
         """Rows held out, or None."""
-        return self.rows.parts.get("validation")
+        return self.learned.get("validation")
+
+    def restored(self, rbm: RBM) -> RBM:
+        """Give the machine of the source's rows: the one to keep, score and draw from."""
+        return rbm if self.change.is_identity else self.change.of_rows(rbm)
 
     @property
     def fingerprint(self) -> str:
         """A hash of the rows to learn from, so that a run is only ever resumed on its own."""
-        arrays = [np.asarray(array) for array in jax.tree.leaves(self.train.stored)]
+        train = self.rows.parts["train"]
+        arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
         kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
-        kind = f"{kinds} {self.train.scale:g} {self.train.stochastic}"
+        kind = f"{kinds} {train.scale:g} {train.stochastic}"
+        kind += "" if self.change.is_identity else " standardised"
         content = b"".join(array.tobytes() for array in arrays)
         return hashlib.sha256(kind.encode() + content).hexdigest()
 
@@ -97,9 +108,20 @@ def prepare(config: RunConfig) -> Prepared:
     visible = visible_layer(rows.table)
     check_sizes(config, visible, len(rows.parts["train"]))
     key_init, key_rows, key_run = jax.random.split(jax.random.key(config.seed), 3)
-    start = rows.parts["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
+    change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
+    used = [name for name in ("train", "validation") if name in rows.parts]
+    learned = {name: _standardised(rows.parts[name], change) for name in used}
+    if not change.is_identity:
+        note = f"{rows.table.name}: learned in standardised columns, and kept in its own units."
+        rows = rows._replace(notes=(*rows.notes, note))
+    start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
     rbm = initialize(visible, Bernoulli(config.hidden), start, key=key_init)
-    return Prepared(rows, rbm, gradient_of(config, rbm), Recipe(rate=config.lr), key_run)
+    recipe = Recipe(rate=config.lr)
+    return Prepared(rows, change, learned, rbm, gradient_of(config, rbm), recipe, key_run)
+
+
+def _standardised(rows: Dataset, change: Standardization) -> Dataset:
+    return rows if change.is_identity else Dataset(change.standardised(rows.rows()), rows.weights)
 
 
 def read_rows(config: RunConfig) -> Rows:

@@ -118,10 +118,10 @@ def carry_out(
 def learn(
     config: RunConfig, prepared: Prepared, state: TrainState, keeper: Keeper, display: Display
 ) -> Fit:
-    """Make the updates, measuring, showing and keeping as they go."""
+    """Make the updates, measuring, showing and keeping as they go; give the machine of the rows."""
     with display, warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)  # the summary says so
-        return fit(
+        result = fit(
             prepared.rbm,
             prepared.train,
             **plan_of(config, prepared),
@@ -129,6 +129,7 @@ def learn(
             callbacks=[keeper.measure, keeper, display],  # what is shown is kept
             state=state,
         )
+    return result._replace(rbm=prepared.restored(result.rbm))
 
 
 def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) -> dict[str, Any]:

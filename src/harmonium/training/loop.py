@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ from .state import Fit, Report, TrainState
 
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 0.5
+SHARE_FOR_RATIOS = 0.005  # of a run's time
 GROWTH_LIMIT = 1e6  # parameters a million times as large as they began have diverged
 
 
@@ -70,8 +72,10 @@ def fit(
     `pseudo_log_likelihood`, that of `pseudo_log_likelihoods`, for discrete visible units. The last
     two are of held-out rows where there are any, else of training rows. All are of some rows only,
     evenly spaced: at most 2,000, and fewer for the pseudo-log-likelihood of a wide machine, which
-    is left out of records where it would take more than 2 % of the time. A method adds what
-    it knows of itself, its `measures`.
+    is left out of records where it would take more than 2 % of the time. `update_ratio` is |ΔW|/|W|
+    of the last update, before any averaging: about 0.001 is a sensible rate of change (Hinton 2010,
+    section 7). The last record has it, and others as far as that takes 0.5 % of the time. A method
+    adds what it knows of itself, its `measures`.
 
     Args:
         rbm: the machine to start from, as `initialize` gives it.
@@ -85,7 +89,8 @@ def fit(
         epochs: passes over the data at which the run ends, counted from its very beginning.
         batch_size: rows in an update; all rows if there are fewer.
         validation: rows held out, to be measured against the training rows.
-        callbacks: called with a `Report` after each chunk; the run stops where one returns True.
+        callbacks: called with a `Report` after each chunk; the run stops where one returns True,
+            and says why if that one has a `reason`, as `EarlyStopping` has.
         state: a state to go on from.
 
     Raises:
@@ -166,6 +171,13 @@ def _largest(rbm: RBM) -> Array:
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
 
 
+@eqx.filter_jit
+def _update_ratio(before: RBM, after: RBM) -> Array:
+    """Give |ΔW| / |W| of an update."""
+    change = jnp.linalg.norm(after.weights - before.weights)
+    return change / jnp.linalg.norm(before.weights)
+
+
 class _Run:
     """The host's side of a run: chunks of a bounded duration, measurements, callbacks."""
 
@@ -174,32 +186,33 @@ class _Run:
         self.monitors = Monitors(plan.dataset, held_out)
         self.dataset, self.n = roomy(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
+        self.calling = 0.0  # time spent on calls for single updates
         self.measure_every = plan.per_epoch * max(1, plan.total // plan.per_epoch // 100)
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
         limit = GROWTH_LIMIT * max(1.0, float(_largest(state.rbm)))
         began, history, updates = time.perf_counter(), [], int(state.updates)
-        chunk, stopped, made = 1, False, False
-        while updates < self.total and not stopped:
+        chunk, stoppers, made = 1, [], False
+        while updates < self.total and not stoppers:
             target = min(updates + chunk, self._next_measurement(updates), self.total)
             started = time.perf_counter()
-            until = jnp.asarray(target, jnp.int32)
-            new = jax.block_until_ready(
-                advance(self.method, self.dataset, self.n, state, until, key=self.key)
-            )
+            before, new = self._advanced(state, updates, target, began)
             seconds = time.perf_counter() - started
             if not float(_largest(new.rbm)) < limit:
                 return self._diverged(state, history, updates, target)
             per_second = (target - updates) / max(seconds, 1e-9)
             chunk = max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
             state, updates, made = new, target, True
-            report = self._report(state, updates, began, per_second)
+            report = self._report(state, before, updates, began, per_second)
             if report.metrics:
                 history.append(report.metrics)
-            stopped = any([callback(report) is True for callback in callbacks])  # noqa: C419
+            stoppers = [callback for callback in callbacks if callback(report) is True]
         rbm = averaged_machine(state.optimizer, state.rbm)
         done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs)"
-        message = f"stopped by a callback {done}" if updates < self.total else f"finished {done}"
+        message = f"finished {done}"
+        if updates < self.total:
+            reason = getattr(stoppers[0], "reason", "")
+            message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
             message = f"nothing to do: the run stands {done}; ask for more epochs"
         return Fit(rbm, history, state, message, False, self._notes(state))
@@ -207,20 +220,58 @@ class _Run:
     def _notes(self, state: TrainState) -> tuple[str, ...]:
         return tuple(self.method.gradient.notes(state.gradient))
 
+    def _advanced(
+        self, state: TrainState, updates: int, target: int, began: float
+    ) -> tuple[TrainState | None, TrainState]:
+        """Make updates until there are `target`; give the state before the last of them, and after.
+
+        The one before is for the update ratio, where that is measured: the last update is then
+        called for by itself, and the compiled loop need not carry anything. On a small machine the
+        call takes as long as many updates, so records go without where they are too frequent.
+        """
+        affordable = self.calling <= SHARE_FOR_RATIOS * (time.perf_counter() - began)
+        if not self._is_measured(target) or (target < self.total and not affordable):
+            return None, self._until(target, state)
+        started = time.perf_counter()
+        before = self._until(target - 1, state) if target - 1 > updates else state
+        called = time.perf_counter()
+        state, made = self._until(target, before), target - 1 - updates
+        usual = (called - started) / made if made else 0.0
+        self.calling += max(0.0, time.perf_counter() - called - usual) if made else 0.0
+        return before, state
+
+    def _until(self, target: int, state: TrainState) -> TrainState:
+        until = jnp.asarray(target, jnp.int32)
+        return jax.block_until_ready(
+            advance(self.method, self.dataset, self.n, state, until, key=self.key)
+        )
+
+    def _is_measured(self, updates: int) -> bool:
+        return updates % self.measure_every == 0 or updates == self.total
+
     def _next_measurement(self, updates: int) -> int:
         return (updates // self.measure_every + 1) * self.measure_every
 
-    def _report(self, state: TrainState, updates: int, began: float, per_second: float) -> Report:
+    def _report(
+        self,
+        state: TrainState,
+        before: TrainState | None,
+        updates: int,
+        began: float,
+        per_second: float,
+    ) -> Report:
         rbm = averaged_machine(state.optimizer, state.rbm)
         seconds, epoch = time.perf_counter() - began, updates / self.per_epoch
         samples = per_second * self.rows / self.per_epoch
         metrics: dict[str, float] = {}
-        if updates % self.measure_every == 0 or updates == self.total:
+        if self._is_measured(updates):
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
             metrics["samples_per_second"] = round(samples, 1)
             metrics |= self.monitors(rbm, seconds, last=updates == self.total)
             of_method = self.method.gradient.measures(state.gradient)
             metrics |= {name: float(value) for name, value in of_method.items()}
+            ratio = math.nan if before is None else float(_update_ratio(before.rbm, state.rbm))
+            metrics |= {"update_ratio": ratio} if math.isfinite(ratio) else {}
         epochs = self.total / self.per_epoch
         speeds = (samples, per_second)
         return Report(updates, self.total, epoch, epochs, seconds, *speeds, metrics, rbm, state)

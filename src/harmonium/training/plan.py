@@ -22,7 +22,7 @@ from ..gradients import AbstractGradient, Persistent
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
 from .autopilot import Autopilot
-from .optimizers import Recipe, reschedule
+from .schedules import reschedule
 from .state import TrainState
 
 FEWEST_UPDATES = 10_000

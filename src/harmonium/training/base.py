@@ -1,0 +1,37 @@
+"""What the transformations of a gradient share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array
+
+from ..layers import AbstractLayer
+
+
+def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
+    """Wrap a pair for optax, whose types do not know that a machine is a tree of arrays."""
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def running_share(rate: float, count: Array, mass: Any) -> Array:
+    """Give the share of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
+
+    So it starts as a plain mean, and goes on as one that forgets.
+    """
+    return jnp.minimum(jnp.maximum(rate, 1.0 / (count + 1)) * mass, 1.0)
+
+
+def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
+    """Give the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
+    return jax.vjp(layer.shift, layer.resting)[1](grads)[0]
+
+
+def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
+    """Add to a layer's update what shifting it by `delta` does: J δ."""
+    tangent = jax.jvp(layer.shift, (layer.resting,), (delta,))[1]
+    return jax.tree.map(jnp.add, updates, tangent)

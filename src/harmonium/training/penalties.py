@@ -1,0 +1,328 @@
+"""What pulls on weights, as proximal steps: exact zeros, whole groups at zero, bounded norms.
+
+A penalty R acts after the step of size η that the gradient made:
+
+    W ← argmin_U  ½ |U − W|² + η R(U)
+
+Only the weights are pulled on. Inside `centred` the biases make up for it, so that a pull on W_ij
+is one on the dependence of v_i and h_j and leaves their means alone.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+
+from ..checks import positive_integer
+from ..errors import InputError
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from .base import transformation
+from .schedules import RateState, Schedule, begun, step_size
+
+Members = str | tuple[int, ...]
+NEWTON_STEPS = 50  # each is exact on a piece of a piecewise linear function: a few suffice
+
+
+@dataclass(frozen=True)
+class AbstractPenalty(ABC):
+    """A penalty on the weights that knows its proximal step."""
+
+    @abstractmethod
+    def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
+        """Give R(W)."""
+
+    @abstractmethod
+    def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
+        """Give argmin_U ½ |U − W|² + step · R(U); the machine says what its units are."""
+
+    def check(self, rbm: RBM) -> None:  # noqa: B027  (most fit any machine)
+        """Raise InputError where the penalty does not fit the machine."""
+
+
+@dataclass(frozen=True)
+class L1(AbstractPenalty):
+    """R = strength · Σ |W_ij|: small weights become exactly 0, large ones lose a constant.
+
+    Source: Tibshirani 1996; Hinton 2010, section 10.
+    """
+
+    strength: float
+
+    def __post_init__(self):
+        _check_number("L1 strength", self.strength)
+
+    def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
+        """Give strength · Σ |W|."""
+        return self.strength * abs(weights).sum()
+
+    def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
+        """Give sign(W) · max(|W| − step · strength, 0)."""
+        return _soft(weights, step * self.strength)
+
+
+@dataclass(frozen=True)
+class AbstractGroups(AbstractPenalty):
+    """A penalty on groups of weights, each the block between some visible and some hidden units.
+
+    `visible` and `hidden` say how the units of a layer are parted: "each" by itself, "all"
+    together, or a label for each unit, equal labels being together. A unit with several columns, a
+    Potts site, is never divided. So ("all", "each") is a group for each hidden unit, ("each",
+    "all") one for each visible unit, ("each", "each") one for each pair, and
+    `tiles((28, 28), (7, 7))` with "each" the 16 patches of every hidden unit's filter.
+    """
+
+    @property
+    @abstractmethod
+    def parting(self) -> tuple[Members, Members]:
+        """How the visible and the hidden units are parted."""
+
+    def check(self, rbm: RBM) -> None:
+        """Raise InputError unless there is a label for each unit."""
+        for side, layer in zip(self.parting, (rbm.visible, rbm.hidden), strict=True):
+            if not isinstance(side, str) and len(side) != layer.n_units:
+                raise InputError(
+                    f"{type(self).__name__}: expected {layer.n_units} labels, one for each unit of"
+                    f" {layer}; got {len(side)}."
+                )
+
+    def totals(self, entries: Array, rbm: RBM) -> Array:
+        """Give each weight's place the sum over its group; sides of length 1 are to broadcast."""
+        visible, hidden = self.parting
+        return _total(_total(entries.T, rbm.visible, visible).T, rbm.hidden, hidden)
+
+    def sizes(self, rbm: RBM) -> Array:
+        """Give each weight's place the number of weights in its group."""
+        layers = (rbm.visible, rbm.hidden)
+        down, along = (
+            _total(jnp.ones_like(layer.resting), layer, side)
+            for layer, side in zip(layers, self.parting, strict=True)
+        )
+        return jnp.outer(down, along)
+
+
+@dataclass(frozen=True)
+class GroupLasso(AbstractGroups):
+    """R = strength · Σ_g √n_g |W_g|: groups of n_g weights become 0 as a whole.
+
+    Source: Yuan & Lin 2006.
+    """
+
+    strength: float
+    visible: Members = "all"
+    hidden: Members = "each"
+
+    def __post_init__(self):
+        _check_number("GroupLasso strength", self.strength)
+        _check_parting("GroupLasso", self.parting)
+
+    @property
+    def parting(self) -> tuple[Members, Members]:
+        """As given."""
+        return self.visible, self.hidden
+
+    def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
+        """Give strength · Σ_g √n_g |W_g|, each group's term shared out among its weights."""
+        norms = jnp.sqrt(self.totals(weights**2, rbm))
+        return (
+            self.strength * jnp.broadcast_to(norms / jnp.sqrt(self.sizes(rbm)), weights.shape).sum()
+        )
+
+    def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
+        """Give W_g · max(1 − step · strength · √n_g / |W_g|, 0)."""
+        norms = jnp.sqrt(self.totals(weights**2, rbm))
+        threshold = step * self.strength * jnp.sqrt(self.sizes(rbm))
+        return weights * jnp.maximum(1.0 - threshold / _above_zero(norms), 0.0)
+
+
+@dataclass(frozen=True)
+class SquaredL1(AbstractGroups):
+    """R = strength/2 · Σ_j (Σ_i |W_ij|)², over the hidden units j: filters alike in their sparsity.
+
+    Its pull on a weight is L1's times the unit's own Σ|W|, so strong units are thinned out and weak
+    ones are left to grow, where L1 would put them to nothing.
+
+    Source: Tubiana, Cocco & Monasson 2019, whose λ₁²/q is this strength up to the data's size.
+    """
+
+    strength: float
+
+    def __post_init__(self):
+        _check_number("SquaredL1 strength", self.strength)
+
+    @property
+    def parting(self) -> tuple[Members, Members]:
+        """A group for each hidden unit."""
+        return "all", "each"
+
+    def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
+        """Give strength/2 · Σ_j (Σ_i |W_ij|)²."""
+        sums = rbm.hidden.fold(abs(weights).sum(0))
+        return 0.5 * self.strength * (sums**2).sum()
+
+    def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
+        """Soften each unit's weights by a·S, a = step · strength, where S = Σ|W| afterwards.
+
+        S solves S = Σ max(|W| − aS, 0), whose right side is convex in S: Newton's method from 0,
+        S ← Σ_k |W_k| / (1 + a·K) over the K weights above aS, climbs to it in a few steps.
+        """
+        a, sizes = step * self.strength, abs(weights)
+
+        def newton(now: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            _, s, count = now
+            above = (sizes > a * s).astype(sizes.dtype)
+            new = self.totals(above * sizes, rbm) / (1.0 + a * self.totals(above, rbm))
+            return s, jnp.maximum(s, new), count + 1
+
+        def goes_on(now: tuple[Array, Array, Array]) -> Array:
+            before, s, count = now
+            return (s > before).any() & (count < NEWTON_STEPS)
+
+        zero = jnp.zeros_like(self.totals(sizes, rbm))
+        first = newton((zero, zero, jnp.zeros((), jnp.int32)))
+        return _soft(weights, a * jax.lax.while_loop(goes_on, newton, first)[1])
+
+
+@dataclass(frozen=True)
+class MaxNorm(AbstractGroups):
+    """No group's norm |W_g| above the bound: longer ones are scaled down to it.
+
+    By default for each hidden unit. Whatever the learning rate, weights then cannot run away.
+
+    Source: Srebro & Shraibman 2005; Hinton, Srivastava, Krizhevsky, Sutskever & Salakhutdinov 2012.
+    """
+
+    bound: float
+    visible: Members = "all"
+    hidden: Members = "each"
+
+    def __post_init__(self):
+        if not 0 < self.bound < math.inf:
+            raise InputError(f"MaxNorm bound: expected a positive number; got {self.bound}.")
+        _check_parting("MaxNorm", self.parting)
+
+    @property
+    def parting(self) -> tuple[Members, Members]:
+        """As given."""
+        return self.visible, self.hidden
+
+    def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
+        """Give 0 within the bound, to rounding, else ∞."""
+        worst = jnp.sqrt(self.totals(weights**2, rbm).max())
+        return jnp.where(worst <= self.bound * (1.0 + 1e-5), 0.0, jnp.inf)
+
+    def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
+        """Give W_g · min(1, bound / |W_g|)."""
+        norms = jnp.sqrt(self.totals(weights**2, rbm))
+        return weights * jnp.minimum(1.0, self.bound / _above_zero(norms))
+
+
+def proximal(
+    *penalties: AbstractPenalty,
+    rate: float,
+    total: int = 1,
+    hold: float = 1.0,
+    schedule: Schedule | None = None,
+) -> optax.GradientTransformationExtraArgs:
+    """Let penalties act on the weights after the step: the last transformation of a chain.
+
+        optax.chain(optax.sgd(0.1), hm.proximal(hm.L1(0.001), rate=0.1))
+
+    It belongs inside `centred` and `averaged`. Several penalties act one after the other; in the
+    order L1, groups, bounds that is the proximal step of their sum (Yu 2013). Under momentum α
+    a gradient counts 1/(1 − α) times and a penalty once, as it is with decay.
+
+    Args:
+        penalties: what pulls.
+        rate: the learning rate of the step before; `total`, `hold` and `schedule` as in
+            `scheduled`.
+        total: number of updates of the run.
+        hold: part of the run before the fall to zero.
+        schedule: an optax schedule in place of that.
+
+    Raises:
+        InputError: something else than penalties, or ones that do not fit the machine.
+    """
+    checked_penalties(penalties)
+
+    def init(rbm: RBM) -> RateState:
+        for penalty in penalties:
+            penalty.check(rbm)
+        return begun(rbm, rate, total)
+
+    def update(updates: RBM, state: RateState, rbm: RBM, **extra: Any) -> tuple[RBM, RateState]:
+        step, weights = step_size(state, hold, schedule), rbm.weights + updates.weights
+        for penalty in penalties:
+            weights = penalty.proximal(weights, step, rbm)
+        updates = eqx.tree_at(lambda m: m.weights, updates, weights - rbm.weights)
+        return updates, state._replace(count=state.count + 1)
+
+    return transformation(init, update)
+
+
+def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
+    """Give each pixel of a picture the number of its tile: labels for groups of visible units.
+
+    Args:
+        picture: height and width; pixels come row by row.
+        tile: height and width of a tile; those at the far edges may be smaller.
+    """
+    names = ("height", "width")
+    for what, pair in (("picture", picture), ("tile", tile)):
+        for name, number in zip(names, pair, strict=True):
+            positive_integer(number, f"tiles {what} {name}")
+    down, along = (np.arange(n) // size for n, size in zip(picture, tile, strict=True))
+    return tuple((down[:, None] * (along[-1] + 1) + along).ravel().tolist())
+
+
+def checked_penalties(penalties: Any) -> tuple[AbstractPenalty, ...]:
+    """Give the penalties, or raise InputError unless they are a tuple of penalties."""
+    if not isinstance(penalties, tuple) or not all(
+        isinstance(penalty, AbstractPenalty) for penalty in penalties
+    ):
+        raise InputError(
+            f"penalties: expected a tuple of penalties such as (hm.L1(0.001),); got {penalties!r}."
+        )
+    return penalties
+
+
+def _soft(weights: Array, threshold: Array) -> Array:
+    return jnp.sign(weights) * jnp.maximum(abs(weights) - threshold, 0.0)
+
+
+def _above_zero(norms: Array) -> Array:
+    return jnp.maximum(norms, jnp.finfo(norms.dtype).tiny)
+
+
+def _total(entries: Array, layer: AbstractLayer, side: Members) -> Array:
+    """Sum the last axis, columns of a layer, over groups of units: (..., columns) or (..., 1)."""
+    if side == "all":
+        return entries.sum(-1, keepdims=True)
+    units = layer.fold(entries)
+    if not isinstance(side, str):
+        labels = jnp.asarray(np.unique(side, return_inverse=True)[1])
+        sums = jax.ops.segment_sum(jnp.moveaxis(units, -1, 0), labels, len(set(side)))
+        units = jnp.moveaxis(sums[labels], 0, -1)
+    return layer.spread(units)
+
+
+def _check_number(name: str, value: Any) -> None:
+    if not 0 <= value < math.inf:
+        raise InputError(f"{name}: expected a number of at least 0; got {value}.")
+
+
+def _check_parting(name: str, parting: tuple[Members, Members]) -> None:
+    for side, members in zip(("visible", "hidden"), parting, strict=True):
+        if members not in ("each", "all") and not isinstance(members, tuple):
+            raise InputError(
+                f'{name} {side}: expected "each", "all" or a tuple of labels; got {members!r}.'
+            )

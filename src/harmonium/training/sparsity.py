@@ -1,0 +1,82 @@
+"""Hidden units that are seldom on: a pull towards a mean activity."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from ..errors import InputError
+from ..gradients import PhaseInfo
+from ..rbm import RBM
+from .base import add_shift, running_share, transformation
+
+
+class ActivityState(NamedTuple):
+    """The running mean q of the hidden units over the data, and the number of updates in it."""
+
+    activity: Float[Array, " hidden"]
+    count: Array
+
+
+def sparse_activity(
+    target: float = 0.1, strength: float = 0.01, memory: float = 0.95
+) -> optax.GradientTransformationExtraArgs:
+    r"""Pull each hidden unit's mean over the data towards a target p.
+
+    The penalty is the cross-entropy of a unit of mean p under one of mean q; for a Bernoulli unit
+    −p log q − (1 − p) log(1 − q). In any exponential family its derivative along a constant input
+    is q − p, so
+
+        g_c += strength · (q − p),     gW += strength · ⟨v⟩_data (q − p)ᵀ
+
+    with q the running mean of ⟨h⟩_data, q ← memory · q + (1 − memory) ⟨h⟩_data, a plain mean at
+    first. Two things are approximate, as in the source: q is of batches past, and in the weights
+    ⟨Γ″ v⟩ is taken for ⟨Γ″⟩⟨v⟩, as if a unit's inputs did not say how much it still gives way.
+
+    Let the gradient go through this before `centred`, where the part in the weights all but
+    vanishes: mean activities are then a matter of the biases, as they should be.
+
+    Args:
+        target: p, a mean of the hidden layer's columns: 0.01 to 0.1 for Bernoulli units.
+        strength: λ, in nats.
+        memory: share of the past in q.
+
+    Raises:
+        InputError: numbers out of their range.
+
+    Source: Hinton 2010, section 11; Lee, Ekanadham & Ng 2008.
+    """
+    for name, value, is_right, expected in (
+        ("target", target, math.isfinite(target), "a finite number"),
+        ("strength", strength, 0 <= strength < math.inf, "a number of at least 0"),
+        ("memory", memory, 0 <= memory < 1, "a number from 0 to below 1"),
+    ):
+        if not is_right:
+            raise InputError(f"sparse_activity {name}: expected {expected}; got {value}.")
+
+    def init(rbm: RBM) -> ActivityState:
+        return ActivityState(rbm.hidden.resting, jnp.zeros((), jnp.int32))
+
+    def update(
+        grads: RBM,
+        state: ActivityState,
+        rbm: RBM,
+        *,
+        info: PhaseInfo,
+        mass: Any = 1.0,
+        **extra: Any,
+    ) -> tuple[RBM, ActivityState]:
+        share = running_share(1.0 - memory, state.count, mass)
+        activity = state.activity + share * (info.hidden_mean - state.activity)
+        pull = strength * (activity - target)
+        hidden = add_shift(rbm.hidden, grads.hidden, pull)
+        weights = grads.weights + jnp.outer(info.visible_mean, pull)
+        pulled = eqx.tree_at(lambda m: (m.hidden, m.weights), grads, (hidden, weights))
+        return pulled, ActivityState(activity, state.count + 1)
+
+    return transformation(init, update)

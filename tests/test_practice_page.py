@@ -1,0 +1,21 @@
+"""The page on practice: all its Python runs, in order, as it stands."""
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs" / "practice.md"
+
+
+def test_the_python_runs(capsys):
+    scope: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    for block in blocks:
+        exec(compile(block, PAGE.name, "exec"), scope)
+    assert len(blocks) == 11
+    said = capsys.readouterr().out
+    assert "update_ratio" in said
+    assert "0% of the weights" not in said.splitlines()
+    activity = dict(line.split() for line in said.splitlines() if line[:5] in ("free ", "spars"))
+    assert abs(float(activity["sparse"]) - 0.1) < abs(float(activity["free"]) - 0.1)
+    kept, learned = (float(word) for word in said.splitlines()[-1].split())
+    assert abs(kept - learned) < 1e-2
