@@ -63,8 +63,8 @@ class Autopilot(Tempering):
 
     and they keep up with learning as long as that is at most k: ρ ≤ e^(−2). Where it gets close, k
     is doubled, up to `most_sweeps`; where that is not enough, chains are put on a ladder of
-    temperatures, as in `Tempering`, and k may grow to four times as much. Chains that each stay in a mode of their own show as a
-    correlation of 1. A mode that no chain has found does not show at all.
+    temperatures, as in `Tempering`, and k may grow to four times as much. Chains that each stay in
+    a mode of their own show as a correlation of 1. A mode that no chain has found does not show.
 
     What it did and why, `notes` tells, and so do a `Fit` and the command.
 

@@ -22,6 +22,7 @@ from ..gradients import AbstractGradient, Persistent
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
 from .autopilot import Autopilot
+from .optimizers import Recipe
 from .schedules import reschedule
 from .state import TrainState
 
