@@ -5,11 +5,15 @@ from .base import PhaseInfo as PhaseInfo
 from .base import cloud_gradient as cloud_gradient
 from .base import free_energy_gap as free_energy_gap
 from .base import mean_free_energy as mean_free_energy
+from .blend import Blend as Blend
 from .contrastive import Contrastive as Contrastive
 from .exact import Exact as Exact
 from .fast import FastPersistent as FastPersistent
 from .local import AbstractLocal as AbstractLocal
+from .local import Discriminative as Discriminative
 from .local import ProbabilityFlow as ProbabilityFlow
 from .local import PseudoLikelihood as PseudoLikelihood
 from .local import RatioMatching as RatioMatching
+from .marginal import Marginal as Marginal
+from .pattern import PerPattern as PerPattern
 from .persistent import Persistent as Persistent

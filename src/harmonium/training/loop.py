@@ -72,9 +72,15 @@ def fit(
     evenly spaced: at most 2,000, and fewer for the pseudo-log-likelihood of a wide machine, which
     is left out of records where it would take more than 2 % of the time.
 
+    Rows may have holes, NaN where a unit is absent: the method is then wrapped in `Marginal`, so
+    that the machine learns what is seen of each row, with the absent units summed out. The history
+    is that of rows whose holes are filled by a few Gibbs sweeps with the seen units held, anew at
+    each measurement: gaps are to be read with care where other parts of the held-out rows are seen.
+
     Args:
         rbm: the machine to start from, as `initialize` gives it.
-        data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
+        data: rows in the user's coding, shape (n, visible units), NaN where a unit is absent, or a
+            `Dataset`.
         key: a JAX random key. To resume a run, pass its key again.
         weights: sample weights, shape (n,).
         gradient: how to estimate the gradient; `Persistent(Gibbs(1), chains=500)` if None.
