@@ -2,12 +2,13 @@
 
     python benchmarks/holes.py
 
-Machines of 784×100 learn from the binarised training rows, of each of which a random half is absent,
-in three ways: with the absent pixels summed out (`Marginal`), as a family with a machine for each
-pattern (`PerPattern`), and with zeros put into the holes; and from the whole rows, for comparison.
-They are judged by the held-out half of test rows given the other: log p(v_absent | v_seen), which is
-−F(v) − log Z of the machine with the seen half held, annealed for every row; and by each held-out
-pixel for itself, Σ_i log p(v_i | v_seen). Set HARMONIUM_DATA to the folder of reference data.
+Machines of 784×100 learn from the binarised training rows, a random half of each of which is
+absent, in three ways: with the absent pixels summed out (`Marginal`), as a family with a machine
+for each pattern (`PerPattern`), and with zeros in the holes; and from the whole rows, for
+comparison. They are judged by the held-out half of test rows given the other, log p(v_absent |
+v_seen), which is −F(v) − log Z of the machine with the seen half held, annealed for every row; and
+by each held-out pixel for itself, Σ_i log p(v_i | v_seen). Set HARMONIUM_DATA to the folder of
+reference data.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from published import reference
 
 import harmonium as hm
 from harmonium.holes import given_seen
-from harmonium.samplers import Annealing, anneal, start_annealing
+from harmonium.samplers import Annealing, anneal
 
 SWEEPS = 500  # before chains are taken for draws of the conditional machine
 
@@ -130,7 +131,9 @@ def main() -> None:
         means = hm.impute(rbm, seen, key=jax.random.key(2), draws=20, sweeps=200).mean
         single = of_single_pixels(means, test, seen)
         error = above.std(ddof=1) / np.sqrt(asked.rows)
-        line = f"  {name:28s} joint {above.mean():8.2f} (backward {below.mean():8.2f}) ± {error:.2f}"
+        line = (
+            f"  {name:28s} joint {above.mean():8.2f} (backward {below.mean():8.2f}) ± {error:.2f}"
+        )
         line += f", single pixels {single.mean():8.2f}"
         if name.startswith("one machine"):
             own = of_single_pixels(family_means(rbm, seen), test, seen)

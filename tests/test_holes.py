@@ -30,7 +30,9 @@ PAIRS = [
 def problem(visible, hidden, seed=0, n=12):
     """Give a machine, and weighted rows of which half is absent, one wholly and one not at all."""
     rbm = machine(visible, hidden, seed, coupling=0.5)
-    rows = rbm.visible.decode(exact_states(machine(visible, hidden, seed + 9), n, KEY)).astype(float)
+    rows = rbm.visible.decode(exact_states(machine(visible, hidden, seed + 9), n, KEY)).astype(
+        float
+    )
     rng = np.random.default_rng(seed)
     rows[rng.random(rows.shape) < 0.5] = np.nan
     rows[0], rows[1] = np.nan, np.nan_to_num(rows[1])
@@ -39,7 +41,7 @@ def problem(visible, hidden, seed=0, n=12):
 
 
 def seen_energies(visible, hidden, rows):
-    """Give a function from a machine to F(v_seen) of rows, by sums over all completions or all h."""
+    """Give a function from a machine to F(v_seen), by a sum over all completions or all h."""
     if visible.n_states is None:
         h = jnp.repeat(hidden.states(jnp.arange(hidden.n_states))[:, None], len(rows), axis=1)
         return lambda rbm: -jax.nn.logsumexp(-hm.condition(rbm, rows).T.free_energy(h), axis=0)
@@ -79,7 +81,7 @@ def test_the_gradient_is_that_of_the_enumerated_probability_of_what_is_seen(visi
 
 @pytest.mark.parametrize(("visible", "hidden"), [PAIRS[0], PAIRS[3], PAIRS[1]], ids=str)
 def test_both_sums_agree(visible, hidden):
-    """Over the hidden states and over the completions, with rows of fewer absent units than most."""
+    """Over the hidden states and over the completions, in rows with many holes and with few."""
     rbm, rows, _ = problem(visible, hidden)
     v, absent = with_holes(visible, jnp.asarray(rows)), visible.n_units
     expected = seen_energies(visible, hidden, rows)(rbm)
@@ -140,7 +142,9 @@ def test_imputation_is_the_enumerated_posterior(visible, hidden):
     sampled = hm.impute(rbm, np.repeat(rows, 200, axis=0), key=KEY, draws=3).draws
     columns = rbm.visible.encode(jnp.asarray(sampled.reshape(3, 6, 200, -1)))
     error = abs(columns.mean((0, 2)) - found.mean)
-    assert float((error / (found.spread / np.sqrt(600) + 1e-3)).max()) < 4.9  # level 1e-4, Bonferroni
+    assert (
+        float((error / (found.spread / np.sqrt(600) + 1e-3)).max()) < 4.9
+    )  # level 1e-4, Bonferroni
     if rbm.visible.n_states is not None:
         states = visible.states(jnp.arange(visible.n_states))
         agree = ((visible.decode(states) == rows[:, None]) | holes[:, None]).all(-1)
@@ -179,7 +183,13 @@ def test_fit_learns_what_is_hidden_in_half_the_rows():
     rbm = hm.initialize(hm.Bernoulli(3), hm.Bernoulli(2), rows, key=KEY)
     exact = hm.Exact()
     fit = hm.fit(
-        rbm, rows, key=KEY, gradient=exact, epochs=400, optimizer=hm.Recipe(rate=0.5), validation=rows
+        rbm,
+        rows,
+        key=KEY,
+        gradient=exact,
+        epochs=400,
+        optimizer=hm.Recipe(rate=0.5),
+        validation=rows,
     )
     states = rbm.visible.states(jnp.arange(8))
     p = jax.nn.softmax(-fit.rbm.free_energy(states))

@@ -49,7 +49,7 @@ class Posterior(NamedTuple):
 
 
 def with_holes(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch columns"]:
-    """Encode rows in which NaN marks an absent unit: all columns of that unit are NaN. Traceable."""
+    """Encode rows in which NaN marks an absent unit: all its columns become NaN. Traceable."""
     absent = layer.spread(jnp.isnan(rows))
     return jnp.where(absent, jnp.nan, layer.encode(rows))
 
@@ -64,8 +64,10 @@ def absent_units(
 def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
     """Give the machine whose visible units are held where they are seen, one for each row."""
     values = jnp.where(jnp.isnan(v), rbm.visible.mean(rbm.visible.resting), v)
-    layer = Clamped(rbm.visible, ~absent_units(rbm.visible, v), jax.lax.stop_gradient(values))
-    return RBM(layer, rbm.hidden, rbm.weights)
+    known = ~absent_units(rbm.visible, v)
+    values = jax.lax.stop_gradient(values)
+    clamped = Clamped(layer=rbm.visible, known=known, values=values)  # pyright: ignore
+    return RBM(clamped, rbm.hidden, rbm.weights)
 
 
 def completed(
@@ -105,9 +107,9 @@ def way_to_sum(rbm: RBM, absent: int, most: Limits) -> tuple[str | None, int]:
     if rbm.visible.n_states is not None:
         completions = min(_most_states(rbm.visible), 2**16) ** min(absent, 60)
     can_hidden = hidden is not None and hidden <= most.hidden
-    if completions <= most.completions:
-        if not can_hidden or completions * rbm.hidden.size < (hidden or 0):
-            return "completions", int(completions)
+    is_less = not can_hidden or completions * rbm.hidden.size < (hidden or 0)
+    if completions <= most.completions and is_less:
+        return "completions", int(completions)
     return ("hidden", int(hidden or 0)) if can_hidden else (None, 0)
 
 

@@ -153,9 +153,7 @@ def _from_chains(
     zero = jnp.zeros_like(chains.v)
     chains, *sums = jax.lax.fori_loop(0, sweeps, sweep, (chains, zero, zero, zero))
     by_row = (len(v), draws, v.shape[1])
-    total, squares, variances = (
-        (s / (sweeps - first)).reshape(by_row).mean(1) for s in sums
-    )
+    total, squares, variances = ((s / (sweeps - first)).reshape(by_row).mean(1) for s in sums)
     seen = ~jnp.isnan(v)
     mean = jnp.where(seen, v, total)
     variance = jnp.where(seen, 0.0, variances + squares - total**2)

@@ -186,9 +186,9 @@ def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
     absent = int(holes.sum(1).max())
     if way_to_sum(rbm, absent, PATIENT_SUMS)[0] is None:
         raise InputError(
-            f"data: rows with holes ask for a sum over at most {PATIENT_SUMS.hidden:,} hidden states"
-            f" or {PATIENT_SUMS.completions:,} completions of a row; {rbm} with {absent} absent"
-            " units has more. Estimate F of one row's seen units:"
+            f"data: rows with holes ask for a sum over at most {PATIENT_SUMS.hidden:,} hidden"
+            f" states or {PATIENT_SUMS.completions:,} completions of a row; {rbm} with"
+            f" {absent} absent units has more. Estimate F of one row's seen units:"
             " -hm.log_z(hm.condition(rbm, row[None]), key=key).value."
         )
     size = min(ROWS_AT_ONCE, rows_at_once(rbm, absent, PATIENT_SUMS))

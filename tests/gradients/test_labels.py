@@ -107,4 +107,4 @@ def test_arguments_are_checked():
     with pytest.raises(hm.InputError, match=r"Blend shares: expected 1 positive numbers"):
         hm.Blend(hm.Exact(), shares=(0.0,))
     with pytest.raises(hm.InputError, match="expected gradient methods"):
-        hm.Blend(1, shares=(1.0,))
+        hm.Blend(shares=())

@@ -26,10 +26,11 @@ class Marginal(AbstractGradient):
     p(v_absent | v_seen): the model's side is that of the whole machine, as ever. That is so for
     absence that does not depend on the absent values themselves.
 
-    With at most 2^12 hidden states, or 2^6 completions of a row, the data's side is summed exactly; with `Exact` inside, so is all. Otherwise the absent units are drawn by Gibbs sweeps
-    with the seen ones held, started afresh in each update: too few of them, and correlations
-    between absent units are learned as too weak. `fit` wraps its method in this one by itself where
-    the rows have holes.
+    With at most 2^12 hidden states, or 2^6 completions of a row, the data's side is summed exactly;
+    with `Exact` inside, so is all. Otherwise the absent units are drawn by Gibbs sweeps with the
+    seen ones held, started afresh in each update: with too few of them, correlations between absent
+    units are learned as too weak. `fit` wraps its method in this one by itself where the rows have
+    holes.
 
     Attributes:
         inner: what learns from the completed rows; its model's side is left as it is.

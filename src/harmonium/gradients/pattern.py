@@ -1,5 +1,7 @@
 """Rows with holes, otherwise: a family of machines, one for each pattern of absence."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -64,12 +66,14 @@ class PerPattern(AbstractGradient):
         key_start, key_step = jax.random.split(key)
         present = ~absent_units(rbm.visible, batch.states)
         data = Cloud(jnp.nan_to_num(batch.states), batch.weights)
-        family = RBM(Masked(rbm.visible, present), rbm.hidden, rbm.weights)
+        masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]
+        family = RBM(masked, rbm.hidden, rbm.weights)
         chains = self.sampler.start(family, data.states, key=key_start)
         chains, _ = self.sampler.step(family, chains, key=key_step)
         reached = Cloud(self.sampler.cloud(chains).states, batch.weights)
         grads, info = cloud_gradient(family, data, reached)
-        grads = eqx.tree_at(lambda machine: machine.visible, grads, grads.visible.layer)
+        of_all: Any = grads.visible  # in the structure of the masked layer
+        grads = eqx.tree_at(lambda machine: machine.visible, grads, of_all.layer)
         seen = batch.weights @ rbm.visible.spread(present.astype(data.states.dtype))
         tiny = jnp.finfo(seen.dtype).tiny  # of a unit that no row has, the mean is 0
         return grads, state, info._replace(visible_mean=info.visible_mean / jnp.maximum(seen, tiny))

@@ -18,7 +18,7 @@ class AbstractPartial(AbstractLayer):
         layer: the layer as a whole.
     """
 
-    layer: eqx.AbstractVar[AbstractLayer]
+    layer: AbstractLayer
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -89,7 +89,6 @@ class Clamped(AbstractPartial):
         values: their states, shape (..., columns); anything finite where a unit is free.
     """
 
-    layer: AbstractLayer
     known: Bool[Array, "*batch units"]
     values: Float[Array, "*batch columns"]
 
@@ -122,7 +121,6 @@ class Masked(AbstractPartial):
         present: which units there are, shape (..., units).
     """
 
-    layer: AbstractLayer
     present: Bool[Array, "*batch units"]
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:

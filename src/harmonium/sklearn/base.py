@@ -181,17 +181,24 @@ class BaseRBM(BaseEstimator):
         """Give the method by its name, or as it was given."""
         if isinstance(self.method, AbstractGradient):
             return self.method
-        chains = self.batch_size if self.n_chains is None else self.n_chains
-        gibbs = Gibbs(self.k)
-        methods = {
-            "pcd": Persistent(gibbs, chains=chains),
-            "cd": Contrastive(gibbs),
-            "exact": Exact(),
-        }
+        methods = self._methods()
         if not isinstance(self.method, str) or self.method not in methods:
-            expected = "'pcd', 'cd', 'exact' or a gradient method such as hm.Contrastive(...)"
+            listed = ", ".join(repr(name) for name in methods)
+            expected = f"{listed} or a gradient method such as hm.Contrastive(...)"
             raise InputError(f"method: expected {expected}; got {self.method!r}.")
-        return methods[self.method]
+        return methods[self.method]()
+
+    def _methods(self) -> dict[str, Callable[[], AbstractGradient]]:
+        """Give what makes each method that has a name."""
+        gibbs = Gibbs(self.k)
+        return {
+            "pcd": lambda: Persistent(gibbs, chains=self._chains()),
+            "cd": lambda: Contrastive(gibbs),
+            "exact": Exact,
+        }
+
+    def _chains(self) -> int:
+        return self.batch_size if self.n_chains is None else self.n_chains
 
     def _optimizer(self) -> Any:
         """Give the optimiser, by default a recipe at this learning rate."""
