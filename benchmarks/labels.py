@@ -64,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("objective", choices=tuple(PUBLISHED))
     parser.add_argument("--hidden", type=int, default=1000)
-    parser.add_argument("--share", type=float, default=0.02, help="of the generative part")
+    parser.add_argument("--share", type=float, default=0.1, help="of the generative part")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--validate", action="store_true")

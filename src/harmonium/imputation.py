@@ -127,8 +127,8 @@ def _exact(
         variance = share @ (rbm.visible.variance(inputs) + each**2) - mean**2
     seen = ~jnp.isnan(v)
     mean, variance = jnp.where(seen, v, mean), jnp.where(seen, 0.0, variance)
-    keys = jax.random.split(key, draws)
-    return mean, variance, jnp.stack([draw(rbm, found, key=one, seen=v) for one in keys])
+    drawn = jax.lax.map(lambda k: draw(rbm, found, key=k, seen=v), jax.random.split(key, draws))
+    return mean, variance, drawn
 
 
 @eqx.filter_jit
