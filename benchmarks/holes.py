@@ -107,17 +107,17 @@ def family_means(rbm: hm.RBM, seen: np.ndarray) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hidden", type=int, default=100)
-    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--rows", type=int, default=100, help="test rows")
-    parser.add_argument("--chains", type=int, default=20, help="for each test row")
-    parser.add_argument("--steps", type=int, default=2_000)
+    parser.add_argument("--chains", type=int, default=10, help="for each test row")
+    parser.add_argument("--steps", type=int, default=1_000)
     asked = parser.parse_args()
     whole, test = binarised("train"), binarised("test")[: asked.rows]
     holes, seen = halved(whole, 0), halved(test, 1)
     base = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(1), whole, key=jax.random.key(0)).visible
     pcd = hm.Persistent(hm.Gibbs(1), chains=200)
     ways = {
-        "absent pixels summed out": (holes, hm.Marginal(pcd, absent=392)),
+        "absent pixels summed out": (holes, hm.Marginal(pcd, sweeps=5, absent=392)),
         "one machine for each pattern": (holes, hm.PerPattern(hm.Gibbs(5))),
         "zeros in the holes": (np.nan_to_num(holes), pcd),
         "whole rows": (whole, pcd),

@@ -1,6 +1,6 @@
 """Rows with holes: sums over absent units, given those that are seen.
 
-In states, an absent unit is one whose columns are NaN (`AbstractLayer.encode`, then `with_holes`).
+In rows an absent unit is NaN, and so are its columns in states, as `with_holes` encodes them.
 """
 
 from __future__ import annotations

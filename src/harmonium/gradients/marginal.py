@@ -74,7 +74,7 @@ class Marginal(AbstractGradient):
 
     @property
     def title(self) -> str:
-        """The inner method's."""
+        """The inner method's, and what is done besides."""
         return f"{self.inner.title}, absent units summed out"
 
     def carried(self, state: Any) -> Cloud | None:

@@ -25,9 +25,10 @@ class PerPattern(AbstractGradient):
     hidden units hear nothing from them, and the chains of a row stay within its pattern. Each
     pattern has its own Z, and p_m is no marginal of p_m′ for a larger m′: dropping a unit from such
     a machine changes what the others do. So there is no one distribution over whole rows, and
-    `hm.sample` draws from the machine with all units, which no row may have trained. For rows of
-    few seen units among very many (films that someone has rated) that is what makes it cheap:
-    an absent unit costs nothing but its zero. `Marginal` is the likelihood of one machine.
+    `hm.sample` draws from the machine with all units, which no row may have trained. What it is for
+    is rows of few seen units among very many, such as films that someone has rated: an absent unit
+    needs no work at all. (Here rows are dense, and it costs what a seen one does.) `Marginal` is
+    the likelihood of one machine.
 
     Attributes:
         sampler: what moves the chains away from the data.
