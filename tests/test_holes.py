@@ -157,6 +157,8 @@ def test_imputation_by_chains_is_near_the_exact_one(monkeypatch):
     assert found.method == "200 chains of 100 sweeps"
     np.testing.assert_allclose(found.mean, exact.mean, atol=0.05)
     np.testing.assert_allclose(found.spread, exact.spread, atol=0.05)
+    whole = np.nan_to_num(rows[:2])
+    np.testing.assert_array_equal(hm.impute(rbm, whole, key=KEY, sweeps=1).rows, whole)
 
 
 def test_log_likelihood_of_what_is_seen():

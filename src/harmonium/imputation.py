@@ -80,7 +80,7 @@ def impute(
         raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
     draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")
     rows, key = rbm.visible.validate(rows, "rows", holes=True), checked_key(key)
-    absent = int(np.isnan(rows).sum(1).max())
+    absent = max(1, int(np.isnan(rows).sum(1).max()))
     over, terms = way_to_sum(rbm, absent, PATIENT_SUMS)
     method = f"exact, {terms:,} terms" if over else f"{draws} chains of {sweeps:,} sweeps"
     size = max(1, ENTRIES_AT_ONCE // (draws * (rbm.visible.size + rbm.hidden.size)))
@@ -96,8 +96,9 @@ def impute(
             found.append(_from_chains(rbm, v, draws, sweeps, key=key_part))
     mean, variance = (np.concatenate([np.asarray(each[i]) for each in found]) for i in (0, 1))
     drawn = np.concatenate([rbm.visible.decode(each[2]) for each in found], axis=1)
+    nearest = [_nearest_states(rbm.visible, each[0]) for each in found]
+    likely = np.concatenate([rbm.visible.decode(each) for each in nearest])
     holes = np.isnan(rows)
-    likely = rbm.visible.decode(_nearest_states(rbm.visible, jnp.asarray(mean)))
     # The user's own values stay as they are: coding there and back may round them.
     return Imputation(
         np.where(holes, likely, rows),

@@ -19,9 +19,9 @@ class Blend(AbstractGradient):
 
     Of a machine whose last unit is a label,
 
-        Blend(Discriminative(), Persistent(Gibbs(1)), shares=(1.0, 0.01))
+        Blend(Discriminative(), Contrastive(Gibbs(1)), shares=(1.0, 0.1))
 
-    is the hybrid objective log p(y | v) + 0.01 log p(v, y): its small generative part is a
+    is the hybrid objective log p(y | v) + 0.1 log p(v, y): its small generative part is a
     regulariser learned from the data. Rows without a label make it a semi-supervised one.
 
     Attributes:

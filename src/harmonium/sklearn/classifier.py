@@ -55,7 +55,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         "hybrid": log p(y | v) + generative_share · log p(v, y), the latter by CD-k. The last two
         tell labels apart better where there are many rows, and take a higher learning_rate, such as
         0.5; their machines know less or nothing about rows, for `sample`.
-    generative_share : float, default=0.02
+    generative_share : float, default=0.1
         Of "hybrid" alone.
     verbose, random_state, k, n_chains, optimizer
         As in `BernoulliRBM`.
@@ -100,7 +100,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         k: int = 1,
         n_chains: int | None = None,
         optimizer: Any = None,
-        generative_share: float = 0.02,
+        generative_share: float = 0.1,
     ):
         self.n_components = n_components
         self.visible = visible
