@@ -51,6 +51,8 @@ reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/thr
 	$(FACES)/bin/python benchmarks/three_ways.py
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/likelihood.py
+	$(BIN)/python benchmarks/labels.py hybrid
+	$(BIN)/python benchmarks/holes.py
 
 # An environment with what a target needs: nothing more for the demo, the tests' tools for tests.
 $(VENV)/.base: EXTRA =

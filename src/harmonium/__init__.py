@@ -10,9 +10,9 @@ The storeys of the house, each importing only from those above it in this list:
     initial, gauge, path, statistics, quantities, enumeration, sources
     interop             other packages' objects to machines and back
     samplers, formats   how states are drawn; what a model file is
-    courses, ladders    journeys from independent machines and back; ladders of machines
+    courses, ladders, holes  journeys from independent machines and back; ladders; absent units
     gradients, evaluation, storage   how the likelihood climbs; how good a machine is; files
-    sampling, likelihood, regimes    the public verbs that choose among those
+    sampling, imputation, likelihood, regimes   the public verbs that choose among those
     training            the loop
     plot, keras         what people look at; the machine as a Keras model
     runs                a run from a source to a folder
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .gauge import Standardization as Standardization
     from .gauge import standardization as standardization
     from .gradients import *
+    from .imputation import Imputation as Imputation
+    from .imputation import impute as impute
     from .initial import initialize as initialize
     from .ladders import LadderReport as LadderReport
     from .ladders import adapted_ladder as adapted_ladder
@@ -80,6 +82,7 @@ _HOMES = (
     "gradients",
     "evaluation",
     "sampling",
+    "imputation",
     "likelihood",
     "regimes",
     "training",

@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .checks import checked_key, positive_integer
@@ -39,7 +40,8 @@ def initialize(
     Args:
         visible: the visible layer.
         hidden: the hidden layer.
-        data: rows in the user's coding, shape (n, visible.n_units), or a `Dataset`.
+        data: rows in the user's coding, shape (n, visible.n_units), or a `Dataset`. Of rows with
+            holes, NaN where a unit is absent, each column's moments are those of its seen values.
         key: a JAX random key.
         weights: sample weights of the rows, shape (n,).
         scale: standard deviation of the weights.
@@ -63,9 +65,33 @@ def initialize(
     if data is not None:
         dataset = Dataset.of(data, weights)
         some = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
-        rows = visible.validate(some.rows(key=key_rows))
+        rows = visible.validate(some.rows(key=key_rows), holes=some.absent > 0)
+        if some.absent:
+            rows = _without_holes(visible, rows, some.weights)
         visible = _fitted(visible, jnp.asarray(rows), some.weights)
     return _coupled(visible, hidden, scale, connections, data is not None, key=key_weights)
+
+
+def _without_holes(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
+    """Fill each column's holes with its own seen values in proportion: its moments stay theirs.
+
+    A column that is never seen gets draws of the layer as it is.
+    """
+    resting = jnp.broadcast_to(visible.resting, (len(rows), visible.size))
+    anything = visible.decode(visible.sample(resting, key=jax.random.key(0)))
+    filled, absent = np.where(np.isnan(rows), anything, rows), np.isnan(rows)
+    shares = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
+    order = np.random.default_rng(0).permutation(len(rows))  # which hole gets which value
+    for column in np.flatnonzero(absent.any(0)):
+        holes, seen = order[absent[order, column]], np.flatnonzero(~absent[:, column])
+        if shares[seen].sum() > 0:
+            # Values at even distances in order of size, so that a few holes get typical ones.
+            seen = seen[np.argsort(rows[seen, column], kind="stable")]
+            reached = np.cumsum(shares[seen]) / shares[seen].sum()
+            evenly = (np.arange(len(holes)) + 0.5) / len(holes)
+            places = np.minimum(np.searchsorted(reached, evenly), len(seen) - 1)
+            filled[holes, column] = rows[seen[places], column]
+    return filled
 
 
 @eqx.filter_jit

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .checks import checked_key
+from .checks import as_array, checked_key
 from .courses import data_base, own_bases
 from .data import Dataset
 from .enumeration import LARGEST_LOG2_STATES, enumerable
@@ -27,6 +27,7 @@ from .evaluation import (
     tempered_log_z,
 )
 from .evaluation.base import over_rows
+from .holes import PATIENT_SUMS, posterior, rows_at_once, way_to_sum, with_holes
 from .path import AbstractPath
 from .rbm import RBM
 
@@ -129,12 +130,13 @@ def log_likelihood(
     """Give the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats a row.
 
     An annealed log Z also tries the independent machine with the rows' moments as a base, and
-    checks that the way back from the rows agrees. Rows with sample weights count by them.
+    checks that the way back from the rows agrees. Rows with sample weights count by them. Of rows
+    with holes it is ⟨log p(v_seen)⟩, exactly: see `free_energies`.
 
     Args:
         rbm: the machine.
-        data: rows in the user's coding, shape (n, visible units), or a `Dataset`; binary values are
-            drawn once from the grey levels of a stochastic one.
+        data: rows in the user's coding, shape (n, visible units), NaN where a unit is absent, or a
+            `Dataset`; binary values are drawn once from the grey levels of a stochastic one.
         key: a JAX random key; may be left out only where the answer is exact.
         log_z: a log Z found before; found here if None.
         method: as in `log_z`.
@@ -148,25 +150,57 @@ def log_likelihood(
     dataset = Dataset.of(data)
     found, note = [], ""
     for i, part in enumerate(dataset.parts(ROWS_AT_ONCE, key=keys[0])):
-        rbm.visible.validate(part, "data", i * ROWS_AT_ONCE)
+        rbm.visible.validate(part, "data", i * ROWS_AT_ONCE, holes=dataset.absent > 0)
         found.append(free_energies(rbm, part))
         note = note or _note(rbm, part)
     energies = np.concatenate(found)
     if log_z is None:
         if keys[1] is not None and method != "tempered" and _is_estimated(rbm, method):
-            rows = dataset.some(BASE_ROWS).rows(key=keys[0])
             key_data, key_own = jax.random.split(keys[1])
-            base = data_base(rbm, rbm.visible.encode(rows), key=key_data)
-            bases = [base, *own_bases(rbm, key=key_own)]
-            settings = {"paths": bases, "starts": rows} | settings
+            bases = own_bases(rbm, key=key_own)
+            if not dataset.absent:
+                rows = dataset.some(BASE_ROWS).rows(key=keys[0])
+                bases.insert(0, data_base(rbm, rbm.visible.encode(rows), key=key_data))
+                settings = {"starts": rows} | settings
+            settings = {"paths": bases} | settings
         log_z = _log_z(rbm, key=keys[2], method=method, **settings)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
     return likelihood_from(energies, log_z, note, weights)
 
 
 def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
-    """Give F of rows in the user's coding, shape (n,), nats, a few thousand rows at a time."""
-    return over_rows(_free_energy, rbm, rows, ROWS_AT_ONCE)
+    """Give F of rows in the user's coding, shape (n,), nats, a few thousand rows at a time.
+
+    Of a row with holes, NaN where a unit is absent, it is F(v_seen) = −log of the sum of e^(−F)
+    over the absent units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is an exact one.
+
+    Raises:
+        InputError: rows outside the domain, or holes where there are more than 2^16 hidden states
+            and more than 2^12 completions of a row.
+    """
+    array = as_array(rows, "data")
+    holes = np.isnan(array) if array.dtype.kind == "f" and array.ndim == 2 else np.zeros((1, 1))
+    if not holes.any():
+        return over_rows(_free_energy, rbm, array, ROWS_AT_ONCE)
+    array = rbm.visible.validate(array, holes=True)
+    absent = int(holes.sum(1).max())
+    if way_to_sum(rbm, absent, PATIENT_SUMS)[0] is None:
+        raise InputError(
+            f"data: rows with holes ask for a sum over at most {PATIENT_SUMS.hidden:,} hidden"
+            f" states or {PATIENT_SUMS.completions:,} completions of a row; {rbm} with"
+            f" {absent} absent units has more. Estimate F of one row's seen units:"
+            " -hm.log_z(hm.condition(rbm, row[None]), key=key).value."
+        )
+    size = min(ROWS_AT_ONCE, rows_at_once(rbm, absent, PATIENT_SUMS))
+    parts = [array[first : first + size] for first in range(0, len(array), size)]
+    return np.concatenate([_free_energy_of_seen(rbm, jnp.asarray(p), absent) for p in parts])
+
+
+@eqx.filter_jit
+def _free_energy_of_seen(rbm: RBM, rows: Array, absent: int) -> Array:
+    found = posterior(rbm, with_holes(rbm.visible, rows), absent, PATIENT_SUMS)
+    assert found is not None
+    return -found.log_z_seen
 
 
 @eqx.filter_jit
@@ -206,8 +240,9 @@ def finite_z(rbm: RBM) -> bool:
 def _note(rbm: RBM, rows: np.ndarray) -> str:
     """Say so where discrete units hold values between their states."""
     some = rows[:ROWS_AT_ONCE]
-    back = rbm.visible.decode(rbm.visible.encode(some))
-    if np.allclose(back, some, rtol=1e-3, atol=1e-3):
+    seen = ~np.isnan(some)
+    back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
+    if np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):
         return ""
     return "; grey levels used as they are, which is no probability of binary rows"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,29 +16,49 @@ MOVES_AT_ONCE = 4
 
 
 def log_odds_of_moves(
-    rbm: RBM, v: Float[Array, "n visible"]
+    rbm: RBM, v: Float[Array, "n visible"], of: Sequence[int] | None = None
 ) -> tuple[Float[Array, "moves n"], Integer[np.ndarray, " moves"]]:
     """Give log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
 
     Each move changes the hidden inputs by its few columns' weights, so that all moves of a row cost
-    as much as one product of all of them with W, and no free energy is computed anew.
+    as much as one product of all of them with W, and no free energy is computed anew. The moves of
+    a few units cost no more than the rows of W that they touch.
+
+    Args:
+        rbm: a machine whose visible units, or those of interest, are discrete.
+        v: states.
+        of: the units of interest; all of them if None.
 
     Returns:
         The log odds, and the unit that each move changes.
     """
     visible, hidden, inputs = rbm.visible, rbm.hidden, rbm.inputs_to_h(v)
     columns, changes = visible.moves(v)
-    with jax.ensure_compile_time_eval():
-        units = np.asarray(visible.spread(jnp.arange(visible.n_units)))[columns[:, 0]]
+    units = units_of_moves(visible, columns)
+    weights = rbm.weights
+    if of is not None:
+        some = np.flatnonzero(np.isin(units, of))
+        units, columns, changes = units[some], columns[some], changes[..., some, :]
     dearer, here = _energies_of_moves(visible, v, units, columns, changes), hidden.cgf(inputs)
+    touched, places = np.unique(columns, return_inverse=True)
+    if len(touched) < visible.size:  # so that the gradient of a move is not as large as W
+        columns, weights = places.reshape(columns.shape), weights[touched]
 
     @jax.checkpoint  # its gradient would otherwise keep the hidden inputs of every move
     def log_odds(move: tuple[Array, Array, Array]) -> Array:
         where, change, energy = move
-        return hidden.cgf(inputs + change @ rbm.weights[where]) - here - energy
+        return hidden.cgf(inputs + change @ weights[where]) - here - energy
 
     moves = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
     return jax.lax.map(log_odds, moves, batch_size=MOVES_AT_ONCE), units
+
+
+def units_of_moves(
+    visible: AbstractLayer, columns: Integer[np.ndarray, "moves few"]
+) -> Integer[np.ndarray, " moves"]:
+    """Give the unit that each move changes."""
+    with jax.ensure_compile_time_eval():
+        return np.asarray(visible.spread(jnp.arange(visible.n_units)))[columns[:, 0]]
 
 
 def _energies_of_moves(

@@ -12,7 +12,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
-from .layers import Clamped
+from .holes import given_seen, with_holes
 from .rbm import RBM
 from .samplers import AbstractSampler, Gibbs
 
@@ -67,20 +67,18 @@ def sample(
 def condition(rbm: RBM, rows: Any) -> RBM:
     """Give the machine whose visible units are held where `rows` is a number and free where NaN."""
     rows = _with_gaps(rows)
-    free = np.isnan(rows)
     if rows.ndim != 2 or rows.shape[1] != rbm.visible.n_units:
         raise InputError(
             f"given: expected rows with {rbm.visible.n_units} columns; got shape {rows.shape}."
         )
-    # A free unit's value is never used, but it must be a state: any draw will do.
-    resting = jnp.broadcast_to(rbm.visible.resting, (len(rows), rbm.visible.size))
-    anything = rbm.visible.decode(rbm.visible.sample(resting, key=jax.random.key(0)))
-    whole = rbm.visible.validate(np.where(free, anything, rows), "given")
-    values = rbm.visible.encode(whole)
-    if len(rows) == 1:  # a machine of its own, without a batch axis
-        free, values = free[0], values[0]
-    clamped = Clamped(layer=rbm.visible, known=jnp.asarray(~free), values=values)  # pyright: ignore
-    return RBM(clamped, rbm.hidden, rbm.weights)
+    rows = rbm.visible.validate(rows, "given", holes=True)
+    # One row gives a machine of its own, without a batch axis.
+    return _conditioned(rbm, jnp.asarray(rows[0] if len(rows) == 1 else rows))
+
+
+@eqx.filter_jit
+def _conditioned(rbm: RBM, rows: Array) -> RBM:
+    return given_seen(rbm, with_holes(rbm.visible, rows))
 
 
 def _with_gaps(given: Any) -> np.ndarray:

@@ -43,6 +43,21 @@ def test_rows_of_a_class_can_be_drawn(fitted):
         fitted.sample(1, "ten")
 
 
+@pytest.mark.parametrize("method", ["discriminative", "hybrid"])
+def test_labels_can_be_all_that_matters(method):
+    model = RBMClassifier(50, method=method, learning_rate=0.5, n_iter=60, random_state=0)
+    model.fit(X[:1200], Y[:1200])
+    assert model.score(X[:1200], Y[:1200]) > 0.93
+    assert model.score(X[1200:], Y[1200:]) > 0.85
+
+
+def test_methods_are_listed_and_the_share_is_checked():
+    with pytest.raises(hm.InputError, match="'discriminative', 'hybrid' or a gradient method"):
+        RBMClassifier(method="best").fit(X, Y)
+    with pytest.raises(hm.InputError, match="Blend shares"):
+        RBMClassifier(method="hybrid", generative_share=0).fit(X, Y)
+
+
 def test_continuous_columns():
     from sklearn.datasets import load_iris
 

@@ -191,7 +191,7 @@ def test_pseudo_likelihoods_take_few_rows_and_a_small_share_of_the_time(monkeypa
         ({"data": rows() + 1}, r"data: a Bernoulli unit takes values in \[0, 1\]; found 2 in row"),
         ({"data": rows(columns=5)}, "expected at least one row of 6 columns"),
         ({"data": hm.Dataset(rows() + 1)}, r"values in \[0, 1\]; found 2"),
-        ({"data": np.full((3, 6), np.nan)}, "finite numbers; found nan in row 0, column 0"),
+        ({"data": np.full((3, 6), np.inf)}, "finite numbers; found inf in row 0, column 0"),
         ({"data": np.array([["a"] * 6])}, "expected numbers"),
         ({"weights": np.ones(4)}, "expected 30 finite non-negative numbers"),
         ({"weights": -np.ones(30)}, "non-negative"),

@@ -232,7 +232,10 @@ def _check_parts(given: _Given) -> None:
             raise input_error(
                 given.source, f"{width:,} columns everywhere", found, "cut them alike"
             )
-    advice = "fill in or drop the rows that have missing or infinite values"
+    advice = (
+        "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
+        " learns from rows with NaN for a missing value"
+    )
     _refuse_where(given, lambda rows: ~np.isfinite(rows), "finite numbers", advice)
 
 

@@ -23,12 +23,14 @@ class Dataset(eqx.Module):
         weights: sample weights, shape (n,), or None where all rows count alike.
         scale: what a stored value is divided by; 255 for grey levels in bytes.
         stochastic: whether each visit draws a binary value with the stored one as its probability.
+        absent: the most NaN that a row has, each a value that is absent; 0 where there are none.
     """
 
     stored: AbstractStored
     weights: Array | None
     scale: float = eqx.field(static=True)
     stochastic: bool = eqx.field(static=True)
+    absent: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -42,8 +44,9 @@ class Dataset(eqx.Module):
         """Store rows.
 
         Args:
-            rows: shape (n, columns), in the user's coding times `scale`: an array, or a sparse
-                matrix of SciPy's, which is never written out as a whole.
+            rows: shape (n, columns), in the user's coding times `scale`, NaN where a value is
+                absent: an array, or a sparse matrix of SciPy's, which is never written out as a
+                whole.
             weights: non-negative sample weights, shape (n,).
             scale: what to divide a value by.
             stochastic: draw binary values from grey levels at each visit.
@@ -59,6 +62,7 @@ class Dataset(eqx.Module):
         self.scale = float(scale)
         self.stochastic = stochastic and not self.stored.is_binary
         self.weights = None if weights is None else checked_weights(weights, len(self.stored))
+        self.absent = self.stored.most_absent
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
@@ -86,7 +90,8 @@ class Dataset(eqx.Module):
         """Give rows in the user's coding; the key draws their binary values if `stochastic`."""
         rows = self.stored.take(indices)
         if self.stochastic:
-            return self.scale * jax.random.uniform(key, rows.shape) < rows
+            drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
+            return jnp.where(jnp.isnan(rows), jnp.nan, drawn) if self.absent else drawn
         return rows if self.scale == 1.0 else rows / self.scale
 
     def keys(self, key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:

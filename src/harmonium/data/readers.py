@@ -308,6 +308,8 @@ def _text_error(
                 found = f"{cell[:40]!r}" if cell else "an empty cell"
                 found += f" in line {number}, column {column + 1}{named}"
                 advice = "drop or encode that column, and fill in missing values"
+                if not cell:
+                    advice = "fill in or drop that column, or use Python: hm.fit learns from NaN"
                 if re.fullmatch(r"[+-]?\d*,\d+", cell):
                     advice = "write decimals with a point"
                 return input_error(label, "a number in every cell", found, advice)

@@ -31,6 +31,11 @@ class AbstractStored(eqx.Module):
         """Whether nothing but zeros and ones can be stored in this form."""
         return False
 
+    @property
+    def most_absent(self) -> int:
+        """The largest number of NaN in a row, each an absent value."""
+        return 0
+
     @abstractmethod
     def __len__(self) -> int:
         """Number of rows."""
@@ -80,6 +85,13 @@ class Numbers(AbstractStored):
 
     values: Array
 
+    @property
+    def most_absent(self) -> int:
+        """Count them."""
+        if self.values.dtype.kind != "f":
+            return 0
+        return int(np.isnan(np.asarray(self.values)).sum(1).max())
+
     def __len__(self) -> int:
         """Number of rows."""
         return self.values.shape[0]
@@ -111,6 +123,15 @@ class Nonzeros(AbstractStored):
     places: Array
     values: Array
     longest: int = eqx.field(static=True)
+
+    @property
+    def most_absent(self) -> int:
+        """Count those that are written as entries."""
+        absent = np.isnan(np.asarray(self.values)) if self.values.dtype.kind == "f" else np.zeros(1)
+        if not absent.any():
+            return 0
+        before = np.append(0, np.cumsum(absent))
+        return int(np.diff(before[np.asarray(self.first)]).max())
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -79,6 +79,16 @@ class AbstractGradient(eqx.Module):
         return True
 
     @property
+    def takes_holes(self) -> bool:
+        """Whether a batch may have absent units, whose columns are NaN; `fit` sees to it if not."""
+        return False
+
+    @property
+    def data_share(self) -> float:
+        """How much of ∇⟨F⟩_data is in the gradient: all of it, where two clouds are compared."""
+        return 1.0
+
+    @property
     def title(self) -> str:
         """The method's name in words, such as "PCD-1"."""
         return self.with_sweeps(type(self).__name__)

@@ -1,6 +1,7 @@
 """Objectives without a model cloud: they compare each row with its neighbours, one unit away."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -9,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from ..errors import InputError
-from ..moves import log_odds_of_moves, log_one_plus_sum
+from ..layers import AbstractLayer
+from ..moves import log_odds_of_moves, log_one_plus_sum, units_of_moves
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import AbstractGradient, PhaseInfo, phase_info
@@ -26,6 +28,15 @@ class AbstractLocal(AbstractGradient):
     def follows_likelihood(self) -> bool:
         """It has an objective of its own."""
         return False
+
+    @property
+    def data_share(self) -> float:
+        """None."""
+        return 0.0
+
+    def units_of(self, visible: AbstractLayer) -> Sequence[int] | None:
+        """Give the units whose moves count; None for all."""
+        return None
 
     @abstractmethod
     def of_rows(
@@ -52,7 +63,8 @@ class AbstractLocal(AbstractGradient):
         rows, weights = jax.lax.stop_gradient(batch)
 
         def objective(rbm: RBM) -> Array:
-            return weights @ self.of_rows(*log_odds_of_moves(rbm, rows), rbm.visible.n_units)
+            of = self.units_of(rbm.visible)
+            return weights @ self.of_rows(*log_odds_of_moves(rbm, rows, of), rbm.visible.n_units)
 
         value, grads = eqx.filter_value_and_grad(objective)(rbm)
         return grads, state, phase_info(rbm, batch, value)
@@ -77,6 +89,50 @@ class PseudoLikelihood(AbstractLocal):
     ) -> Float[Array, " n"]:
         """Give −Σ_i log p(v_i | rest)."""
         return log_one_plus_sum(log_odds, units, n_units).sum(0)
+
+
+class Discriminative(PseudoLikelihood):
+    """Ascent on log p(label | all other units), the label being one of the visible units.
+
+    Of a machine over (v, y) this is log p(y | v), exactly and without Z:
+
+        log p(y | v) = b_y + Γ_h(vW + W_y) − log Σ_y′ e^(b_y′ + Γ_h(vW + W_y′)),
+
+    Of several labels it is the sum of each one's, given the others too. How likely v is is not
+    learned at all; `Blend` adds a share of that. The other units may be of any kind.
+
+    Attributes:
+        target: the label's unit, or several; negative ones count from the end.
+
+    Source: Larochelle & Bengio 2008.
+    """
+
+    target: int | tuple[int, ...] = eqx.field(static=True, default=-1)
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "discriminative"
+
+    def units_of(self, visible: AbstractLayer) -> tuple[int, ...]:
+        """Give the labels, counted from the beginning."""
+        target = self.target if isinstance(self.target, tuple) else (self.target,)
+        return tuple(unit % visible.n_units for unit in target)
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
+        """Check that the labels are there and discrete; nothing is carried."""
+        target, count = self.target, rbm.visible.n_units
+        listed = target if isinstance(target, tuple) else (target,)
+        if not listed or any(not -count <= unit < count for unit in listed):
+            raise InputError(f"target: expected visible units, of which {count}; got {target}.")
+        movable = units_of_moves(rbm.visible, rbm.visible.moves(batch.states[:1])[0])
+        for unit in self.units_of(rbm.visible):
+            if unit not in movable:
+                raise InputError(
+                    f"target: expected a discrete unit; unit {unit} of {rbm.visible} has no other"
+                    " states to be told from. Put the label into a hm.Potts unit."
+                )
+        return ()
 
 
 class RatioMatching(AbstractLocal):

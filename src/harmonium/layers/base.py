@@ -132,12 +132,14 @@ class AbstractLayer(eqx.Module):
     def moves(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
-        """Give every way to change exactly one unit of `x` (discrete layers).
+        """Give every way to change exactly one unit of `x`: none where states are a continuum.
 
         A move is the few columns that change, the same for all `x`, and what is added to each. A
         unit's moves lead to all of its other states. A column of no interest has the change 0.
         """
-        raise InputError(f"{self}: its states are a continuum and have no single-unit moves.")
+        if self.n_states is not None:
+            raise NotImplementedError(f"{type(self).__name__}.moves, which a discrete layer needs")
+        return np.zeros((0, 1), int), jnp.zeros((*x.shape[:-1], 0, 1), x.dtype)
 
     @property
     def kind_of_rows(self) -> tuple[str, int | None]:
@@ -257,8 +259,16 @@ class AbstractLayer(eqx.Module):
         if not shape or shape[-1] != self.size:
             raise InputError(f"Expected {name} with trailing size {self.size}; got shape {shape}.")
 
-    def validate(self, rows: Any, name: str = "data", first_row: int = 0) -> np.ndarray:
+    def validate(
+        self, rows: Any, name: str = "data", first_row: int = 0, *, holes: bool = False
+    ) -> np.ndarray:
         """Check rows in the user's coding and give them as a two-dimensional NumPy array.
+
+        Args:
+            rows: shape (n, units).
+            name: what to call them in an error.
+            first_row: the number of the first one.
+            holes: whether NaN may stand for an absent unit.
 
         Raises:
             InputError: a wrong shape, an entry that is no finite number, or one outside the domain.
@@ -271,8 +281,9 @@ class AbstractLayer(eqx.Module):
             )
         if array.dtype.kind not in "buif":
             raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
-        finite = np.isfinite(array)
-        for wrong in (~finite, self.outside(array)):
+        absent = np.isnan(array) if holes and array.dtype.kind == "f" else np.False_
+        finite = np.isfinite(array) | absent
+        for wrong in (~finite, self.outside(array) & ~absent):
             if wrong.any():
                 row, column = (int(i) for i in np.argwhere(wrong)[0])
                 expected = self.domain(column) if finite.all() else "expected finite numbers"

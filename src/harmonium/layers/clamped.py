@@ -1,4 +1,4 @@
-"""A layer some of whose units are held at known values."""
+"""Layers some of whose units are not free: held at known values, or left out."""
 
 from typing import Any
 
@@ -11,21 +11,14 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from .base import AbstractLayer
 
 
-class Clamped(AbstractLayer):
-    """A layer whose `known` units hold given values: what conditioning needs, for any sampler.
-
-    A known unit contributes exp(I·x − U(x)) at its value x instead of the integral over x, so a
-    machine with this layer is the conditional one, and its Z is the marginal weight of the values.
+class AbstractPartial(AbstractLayer):
+    """A layer around another one, some of whose units are not free; most is as in that one.
 
     Attributes:
-        layer: the layer without the clamp.
-        known: which units are held, shape (..., units).
-        values: their states, shape (..., columns); anything finite where a unit is free.
+        layer: the layer as a whole.
     """
 
     layer: AbstractLayer
-    known: Bool[Array, "*batch units"]
-    values: Float[Array, "*batch columns"]
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -45,6 +38,70 @@ class Clamped(AbstractLayer):
         """Repeat each unit's entry over its columns."""
         return self.layer.spread(x)
 
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractPartial":
+        """Shift the layer as a whole."""
+        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.shift(delta))
+
+    def fit_moments(self, x: Array, weights: Array | None = None) -> "AbstractPartial":
+        """Fit the layer as a whole."""
+        fitted = self.layer.fit_moments(x, weights)
+        return eqx.tree_at(lambda partial: partial.layer, self, fitted)
+
+    @property
+    def confinement(self) -> Float[Array, " columns"]:
+        """Give that of the layer as a whole."""
+        return self.layer.confinement
+
+    @property
+    def stretches(self) -> np.ndarray:
+        """Mark what the layer as a whole marks."""
+        return self.layer.stretches
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
+        """Rescale the layer as a whole."""
+        changed = self.layer.rescaled(scale, offset)
+        return eqx.tree_at(lambda partial: partial.layer, self, changed)
+
+    def project(self) -> "AbstractPartial":
+        """Project the layer as a whole."""
+        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.project())
+
+    def neutral(self) -> "AbstractPartial":
+        """Give the neutral layer with the same units held or left out."""
+        return eqx.tree_at(lambda partial: partial.layer, self, self.layer.neutral())
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark what the layer as a whole marks."""
+        return self.layer.outside(rows)
+
+    def domain(self, unit: int) -> str:
+        """Say what the layer as a whole says."""
+        return self.layer.domain(unit)
+
+    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
+        """Encode as the layer as a whole does."""
+        return self.layer.encode(rows)
+
+    def decode(self, x: Any) -> np.ndarray:
+        """Decode as the layer as a whole does."""
+        return self.layer.decode(x)
+
+
+class Clamped(AbstractPartial):
+    """A layer whose `known` units hold given values: what conditioning needs, for any sampler.
+
+    A known unit contributes exp(I·x − U(x)) at its value x instead of the integral over x, so a
+    machine with this layer is the conditional one, and its Z is the marginal weight of the values.
+
+    Attributes:
+        layer: the layer without the clamp.
+        known: which units are held, shape (..., units).
+        values: their states, shape (..., columns); anything finite where a unit is free.
+    """
+
+    known: Bool[Array, "*batch units"]
+    values: Float[Array, "*batch columns"]
+
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Give the energies of the layer without the clamp."""
         return self.layer.unit_energies(x)
@@ -62,51 +119,37 @@ class Clamped(AbstractLayer):
         drawn = self.layer.sample(inputs, key=key)
         return jnp.where(self.layer.spread(self.known), self.values, drawn)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "Clamped":
-        """Shift the layer without the clamp."""
-        return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.shift(delta))
-
-    def fit_moments(self, x: Array, weights: Array | None = None) -> "Clamped":
-        """Fit the layer without the clamp."""
-        fitted = self.layer.fit_moments(x, weights)
-        return eqx.tree_at(lambda clamped: clamped.layer, self, fitted)
-
-    @property
-    def confinement(self) -> Float[Array, " columns"]:
-        """Give that of the layer without the clamp."""
-        return self.layer.confinement
-
-    @property
-    def stretches(self) -> np.ndarray:
-        """Mark what the layer without the clamp marks."""
-        return self.layer.stretches
-
-    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Clamped":
-        """Rescale the layer without the clamp, and the values."""
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
+        """Rescale the layer, and the values."""
         s, m = (self.spread(jnp.asarray(x, self.values.dtype)) for x in (scale, offset))
-        changed = self.layer.rescaled(scale, offset), s * self.values + m
-        return eqx.tree_at(lambda clamped: (clamped.layer, clamped.values), self, changed)
+        changed = super().rescaled(scale, offset)
+        return eqx.tree_at(lambda clamped: clamped.values, changed, s * self.values + m)
 
-    def project(self) -> "Clamped":
-        """Project the layer without the clamp."""
-        return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.project())
 
-    def neutral(self) -> "Clamped":
-        """Give the neutral layer under the same clamp."""
-        return eqx.tree_at(lambda clamped: clamped.layer, self, self.layer.neutral())
+class Masked(AbstractPartial):
+    """A layer without those units that are not `present`: they hold 0 and add to no energy.
 
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark what the layer without the clamp marks."""
-        return self.layer.outside(rows)
+    Each row has a layer, and so a machine, of its own size. That is another thing than `Clamped`,
+    whose free units are summed over.
 
-    def domain(self, unit: int) -> str:
-        """Say what the layer without the clamp says."""
-        return self.layer.domain(unit)
+    Attributes:
+        layer: the layer with all units.
+        present: which units there are, shape (..., units).
+    """
 
-    def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
-        """Encode as the layer without the clamp does."""
-        return self.layer.encode(rows)
+    present: Bool[Array, "*batch units"]
 
-    def decode(self, x: Any) -> np.ndarray:
-        """Decode as the layer without the clamp does."""
-        return self.layer.decode(x)
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
+        """Give the energies of the units that are present, 0 of others."""
+        return jnp.where(self.present, self.layer.unit_energies(x), 0.0)
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
+        """Give Γ(I) of the units that are present, 0 of others."""
+        return jnp.where(self.present, self.layer.unit_cgfs(inputs), 0.0)
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw the units that are present; the columns of others are 0."""
+        drawn = self.layer.sample(inputs, key=key)
+        return jnp.where(self.layer.spread(self.present), drawn, 0.0)

@@ -23,7 +23,17 @@ from ..gradients import AbstractGradient
 from ..initial import initialize
 from ..layers import AbstractLayer
 from ..rbm import RBM as Machine
-from ..training import DivergenceWarning, Recipe, Report, TrainState, absorb, begin, fit
+from ..training import (
+    METHOD_NAMES,
+    DivergenceWarning,
+    Recipe,
+    Report,
+    TrainState,
+    absorb,
+    begin,
+    fit,
+    method_named,
+)
 
 ROWS_AT_ONCE = 4096
 FLOATS = (np.float64, np.float32)
@@ -180,11 +190,20 @@ class BaseRBM(BaseEstimator):
         """Give the method by its name, or as it was given."""
         if isinstance(self.method, AbstractGradient):
             return self.method
-        chains = self.batch_size if self.n_chains is None else self.n_chains
-        if not isinstance(self.method, str) or self.method not in METHOD_NAMES:
-            expected = f"{', '.join(METHOD_NAMES)} or a method such as hm.Contrastive(...)"
+        names = self._method_names()
+        if not isinstance(self.method, str) or self.method not in names:
+            expected = f"{', '.join(names)} or a method such as hm.Contrastive(...)"
             raise InputError(f"method: expected {expected}; got {self.method!r}.")
-        return method_named(self.method, self.k, chains)
+        return self._named(self.method)
+
+    def _method_names(self) -> tuple[str, ...]:
+        """Give the names of methods that are known."""
+        return METHOD_NAMES
+
+    def _named(self, name: str) -> AbstractGradient:
+        """Give the method of a name."""
+        chains = self.batch_size if self.n_chains is None else self.n_chains
+        return method_named(name, self.k, chains)
 
     def _optimizer(self) -> Any:
         """Give the optimiser, by default a recipe at this learning rate."""

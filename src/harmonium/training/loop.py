@@ -77,9 +77,15 @@ def fit(
     section 7). The last record has it, and others as far as that takes 0.5 % of the time. A method
     adds what it knows of itself, its `measures`.
 
+    Rows may have holes, NaN where a unit is absent: the method is then wrapped in `Marginal`, so
+    that the machine learns what is seen of each row, with the absent units summed out. The history
+    is that of rows whose holes are filled by a few Gibbs sweeps with the seen units held, anew at
+    each measurement: gaps are to be read with care where other parts of the held-out rows are seen.
+
     Args:
         rbm: the machine to start from, as `initialize` gives it.
-        data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
+        data: rows in the user's coding, shape (n, visible units), NaN where a unit is absent, or a
+            `Dataset`.
         key: a JAX random key. To resume a run, pass its key again.
         weights: sample weights, shape (n,).
         gradient: how to estimate the gradient; `Persistent(Gibbs(1), chains=500)` if None, and

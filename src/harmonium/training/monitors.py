@@ -14,11 +14,13 @@ from jaxtyping import Array, PRNGKeyArray
 from ..data import Dataset
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
+from ..holes import completed, with_holes
 from ..rbm import RBM
 from .plan import batch_of, roomy
 
 MONITORED_ROWS = 2_000
 PSEUDO_WORK = 2**23  # rows × visible columns × hidden columns: below 0.1 s on two cores
+FILLING_SWEEPS = 10
 SHARE_OF_TIME = 0.02  # of a run, that pseudo-likelihoods may take
 
 
@@ -60,9 +62,18 @@ class Monitors:
             affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
             self.few = self.judged.some(min(MONITORED_ROWS, affordable))
         rows, weights = self.few.rows(key=jax.random.key(0)), self.few.weights
+        if self.few.absent:
+            filled = _filled(rbm, with_holes(rbm.visible, jnp.asarray(rows)), jax.random.key(1))
+            rows = np.where(np.isnan(rows), rbm.visible.decode(filled), rows)
         each = pseudo_log_likelihoods(rbm, rows)
         self.spent += 0.0 if first_time else time.perf_counter() - started
         return float(np.average(each, weights=None if weights is None else np.asarray(weights)))
+
+
+@eqx.filter_jit
+def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
+    """Draw what is absent; a long chain for each row would take longer than the training."""
+    return completed(rbm, v, FILLING_SWEEPS, key=key)
 
 
 @eqx.filter_jit
@@ -73,6 +84,8 @@ def _measured(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm, dataset, indices, indices < n, key=key)
+    if dataset.absent:
+        cloud = cloud._replace(states=_filled(rbm, cloud.states, key))
     share, energies = cloud.weights, rbm.free_energy(cloud.states)
     mean, worth = share @ energies, 1.0 / (share @ share)
     variance = share @ (energies - mean) ** 2 / (worth - 1.0)

@@ -18,7 +18,8 @@ from jaxtyping import Array, Key, PRNGKeyArray
 from ..checks import checked_key, positive_integer
 from ..data import Dataset
 from ..errors import InputError
-from ..gradients import AbstractGradient, Persistent
+from ..gradients import AbstractGradient, Marginal, Persistent
+from ..holes import with_holes
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
 from .autopilot import Autopilot
@@ -71,6 +72,8 @@ def plan_run(
         expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or "auto"'
         raise InputError(f"gradient: expected {expected}; got {_kind(gradient)}.")
     dataset = checked_dataset(rbm, data, weights, "data")
+    if dataset.absent and not gradient.takes_holes:
+        gradient = Marginal(gradient, absent=dataset.absent)
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
     batch = min(batch, len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
@@ -144,7 +147,7 @@ def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
 
 
 def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
-    """Give the data as a dataset whose every value lies in the visible layer's domain.
+    """Give the data as a dataset whose every value lies in the visible layer's domain, or is NaN.
 
     Raises:
         InputError: naming the first entry that does not.
@@ -153,7 +156,7 @@ def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
     size = max(1, min(ROWS_AT_ONCE, ENTRIES_AT_ONCE // dataset.columns))
     for first in range(0, len(dataset), size):
         rows = np.asarray(dataset.values(first, first + size))
-        rbm.visible.validate(rows, name, first)
+        rbm.visible.validate(rows, name, first, holes=dataset.absent > 0)
         if dataset.stored.is_binary:
             break  # bits are bits in every row: only the width and the domain are in question
     return dataset
@@ -170,9 +173,10 @@ def batch_of(
     """Give rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
 
     A gradient times the mass is unbiased for the weighted likelihood, whatever the batch size; None
-    stands for a mass of 1.
+    stands for a mass of 1. The columns of absent units are NaN.
     """
-    rows = rbm.visible.encode(dataset.take(indices, key=key))
+    encode = functools.partial(with_holes, rbm.visible) if dataset.absent else rbm.visible.encode
+    rows = encode(dataset.take(indices, key=key))
     weights, mass = dataset.weights_of(indices, present)
     return Cloud(rows, weights.astype(rows.dtype)), mass
 

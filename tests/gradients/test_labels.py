@@ -1,0 +1,110 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from registry import machine
+
+PCD = hm.Persistent(hm.Gibbs(100), chains=64)
+EXAMPLES = [hm.Discriminative(), hm.Blend(PCD, hm.Exact(), shares=(0.75, 0.25))]
+KEY = jax.random.key(0)
+
+
+def conditional(rbm, rows, unit, states):
+    """Give log p(v_i | rest) of rows from the free energies of all that unit i may be."""
+    others = np.repeat(rows[:, None], states, axis=1)
+    others[:, :, unit] = np.arange(states)
+    energies = rbm.free_energy(rbm.visible.encode(jnp.asarray(others)))
+    log_p = jax.nn.log_softmax(-energies, axis=1)
+    return log_p[np.arange(len(rows)), rows[:, unit].astype(int)]
+
+
+@pytest.mark.parametrize(
+    ("visible", "target"),
+    [
+        (hm.Mixed(hm.Bernoulli(3), hm.Potts(1, states=3)), -1),
+        (hm.Mixed(hm.Gaussian(2), hm.Potts(1, states=4)), 2),
+        (hm.Mixed(hm.Bernoulli(2), hm.Potts(2, states=3)), (-2, -1)),
+    ],
+    ids=str,
+)
+def test_it_is_the_gradient_of_the_conditional_probability(visible, target):
+    rbm = machine(visible, hm.Bernoulli(3), 0)
+    rng, labels = np.random.default_rng(0), visible.parts[1]
+    rows = np.column_stack(
+        [rng.integers(0, 2, (6, visible.parts[0].size)), rng.integers(0, 3, (6, labels.n_units))]
+    ).astype(float)
+    weights = jnp.asarray(rng.random(6), jnp.float32)
+    targets = [t % visible.n_units for t in (target if isinstance(target, tuple) else (target,))]
+
+    @eqx.filter_jit
+    @eqx.filter_value_and_grad
+    def loss(rbm):
+        each = [conditional(rbm, rows, unit, labels.states_per_site) for unit in targets]
+        return -weights @ sum(each)
+
+    value, expected = loss(rbm)
+    batch, method = hm.Cloud(visible.encode(jnp.asarray(rows)), weights), hm.Discriminative(target)
+    state = method.init(rbm, batch, key=KEY)
+    found, _, info = eqx.filter_jit(method.estimate)(rbm, batch, state, key=KEY)
+    np.testing.assert_allclose(info.gap, value, rtol=1e-5)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_blend_is_the_weighted_sum():
+    rbm = machine(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
+    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
+    parts = [hm.Discriminative(), hm.Exact()]
+    blend = hm.Blend(*parts, shares=(1.0, 0.01))
+
+    @eqx.filter_jit
+    def found(rbm):
+        each = [part.estimate(rbm, batch, (), key=KEY) for part in parts]
+        return each, blend.estimate(rbm, batch, ((), ()), key=KEY)
+
+    (one, other), both = found(rbm)
+    np.testing.assert_allclose(both[2].gap, one[2].gap + 0.01 * other[2].gap, rtol=1e-5)
+    for a, b, c in zip(*(jax.tree.leaves(g[0]) for g in (one, other, both)), strict=True):
+        np.testing.assert_allclose(c, a + 0.01 * b, rtol=1e-4, atol=1e-6)
+
+
+def test_a_blend_has_the_chains_and_the_name_of_its_parts():
+    rbm = machine(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
+    batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
+    blend = hm.Blend(hm.Discriminative(), hm.Persistent(hm.Gibbs(2), chains=7), shares=(1, 0.01))
+    assert blend.carried(blend.init(rbm, batch, key=KEY)).states.shape == (7, 5)
+    assert blend.sweeps_per_update == 2
+    assert blend.title == "discriminative + 0.01 PCD-2"
+    assert not blend.follows_likelihood
+    assert EXAMPLES[1].follows_likelihood
+
+
+def test_rows_without_a_label_teach_by_what_they_are():
+    """Two clusters of rows, of which eight have labels: semi-supervised learning."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 400)
+    rows = (rng.random((400, 12)) < np.where(label[:, None] == 1, 0.8, 0.2)).astype(float)
+    table = np.column_stack([rows, np.where(np.arange(400) < 8, label, np.nan)])
+    visible = hm.Mixed(hm.Bernoulli(12), hm.Potts(1, states=2))
+    rbm = hm.initialize(visible, hm.Bernoulli(4), table, key=KEY)
+    blend = hm.Blend(hm.Discriminative(), hm.Contrastive(hm.Gibbs(1)), shares=(1.0, 1.0))
+    fit = hm.fit(rbm, table, key=KEY, gradient=blend, epochs=100, batch_size=50)
+    table[:, -1] = np.nan
+    found = hm.impute(fit.rbm, table, key=KEY)
+    assert (found.rows[:, -1] == label).mean() > 0.95
+    assert found.method == "exact, 2 terms"
+
+
+def test_arguments_are_checked():
+    rbm = machine(hm.Mixed(hm.Gaussian(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
+    batch = hm.Cloud.uniform(jnp.zeros((2, 5)))
+    for target, message in ((0, "expected a discrete unit; unit 0"), (3, "of which 3; got 3")):
+        with pytest.raises(hm.InputError, match=f"target: .*{message}"):
+            hm.Discriminative(target).init(rbm, batch, key=KEY)
+    with pytest.raises(hm.InputError, match=r"Blend shares: expected 1 positive numbers"):
+        hm.Blend(hm.Exact(), shares=(0.0,))
+    with pytest.raises(hm.InputError, match="expected gradient methods"):
+        hm.Blend(shares=())
