@@ -6,11 +6,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from ..errors import InputError
 from ..rbm import RBM
-from ..samplers import Cloud
+from ..samplers import AbstractSampler, Cloud
 from .base import AbstractGradient, PhaseInfo
 
 
@@ -80,6 +80,24 @@ class Blend(AbstractGradient):
         pairs = zip(self.methods, state, strict=True)
         clouds = (method.carried(each) for method, each in pairs)
         return next((cloud for cloud in clouds if cloud is not None), None)
+
+    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
+        """Give that of the first method that has any."""
+        states = [None] * len(self.methods) if state is None else state
+        pairs = zip(self.methods, states, strict=True)
+        kernels = (method.kernel(rbm, each) for method, each in pairs)
+        return next((kernel for kernel in kernels if kernel is not None), None)
+
+    def measures(self, state: Any) -> dict[str, Array]:
+        """Give what all methods know of themselves."""
+        pairs = zip(self.methods, state, strict=True)
+        found = [method.measures(each) for method, each in pairs]
+        return {name: value for each in found for name, value in each.items()}
+
+    def notes(self, state: Any) -> list[str]:
+        """Say what all methods did."""
+        pairs = zip(self.methods, state, strict=True)
+        return [note for method, each in pairs for note in method.notes(each)]
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Any, ...]:
         """Start every method."""

@@ -13,7 +13,7 @@ from ..checks import positive_integer
 from ..errors import InputError
 from ..holes import Posterior, completed, draw, posterior
 from ..rbm import RBM
-from ..samplers import Cloud
+from ..samplers import AbstractSampler, Cloud
 from .base import AbstractGradient, PhaseInfo, mean_free_energy
 
 
@@ -80,6 +80,18 @@ class Marginal(AbstractGradient):
     def carried(self, state: Any) -> Cloud | None:
         """Give the inner method's chains."""
         return self.inner.carried(state)
+
+    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
+        """Give that of the inner method."""
+        return self.inner.kernel(rbm, state)
+
+    def measures(self, state: Any) -> dict[str, Array]:
+        """Give what the inner method knows of itself."""
+        return self.inner.measures(state)
+
+    def notes(self, state: Any) -> list[str]:
+        """Say what the inner method did."""
+        return self.inner.notes(state)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the inner method."""
