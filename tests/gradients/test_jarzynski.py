@@ -6,7 +6,7 @@ import pytest
 import harmonium as hm
 from harmonium.gradients.jarzynski import JarzynskiState, _drawn_anew
 
-EXAMPLES = [hm.Jarzynski(hm.Gibbs(100), chains=64)]
+EXAMPLES = [hm.Jarzynski(hm.Gibbs(50), chains=64)]
 KEY = jax.random.key(0)
 
 

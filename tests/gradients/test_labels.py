@@ -91,7 +91,7 @@ def test_rows_without_a_label_teach_by_what_they_are():
     visible = hm.Mixed(hm.Bernoulli(12), hm.Potts(1, states=2))
     rbm = hm.initialize(visible, hm.Bernoulli(4), table, key=KEY)
     blend = hm.Blend(hm.Discriminative(), hm.Contrastive(hm.Gibbs(1)), shares=(1.0, 1.0))
-    fit = hm.fit(rbm, table, key=KEY, gradient=blend, epochs=100, batch_size=50)
+    fit = hm.fit(rbm, table, key=KEY, gradient=blend, epochs=80, batch_size=50)
     table[:, -1] = np.nan
     found = hm.impute(fit.rbm, table, key=KEY)
     assert (found.rows[:, -1] == label).mean() > 0.95

@@ -8,8 +8,8 @@ from harmonium.gradients.ladders import _thinned
 from registry import machine
 
 EXAMPLES = [
-    hm.Tempering(3, chains=32, sweeps=100),
-    hm.Trajectory(3, chains=32, sweeps=100),
+    hm.Tempering(3, chains=16, sweeps=50),
+    hm.Trajectory(3, chains=16, sweeps=50),
 ]
 KEY = jax.random.key(0)
 TWO_WORLDS = np.repeat([[0], [1]], 12, axis=1)  # all off, or all on

@@ -9,7 +9,6 @@ from registry import machine
 
 EXAMPLES = [hm.PseudoLikelihood(), hm.RatioMatching(), hm.ProbabilityFlow()]
 VISIBLES = [
-    hm.Bernoulli(4),
     hm.Ising(3),
     hm.Potts(2, states=3),
     hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=4)),

@@ -9,11 +9,12 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium import enumeration
-from registry import LEVEL, covered, exact_states, examples, identify, machine, pairs
+from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine, pairs
 
 REPEATS = 400
 CASES = covered("gradients", lambda method: method.follows_likelihood)
 PAIRS = pairs()
+SOME = PAIRS if ALL else PAIRS[::2]  # JAX differentiates them all alike
 
 
 def problem(visible, hidden, seed):
@@ -51,7 +52,7 @@ def test_every_method_has_an_example():
     assert {n for n in named if not n.startswith("Abstract")} == shown
 
 
-@pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS, ids=identify)
+@pytest.mark.parametrize(("visible", "hidden", "seed"), SOME, ids=identify)
 def test_exact_is_the_gradient_of_the_enumerated_likelihood(visible, hidden, seed):
     rbm, batch = problem(visible, hidden, seed)
     loss, expected = enumerated_gradient(rbm, batch)
@@ -103,7 +104,7 @@ def test_cd_approaches_the_exact_gradient_as_k_grows(seed):
     assert errors[0] > 3 * errors[1]
 
 
-@pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS[:8], ids=identify)
+@pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS[:4], ids=identify)
 def test_clouds_of_hidden_states_enter_by_the_turned_machine(visible, hidden, seed):
     """⟨∂F(v)/∂θ⟩ over p(v) equals ⟨∂F(h)/∂θ⟩ over p(h): exact sums may run over either layer."""
     if visible.n_states is None or hidden.n_states is None:

@@ -7,7 +7,7 @@ import pytest
 import harmonium as hm
 from registry import machine
 
-EXAMPLES = [hm.AnnealedClusters(steps=3, size=3)]
+EXAMPLES = [hm.AnnealedClusters(steps=2, size=2)]
 KEY = jax.random.key(0)
 
 
