@@ -50,6 +50,8 @@ reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/thr
 	$(BIN)/python benchmarks/published.py pydeep --seeds 10
 	$(FACES)/bin/python benchmarks/three_ways.py
 	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/bars.py
+	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/likelihood.py
 	$(BIN)/python benchmarks/labels.py hybrid
 	$(BIN)/python benchmarks/holes.py

@@ -91,10 +91,11 @@ def test_rows_without_a_label_teach_by_what_they_are():
     visible = hm.Mixed(hm.Bernoulli(12), hm.Potts(1, states=2))
     rbm = hm.initialize(visible, hm.Bernoulli(4), table, key=KEY)
     blend = hm.Blend(hm.Discriminative(), hm.Contrastive(hm.Gibbs(1)), shares=(1.0, 1.0))
-    fit = hm.fit(rbm, table, key=KEY, gradient=blend, epochs=80, batch_size=50)
+    learning = {"gradient": blend, "optimizer": hm.Recipe(rate=0.3), "epochs": 80}
+    fit = hm.fit(rbm, table, key=KEY, batch_size=50, **learning)
     table[:, -1] = np.nan
     found = hm.impute(fit.rbm, table, key=KEY)
-    assert (found.rows[:, -1] == label).mean() > 0.95
+    assert (found.rows[:, -1] == label).mean() > 0.9
     assert found.method == "exact, 2 terms"
 
 
