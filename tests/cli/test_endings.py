@@ -195,6 +195,7 @@ def start(*words: str, before: str = "") -> subprocess.Popen:
     """Start the command in a process of its own, with pipes for its output, after some Python."""
     command, pipe = [sys.executable, "-c", before + START, *words], subprocess.PIPE
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)  # which JAX has set for this process
     return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 

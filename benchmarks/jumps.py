@@ -1,0 +1,149 @@
+"""MNIST's zeros and ones: how often chains go from one digit to the other, PTT against Gibbs.
+
+    python benchmarks/jumps.py [--out runs/jumps] [--seconds 3600] [--updates 5000]
+
+784×200, PCD-100 with 2,000 chains at rate 0.01, as Béreux et al. 2025 trained it, for as many
+updates as the time gives. The machines that the run passes are kept, and trajectory tempering goes
+along them. A replica's step looks at three machines and draws from one, four products against the
+two of a Gibbs sweep, so twice as many Gibbs chains as there are replicas make as many sweeps. The
+machines are kept in the folder, and not trained again. Needs the reference data: HARMONIUM_DATA.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from published import reference
+
+import harmonium as hm
+
+HIDDEN, RATE, SWEEPS, CHAINS = 200, 0.01, 100, 2_000
+COLUMNS = 100  # independent chains, or columns of replicas, that are watched
+DEEP = 0.5  # of the way from the middle to a digit's mean, where a chain has arrived
+
+
+def zeros_and_ones() -> tuple[np.ndarray, np.ndarray]:
+    """Give the 12,665 zeros and ones of the training set, thresholded at one half, and labels."""
+    with np.load(reference("mnist/mnist_train_gray.npz")) as archive:
+        chosen = archive["y"] <= 1
+        rows = (archive["x"][chosen].reshape(-1, 784) >= 128).astype(np.uint8)
+        return rows, archive["y"][chosen]
+
+
+def train(rows: np.ndarray, folder: Path, seconds: float, updates: int) -> list[hm.RBM]:
+    """Train, keeping a machine at every eighth root of two updates; give what was kept."""
+    done = folder / "kept.npz"
+    blank = hm.RBM(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), jnp.zeros((784, HIDDEN)))
+    if done.exists():
+        with np.load(done) as archive:
+            stacks = [archive[f"arr_{i}"] for i in range(3)]
+        structure = jax.tree.structure(blank)
+        return [jax.tree.unflatten(structure, list(each)) for each in zip(*stacks, strict=True)]
+    rbm = hm.initialize(blank.visible, blank.hidden, rows, key=jax.random.key(0))
+    base = eqx.tree_at(lambda m: m.weights, rbm, 0.0 * rbm.weights)
+    kept, began = [base], time.perf_counter()
+    ends = sorted({round(2 ** (i / 8)) for i in range(8, 120)} | {updates})
+    per_epoch = -(-len(rows) // CHAINS)
+
+    def keep(report: hm.Report) -> bool:
+        if report.updates >= ends[0]:
+            while ends and report.updates >= ends[0]:
+                ends.pop(0)
+            kept.append(report.state.rbm)
+            print(f"  update {report.updates}, {time.perf_counter() - began:.0f} s", flush=True)
+        return time.perf_counter() - began > seconds or report.updates >= updates
+
+    fit = hm.fit(
+        rbm,
+        rows,
+        key=jax.random.key(1),
+        gradient=hm.Persistent(hm.Gibbs(SWEEPS), CHAINS),
+        optimizer=hm.Recipe(rate=RATE, centring=None, averaging=None, hold=1.0),
+        batch_size=CHAINS,
+        epochs=-(-updates // per_epoch),
+        callbacks=[keep],
+    )
+    kept.append(fit.state.rbm)
+    print(f"{int(fit.state.updates)} updates in {time.perf_counter() - began:.0f} s")
+    np.savez(done, *map(np.stack, zip(*map(jax.tree.leaves, kept), strict=True)))
+    return kept
+
+
+def watched(rbm: hm.RBM, sampler, state, steps: int, axis, key) -> tuple[np.ndarray, np.ndarray]:
+    """Give where chains stand along the axis after every step, and the last states."""
+
+    @eqx.filter_jit
+    def go(rbm, state, first, key):
+        def step(state, i):
+            state, _ = sampler.step(rbm, state, key=jax.random.fold_in(key, first + i))
+            return state, sampler.cloud(state).states @ axis
+
+        return jax.lax.scan(step, state, jnp.arange(500))
+
+    found = []
+    for first in range(0, steps, 500):
+        state, along = go(rbm, state, jnp.asarray(first), key)
+        found.append(np.asarray(along))
+    return np.concatenate(found), np.asarray(sampler.cloud(state).states)
+
+
+def jumps(along: np.ndarray) -> int:
+    """Count arrivals deep in one digit that come from deep in the other, over all chains."""
+    total = 0
+    for chain in np.clip(along.T, -1, 1):
+        places = np.sign(chain) * (abs(chain) >= DEEP)
+        places = places[places != 0]
+        total += int((np.diff(places) != 0).sum())
+    return total
+
+
+def main() -> None:
+    """Train, sample by both, and report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", default="runs/jumps")
+    parser.add_argument("--seconds", type=float, default=3_600)
+    parser.add_argument("--updates", type=int, default=5_000)
+    parser.add_argument("--steps", type=int, default=10_000)
+    given = parser.parse_args()
+    folder = Path(given.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, labels = zeros_and_ones()
+    means = [rows[labels == digit].mean(0) for digit in (0, 1)]
+    way = means[1] - means[0]
+    axis = 2.0 * way / (way @ way)  # −1 at the mean zero, +1 at the mean one
+    middle = float((means[0] + means[1]) @ axis / 2)
+    kept = train(rows, folder, given.seconds, given.updates)
+    rbm = kept[-1]
+    keys = jax.random.split(jax.random.key(2), 4)
+    begun = hm.ReplicaExchange(hm.History.through(kept), times=24)
+    ladder = hm.adapted_ladder(rbm, begun, key=keys[0], acceptance=0.3)
+    print(hm.ladder_report(rbm, ladder, key=keys[0], chains=COLUMNS, steps=500))
+    machines = len(ladder.times)
+    start = jnp.asarray(rows[:: len(rows) // COLUMNS][:COLUMNS], jnp.float32)
+    found = {}
+    for name, sampler, count in (
+        ("PTT", ladder, COLUMNS),
+        ("Gibbs", hm.Gibbs(1), 2 * COLUMNS * machines),
+    ):
+        v = jnp.asarray(np.resize(start, (count, 784)))
+        state = sampler.start(rbm, v, key=keys[1])
+        began = time.perf_counter()
+        along, last = watched(rbm, sampler, state, given.steps, jnp.asarray(axis), keys[2])
+        along = along - middle
+        seconds, counted = time.perf_counter() - began, jumps(along)
+        error = float(np.sqrt(((last.mean(0) - rows.mean(0)) ** 2).mean()))
+        ones = float((along[-1] > 0).mean())
+        found[name] = {"jumps": counted, "seconds": seconds, "ones": ones, "rms of means": error}
+        print(f"{name}: {counted} jumps in {seconds:.0f} s; part of ones {ones:.3f}", flush=True)
+    ratio = max(found["PTT"]["jumps"], 1) / max(found["Gibbs"]["jumps"], 1)
+    print(f"ratio {ratio:.1f}; data: part of ones {labels.mean():.3f}")
+    (folder / "jumps.json").write_text(json.dumps(found | {"machines": machines, "ratio": ratio}))
+
+
+if __name__ == "__main__":
+    main()
