@@ -16,7 +16,11 @@ EXPECTED = {
 # tests/sklearn/test_weights.py holds the law in place of the two that fail, as scikit-learn lists
 # them for its own stochastic estimators.
 @parametrize_with_checks(
-    [BernoulliRBM(4, n_iter=2), RBM(4, n_iter=5), RBMClassifier(16, n_iter=200, learning_rate=0.15)],
+    [
+        BernoulliRBM(4, n_iter=2),
+        RBM(4, n_iter=5),
+        RBMClassifier(16, n_iter=200, learning_rate=0.15),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_estimators_are_what_scikit_learn_expects(estimator, check):
