@@ -17,7 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from published import reference
+from published import zeros_and_ones
 
 import harmonium as hm
 from harmonium.enumeration import log_z
@@ -60,13 +60,6 @@ def chain_of_spins(rows: int, length: int = 16, coupling: float = 1.0) -> np.nda
     return states[chosen].astype(np.int8)
 
 
-def zeros_and_ones() -> np.ndarray:
-    """Give the zeros and ones of MNIST's training rows, thresholded at one half."""
-    with np.load(reference("mnist/mnist_train_gray.npz")) as archive:
-        chosen = archive["y"] <= 1
-        return (archive["x"][chosen].reshape(-1, 784) >= 128).astype(np.uint8)
-
-
 PROBLEMS = {
     "bars": lambda: Problem(hm.open_source("bars").train, hm.Bernoulli(16), 0.1),
     "shifter": lambda: Problem(hm.open_source("shifter").train, hm.Bernoulli(19), 0.1),
@@ -74,7 +67,7 @@ PROBLEMS = {
     "ising": lambda: Problem(
         hm.data.ising_configurations(5_000, side=4, inverse_temperature=0.5), hm.Ising(16), 0.05
     ),
-    "zeros and ones": lambda: Problem(zeros_and_ones(), hm.Bernoulli(784), 0.05),
+    "zeros and ones": lambda: Problem(zeros_and_ones()[0], hm.Bernoulli(784), 0.05),
 }
 
 

@@ -18,21 +18,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from published import reference
+from published import zeros_and_ones
 
 import harmonium as hm
 
 HIDDEN, RATE, SWEEPS, CHAINS = 200, 0.01, 100, 2_000
 COLUMNS = 100  # independent chains, or columns of replicas, that are watched
 DEEP = 0.5  # of the way from the middle to a digit's mean, where a chain has arrived
-
-
-def zeros_and_ones() -> tuple[np.ndarray, np.ndarray]:
-    """Give the 12,665 zeros and ones of the training set, thresholded at one half, and labels."""
-    with np.load(reference("mnist/mnist_train_gray.npz")) as archive:
-        chosen = archive["y"] <= 1
-        rows = (archive["x"][chosen].reshape(-1, 784) >= 128).astype(np.uint8)
-        return rows, archive["y"][chosen]
 
 
 def train(rows: np.ndarray, folder: Path, seconds: float, updates: int) -> list[hm.RBM]:
@@ -45,8 +37,7 @@ def train(rows: np.ndarray, folder: Path, seconds: float, updates: int) -> list[
         structure = jax.tree.structure(blank)
         return [jax.tree.unflatten(structure, list(each)) for each in zip(*stacks, strict=True)]
     rbm = hm.initialize(blank.visible, blank.hidden, rows, key=jax.random.key(0))
-    base = eqx.tree_at(lambda m: m.weights, rbm, 0.0 * rbm.weights)
-    kept, began = [base], time.perf_counter()
+    kept, began = [rbm.uncoupled], time.perf_counter()
     ends = sorted({round(2 ** (i / 8)) for i in range(8, 120)} | {updates})
     per_epoch = -(-len(rows) // CHAINS)
 

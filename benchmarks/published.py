@@ -44,6 +44,14 @@ def thresholded_mnist(flipped: bool) -> tuple[np.ndarray, np.ndarray]:
     return tuple((part ^ flipped).astype(np.uint8) for part in parts)
 
 
+def zeros_and_ones() -> tuple[np.ndarray, np.ndarray]:
+    """Give the 12,665 zeros and ones of the training set, thresholded at one half, and labels."""
+    with np.load(reference("mnist/mnist_train_gray.npz")) as archive:
+        chosen = archive["y"] <= 1
+        rows = (archive["x"][chosen].reshape(-1, 784) >= 128).astype(np.uint8)
+        return rows, archive["y"][chosen]
+
+
 def pydeep_run(train, test, centred: bool, seed: int) -> tuple[float, float]:
     """Train as PyDeep's `RBM_MNIST_small` does: 50 epochs of PCD-1 at 0.01, batches of 100."""
     key_init, key_run = jax.random.split(jax.random.key(seed))

@@ -1,17 +1,10 @@
 """The page on practice: all its Python runs, in order, as it stands."""
 
-import re
-from pathlib import Path
-
-PAGE = Path(__file__).parents[1] / "docs" / "practice.md"
+from answers import run_page
 
 
 def test_the_python_runs(capsys):
-    scope: dict = {}
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    for block in blocks:
-        exec(compile(block, PAGE.name, "exec"), scope)
-    assert len(blocks) == 11
+    assert run_page("docs/practice.md") == 11
     said = capsys.readouterr().out
     assert "update_ratio" in said
     assert "0% of the weights" not in said.splitlines()

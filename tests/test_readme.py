@@ -3,15 +3,15 @@
 import re
 from pathlib import Path
 
+from answers import run_page
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
 def test_the_python_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    scope: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
-        exec(compile(block, "README.md", "exec"), scope)
+    run_page("README.md")
     assert "exact, 256 states" in capsys.readouterr().out
     assert (tmp_path / "bars.safetensors").exists()
 

@@ -184,8 +184,8 @@ def _completions(
     visible: AbstractLayer, v: Float[Array, "n visible"], absent: int
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
     """Give all completions, and which are one: rows with fewer absent units have fewer."""
-    resting = jnp.broadcast_to(visible.resting, v.shape)
-    start = jnp.where(jnp.isnan(v), visible.sample(resting, key=jax.random.key(0)), v)
+    anything = visible.sample_at_rest(v.shape[:-1], key=jax.random.key(0))
+    start = jnp.where(jnp.isnan(v), anything, v)
     columns, changes = visible.moves(start)
     table = _table_of_moves(visible, columns)
     columns = np.concatenate([columns, columns[:1]])  # behind all moves, one that changes nothing

@@ -167,8 +167,7 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
 
     Of a unit of two states, or one-hot, it is the most probable one.
     """
-    resting = jnp.broadcast_to(visible.resting, mean.shape)
-    state = visible.sample(resting, key=jax.random.key(0))
+    state = visible.sample_at_rest(mean.shape[:-1], key=jax.random.key(0))
     columns, changes = visible.moves(state)
     units = units_of_moves(visible, columns)
     discrete = np.isin(np.arange(visible.n_units), units)

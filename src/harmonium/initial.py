@@ -77,8 +77,7 @@ def _without_holes(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np
 
     A column that is never seen gets draws of the layer as it is.
     """
-    resting = jnp.broadcast_to(visible.resting, (len(rows), visible.size))
-    anything = visible.decode(visible.sample(resting, key=jax.random.key(0)))
+    anything = visible.decode(visible.sample_at_rest((len(rows),), key=jax.random.key(0)))
     filled, absent = np.where(np.isnan(rows), anything, rows), np.isnan(rows)
     shares = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
     order = np.random.default_rng(0).permutation(len(rows))  # which hole gets which value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +16,23 @@ from .rbm import RBM
 MOVES_AT_ONCE = 4
 
 
-def log_odds_of_moves(
+class Neighbours(NamedTuple):
+    """All states one unit away from each of n.
+
+    Attributes:
+        log_odds: log p(v′) − log p(v), shape (moves, n), nats.
+        units: the unit that each move changes.
+        n_units: number of units.
+    """
+
+    log_odds: Float[Array, "moves n"]
+    units: Integer[np.ndarray, " moves"]
+    n_units: int
+
+
+def neighbours_of(
     rbm: RBM, v: Float[Array, "n visible"], of: Sequence[int] | None = None
-) -> tuple[Float[Array, "moves n"], Integer[np.ndarray, " moves"]]:
+) -> Neighbours:
     """Give log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
 
     Each move changes the hidden inputs by its few columns' weights, so that all moves of a row cost
@@ -28,9 +43,6 @@ def log_odds_of_moves(
         rbm: a machine whose visible units, or those of interest, are discrete.
         v: states.
         of: the units of interest; all of them if None.
-
-    Returns:
-        The log odds, and the unit that each move changes.
     """
     visible, hidden, inputs = rbm.visible, rbm.hidden, rbm.inputs_to_h(v)
     columns, changes = visible.moves(v)
@@ -50,7 +62,8 @@ def log_odds_of_moves(
         return hidden.cgf(inputs + change @ weights[where]) - here - energy
 
     moves = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
-    return jax.lax.map(log_odds, moves, batch_size=MOVES_AT_ONCE), units
+    found = jax.lax.map(log_odds, moves, batch_size=MOVES_AT_ONCE)
+    return Neighbours(found, units, visible.n_units)
 
 
 def units_of_moves(
@@ -86,11 +99,9 @@ def _energies_of_moves(
     return added
 
 
-def log_one_plus_sum(
-    log_odds: Float[Array, "moves n"], units: Integer[np.ndarray, " moves"], n_units: int
-) -> Float[Array, "units n"]:
-    """Give log(1 + Σ e^x) over the moves of each unit, −log p(v_i | all other units)."""
-    places = jnp.asarray(units)
+def surprise_of_units(found: Neighbours) -> Float[Array, "units n"]:
+    """Give −log p(v_i | all other units) = log(1 + Σ e^x) over the log odds x of a unit's moves."""
+    log_odds, places, n_units = found.log_odds, jnp.asarray(found.units), found.n_units
     largest = jnp.maximum(jax.ops.segment_max(log_odds, places, n_units), 0.0)
     scaled = jnp.exp(log_odds - largest[places])
     total = jnp.exp(-largest) + jax.ops.segment_sum(scaled, places, n_units)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -135,6 +136,18 @@ class RBM(eqx.Module):
     ) -> Float[Array, "*batch visible"]:
         """Draw v from p(v | h)."""
         return self.visible.sample(self.inputs_to_v(h), key=key)
+
+    def swept(
+        self, v: Float[Array, "*batch visible"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch visible"]:
+        """Make one sweep of block Gibbs sampling, v → h → v."""
+        key_h, key_v = jax.random.split(key)
+        return self.sample_v_from_h(self.sample_h_from_v(v, key=key_h), key=key_v)
+
+    @property
+    def uncoupled(self) -> RBM:
+        """The machine of these layers without its weights, an array: independent units."""
+        return RBM(self.visible, self.hidden, 0.0 * self.weights)
 
     def project(self) -> RBM:
         """Move parameters that an optimiser's step took out of the domain back into it."""

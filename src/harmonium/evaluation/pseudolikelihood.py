@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..errors import InputError
-from ..moves import log_odds_of_moves, log_one_plus_sum
+from ..moves import neighbours_of, surprise_of_units
 from ..rbm import RBM
 from .base import over_rows
 
@@ -39,5 +39,4 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
 
 @eqx.filter_jit
 def _of_rows(rbm: RBM, rows: Array) -> Array:
-    log_odds, units = log_odds_of_moves(rbm, rbm.visible.encode(rows))
-    return -log_one_plus_sum(log_odds, units, rbm.visible.n_units).sum(0)
+    return -surprise_of_units(neighbours_of(rbm, rbm.visible.encode(rows))).sum(0)

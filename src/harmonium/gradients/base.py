@@ -146,6 +146,16 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
     return grads, phase_info(rbm, data, gap)
 
 
+def contrasted(
+    rbm: RBM, batch: Cloud, sampler: AbstractSampler, *, key: PRNGKeyArray
+) -> tuple[RBM, PhaseInfo]:
+    """Give the gradient whose model cloud is the batch after one step, weighted as its rows are."""
+    key_start, key_step = jax.random.split(key)
+    chains: Any = sampler.start(rbm, batch.states, key=key_start)
+    chains, _ = sampler.step(rbm, chains, key=key_step)
+    return cloud_gradient(rbm, batch, Cloud(sampler.cloud(chains).states, batch.weights))
+
+
 def phase_info(rbm: RBM, data: Cloud, gap: Float[Array, ""]) -> PhaseInfo:
     """Give the means of both layers over the data; XLA merges the product with the gradient's."""
     hidden_mean = data.mean_of(rbm.mean_h_from_v(data.states))

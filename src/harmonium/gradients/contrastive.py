@@ -1,13 +1,10 @@
 """Contrastive divergence: chains that start at the data."""
 
-from typing import Any
-
-import jax
 from jaxtyping import PRNGKeyArray
 
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
+from .base import AbstractGradient, PhaseInfo, check_sampler, contrasted
 
 
 class Contrastive(AbstractGradient):
@@ -40,9 +37,5 @@ class Contrastive(AbstractGradient):
         self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[()], PhaseInfo]:
         """Run the chains from the batch and take the gap."""
-        key_start, key_step = jax.random.split(key)
-        chains: Any = self.sampler.start(rbm, batch.states, key=key_start)
-        chains, _ = self.sampler.step(rbm, chains, key=key_step)
-        reached = self.sampler.cloud(chains).states
-        grads, info = cloud_gradient(rbm, batch, Cloud(reached, batch.weights))
+        grads, info = contrasted(rbm, batch, self.sampler, key=key)
         return grads, state, info

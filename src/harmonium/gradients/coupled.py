@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -85,7 +85,7 @@ class Coupled(AbstractGradient):
         """Run pairs of chains until all have met."""
         key_rows, key_ahead, key_meet = jax.random.split(key, 3)
         v, weights = self._starts(batch, key=key_rows)
-        ahead = _swept(rbm, v, key=key_ahead)
+        ahead = rbm.swept(v, key=key_ahead)
         pairs = Pairs(ahead, v, (ahead == v).all(-1), jnp.ones(len(v), jnp.int32))
         sums, times = _until_met(rbm, pairs, weights, self.sweeps, key=key_meet)
         data_energy, data_grads = eqx.filter_value_and_grad(mean_free_energy)(rbm, batch)
@@ -240,8 +240,3 @@ def _first_of_each(
     """Give the first good slot of each row; the number of slots where there is none."""
     count = len(rows)
     return jnp.full(n, count).at[rows].min(jnp.where(good, jnp.arange(count), count))
-
-
-def _swept(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Array:
-    key_h, key_v = jax.random.split(key)
-    return rbm.sample_v_from_h(rbm.sample_h_from_v(v, key=key_h), key=key_v)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..checks import positive_integer
 from ..errors import InputError
+from ..path import Heating
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 from .base import AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
@@ -85,12 +86,10 @@ class Jarzynski(AbstractGradient):
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
         """Draw the chains from the machine without its weights, whose log Z is known."""
-        base = eqx.tree_at(lambda machine: machine.weights, rbm, 0.0 * rbm.weights)
-        resting = jnp.broadcast_to(rbm.visible.resting, (self.chains, rbm.visible.size))
-        v = rbm.visible.sample(resting, key=key)
-        log_z = rbm.visible.cgf(rbm.visible.resting) + rbm.hidden.cgf(rbm.hidden.resting)
-        none = jnp.zeros(self.chains, v.dtype)
-        return JarzynskiState(v, base.free_energy(v), none, log_z, jnp.zeros((), jnp.int32))
+        v = rbm.visible.sample_at_rest((self.chains,), key=key)
+        energies, none = rbm.uncoupled.free_energy(v), jnp.zeros(self.chains, v.dtype)
+        log_z = Heating(rbm.visible, rbm.hidden, rbm).log_z_of_base
+        return JarzynskiState(v, energies, none, log_z, jnp.zeros((), jnp.int32))
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: JarzynskiState, *, key: PRNGKeyArray

@@ -113,24 +113,25 @@ class AbstractLadder(AbstractGradient):
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
         """Draw all replicas from the machine without its weights."""
-        resting = jnp.broadcast_to(
-            rbm.visible.resting, (self.machines, self.chains, rbm.visible.size)
-        )
         key_draw, key_start = jax.random.split(key)
-        v = rbm.visible.sample(resting, key=key_draw)
+        v = rbm.visible.sample_at_rest((self.machines, self.chains), key=key_draw)
         at_end = jnp.arange(self.machines) > 0
         accepted = jnp.ones(self.machines - 1, v.dtype)
         replicas = ReplicaExchange(None, 2).start_each(rbm, v, key=key_start)
         ladder = self.first_ladder(rbm)
         return LadderState(replicas, ladder, at_end, accepted, jnp.zeros((), jnp.int32))
 
+    def moved(self, rbm: RBM, state: LadderState, *, key: PRNGKeyArray) -> LadderState:
+        """Make one step of the replica exchange, and remember how many swaps it took."""
+        replicas, info = self.sampler(rbm, state).step(rbm, state.replicas, key=key)
+        accepted = state.acceptance + MEMORY * (info.acceptance - state.acceptance)
+        return state._replace(replicas=replicas, acceptance=accepted, since=state.since + 1)
+
     def estimate(
         self, rbm: RBM, batch: Cloud, state: LadderState, *, key: PRNGKeyArray
     ) -> tuple[RBM, LadderState, PhaseInfo]:
         """Swap and sweep, take the gap, and see to the ladder."""
-        replicas, info = self.sampler(rbm, state).step(rbm, state.replicas, key=key)
-        accepted = state.acceptance + MEMORY * (info.acceptance - state.acceptance)
-        state = state._replace(replicas=replicas, acceptance=accepted, since=state.since + 1)
+        state = self.moved(rbm, state, key=key)
         grads, info = cloud_gradient(rbm, batch, self.carried(state))
         return grads, self.changed(rbm, state), info
 
@@ -207,8 +208,7 @@ class Trajectory(AbstractLadder):
 
     def first_ladder(self, rbm: RBM) -> RBM:
         """The machine without its weights, everywhere."""
-        base = eqx.tree_at(lambda machine: machine.weights, rbm, 0.0 * rbm.weights)
-        kept: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.machines), base)
+        kept: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.machines), rbm.uncoupled)
         return kept
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..errors import InputError
 from ..layers import AbstractLayer
-from ..moves import log_odds_of_moves, log_one_plus_sum, units_of_moves
+from ..moves import Neighbours, neighbours_of, surprise_of_units, units_of_moves
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import AbstractGradient, PhaseInfo, phase_info
@@ -39,12 +38,7 @@ class AbstractLocal(AbstractGradient):
         return None
 
     @abstractmethod
-    def of_rows(
-        self,
-        log_odds: Float[Array, "moves n"],
-        units: Integer[np.ndarray, " moves"],
-        n_units: int,
-    ) -> Float[Array, " n"]:
+    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Give the objective of each row from the log odds of its neighbours."""
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
@@ -63,8 +57,7 @@ class AbstractLocal(AbstractGradient):
         rows, weights = jax.lax.stop_gradient(batch)
 
         def objective(rbm: RBM) -> Array:
-            of = self.units_of(rbm.visible)
-            return weights @ self.of_rows(*log_odds_of_moves(rbm, rows, of), rbm.visible.n_units)
+            return weights @ self.of_rows(neighbours_of(rbm, rows, self.units_of(rbm.visible)))
 
         value, grads = eqx.filter_value_and_grad(objective)(rbm)
         return grads, state, phase_info(rbm, batch, value)
@@ -81,14 +74,9 @@ class PseudoLikelihood(AbstractLocal):
         """What it is."""
         return "pseudo-likelihood"
 
-    def of_rows(
-        self,
-        log_odds: Float[Array, "moves n"],
-        units: Integer[np.ndarray, " moves"],
-        n_units: int,
-    ) -> Float[Array, " n"]:
+    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Give −Σ_i log p(v_i | rest)."""
-        return log_one_plus_sum(log_odds, units, n_units).sum(0)
+        return surprise_of_units(found).sum(0)
 
 
 class Discriminative(PseudoLikelihood):
@@ -114,17 +102,21 @@ class Discriminative(PseudoLikelihood):
         """What it is."""
         return "discriminative"
 
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The labels, as they were given."""
+        return self.target if isinstance(self.target, tuple) else (self.target,)
+
     def units_of(self, visible: AbstractLayer) -> tuple[int, ...]:
         """Give the labels, counted from the beginning."""
-        target = self.target if isinstance(self.target, tuple) else (self.target,)
-        return tuple(unit % visible.n_units for unit in target)
+        return tuple(unit % visible.n_units for unit in self.targets)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Check that the labels are there and discrete; nothing is carried."""
-        target, count = self.target, rbm.visible.n_units
-        listed = target if isinstance(target, tuple) else (target,)
-        if not listed or any(not -count <= unit < count for unit in listed):
-            raise InputError(f"target: expected visible units, of which {count}; got {target}.")
+        count = rbm.visible.n_units
+        if not self.targets or any(not -count <= unit < count for unit in self.targets):
+            given = f"of which {count}; got {self.target}"
+            raise InputError(f"target: expected visible units, {given}.")
         movable = units_of_moves(rbm.visible, rbm.visible.moves(batch.states[:1])[0])
         for unit in self.units_of(rbm.visible):
             if unit not in movable:
@@ -148,17 +140,12 @@ class RatioMatching(AbstractLocal):
         """What it is."""
         return "ratio matching"
 
-    def of_rows(
-        self,
-        log_odds: Float[Array, "moves n"],
-        units: Integer[np.ndarray, " moves"],
-        n_units: int,
-    ) -> Float[Array, " n"]:
+    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Give the score of each row."""
-        places = jnp.asarray(units)
-        others = jnp.exp(log_odds - log_one_plus_sum(log_odds, units, n_units)[places])
-        missed = jax.ops.segment_sum(others, places, n_units)
-        return 0.5 * (missed**2 + jax.ops.segment_sum(others**2, places, n_units)).sum(0)
+        places = jnp.asarray(found.units)
+        others = jnp.exp(found.log_odds - surprise_of_units(found)[places])
+        missed = jax.ops.segment_sum(others, places, found.n_units)
+        return 0.5 * (missed**2 + jax.ops.segment_sum(others**2, places, found.n_units)).sum(0)
 
 
 class ProbabilityFlow(AbstractLocal):
@@ -174,11 +161,6 @@ class ProbabilityFlow(AbstractLocal):
         """What it is."""
         return "minimum probability flow"
 
-    def of_rows(
-        self,
-        log_odds: Float[Array, "moves n"],
-        units: Integer[np.ndarray, " moves"],
-        n_units: int,
-    ) -> Float[Array, " n"]:
+    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Give the flow out of each row."""
-        return jnp.exp(0.5 * log_odds).sum(0)
+        return jnp.exp(0.5 * found.log_odds).sum(0)

@@ -85,8 +85,7 @@ class MeanField(AbstractGradient):
                     f"TAP of {rbm}: expected units of one column; those of {layer} have several."
                     " Choose hm.MeanField(order=1), or another method."
                 )
-        resting = jnp.broadcast_to(rbm.visible.resting, (self.solutions, rbm.visible.size))
-        hidden = rbm.inputs_to_h(rbm.visible.sample(resting, key=key))
+        hidden = rbm.inputs_to_h(rbm.visible.sample_at_rest((self.solutions,), key=key))
         visible = rbm.inputs_to_v(rbm.hidden.mean(hidden))
         return MeanFieldState(visible, hidden, jnp.zeros((), hidden.dtype))
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
@@ -11,7 +10,7 @@ from ..holes import absent_units
 from ..layers import Masked
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
+from .base import AbstractGradient, PhaseInfo, check_sampler, contrasted
 
 
 class PerPattern(AbstractGradient):
@@ -64,15 +63,11 @@ class PerPattern(AbstractGradient):
         self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[()], PhaseInfo]:
         """Run the chains from the batch, each in its row's pattern, and take the gap."""
-        key_start, key_step = jax.random.split(key)
         present = ~absent_units(rbm.visible, batch.states)
         data = Cloud(jnp.nan_to_num(batch.states), batch.weights)
         masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]
         family = RBM(masked, rbm.hidden, rbm.weights)
-        chains = self.sampler.start(family, data.states, key=key_start)
-        chains, _ = self.sampler.step(family, chains, key=key_step)
-        reached = Cloud(self.sampler.cloud(chains).states, batch.weights)
-        grads, info = cloud_gradient(family, data, reached)
+        grads, info = contrasted(family, data, self.sampler, key=key)
         of_all: Any = grads.visible  # in the structure of the masked layer
         grads = eqx.tree_at(lambda machine: machine.visible, grads, of_all.layer)
         seen = batch.weights @ rbm.visible.spread(present.astype(data.states.dtype))

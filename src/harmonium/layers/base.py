@@ -253,6 +253,12 @@ class AbstractLayer(eqx.Module):
         """A constant input of zero: `mean(resting)` is the layer's mean without a machine."""
         return jnp.asarray(np.zeros(self.size, self.dtype))
 
+    def sample_at_rest(
+        self, shape: Sequence[int], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw states of the layer by itself, without inputs: as many as the batch axes `shape`."""
+        return self.sample(jnp.broadcast_to(self.resting, (*shape, self.size)), key=key)
+
     def check(self, x: Any, name: str) -> None:
         """Raise InputError unless the last axis of `x` has `size` columns."""
         shape = jnp.shape(x)

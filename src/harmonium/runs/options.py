@@ -12,7 +12,7 @@ from ..data.base import input_error
 LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
 SEEDS = 2**32
 EVALUATION_SEED = 0  # unless another one is asked for
-METHODS = (
+METHODS = (  # those of training.methods, which a test compares: importing it would take long here
     *("pcd", "cd", "exact", "auto", "unbiased", "fpcd", "pt", "ptt", "jarzynski", "tap"),
     *("mean-field", "pseudo-likelihood", "ratio-matching", "flow"),
 )

@@ -1,6 +1,6 @@
 """Annealed importance sampling along any path of machines, and the sampler made of it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -66,9 +66,8 @@ def anneal(
     def step(s: Array, state: Annealing) -> Annealing:
         here, there = machine(s), machine(s + 1)
         gain = here.free_energy(state.v) - there.free_energy(state.v)
-        key_h, key_v = jax.random.split(jax.random.fold_in(key, s))
-        h = there.sample_h_from_v(state.v, key=key_h)
-        return Annealing(there.sample_v_from_h(h, key=key_v), state.log_weights + gain)
+        v = there.swept(state.v, key=jax.random.fold_in(key, s))
+        return Annealing(v, state.log_weights + gain)
 
     return jax.lax.fori_loop(0, steps, step, state)
 
@@ -76,8 +75,7 @@ def anneal(
 def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
     """Draw chains from the machine at t = 0 of a path whose start has no weights."""
     layer = path.at(0.0).visible
-    resting = jnp.broadcast_to(layer.resting, (chains, layer.size))
-    return Annealing(layer.sample(resting, key=key), jnp.zeros(chains, layer.dtype))
+    return Annealing(layer.sample_at_rest((chains,), key=key), jnp.zeros(chains, layer.dtype))
 
 
 class ClusterState(NamedTuple):
@@ -170,8 +168,7 @@ class AnnealedClusters(AbstractSampler):
 
         A journey weighs and then moves, so its reverse moves and then weighs.
         """
-        key_h, key_v, key_back = jax.random.split(key, 3)
-        end: Any = path.at(1.0)
-        before = end.sample_v_from_h(end.sample_h_from_v(v, key=key_h), key=key_v)
+        key_sweep, key_back = jax.random.split(key)
+        before = path.at(1.0).swept(v, key=key_sweep)
         begun = Annealing(before, jnp.zeros(len(v), v.dtype))
         return -anneal(path, 1.0, 0.0, self.steps, begun, key=key_back).log_weights

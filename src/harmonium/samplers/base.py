@@ -86,5 +86,4 @@ class AbstractSampler(eqx.Module):
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
         """Give the state of n chains drawn from the machine without its weights."""
         draw, start = jax.random.split(key)
-        resting = jnp.broadcast_to(rbm.visible.resting, (n, rbm.visible.size))
-        return self.start(rbm, rbm.visible.sample(resting, key=draw), key=start)
+        return self.start(rbm, rbm.visible.sample_at_rest((n,), key=draw), key=start)

@@ -110,8 +110,7 @@ class ReplicaExchange(AbstractSampler):
         path = self.path_to(rbm)
 
         def draw(t: Array, key: PRNGKeyArray) -> Array:
-            layer = path.at(t).visible
-            return layer.sample(jnp.broadcast_to(layer.resting, (n, layer.size)), key=key)
+            return path.at(t).visible.sample_at_rest((n,), key=key)
 
         key_draw, key_start = jax.random.split(key)
         keys = jax.random.split(key_draw, len(self.times))
@@ -179,8 +178,7 @@ class ReplicaExchange(AbstractSampler):
         """Make all sweeps but the first."""
 
         def sweep(here: RBM, v: Array, key: PRNGKeyArray) -> Array:
-            key_h, key_v = jax.random.split(key)
-            return here.sample_v_from_h(here.sample_h_from_v(v, key=key_h), key=key_v)
+            return here.swept(v, key=key)
 
         def again(i: Array, v: Array) -> Array:
             return _each(sweep, path, self.times, v, key=jax.random.fold_in(key, i))

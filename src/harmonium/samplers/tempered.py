@@ -86,9 +86,8 @@ class Tempered(AbstractSampler):
 
         def sweep(i: Array, carry: tuple) -> tuple:
             v, here, accepted = carry
-            key_h, key_v, key_u = jax.random.split(jax.random.fold_in(key, i), 3)
-            h = proposing.sample_h_from_v(v, key=key_h)
-            new = proposing.sample_v_from_h(h, key=key_v)
+            key_sweep, key_u = jax.random.split(jax.random.fold_in(key, i))
+            new = proposing.swept(v, key=key_sweep)
             there = excess(new)
             uniforms = jax.random.uniform(key_u, here.shape, here.dtype)
             taken = jnp.log(uniforms) < here - there

@@ -281,7 +281,6 @@ def sweeps(machine: Machine, rows: jax.Array, k: jax.Array, key: jax.Array) -> j
     """Make k Gibbs sweeps from the rows; give visible states in arithmetic columns."""
 
     def sweep(i: jax.Array, v: jax.Array) -> jax.Array:
-        key_h, key_v = jax.random.split(jax.random.fold_in(key, i))
-        return machine.sample_v_from_h(machine.sample_h_from_v(v, key=key_h), key=key_v)
+        return machine.swept(v, key=jax.random.fold_in(key, i))
 
     return jax.lax.fori_loop(0, k, sweep, machine.visible.encode(rows))

@@ -12,12 +12,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..checks import positive_integer
 from ..gradients import PhaseInfo, Tempering, cloud_gradient
+from ..gradients.ladders import MEMORY, WAIT
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud, Gibbs
 
 DIRECTIONS = 2  # of the weights, along which chains are watched
-MEMORY = 0.02  # of running means: about 50 updates
-WAIT = 100  # updates from one measure taken to the next
 FORGOTTEN = math.exp(-2.0)  # what is left of a correlation after one relaxation time
 MOST_ACTS = 32
 SWEEPS, EXCHANGE, GIVEN_UP = 1, 2, 3  # kinds of acts
@@ -165,16 +164,11 @@ class Autopilot(Tempering):
 
     def _exchanged(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
         """Swap and sweep k times along the ladder, and see to the temperatures."""
-        sampler = self.sampler(rbm, state.ladder)
 
-        def step(i: Array, carry: tuple) -> tuple:
-            replicas, accepted = carry
-            replicas, info = sampler.step(rbm, replicas, key=jax.random.fold_in(key, i))
-            return replicas, accepted + MEMORY * (info.acceptance - accepted)
+        def step(i: Array, ladder: Any) -> Any:
+            return self.moved(rbm, ladder, key=jax.random.fold_in(key, i))
 
-        begun = state.ladder.replicas, state.ladder.acceptance
-        replicas, accepted = jax.lax.fori_loop(0, state.sweeps, step, begun)
-        return self.changed(rbm, state.ladder._replace(replicas=replicas, acceptance=accepted))
+        return self.changed(rbm, jax.lax.fori_loop(0, state.sweeps, step, state.ladder))
 
     def _seen(self, rbm: RBM, state: AutopilotState) -> Float[Array, "observables n"]:
         """Give observables of the chains: F(v), and v along the directions."""
