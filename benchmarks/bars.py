@@ -1,10 +1,12 @@
 """Bars and stripes 4×4: twenty runs of every method, their exact likelihood all along.
 
-    python benchmarks/bars.py [--out runs/bars] [--runs 20] [--updates 20000] [METHOD ...]
+    python benchmarks/bars.py [--out runs/bars] [--runs 20] [--updates 20000] [--rate 0.01]
+                              [METHOD ...]
 
-16 hidden units, plain ascent at 0.01 on all 32 rows, 1,000 chains, parameters from N(0, 0.1²), as
-in Qiu, Zhang & Wang 2020. All runs of a method are one compiled program over a leading axis.
-Results are kept as METHOD.json in the folder; a method that has one there is not run again.
+16 hidden units, plain ascent on all 32 rows, 1,000 chains, parameters from N(0, 0.1²), as in Qiu,
+Zhang & Wang 2020. All runs of a method are one compiled program, one after another. Results are
+kept as METHOD.json in the folder: a method that has one there is not run again, and one that was
+interrupted goes on.
 """
 
 import argparse
@@ -20,7 +22,7 @@ import numpy as np
 import harmonium as hm
 from harmonium import enumeration
 
-CHAINS, RATE, EVERY = 1_000, 0.01, 100
+CHAINS, EVERY, SAVED_EVERY = 1_000, 100, 1_000
 METHODS = {
     "CD-1": hm.Contrastive(hm.Gibbs(1)),
     "PCD-1": hm.Persistent(hm.Gibbs(1), CHAINS),
@@ -49,7 +51,7 @@ def total_log_likelihood(rbm: hm.RBM, rows: jax.Array) -> jax.Array:
     return -rbm.free_energy(rows).sum() - len(rows) * enumeration.log_z(rbm)
 
 
-def stretch(method, rbm, state, batch, first, key):
+def stretch(method, rate, rbm, state, batch, first, key):
     """Make EVERY updates; give the machine, the state, and what the method measured, averaged."""
     zero = {name: jnp.zeros(()) for name in jax.eval_shape(method.measures, state)}
 
@@ -57,15 +59,15 @@ def stretch(method, rbm, state, batch, first, key):
         rbm, state, seen = carry
         here = jax.random.fold_in(key, first + i)
         grads, state, _ = method.estimate(rbm, batch, state, key=here)
-        rbm = jax.tree.map(lambda x, g: x - RATE * g, rbm, grads)
+        rbm = jax.tree.map(lambda x, g: x - rate * g, rbm, grads)
         new = method.measures(state)
         return rbm, state, {name: seen[name] + new[name] / EVERY for name in seen}
 
     return jax.lax.fori_loop(0, EVERY, update, (rbm, state, zero))
 
 
-def run(method, runs: int, updates: int) -> dict:
-    """Make all runs of a method at once."""
+def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
+    """Make all runs of a method, or go on with them, and keep what was found."""
     rows = jnp.asarray(hm.open_source("bars").train, jnp.float32)
     is_cd = isinstance(method, hm.Contrastive)  # whose chains are the rows of the batch
     batch = hm.Cloud.uniform(jnp.tile(rows, (CHAINS // len(rows) + 1, 1)) if is_cd else rows)
@@ -73,28 +75,37 @@ def run(method, runs: int, updates: int) -> dict:
     rbms = eqx.filter_vmap(machine_of)(keys[:, 0])
     begin = lambda rbm, key: method.init(rbm, batch, key=key)  # noqa: E731
     states = eqx.filter_vmap(begin)(rbms, keys[:, 1])
+    found = {"every": EVERY, "rate": rate, "log_likelihood": [], "measured": [], "seconds": 0.0}
+    kept = target.with_suffix(".part"), target.with_suffix(".eqx")
+    if all(path.exists() for path in kept):
+        found = json.loads(kept[0].read_text())
+        rbms, states = eqx.tree_deserialise_leaves(kept[1], (rbms, states))
 
     @eqx.filter_jit
     def advance(rbms, states, first, keys):
-        go = lambda rbm, state, key: stretch(method, rbm, state, batch, first, key)  # noqa: E731
-        rbms, states, seen = eqx.filter_vmap(go)(rbms, states, keys)
-        return rbms, states, seen, jax.lax.map(lambda rbm: total_log_likelihood(rbm, rows), rbms)
+        def go(each):
+            rbm, state, key = each
+            rbm, state, seen = stretch(method, rate, rbm, state, batch, first, key)
+            return rbm, state, seen, total_log_likelihood(rbm, rows)
 
-    began, scores, measured = None, [], []
-    for first in range(0, updates, EVERY):
+        return jax.lax.map(go, (rbms, states, keys))
+
+    began = None
+    for first in range(len(found["log_likelihood"]) * EVERY, updates, EVERY):
+        began = began or time.perf_counter()
         rbms, states, seen, score = advance(rbms, states, jnp.asarray(first), keys[:, 2])
-        scores.append(np.asarray(score).tolist())
-        measured.append({name: np.asarray(x).tolist() for name, x in seen.items()})
-        began = began or time.perf_counter()  # the first stretch compiles
-        if first % 2_000 == 0:
-            print(f"  {first + EVERY:6d}  {np.mean(scores[-1]):9.3f}", flush=True)
-    return {
-        "every": EVERY,
-        "log_likelihood": scores,
-        "measured": measured,
-        "seconds": time.perf_counter() - began,
-        "updates": updates,
-    }
+        found["log_likelihood"].append(np.asarray(score).tolist())
+        found["measured"].append({name: np.asarray(x).tolist() for name, x in seen.items()})
+        done = first + EVERY
+        if done % SAVED_EVERY == 0:
+            found["seconds"] += time.perf_counter() - began
+            began = None
+            kept[0].write_text(json.dumps(found))
+            eqx.tree_serialise_leaves(kept[1], (rbms, states))
+            print(f"  {done:6d}  {np.mean(found['log_likelihood'][-1]):9.3f}", flush=True)
+    target.write_text(json.dumps(found | {"updates": updates}))
+    for path in kept:
+        path.unlink(missing_ok=True)
 
 
 def report(folder: Path) -> None:
@@ -125,6 +136,7 @@ def main() -> None:
     parser.add_argument("--out", default="runs/bars")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--updates", type=int, default=20_000)
+    parser.add_argument("--rate", type=float, default=0.01)
     given = parser.parse_args()
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -132,7 +144,7 @@ def main() -> None:
         target = folder / f"{name}.json"
         if not target.exists():
             print(name, flush=True)
-            target.write_text(json.dumps(run(METHODS[name], given.runs, given.updates)))
+            run(METHODS[name], given.rate, given.runs, given.updates, target)
     report(folder)
 
 

@@ -3,8 +3,10 @@
     python benchmarks/choosing.py [--out runs/choosing] [--updates 5000] [--seeds 3] [SET ...]
 
 The sets are small enough for exact likelihoods. Every method makes the same number of updates from
-the same machine with the same recipe, and results are kept as SET.METHOD.json in the folder; what
-is there is not run again. MNIST's zeros and ones need the reference data: HARMONIUM_DATA.
+the same machine with the same recipe. What an update costs is measured apart, all methods by turns
+from one machine, halfway through a run. Results are kept as SET.METHOD.json and SET.costs.json in
+the folder, and what is there is not run again; the tables are for docs/choosing_a_method.md, the
+picture is choosing.png. MNIST's zeros and ones need the reference data: HARMONIUM_DATA.
 """
 
 import argparse
@@ -21,9 +23,12 @@ from published import zeros_and_ones
 
 import harmonium as hm
 from harmonium.enumeration import log_z
+from harmonium.plot import save_figure
+from harmonium.plot.base import label, new_figure
 
 CHAINS, HIDDEN, BATCH = 500, 12, 100
-LOOKS = 200  # updates over which a gradient's bias is averaged
+LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
+ROUNDS, TIMED = 5, 200  # rounds, and updates of each method in a round, to measure costs
 METHODS = {
     "exact": hm.Exact(),
     "CD-1": hm.Contrastive(hm.Gibbs(1)),
@@ -79,26 +84,34 @@ def exact_score(rbm: hm.RBM, v: jax.Array) -> jax.Array:
 
 @eqx.filter_jit
 def bias_of(method, rbm, state, v, rate, key):
-    """Go on learning; give |⟨gW − exact gW⟩| over the size of the model's own ⟨vhᵀ⟩ − ⟨v⟩⟨h⟩."""
+    """Go on learning; give |⟨gW⟩ − exact gW| over the size of the model's own ⟨vhᵀ⟩ − ⟨v⟩⟨h⟩.
+
+    The mean over copies of the run has noise, whose square would look like a bias: so the square is
+    the mean of ⟨d, d'⟩ over pairs of copies, and its root is taken of what is above zero.
+    """
     exact, rows = hm.Exact(), min(BATCH, len(v))
 
-    def update(i, carry):
-        rbm, state, total = carry
-        key_rows, key_method = jax.random.split(jax.random.fold_in(key, i))
-        batch = hm.Cloud.uniform(v[jax.random.choice(key_rows, len(v), (rows,), replace=False)])
-        grads, state, _ = method.estimate(rbm, batch, state, key=key_method)
-        right, _, _ = exact.estimate(rbm, batch, (), key=key_method)
-        total = total + grads.weights - right.weights
-        rbm = jax.tree.map(lambda x, g: x - rate * g, rbm, grads)
-        return rbm, state, total
+    def copy(key):
+        def update(i, carry):
+            rbm, state, total = carry
+            key_rows, key_method = jax.random.split(jax.random.fold_in(key, i))
+            batch = hm.Cloud.uniform(v[jax.random.choice(key_rows, len(v), (rows,), replace=False)])
+            grads, state, _ = method.estimate(rbm, batch, state, key=key_method)
+            right, _, _ = exact.estimate(rbm, batch, (), key=key_method)
+            total = total + grads.weights - right.weights
+            rbm = jax.tree.map(lambda x, g: x - rate * g, rbm, grads)
+            return rbm, state, total
 
-    zero = jnp.zeros_like(rbm.weights)
-    rbm, state, total = jax.lax.fori_loop(0, LOOKS, update, (rbm, state, zero))
+        zero = jnp.zeros_like(rbm.weights)
+        return jax.lax.fori_loop(0, LOOKS, update, (rbm, state, zero))[2] / LOOKS
+
+    each = jax.lax.map(copy, jax.random.split(key, COPIES))
+    pairs = jnp.square(each.sum(0)).sum() - jnp.square(each).sum()
+    size = jnp.sqrt(jnp.maximum(pairs / (COPIES * (COPIES - 1)), 0.0))
     empty = hm.Cloud(v[:1], jnp.zeros(1))
     model, _, _ = exact.estimate(rbm, empty, (), key=key)  # ⟨v hᵀ⟩ of the model
-    mean_v = model.visible.bias
-    correlations = model.weights - jnp.outer(mean_v, model.hidden.bias)
-    return jnp.linalg.norm(total / LOOKS) / jnp.linalg.norm(correlations)
+    correlations = model.weights - jnp.outer(model.visible.bias, model.hidden.bias)
+    return size / jnp.linalg.norm(correlations)
 
 
 def measure(problem: Problem, method, updates: int, seed: int) -> dict:
@@ -112,18 +125,14 @@ def measure(problem: Problem, method, updates: int, seed: int) -> dict:
     settings = {"key": keys[1], "gradient": method, "optimizer": recipe, "batch_size": BATCH}
     half = hm.fit(rbm, rows, epochs=epochs // 2, **settings)
     v = problem.visible.encode(rows)
-    began = time.perf_counter()
     fit = hm.fit(rbm, rows, epochs=epochs, state=half.state, **settings)
-    seconds = time.perf_counter() - began
     bias = bias_of(method, half.state.rbm, half.state.gradient, v, problem.rate, keys[2])
     verdict = hm.equilibrium(
         fit.state.rbm, method, key=keys[3], state=fit.state.gradient, data=rows, seconds=5.0
     )
-    made = int(fit.state.updates - half.state.updates)
     return {
         "log_likelihood": float(exact_score(fit.rbm, v)),
         "bias": float(bias),
-        "ms": 1e3 * seconds / made,
         "diverged": fit.diverged or half.diverged,
         "at_equilibrium": verdict.at_equilibrium,
         "chains_agree": verdict.chains_agree,
@@ -131,21 +140,80 @@ def measure(problem: Problem, method, updates: int, seed: int) -> dict:
     }
 
 
+def costs(problem: Problem, updates: int) -> dict[str, float]:
+    """Give the time of each method's `fit` from one machine, over that of PCD-1's."""
+    keys = jax.random.split(jax.random.key(0), 3)
+    rows = problem.rows
+    per_epoch = -(-len(rows) // min(BATCH, len(rows)))
+    recipe = hm.Recipe(rate=problem.rate, averaging=None)
+    settings = {"key": keys[1], "optimizer": recipe, "batch_size": BATCH}
+    rbm = hm.initialize(problem.visible, hm.Bernoulli(HIDDEN), rows, key=keys[0])
+    half = -(-updates // (2 * per_epoch))
+    rbm = hm.fit(rbm, rows, epochs=half, gradient=METHODS["PCD-1"], **settings).rbm
+    seconds = {name: [] for name in METHODS}
+    for _ in range(1 + ROUNDS):  # the first round compiles
+        for name, method in METHODS.items():
+            began = time.perf_counter()
+            hm.fit(rbm, rows, epochs=-(-TIMED // per_epoch), gradient=method, **settings)
+            seconds[name].append(time.perf_counter() - began)
+    unit = np.array(seconds["PCD-1"][1:])
+    ratios = {name: np.array(found[1:]) / unit for name, found in seconds.items()}
+    return {name: float(np.median(found)) for name, found in ratios.items()}
+
+
+def table(folder: Path, name: str) -> list[dict]:
+    """Give what is known of a set, a line for each method."""
+    lines = []
+    times = json.loads((folder / f"{name}.costs.json").read_text())
+    for method in METHODS:
+        runs = json.loads((folder / f"{name}.{method}.json").read_text())
+        scores = np.array([run["log_likelihood"] for run in runs])
+        said = [run["at_equilibrium"] for run in runs]
+        lines.append(
+            {
+                "method": method,
+                "mean": scores.mean(),
+                "spread": scores.std(ddof=1),
+                "bias": np.median([run["bias"] for run in runs]),
+                "cost": times[method],
+                "said": "n/a" if None in said else f"{sum(said)} of {len(said)}",
+            }
+        )
+    return lines
+
+
 def report(folder: Path, sets: list[str]) -> None:
-    """Print a table for every set."""
-    for name in sets:
-        print(f"\n{name}")
-        print(f"{'method':18s} {'log-likelihood':>18s} {'bias':>7s} {'ms':>7s}  equilibrium")
-        for method in METHODS:
-            path = folder / f"{name}.{method}.json"
-            if not path.exists():
-                continue
-            runs = json.loads(path.read_text())
-            scores = np.array([run["log_likelihood"] for run in runs])
-            bias, ms = (np.median([run[key] for run in runs]) for key in ("bias", "ms"))
-            said = [f"{run['at_equilibrium']}/{run['chains_agree']}" for run in runs]
-            line = f"{method:18s} {scores.mean():9.3f} ± {scores.std(ddof=1):6.3f} {bias:7.3f}"
-            print(f"{line} {ms:7.3f}  {' '.join(said)}")
+    """Print a table for every set, as Markdown, and draw all of them."""
+    tables = {name: table(folder, name) for name in sets}
+    for name, lines in tables.items():
+        print(f"\n### {name}\n")
+        print("| method | log-likelihood, nats a row | bias | cost | at equilibrium |")
+        print("|---|---|---|---|---|")
+        for line in lines:
+            score = f"{line['mean']:.2f} ± {line['spread']:.2f}".replace("-", "−")
+            print(
+                f"| {line['method']} | {score} | {line['bias']:.3f} | {line['cost']:.2f}"
+                f" | {line['said']} |"
+            )
+    draw(tables, folder / "choosing.png")
+
+
+def draw(tables: dict[str, list[dict]], path: Path) -> None:
+    """Draw how far each method stays behind the best, beside what an update costs."""
+    figure = new_figure(11.0, 4.6)
+    panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
+    for axes, (name, lines) in zip(panels, tables.items(), strict=True):
+        best = max(line["mean"] for line in lines)
+        behind = [best - line["mean"] for line in lines]
+        axes.barh(range(len(lines)), behind, color="#0072B2")
+        for place, line in enumerate(lines):
+            axes.errorbar(best - line["mean"], place, xerr=line["spread"], color="black")
+        axes.set_xscale("symlog", linthresh=0.1)
+        axes.set_xlim(0, None)
+        axes.set_yticks(range(len(lines)), [line["method"] for line in lines])
+        label(axes, name, "nats a row below the best")
+    panels[0].invert_yaxis()
+    save_figure(figure, path)
 
 
 def main() -> None:
@@ -166,6 +234,9 @@ def main() -> None:
                 runs = [measure(problem, method, given.updates, s) for s in range(given.seeds)]
                 target.write_text(json.dumps(runs, indent=1))
                 print(name, title, runs[0], flush=True)
+        target = folder / f"{name}.costs.json"
+        if not target.exists():
+            target.write_text(json.dumps(costs(problem, given.updates), indent=1))
     report(folder, given.sets)
 
 

@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=1000)
     parser.add_argument("--share", type=float, default=0.1, help="of the generative part")
     parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--rate", type=float, help="learning rate, with momentum 0.9")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--validate", action="store_true")
     asked = parser.parse_args()
@@ -78,8 +79,15 @@ def main() -> None:
     key_start, key_run = jax.random.split(jax.random.key(asked.seed))
     visible = hm.Mixed(hm.Bernoulli(784), hm.Potts(1, states=10))
     gradient, rate = method(asked.objective, asked.share)
+    rate = asked.rate or rate
     began = time.perf_counter()
     dataset = hm.Dataset(rows)
+    curve = []
+
+    def watch(report: hm.Report) -> None:
+        if asked.validate and report.metrics and report.epoch >= len(curve) + 1:
+            curve.append(error(report.rbm, *judged))
+
     fit = hm.fit(
         hm.initialize(visible, hm.Bernoulli(asked.hidden), dataset, key=key_start),
         dataset,
@@ -88,6 +96,7 @@ def main() -> None:
         optimizer=hm.Recipe(rate=rate, momentum=0.9),
         epochs=asked.epochs,
         batch_size=100,
+        callbacks=[watch],
     )
     seconds = time.perf_counter() - began
     part = "validation" if asked.validate else "test"
@@ -97,6 +106,8 @@ def main() -> None:
         f" (published {PUBLISHED[asked.objective]} %), {seconds:.0f} s",
         flush=True,
     )
+    if curve:
+        print("  at each epoch:", *(f"{value:.2f}" for value in curve))
 
 
 if __name__ == "__main__":

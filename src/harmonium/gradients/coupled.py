@@ -15,9 +15,9 @@ from ..rbm import RBM
 from ..samplers import Cloud
 from .base import AbstractGradient, PhaseInfo, mean_free_energy, phase_info
 
-NARROWER = 4  # how much narrower a round is than the one before
-NARROWEST = 8  # chains
-FEWEST_DRAWS = 128  # at once
+NARROWER = 2  # how much narrower a round is than the one before
+NARROWEST = 4  # chains
+FEWEST_DRAWS = 16  # at once
 
 
 class CoupledState(NamedTuple):
