@@ -19,11 +19,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from published import zeros_and_ones
+from three_ways_pictures import save_small
 
 import harmonium as hm
+from harmonium.plot.base import SMALL, label, new_figure
 
 HIDDEN, RATE, SWEEPS, CHAINS = 200, 0.01, 100, 2_000
 COLUMNS = 100  # independent chains, or columns of replicas, that are watched
+SHOWN = 2_000  # steps in the picture
 DEEP = 0.5  # of the way from the middle to a digit's mean, where a chain has arrived
 
 
@@ -93,6 +96,35 @@ def jumps(along: np.ndarray) -> int:
     return total
 
 
+def independent(along: np.ndarray) -> float:
+    """Give how many independent draws of the digit the chains are worth, less their starts.
+
+    The mean of a chain over time has the variance p(1 − p)/n if it is worth n draws: one if it
+    never leaves the digit that it began with.
+    """
+    ones = along > 0
+    p = ones.mean()
+    each = p * (1 - p) / np.square(ones.mean(0) - p).mean()
+    return float((each - 1) * along.shape[1])
+
+
+def draw(found: dict[str, np.ndarray], rows: np.ndarray, path: Path) -> None:
+    """Draw the first chains of each sampler along the axis, beside where rows and chains are."""
+    figure = new_figure(10.0, 4.6)
+    panels = figure.subplots(len(found), 2, sharey=True, width_ratios=(4, 1), squeeze=False)
+    edges = np.linspace(-1.6, 1.6, 65)
+    for line, (name, along) in zip(panels, found.items(), strict=True):
+        for chain in range(3):
+            line[0].plot(along[:SHOWN, chain], linewidth=0.8)
+        label(line[0], f"{name}: three chains", "step", "zeros ← → ones")
+        settings = {"bins": edges, "density": True, "orientation": "horizontal"}
+        line[1].hist(along[len(along) // 2 :: 10].ravel(), label=name, **settings)
+        line[1].hist(rows, histtype="step", color="black", label="data", **settings)
+        label(line[1], "", "density", "")
+        line[1].legend(frameon=False, fontsize=SMALL)
+    save_small(figure, path)
+
+
 def main() -> None:
     """Train, sample by both, and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -116,7 +148,7 @@ def main() -> None:
     print(hm.ladder_report(rbm, ladder, key=keys[0], chains=COLUMNS, steps=500))
     machines = len(ladder.times)
     start = jnp.asarray(rows[:: len(rows) // COLUMNS][:COLUMNS], jnp.float32)
-    found = {}
+    found, traces = {}, {}
     for name, sampler, count in (
         ("PTT", ladder, COLUMNS),
         ("Gibbs", hm.Gibbs(1), 2 * COLUMNS * machines),
@@ -126,14 +158,19 @@ def main() -> None:
         began = time.perf_counter()
         along, last = watched(rbm, sampler, state, given.steps, jnp.asarray(axis), keys[2])
         along = along - middle
-        seconds, counted = time.perf_counter() - began, jumps(along)
-        error = float(np.sqrt(((last.mean(0) - rows.mean(0)) ** 2).mean()))
-        ones = float((along[-1] > 0).mean())
-        found[name] = {"jumps": counted, "seconds": seconds, "ones": ones, "rms of means": error}
-        print(f"{name}: {counted} jumps in {seconds:.0f} s; part of ones {ones:.3f}", flush=True)
+        seconds, traces[name] = time.perf_counter() - began, along
+        found[name] = {
+            "jumps": jumps(along),
+            "independent draws": independent(along),
+            "seconds": seconds,
+            "ones": float((along[-1] > 0).mean()),
+            "rms of means": float(np.sqrt(((last.mean(0) - rows.mean(0)) ** 2).mean())),
+        }
+        print(name, found[name], flush=True)
     ratio = max(found["PTT"]["jumps"], 1) / max(found["Gibbs"]["jumps"], 1)
-    print(f"ratio {ratio:.1f}; data: part of ones {labels.mean():.3f}")
+    print(f"ratio of jumps {ratio:.1f}; data: part of ones {labels.mean():.3f}")
     (folder / "jumps.json").write_text(json.dumps(found | {"machines": machines, "ratio": ratio}))
+    draw(traces, rows @ axis - middle, folder / "jumps.png")
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=1000)
     parser.add_argument("--share", type=float, default=0.1, help="of the generative part")
     parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--before", type=int, default=0, help="epochs of the generative part alone")
     parser.add_argument("--rate", type=float, help="learning rate, with momentum 0.9")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--validate", action="store_true")
@@ -88,8 +89,21 @@ def main() -> None:
         if asked.validate and report.metrics and report.epoch >= len(curve) + 1:
             curve.append(error(report.rbm, *judged))
 
+    rbm = hm.initialize(visible, hm.Bernoulli(asked.hidden), dataset, key=key_start)
+    if asked.before:
+        generative, slow = method("generative", 1.0)
+        rbm = hm.fit(
+            rbm,
+            dataset,
+            key=jax.random.fold_in(key_run, 1),
+            gradient=generative,
+            optimizer=hm.Recipe(rate=slow, momentum=0.5),
+            epochs=asked.before,
+            batch_size=100,
+        ).rbm
+        print(f"  before: {error(rbm, *judged):.2f} %", flush=True)
     fit = hm.fit(
-        hm.initialize(visible, hm.Bernoulli(asked.hidden), dataset, key=key_start),
+        rbm,
         dataset,
         key=key_run,
         gradient=gradient,
