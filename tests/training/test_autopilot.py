@@ -67,7 +67,7 @@ def test_a_run_goes_on_as_if_it_had_not_stopped():
 
 def test_its_name_is_known_and_others_are_not():
     assert trained(EASY, 2, gradient="auto").history[-1]["k"] == 1
-    with pytest.raises(hm.InputError, match="or \"auto\"; got 'autopilot'"):
+    with pytest.raises(hm.InputError, match=r"gradient: expected one of pcd, .*; got 'autopilot'"):
         trained(EASY, 1, gradient="autopilot")
     with pytest.raises(hm.InputError, match="most_sweeps"):
         hm.Autopilot(most_sweeps=0)

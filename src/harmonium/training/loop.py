@@ -88,8 +88,9 @@ def fit(
             `Dataset`.
         key: a JAX random key. To resume a run, pass its key again.
         weights: sample weights, shape (n,).
-        gradient: how to estimate the gradient; `Persistent(Gibbs(1), chains=500)` if None, and
-            "auto" for an `Autopilot`, which takes measures where chains would fall behind.
+        gradient: how to estimate the gradient: a method, or one of `METHOD_NAMES`, such as "auto"
+            for an `Autopilot`, which takes measures where chains would fall behind. "pcd" if None,
+            which is `Persistent(Gibbs(1), chains=500)`.
         optimizer: an optax transformation, or a function from the number of updates to one, such as
             a `Recipe`; `Recipe()` if None.
         epochs: passes over the data at which the run ends, counted from its very beginning.

@@ -46,19 +46,23 @@ _MAKERS: dict[str, Maker] = {
 METHOD_NAMES = tuple(_MAKERS)
 
 
-def method_named(name: str, k: int = 1, chains: int = 500) -> AbstractGradient:
+def method_named(
+    name: str, k: int = 1, chains: int = 500, *, argument: str = "method"
+) -> AbstractGradient:
     """Give a gradient method by its name.
 
     Args:
         name: one of `METHOD_NAMES`.
         k: sweeps of an update, where the method makes sweeps.
         chains: number of chains in all, or of mean-field solutions, where there are any.
+        argument: what a caller's own argument is called, for the error.
 
     Raises:
         InputError: no such name, or numbers that are not positive.
     """
     if name not in _MAKERS:
-        raise InputError(f"method: expected one of {', '.join(METHOD_NAMES)}; got {name!r}.")
+        expected = ", ".join(METHOD_NAMES)
+        raise InputError(f"{argument}: expected one of {expected}; got {name!r}.")
     return _MAKERS[name](k, chains)
 
 

@@ -18,11 +18,11 @@ from jaxtyping import Array, Key, PRNGKeyArray
 from ..checks import checked_key, positive_integer
 from ..data import Dataset
 from ..errors import InputError
-from ..gradients import AbstractGradient, Marginal, Persistent
+from ..gradients import AbstractGradient, Marginal
 from ..holes import with_holes
 from ..rbm import RBM
-from ..samplers import Cloud, Gibbs
-from .autopilot import Autopilot
+from ..samplers import Cloud
+from .methods import method_named
 from .optimizers import Recipe
 from .schedules import reschedule
 from .state import TrainState
@@ -66,10 +66,11 @@ def plan_run(
     """Check the arguments of `fit` and fill in the defaults; a stream's run has no last update."""
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a machine, as hm.initialize gives it; got {_kind(rbm)}.")
-    gradient = Persistent(Gibbs(1), chains=500) if gradient is None else gradient
-    gradient = Autopilot() if isinstance(gradient, str) and gradient == "auto" else gradient
+    gradient = "pcd" if gradient is None else gradient
+    if isinstance(gradient, str):
+        gradient = method_named(gradient, argument="gradient")
     if not isinstance(gradient, AbstractGradient):
-        expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or "auto"'
+        expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or a name such as "auto"'
         raise InputError(f"gradient: expected {expected}; got {_kind(gradient)}.")
     dataset = checked_dataset(rbm, data, weights, "data")
     if dataset.absent and not gradient.takes_holes:
