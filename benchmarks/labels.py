@@ -4,8 +4,8 @@
     python benchmarks/labels.py hybrid --validate       train on 50,000, judge on the last 10,000
 
 The published figures are those of Larochelle & Bengio 2008: a generative machine 3.39 %, a
-discriminative one 1.81 %, a hybrid one 1.28 %. As there, grey levels are used as they are, and the
-generative part is CD-1. Set HARMONIUM_DATA to the folder of reference data.
+discriminative one 1.81 %, a hybrid one 1.28 %. Grey levels are used as they are, and the generative
+part is CD-1. Set HARMONIUM_DATA to the folder of reference data.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def method(objective: str, share: float) -> tuple[hm.AbstractGradient, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("objective", choices=tuple(PUBLISHED))
-    parser.add_argument("--hidden", type=int, default=1000)
+    parser.add_argument("--hidden", type=int, default=1500)
     parser.add_argument("--share", type=float, default=0.1, help="of the generative part")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--before", type=int, default=0, help="epochs of the generative part alone")
