@@ -52,6 +52,7 @@ reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/thr
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/bars.py
 	$(BIN)/python benchmarks/choosing.py
+	$(BIN)/python benchmarks/jumps.py
 	$(BIN)/python benchmarks/likelihood.py
 	$(BIN)/python benchmarks/labels.py hybrid
 	$(BIN)/python benchmarks/holes.py

@@ -1,12 +1,14 @@
 """MNIST's zeros and ones: how often chains go from one digit to the other, PTT against Gibbs.
 
-    python benchmarks/jumps.py [--out runs/jumps] [--seconds 3600] [--updates 5000]
+    python benchmarks/jumps.py [--out runs/jumps] [--seconds 3600] [--updates 5000] [--method ptt]
 
 784×200, PCD-100 with 2,000 chains at rate 0.01, as Béreux et al. 2025 trained it, for as many
 updates as the time gives. The machines that the run passes are kept, and trajectory tempering goes
 along them. A replica's step looks at three machines and draws from one, four products against the
-two of a Gibbs sweep, so twice as many Gibbs chains as there are replicas make as many sweeps. The
-machines are kept in the folder, and not trained again. Needs the reference data: HARMONIUM_DATA.
+two of a Gibbs sweep, so twice as many Gibbs chains as there are replicas make as many sweeps. All
+begin at rows; replicas that begin at noise tell whether that matters. `--method ptt` trains by
+exchange along the trajectory in place of PCD. The machines are kept in the folder, and not trained
+again. Needs the reference data: HARMONIUM_DATA.
 """
 
 import argparse
@@ -24,13 +26,17 @@ from three_ways_pictures import save_small
 import harmonium as hm
 from harmonium.plot.base import SMALL, label, new_figure
 
-HIDDEN, RATE, SWEEPS, CHAINS = 200, 0.01, 100, 2_000
+HIDDEN, RATE, SWEEPS, CHAINS, PLACES = 200, 0.01, 100, 2_000, 20
+METHODS = {
+    "pcd": hm.Persistent(hm.Gibbs(SWEEPS), CHAINS),
+    "ptt": hm.Trajectory(PLACES, CHAINS // PLACES, sweeps=SWEEPS // 5),
+}
 COLUMNS = 100  # independent chains, or columns of replicas, that are watched
 SHOWN = 2_000  # steps in the picture
 DEEP = 0.5  # of the way from the middle to a digit's mean, where a chain has arrived
 
 
-def train(rows: np.ndarray, folder: Path, seconds: float, updates: int) -> list[hm.RBM]:
+def train(rows: np.ndarray, folder: Path, method, seconds: float, updates: int) -> list[hm.RBM]:
     """Train, keeping a machine at every eighth root of two updates; give what was kept."""
     done = folder / "kept.npz"
     blank = hm.RBM(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), jnp.zeros((784, HIDDEN)))
@@ -56,7 +62,7 @@ def train(rows: np.ndarray, folder: Path, seconds: float, updates: int) -> list[
         rbm,
         rows,
         key=jax.random.key(1),
-        gradient=hm.Persistent(hm.Gibbs(SWEEPS), CHAINS),
+        gradient=method,
         optimizer=hm.Recipe(rate=RATE, centring=None, averaging=None, hold=1.0),
         batch_size=CHAINS,
         epochs=-(-updates // per_epoch),
@@ -109,14 +115,19 @@ def independent(along: np.ndarray) -> float:
 
 
 def draw(found: dict[str, np.ndarray], rows: np.ndarray, path: Path) -> None:
-    """Draw the first chains of each sampler along the axis, beside where rows and chains are."""
+    """Draw the last steps of some chains along the axis, beside where rows and chains are."""
     figure = new_figure(10.0, 4.6)
     panels = figure.subplots(len(found), 2, sharey=True, width_ratios=(4, 1), squeeze=False)
     edges = np.linspace(-1.6, 1.6, 65)
     for line, (name, along) in zip(panels, found.items(), strict=True):
         for chain in range(3):
-            line[0].plot(along[:SHOWN, chain], linewidth=0.8)
-        label(line[0], f"{name}: three chains", "step", "zeros ← → ones")
+            line[0].plot(along[-SHOWN:, chain], linewidth=0.8)
+        label(
+            line[0],
+            f"{name}: three chains",
+            "step",
+            "−1 a zero, 1 a one",
+        )
         settings = {"bins": edges, "density": True, "orientation": "horizontal"}
         line[1].hist(along[len(along) // 2 :: 10].ravel(), label=name, **settings)
         line[1].hist(rows, histtype="step", color="black", label="data", **settings)
@@ -132,6 +143,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3_600)
     parser.add_argument("--updates", type=int, default=5_000)
     parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--method", choices=tuple(METHODS), default="pcd")
     given = parser.parse_args()
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +152,7 @@ def main() -> None:
     way = means[1] - means[0]
     axis = 2.0 * way / (way @ way)  # −1 at the mean zero, +1 at the mean one
     middle = float((means[0] + means[1]) @ axis / 2)
-    kept = train(rows, folder, given.seconds, given.updates)
+    kept = train(rows, folder, METHODS[given.method], given.seconds, given.updates)
     rbm = kept[-1]
     keys = jax.random.split(jax.random.key(2), 4)
     begun = hm.ReplicaExchange(hm.History.through(kept), times=24)
@@ -149,12 +161,13 @@ def main() -> None:
     machines = len(ladder.times)
     start = jnp.asarray(rows[:: len(rows) // COLUMNS][:COLUMNS], jnp.float32)
     found, traces = {}, {}
-    for name, sampler, count in (
-        ("PTT", ladder, COLUMNS),
-        ("Gibbs", hm.Gibbs(1), 2 * COLUMNS * machines),
+    replicas, chains = (np.resize(start, (n, 784)) for n in (COLUMNS, 2 * COLUMNS * machines))
+    gibbs = hm.Gibbs(1)
+    for name, sampler, state in (
+        ("PTT", ladder, ladder.start(rbm, jnp.asarray(replicas), key=keys[1])),
+        ("PTT from noise", ladder, ladder.init(rbm, COLUMNS, key=keys[1])),
+        ("Gibbs", gibbs, gibbs.start(rbm, jnp.asarray(chains), key=keys[1])),
     ):
-        v = jnp.asarray(np.resize(start, (count, 784)))
-        state = sampler.start(rbm, v, key=keys[1])
         began = time.perf_counter()
         along, last = watched(rbm, sampler, state, given.steps, jnp.asarray(axis), keys[2])
         along = along - middle
@@ -163,7 +176,7 @@ def main() -> None:
             "jumps": jumps(along),
             "independent draws": independent(along),
             "seconds": seconds,
-            "ones": float((along[-1] > 0).mean()),
+            "ones": float((along[len(along) // 2 :] > 0).mean()),
             "rms of means": float(np.sqrt(((last.mean(0) - rows.mean(0)) ** 2).mean())),
         }
         print(name, found[name], flush=True)
