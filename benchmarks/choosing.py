@@ -12,6 +12,7 @@ picture is choosing.png. MNIST's zeros and ones need the reference data: HARMONI
 import argparse
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ from harmonium.plot.base import label, new_figure
 CHAINS, HIDDEN, BATCH = 500, 12, 100
 LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
 ROUNDS, TIMED = 5, 200  # rounds, and updates of each method in a round, to measure costs
+LIMIT = 300  # seconds for either half of a run; whatever is slower stops there
 METHODS = {
     "exact": hm.Exact(),
     "CD-1": hm.Contrastive(hm.Gibbs(1)),
@@ -114,6 +116,12 @@ def bias_of(method, rbm, state, v, rate, key):
     return size / jnp.linalg.norm(correlations)
 
 
+def in_time() -> Callable[[hm.Report], bool]:
+    """Give a callback that ends a run at the limit."""
+    began = time.perf_counter()
+    return lambda report: time.perf_counter() - began > LIMIT
+
+
 def measure(problem: Problem, method, updates: int, seed: int) -> dict:
     """Train once; give what the table holds."""
     keys = jax.random.split(jax.random.key(seed), 4)
@@ -123,9 +131,9 @@ def measure(problem: Problem, method, updates: int, seed: int) -> dict:
     epochs = max(2, updates // per_epoch)
     recipe = hm.Recipe(rate=problem.rate, averaging=None)
     settings = {"key": keys[1], "gradient": method, "optimizer": recipe, "batch_size": BATCH}
-    half = hm.fit(rbm, rows, epochs=epochs // 2, **settings)
+    half = hm.fit(rbm, rows, epochs=epochs // 2, callbacks=[in_time()], **settings)
     v = problem.visible.encode(rows)
-    fit = hm.fit(rbm, rows, epochs=epochs, state=half.state, **settings)
+    fit = hm.fit(rbm, rows, epochs=epochs, state=half.state, callbacks=[in_time()], **settings)
     bias = bias_of(method, half.state.rbm, half.state.gradient, v, problem.rate, keys[2])
     verdict = hm.equilibrium(
         fit.state.rbm, method, key=keys[3], state=fit.state.gradient, data=rows, seconds=5.0
@@ -133,6 +141,7 @@ def measure(problem: Problem, method, updates: int, seed: int) -> dict:
     return {
         "log_likelihood": float(exact_score(fit.rbm, v)),
         "bias": float(bias),
+        "updates": int(fit.state.updates),
         "diverged": fit.diverged or half.diverged,
         "at_equilibrium": verdict.at_equilibrium,
         "chains_agree": verdict.chains_agree,
@@ -176,6 +185,7 @@ def table(folder: Path, name: str) -> list[dict]:
                 "spread": scores.std(ddof=1),
                 "bias": np.median([run["bias"] for run in runs]),
                 "cost": times[method],
+                "updates": min(run["updates"] for run in runs),
                 "said": "n/a" if None in said else f"{sum(said)} of {len(said)}",
             }
         )
@@ -189,10 +199,12 @@ def report(folder: Path, sets: list[str]) -> None:
         print(f"\n### {name}\n")
         print("| method | log-likelihood, nats a row | bias | cost | at equilibrium |")
         print("|---|---|---|---|---|")
+        most = max(line["updates"] for line in lines)
         for line in lines:
+            short = "" if line["updates"] == most else f" ({line['updates']:,} updates)"
             score = f"{line['mean']:.2f} ± {line['spread']:.2f}".replace("-", "−")
             print(
-                f"| {line['method']} | {score} | {line['bias']:.3f} | {line['cost']:.2f}"
+                f"| {line['method']}{short} | {score} | {line['bias']:.3f} | {line['cost']:.2f}"
                 f" | {line['said']} |"
             )
     draw(tables, folder / "choosing.png")
