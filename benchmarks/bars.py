@@ -11,6 +11,7 @@ interrupted goes on.
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -79,6 +80,8 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
     kept = target.with_suffix(".part"), target.with_suffix(".eqx")
     if all(path.exists() for path in kept):
         found = json.loads(kept[0].read_text())
+        if found["rate"] != rate:
+            sys.exit(f"{kept[0]} is of a run at rate {found['rate']}: choose another --out")
         rbms, states = eqx.tree_deserialise_leaves(kept[1], (rbms, states))
 
     @eqx.filter_jit
@@ -97,7 +100,7 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
         found["log_likelihood"].append(np.asarray(score).tolist())
         found["measured"].append({name: np.asarray(x).tolist() for name, x in seen.items()})
         done = first + EVERY
-        if done % SAVED_EVERY == 0:
+        if done % SAVED_EVERY == 0 or done >= updates:
             found["seconds"] += time.perf_counter() - began
             began = None
             kept[0].write_text(json.dumps(found))

@@ -21,10 +21,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from published import zeros_and_ones
+from three_ways_pictures import save_small
 
 import harmonium as hm
 from harmonium.enumeration import log_z
-from harmonium.plot import save_figure
 from harmonium.plot.base import label, new_figure
 
 CHAINS, HIDDEN, BATCH = 500, 12, 100
@@ -122,21 +122,26 @@ def in_time() -> Callable[[hm.Report], bool]:
     return lambda report: time.perf_counter() - began > LIMIT
 
 
+def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
+    """Give the machine to start from, updates of an epoch, and the settings of all methods."""
+    key_start, key_run = jax.random.split(jax.random.key(seed), 4)[:2]
+    rbm = hm.initialize(problem.visible, hm.Bernoulli(HIDDEN), problem.rows, key=key_start)
+    recipe = hm.Recipe(rate=problem.rate, averaging=None)
+    per_epoch = -(-len(problem.rows) // min(BATCH, len(problem.rows)))
+    return rbm, per_epoch, {"key": key_run, "optimizer": recipe, "batch_size": BATCH}
+
+
 def measure(problem: Problem, method, updates: int, seed: int) -> dict:
     """Train once; give what the table holds."""
-    keys = jax.random.split(jax.random.key(seed), 4)
-    rows = problem.rows
-    rbm = hm.initialize(problem.visible, hm.Bernoulli(HIDDEN), rows, key=keys[0])
-    per_epoch = -(-len(rows) // min(BATCH, len(rows)))
-    epochs = max(2, updates // per_epoch)
-    recipe = hm.Recipe(rate=problem.rate, averaging=None)
-    settings = {"key": keys[1], "gradient": method, "optimizer": recipe, "batch_size": BATCH}
+    key_bias, key_verdict = jax.random.split(jax.random.key(seed), 4)[2:]
+    rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, seed)
+    epochs, settings = max(2, updates // per_epoch), settings | {"gradient": method}
     half = hm.fit(rbm, rows, epochs=epochs // 2, callbacks=[in_time()], **settings)
     v = problem.visible.encode(rows)
     fit = hm.fit(rbm, rows, epochs=epochs, state=half.state, callbacks=[in_time()], **settings)
-    bias = bias_of(method, half.state.rbm, half.state.gradient, v, problem.rate, keys[2])
+    bias = bias_of(method, half.state.rbm, half.state.gradient, v, problem.rate, key_bias)
     verdict = hm.equilibrium(
-        fit.state.rbm, method, key=keys[3], state=fit.state.gradient, data=rows, seconds=5.0
+        fit.state.rbm, method, key=key_verdict, state=fit.state.gradient, data=rows, seconds=5.0
     )
     return {
         "log_likelihood": float(exact_score(fit.rbm, v)),
@@ -151,12 +156,7 @@ def measure(problem: Problem, method, updates: int, seed: int) -> dict:
 
 def costs(problem: Problem, updates: int) -> dict[str, float]:
     """Give the time of each method's `fit` from one machine, over that of PCD-1's."""
-    keys = jax.random.split(jax.random.key(0), 3)
-    rows = problem.rows
-    per_epoch = -(-len(rows) // min(BATCH, len(rows)))
-    recipe = hm.Recipe(rate=problem.rate, averaging=None)
-    settings = {"key": keys[1], "optimizer": recipe, "batch_size": BATCH}
-    rbm = hm.initialize(problem.visible, hm.Bernoulli(HIDDEN), rows, key=keys[0])
+    rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, 0)
     half = -(-updates // (2 * per_epoch))
     rbm = hm.fit(rbm, rows, epochs=half, gradient=METHODS["PCD-1"], **settings).rbm
     seconds = {name: [] for name in METHODS}
@@ -211,7 +211,7 @@ def report(folder: Path, sets: list[str]) -> None:
 
 
 def draw(tables: dict[str, list[dict]], path: Path) -> None:
-    """Draw how far each method stays behind the best, beside what an update costs."""
+    """Draw how far each method stays behind the best one of its set."""
     figure = new_figure(11.0, 4.6)
     panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
     for axes, (name, lines) in zip(panels, tables.items(), strict=True):
@@ -225,7 +225,7 @@ def draw(tables: dict[str, list[dict]], path: Path) -> None:
         axes.set_yticks(range(len(lines)), [line["method"] for line in lines])
         label(axes, name, "nats a row below the best")
     panels[0].invert_yaxis()
-    save_figure(figure, path)
+    save_small(figure, path)
 
 
 def main() -> None:

@@ -122,12 +122,7 @@ def draw(found: dict[str, np.ndarray], rows: np.ndarray, path: Path) -> None:
     for line, (name, along) in zip(panels, found.items(), strict=True):
         for chain in range(3):
             line[0].plot(along[-SHOWN:, chain], linewidth=0.8)
-        label(
-            line[0],
-            f"{name}: three chains",
-            "step",
-            "−1 a zero, 1 a one",
-        )
+        label(line[0], f"{name}: three chains", "step", "−1 a zero, 1 a one")
         settings = {"bins": edges, "density": True, "orientation": "horizontal"}
         line[1].hist(along[len(along) // 2 :: 10].ravel(), label=name, **settings)
         line[1].hist(rows, histtype="step", color="black", label="data", **settings)
@@ -159,12 +154,12 @@ def main() -> None:
     ladder = hm.adapted_ladder(rbm, begun, key=keys[0], acceptance=0.3)
     print(hm.ladder_report(rbm, ladder, key=keys[0], chains=COLUMNS, steps=500))
     machines = len(ladder.times)
-    start = jnp.asarray(rows[:: len(rows) // COLUMNS][:COLUMNS], jnp.float32)
+    start = rows[:: len(rows) // COLUMNS][:COLUMNS].astype(np.float32)
+    chains = np.tile(start, (2 * machines, 1))
     found, traces = {}, {}
-    replicas, chains = (np.resize(start, (n, 784)) for n in (COLUMNS, 2 * COLUMNS * machines))
     gibbs = hm.Gibbs(1)
     for name, sampler, state in (
-        ("PTT", ladder, ladder.start(rbm, jnp.asarray(replicas), key=keys[1])),
+        ("PTT", ladder, ladder.start(rbm, jnp.asarray(start), key=keys[1])),
         ("PTT from noise", ladder, ladder.init(rbm, COLUMNS, key=keys[1])),
         ("Gibbs", gibbs, gibbs.start(rbm, jnp.asarray(chains), key=keys[1])),
     ):
