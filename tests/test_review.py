@@ -139,7 +139,7 @@ def test_a_model_is_known_by_its_content(tmp_path):
         (lambda: hm.fit(start(), ROWS, key=0), "key: expected a random key.*got 0"),
         (lambda: hm.initialize(hm.Bernoulli(2), hm.Bernoulli(2), key=None), "key: expected"),
         (lambda: hm.sample(start(), 3, key=5), "key: expected"),
-        (lambda: hm.fit(start(), ROWS, key=KEY, gradient="cd"), "gradient: expected.*'cd'"),
+        (lambda: hm.fit(start(), ROWS, key=KEY, gradient="hope"), "gradient: expected.*'hope'"),
         (lambda: hm.fit(start(), ROWS, key=KEY, optimizer=0.1), "optimizer: expected.*0.1"),
         (lambda: hm.fit(start(), ROWS, key=KEY, callbacks=print), "callbacks: expected a list"),
         (lambda: hm.fit(start(), ROWS, key=KEY, state=3), "state: expected the `state` of a Fit"),
