@@ -141,7 +141,7 @@ def measure(problem: Problem, method, updates: int, seed: int) -> dict:
     fit = hm.fit(rbm, rows, epochs=epochs, state=half.state, callbacks=[in_time()], **settings)
     bias = bias_of(method, half.state.rbm, half.state.gradient, v, problem.rate, key_bias)
     verdict = hm.equilibrium(
-        fit.state.rbm, method, key=key_verdict, state=fit.state.gradient, data=rows, seconds=5.0
+        fit.state.rbm, method, key=key_verdict, state=fit.state.gradient, data=rows, seconds=20.0
     )
     return {
         "log_likelihood": float(exact_score(fit.rbm, v)),

@@ -1,5 +1,8 @@
 """Chains against the exact spectrum of their kernel, on machines that can be enumerated."""
 
+import functools
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -246,3 +249,70 @@ def test_what_does_not_fit_is_refused():
     runaway = hm.RBM(hm.Gaussian(2), hm.Gaussian(2), 9 * jnp.eye(2))
     with pytest.raises(hm.NotFiniteError, match="finite_z"):
         hm.mixing(runaway, key=key)
+
+
+class Columns:
+    """Steps of replica exchange as products with arrays over all states of a column."""
+
+    def __init__(self, rbm, sampler):
+        machines = sampler.machines(rbm)
+        v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
+        each = [np.asarray(machine.free_energy(v), float) for machine in machines]
+        laws = np.ix_(*(np.exp(-f) / np.exp(-f).sum() for f in each))
+        self.law = functools.reduce(np.multiply, laws)
+        self.sweeps = [self.sweep(machine) for machine in machines]
+        gaps = [one - other for one, other in itertools.pairwise(each)]
+        self.swaps = [np.minimum(1.0, np.exp(gap[:, None] - gap)) for gap in gaps]
+        self.observables = {}
+        for name, f in hm.observables(rbm, v).items():
+            along = np.ix_(*[np.asarray(f, float)] * len(machines))
+            self.observables[name] = along[-1] + 0 * self.law
+            self.observables[f"column_{name}"] = sum(along) / len(machines)
+
+    @staticmethod
+    def sweep(rbm):
+        joint = np.exp(-np.asarray(enumerated(rbm)[0], float))
+        return (joint / joint.sum(1, keepdims=True)) @ (joint / joint.sum(0)).T
+
+    def expected(self, f, parity):
+        """Give the mean of f after a step, for each state before it."""
+        for k, sweep in enumerate(self.sweeps):
+            f = np.moveaxis(np.tensordot(sweep, f, (1, k)), 0, k)
+        for k, swap in enumerate(self.swaps):
+            if k % 2 == parity:
+                accepted = np.expand_dims(swap, [i for i in range(f.ndim) if i not in (k, k + 1)])
+                f = f + accepted * (np.swapaxes(f, k, k + 1) - f)
+        return f
+
+    def autocorrelations(self, f, longest=500):
+        """Give ρ(0), ρ(1), …, means over the parities of the last step."""
+        f = f - (self.law * f).sum()
+        found = np.zeros(longest)
+        for last in (0, 1):
+            later = f
+            for t in range(longest):
+                found[t] += (self.law * f * later).sum()
+                later = self.expected(later, (last + t) % 2)
+        return found / found[0]
+
+    def tau(self, name):
+        return 2.0 * self.autocorrelations(self.observables[name]).sum() - 1.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_columns_of_replicas_forget_more_slowly_than_their_last_machine(seed):
+    """Five replicas in either of two modes, which only the first machine leaves."""
+    rbm = hm.RBM(hm.Ising(2), hm.Ising(1), 2.5 * jnp.ones((2, 1)))
+    sampler = hm.ReplicaExchange(None, [0.0, 0.8, 0.85, 0.9, 0.95, 1.0])
+    exact = Columns(rbm, sampler)
+    found = hm.mixing(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=16_384)
+    assert found.resolved
+    assert found.slowest.startswith("column_")
+    slowest = max(exact.tau(name) for name in found.observables)
+    assert (1 - MARGIN) * slowest < found.relaxation < (1 + MARGIN) * slowest
+    # The last machine's own correlation is gone at once, and back when replicas have gone round.
+    alone = exact.observables["visible_overlap_1"]
+    rho = exact.autocorrelations(alone)
+    assert rho[2] < 0.01
+    assert rho[10] > 0.3
+    assert found.observables["visible_overlap_1"].tau < 0.2 * found.relaxation

@@ -41,7 +41,7 @@ def test_it_raises_k_and_then_exchanges_and_says_why(flown):
 def test_the_verdict_is_equilibrium_where_pcd_is_out_of_it(flown):
     verdicts, pcd = [], hm.Persistent(hm.Gibbs(1), 100)
     for method, fit in ((AUTO, flown), (pcd, trained(TWO_WORLDS, 1_200, gradient=pcd))):
-        settings = {"data": TWO_WORLDS, "state": fit.state.gradient, "sweeps": 4_096}
+        settings = {"data": TWO_WORLDS, "state": fit.state.gradient, "sweeps": 8_192}
         verdicts.append(hm.equilibrium(fit.state.rbm, method, key=KEY, **settings))
     assert verdicts[0].at_equilibrium
     assert "steps of replica exchange" in verdicts[0].message

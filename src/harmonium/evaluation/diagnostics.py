@@ -18,7 +18,7 @@ from ..errors import InputError, NotFiniteError
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Gibbs
-from ..samplers.tracing import names_of, slow_directions, watch
+from ..samplers.tracing import names_watched, slow_directions, watch
 from ..statistics import certain_memory, relaxation_of, same_law
 from .base import Mixing, Observable
 
@@ -71,8 +71,9 @@ def mixing(
         starts: rows for the second half to start from, in the user's coding, or a `Dataset`; drawn
             from the *hidden* layer without weights, and then v given h, if None.
         sampler: what moves the chains, if not block Gibbs sampling; "sweeps" are then steps of it.
-            Steps of replica exchange are no positive kernel: the relaxation time found is then that
-            of the slowest observable, and bounds nothing.
+            Columns of replica exchange are watched as wholes too, since the last machine alone
+            forgets whenever replicas take turns at it. Its steps are no positive kernel: what is
+            found is the time of the slowest observable, and bounds nothing.
         seconds: time after which a run is not prolonged.
         progress: called with the part of the limits used, from 0 to 1.
 
@@ -110,6 +111,7 @@ def trace(
     sweeps: int = 1_000,
     every: int = 1,
     starts: Any = None,
+    sampler: AbstractSampler | None = None,
 ) -> dict[str, np.ndarray]:
     """Give what `mixing` looks at: observables along chains, to judge with ArviZ or by eye.
 
@@ -121,6 +123,7 @@ def trace(
         sweeps: length of a chain; nothing is left out of it.
         every: sweeps from draw to draw.
         starts: as in `mixing`.
+        sampler: as in `mixing`.
 
     Returns:
         Each of the `observables` by name, shape (chains, draws).
@@ -129,7 +132,9 @@ def trace(
         InputError: arguments that do not fit, or rows outside the visible layer's domain.
         NotFiniteError: chains run away.
     """
-    run = _Run(rbm, chains, starts, key, positive_integer(every, "every"), thinned=False)
+    run = _Run(
+        rbm, chains, starts, key, positive_integer(every, "every"), thinned=False, sampler=sampler
+    )
     sweeps = positive_integer(sweeps, "sweeps")
     while run.sweeps + run.every <= sweeps:
         run.go_on(sweeps)
@@ -161,7 +166,7 @@ class _Run:
         other = _other_side(rbm, starts, chains - chains // 2, key=key_other)
         keys = key_base, key_start
         self.state: Any = _from_both_sides(rbm, self.sampler, other, chains // 2, keys=keys)
-        self.names = names_of(self.directions)
+        self.names = names_watched(self.sampler, self.state, self.directions)
         self.parts: list[np.ndarray] = []
 
     def go_on(self, target: int) -> None:

@@ -96,6 +96,12 @@ def names_of(directions: Directions) -> list[str]:
     return ["free_energy", "visible_magnetisation", "hidden_magnetisation", *overlaps]
 
 
+def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) -> list[str]:
+    """Give the names of what `watch` sees, in order."""
+    names, is_single = names_of(directions), len(sampler.clouds(state)) == 1
+    return names if is_single else [*names, *(f"column_{name}" for name in names)]
+
+
 @eqx.filter_jit
 def watch(
     rbm: RBM,
@@ -110,6 +116,10 @@ def watch(
     key: PRNGKeyArray,
 ) -> tuple[Any, Float[Array, "room observables n"]]:
     """Move chains by `records · every` steps and look at them after each `every`.
+
+    Of a sampler that moves chains of several machines at once, the means of each observable over a
+    column, one chain of every machine, are looked at as well. Chains that swap take turns at the
+    last machine: it forgets with every turn, and the column does not.
 
     Step s draws from fold_in(key, s), so a watch in several stretches equals a single one, and one
     compilation serves all stretches.
@@ -126,7 +136,7 @@ def watch(
         key: a JAX random key.
 
     Returns:
-        The chains, and what was seen, in the order of `observables`.
+        The chains, and what was seen, in the order of `names_watched`.
     """
     shape = jax.eval_shape(lambda: _seen(rbm, sampler, directions, state))
 
@@ -145,4 +155,6 @@ def watch(
 def _seen(
     rbm: RBM, sampler: AbstractSampler, directions: Directions, state: Any
 ) -> Float[Array, "observables n"]:
-    return jnp.stack(list(observables(rbm, sampler.cloud(state).states, directions).values()))
+    states = jnp.stack([cloud.states for cloud in sampler.clouds(state)])
+    each = jnp.stack(list(observables(rbm, states, directions).values()), axis=1)
+    return each[-1] if len(each) == 1 else jnp.concatenate([each[-1], each.mean(0)])

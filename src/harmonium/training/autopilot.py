@@ -20,7 +20,7 @@ DIRECTIONS = 2  # of the weights, along which chains are watched
 FORGOTTEN = math.exp(-2.0)  # what is left of a correlation after one relaxation time
 MOST_ACTS = 32
 SWEEPS, EXCHANGE, GIVEN_UP = 1, 2, 3  # kinds of acts
-LONGER = 4  # times most_sweeps, on a ladder
+LONGER = 16  # times most_sweeps, on a ladder
 STUCK = 1e4  # sweeps
 
 
@@ -33,7 +33,7 @@ class AutopilotState(NamedTuple):
         engaged: whether chains are exchanged along the ladder.
         directions: leading directions of the weights, shape (visible, few).
         moments: running means of each observable's covariance with itself an update before and of
-            its variance, shape (2, observables).
+            its variance, shape (2, observables); first those of chains, then those of columns.
         updates: updates made.
         since: updates since something was done.
         acts: update, kind, new value and relaxation time of what was done, shape (32, 4).
@@ -62,8 +62,10 @@ class Autopilot(Tempering):
 
     and they keep up with learning as long as that is at most k: ρ ≤ e^(−2). Where it gets close, k
     is doubled, up to `most_sweeps`; where that is not enough, chains are put on a ladder of
-    temperatures, as in `Tempering`, and k may grow to four times as much. Chains that each stay in
-    a mode of their own show as a correlation of 1. A mode that no chain has found does not show.
+    temperatures, as in `Tempering`, and k may grow to sixteen times as much. There the means over
+    columns, one chain of every temperature, have to be forgotten too: chains that take turns at the
+    machine would flatter it. Chains that each stay in a mode of their own show as a correlation of
+    1. A mode that no chain has found does not show.
 
     What it did and why, `notes` tells, and so do a `Fit` and the command.
 
@@ -124,7 +126,7 @@ class Autopilot(Tempering):
             jnp.asarray(self.sweeps, jnp.int32),
             jnp.zeros((), bool),
             jax.random.normal(key_directions, shape, dtype),
-            jnp.zeros((2, 1 + DIRECTIONS), dtype),
+            jnp.zeros((2, 2 * (1 + DIRECTIONS)), dtype),
             none,
             none,
             jnp.zeros((MOST_ACTS, 4), dtype),
@@ -142,9 +144,9 @@ class Autopilot(Tempering):
             lambda: self._swept(rbm, state, key=key),
         )
         state = state._replace(ladder=ladder, updates=state.updates + 1, since=state.since + 1)
-        after, shares = self._seen(rbm, state), self.carried(state).weights
+        moments = self._moments(before, self._seen(rbm, state), state)
         state = state._replace(
-            moments=state.moments + MEMORY * (_moments(before, after, shares) - state.moments),
+            moments=state.moments + MEMORY * (moments - state.moments),
             directions=_turned(rbm, state.directions),
         )
         grads, info = cloud_gradient(rbm, batch, self.carried(state))
@@ -170,11 +172,26 @@ class Autopilot(Tempering):
 
         return self.changed(rbm, jax.lax.fori_loop(0, state.sweeps, step, state.ladder))
 
-    def _seen(self, rbm: RBM, state: AutopilotState) -> Float[Array, "observables n"]:
+    def _seen(
+        self, rbm: RBM, state: AutopilotState
+    ) -> Float[Array, "observables machines columns"]:
         """Give observables of the chains: F(v), and v along the directions."""
         v = state.ladder.replicas.v
-        v = v.reshape(-1, v.shape[-1])
-        return jnp.concatenate([rbm.free_energy(v)[None], (v @ state.directions).T])
+        overlaps = jnp.moveaxis(v @ state.directions, -1, 0)
+        return jnp.concatenate([rbm.free_energy(v)[None], overlaps])
+
+    def _moments(
+        self,
+        before: Float[Array, "observables machines columns"],
+        after: Float[Array, "observables machines columns"],
+        state: AutopilotState,
+    ) -> Float[Array, "2 twice_observables"]:
+        """Give covariances and variances over chains of the machine itself, and over columns."""
+        shares = self.carried(state).weights
+        single = _moments(*(x.reshape(len(x), -1) for x in (before, after)), shares)
+        uniform = jnp.full(before.shape[-1], state.engaged / before.shape[-1], shares.dtype)
+        columns = _moments(before.mean(1), after.mean(1), uniform)
+        return jnp.concatenate([single, columns], axis=1)
 
     def _acted(self, rbm: RBM, state: AutopilotState) -> AutopilotState:
         """Double k, or put the chains on the ladder, where they forget too little."""
@@ -230,7 +247,7 @@ def _moments(
     after: Float[Array, "observables n"],
     shares: Float[Array, " n"],
 ) -> Float[Array, "2 observables"]:
-    """Give covariance and variance over the chains of the machine itself."""
+    """Give each observable's covariance and variance over weighted chains."""
     one, other = (x - (x @ shares)[:, None] for x in (before, after))
     return jnp.stack([(one * other) @ shares, 0.5 * (one**2 + other**2) @ shares])
 
