@@ -11,6 +11,7 @@ picture is choosing.png. MNIST's zeros and ones need the reference data: HARMONI
 
 import argparse
 import json
+import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,8 @@ from harmonium.plot.base import label, new_figure
 CHAINS, HIDDEN, BATCH = 500, 12, 100
 LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
 ROUNDS, TIMED = 5, 200  # rounds, and updates of each method in a round, to measure costs
-LIMIT = 300  # seconds for either half of a run; whatever is slower stops there
+LIMIT = 240  # seconds for either half of a run; whatever is slower stops there
+STUCK = 2 * LIMIT + 120  # seconds after which a run is given up: an update of it does not end
 METHODS = {
     "exact": hm.Exact(),
     "CD-1": hm.Contrastive(hm.Gibbs(1)),
@@ -131,8 +133,9 @@ def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
     return rbm, per_epoch, {"key": key_run, "optimizer": recipe, "batch_size": BATCH}
 
 
-def measure(problem: Problem, method, updates: int, seed: int) -> dict:
+def measure(name: str, title: str, updates: int, seed: int) -> dict:
     """Train once; give what the table holds."""
+    problem, method = PROBLEMS[name](), METHODS[title]
     key_bias, key_verdict = jax.random.split(jax.random.key(seed), 4)[2:]
     rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, seed)
     epochs, settings = max(2, updates // per_epoch), settings | {"gradient": method}
@@ -152,6 +155,22 @@ def measure(problem: Problem, method, updates: int, seed: int) -> dict:
         "chains_agree": verdict.chains_agree,
         "notes": list(fit.notes),
     }
+
+
+def measured(name: str, title: str, updates: int, seeds: int) -> list[dict | None]:
+    """Train with every seed, in a process of its own, which is given up where an update is stuck."""
+    runs = []
+    context = multiprocessing.get_context("spawn")
+    pool = context.Pool(1)
+    for seed in range(seeds):
+        try:
+            runs.append(pool.apply_async(measure, (name, title, updates, seed)).get(STUCK))
+        except multiprocessing.TimeoutError:
+            pool.terminate()
+            pool = context.Pool(1)
+            runs.append(None)
+    pool.terminate()
+    return runs
 
 
 def costs(problem: Problem, updates: int) -> dict[str, float]:
@@ -175,7 +194,8 @@ def table(folder: Path, name: str) -> list[dict]:
     lines = []
     times = json.loads((folder / f"{name}.costs.json").read_text())
     for method in METHODS:
-        runs = json.loads((folder / f"{name}.{method}.json").read_text())
+        found = json.loads((folder / f"{name}.{method}.json").read_text())
+        runs = [run for run in found if run]
         scores = np.array([run["log_likelihood"] for run in runs])
         said = [run["at_equilibrium"] for run in runs]
         lines.append(
@@ -186,6 +206,7 @@ def table(folder: Path, name: str) -> list[dict]:
                 "bias": np.median([run["bias"] for run in runs]),
                 "cost": times[method],
                 "updates": min(run["updates"] for run in runs),
+                "stuck": len(found) - len(runs),
                 "said": "n/a" if None in said else f"{sum(said)} of {len(said)}",
             }
         )
@@ -202,6 +223,7 @@ def report(folder: Path, sets: list[str]) -> None:
         most = max(line["updates"] for line in lines)
         for line in lines:
             short = "" if line["updates"] == most else f" ({line['updates']:,} updates)"
+            short += f" ({line['stuck']} stuck)" if line["stuck"] else ""
             score = f"{line['mean']:.2f} ± {line['spread']:.2f}".replace("-", "−")
             print(
                 f"| {line['method']}{short} | {score} | {line['bias']:.3f} | {line['cost']:.2f}"
@@ -239,16 +261,15 @@ def main() -> None:
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)
     for name in given.sets:
-        problem = PROBLEMS[name]()
-        for title, method in METHODS.items():
+        for title in METHODS:
             target = folder / f"{name}.{title}.json"
             if not target.exists():
-                runs = [measure(problem, method, given.updates, s) for s in range(given.seeds)]
+                runs = measured(name, title, given.updates, given.seeds)
                 target.write_text(json.dumps(runs, indent=1))
                 print(name, title, runs[0], flush=True)
         target = folder / f"{name}.costs.json"
         if not target.exists():
-            target.write_text(json.dumps(costs(problem, given.updates), indent=1))
+            target.write_text(json.dumps(costs(PROBLEMS[name](), given.updates), indent=1))
     report(folder, given.sets)
 
 
