@@ -158,7 +158,7 @@ def measure(name: str, title: str, updates: int, seed: int) -> dict:
 
 
 def measured(name: str, title: str, updates: int, seeds: int) -> list[dict | None]:
-    """Train with every seed, in a process of its own, which is given up where an update is stuck."""
+    """Train with every seed, in a process that is given up where an update does not end."""
     runs = []
     context = multiprocessing.get_context("spawn")
     pool = context.Pool(1)
