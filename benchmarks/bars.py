@@ -1,17 +1,17 @@
 """Bars and stripes 4×4: twenty runs of every method, their exact likelihood all along.
 
-    python benchmarks/bars.py [--out runs/bars] [--runs 20] [--updates 20000] [--rate 0.01]
+    python benchmarks/bars.py [--out runs/bars] [--runs 20] [--updates 20000] [--rates 0.01 0.1]
                               [METHOD ...]
 
 16 hidden units, plain ascent on all 32 rows, 1,000 chains, parameters from N(0, 0.1²), as in Qiu,
 Zhang & Wang 2020. All runs of a method are one compiled program, one after another. Results are
-kept as METHOD.json in the folder: a method that has one there is not run again, and one that was
-interrupted goes on.
+kept as RATE/METHOD.json in the folder: a method that has one there is not run again, and one that
+was interrupted goes on. The tables are for docs/choosing_a_method.md, the picture is bars.png.
 """
 
 import argparse
+import itertools
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -19,11 +19,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from three_ways_pictures import save_small
 
 import harmonium as hm
 from harmonium import enumeration
+from harmonium.plot.base import COLORS, GREY, label, legend_below, new_figure
 
 CHAINS, EVERY, SAVED_EVERY = 1_000, 100, 1_000
+BROWN = "#8c510a"
 METHODS = {
     "CD-1": hm.Contrastive(hm.Gibbs(1)),
     "PCD-1": hm.Persistent(hm.Gibbs(1), CHAINS),
@@ -35,6 +38,11 @@ METHODS = {
     "CD-20": hm.Contrastive(hm.Gibbs(20)),
     "exact": hm.Exact(),
 }
+DASHES = ("-", "-", "-", "--", "--", ":", ":", "-.", "-.")
+STYLES = [
+    {"color": color, "linestyle": dash}
+    for color, dash in zip((*COLORS, GREY, BROWN), DASHES, strict=True)
+]
 
 
 def machine_of(key) -> hm.RBM:
@@ -80,8 +88,6 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
     kept = target.with_suffix(".part"), target.with_suffix(".eqx")
     if all(path.exists() for path in kept):
         found = json.loads(kept[0].read_text())
-        if found["rate"] != rate:
-            sys.exit(f"{kept[0]} is of a run at rate {found['rate']}: choose another --out")
         rbms, states = eqx.tree_deserialise_leaves(kept[1], (rbms, states))
 
     @eqx.filter_jit
@@ -111,25 +117,42 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def report(folder: Path) -> None:
-    """Print the table of all results in a folder."""
-    print(f"{'method':15s} {'best':>18s} {'at update':>10s} {'end':>18s} {'ms an update':>13s}")
-    for name in METHODS:
-        if not (folder / f"{name}.json").exists():
-            continue
-        found = json.loads((folder / f"{name}.json").read_text())
-        scores = np.array(found["log_likelihood"])
-        mean = scores.mean(1)
-        best, error = mean.argmax(), scores.std(1, ddof=1) / np.sqrt(scores.shape[1])
-        per = 1e3 * found["seconds"] / (found["updates"] * scores.shape[1])
-        line = f"{name:15s} {mean[best]:9.2f} ± {error[best]:5.2f} {(best + 1) * EVERY:10d}"
-        line += f" {mean[-1]:9.2f} ± {error[-1]:5.2f} {per:13.3f}"
-        times = [part["coupling_time"] for part in found["measured"] if "coupling_time" in part]
-        if times:
-            at = [np.mean(times[: n // EVERY]) for n in (5_000, 10_000, found["updates"])]
-            line += "  mean coupling time over the first 5,000, 10,000 and all updates: "
-            line += ", ".join(f"{t:.2f}" for t in at)
-        print(line)
+def report(folder: Path, rates: list[float]) -> None:
+    """Print a table of all results at each rate, as Markdown, and draw them."""
+    figure = new_figure(9.0, 4.4)
+    panels = figure.subplots(1, len(rates), sharey=True, squeeze=False)[0]
+    for axes, rate in zip(panels, rates, strict=True):
+        print(f"\n### Rate {rate:g}\n")
+        print("| method | highest | at update | at the end | ms an update |")
+        print("|---|---|---|---|---|")
+        for name, style in zip(METHODS, STYLES, strict=True):
+            path = folder / f"{rate:g}" / f"{name}.json"
+            if not path.exists():
+                continue
+            found = json.loads(path.read_text())
+            scores = np.array(found["log_likelihood"])
+            mean, best = scores.mean(1), scores.mean(1).argmax()
+            error = scores.std(1, ddof=1) / np.sqrt(scores.shape[1])
+            per = 1e3 * found["seconds"] / (found["updates"] * scores.shape[1])
+            line = f"| {mean[best]:.2f} ± {error[best]:.2f} | {(best + 1) * EVERY:,}"
+            line += f" | {mean[-1]:.2f} ± {error[-1]:.2f} | {per:.2f} |"
+            line = f"| {name} {line.replace('-', '−')}"
+            print(line)
+            for n, time_ in coupling_times(found):
+                print(f"<!-- mean coupling time over the first {n:,} updates: {time_:.2f} -->")
+            updates = EVERY * np.arange(1, len(mean) + 1)
+            axes.plot(updates, mean, label=name, linewidth=1.5, **style)
+        axes.set_ylim(-205, -105)
+        label(axes, f"rate {rate:g}", "updates", "Σ log p of the 32 rows")
+    legend_below(figure, 5)
+    save_small(figure, folder / "bars.png")
+
+
+def coupling_times(found: dict) -> list[tuple[int, float]]:
+    """Give the mean coupling time over the first updates, several lengths of them."""
+    times = [part["coupling_time"] for part in found["measured"] if "coupling_time" in part]
+    lengths = sorted({1_000, 5_000, 10_000, found["updates"]}) if times else []
+    return [(n, float(np.mean(times[: n // EVERY]))) for n in lengths]
 
 
 def main() -> None:
@@ -139,16 +162,15 @@ def main() -> None:
     parser.add_argument("--out", default="runs/bars")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--updates", type=int, default=20_000)
-    parser.add_argument("--rate", type=float, default=0.01)
+    parser.add_argument("--rates", type=float, nargs="+", default=[0.01, 0.1])
     given = parser.parse_args()
-    folder = Path(given.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in given.methods:
-        target = folder / f"{name}.json"
+    for name, rate in itertools.product(given.methods, given.rates):
+        target = Path(given.out) / f"{rate:g}" / f"{name}.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
-            print(name, flush=True)
-            run(METHODS[name], given.rate, given.runs, given.updates, target)
-    report(folder)
+            print(name, "at rate", rate, flush=True)
+            run(METHODS[name], rate, given.runs, given.updates, target)
+    report(Path(given.out), given.rates)
 
 
 if __name__ == "__main__":
