@@ -141,7 +141,9 @@ def report(folder: Path, rates: list[float]) -> None:
             for n, time_ in coupling_times(found):
                 print(f"<!-- mean coupling time over the first {n:,} updates: {time_:.2f} -->")
             updates = EVERY * np.arange(1, len(mean) + 1)
-            axes.plot(updates, mean, label=name, linewidth=1.5, **style)
+            shown = [line.get_label() for panel in panels for line in panel.lines]
+            axes.plot(updates, mean, label="_" * (name in shown) + name, linewidth=1.5, **style)
+        axes.set_xticks(range(0, 20_001, 5_000))
         axes.set_ylim(-205, -105)
         label(axes, f"rate {rate:g}", "updates", "Σ log p of the 32 rows")
     legend_below(figure, 5)
