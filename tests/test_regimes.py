@@ -131,8 +131,9 @@ def test_exact_learning_has_no_chains():
 
 
 def test_methods_say_what_they_are():
-    titles = [method.title for method in (hm.Exact(), hm.Persistent(hm.Gibbs(2)))]
-    assert titles == ["exact gradient", "PCD-2"]
+    ladder = hm.Persistent(hm.ReplicaExchange(times=3))
+    titles = [method.title for method in (hm.Exact(), hm.Persistent(hm.Gibbs(2)), ladder)]
+    assert titles == ["exact gradient", "PCD-2", "PCD by steps of replica exchange"]
     method = hm.Contrastive(hm.Gibbs(10))
     assert (method.title, method.sweeps_per_update, method.carried(())) == ("CD-10", 10, None)
 

@@ -115,8 +115,7 @@ def equilibrium(
         cloud = method.carried(state)
     if cloud is not None:
         agree, p = _stand_in_law(rbm, sampler, cloud, mixing, key=key_chains)
-    unit = "sweeps" if sampler == Gibbs(1) else "steps of replica exchange"
-    said = _on_k(title, ratio, at_equilibrium, agree, mixing, unit)
+    said = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit)
     said += "" if cloud is None else _on_chains(agree, p, at_equilibrium)
     return Verdict(k, mixing.relaxation, ratio, at_equilibrium, agree, said, mixing)
 

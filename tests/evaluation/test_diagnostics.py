@@ -308,6 +308,7 @@ def test_columns_of_replicas_forget_more_slowly_than_their_last_machine(seed):
     found = hm.mixing(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=16_384)
     assert found.resolved
     assert found.slowest.startswith("column_")
+    assert "steps of replica exchange" in str(found)
     slowest = max(exact.tau(name) for name in found.observables)
     assert (1 - MARGIN) * slowest < found.relaxation < (1 + MARGIN) * slowest
     # The last machine's own correlation is gone at once, and back when replicas have gone round.

@@ -113,7 +113,7 @@ class Observable(NamedTuple):
 
 
 class Mixing(NamedTuple):
-    """How fast block-Gibbs chains of a machine forget where they began.
+    """How fast chains of a machine forget where they began.
 
     Attributes:
         relaxation: sweeps after which chains keep e^(−2) = 14 % of the slowest observed mode; a
@@ -126,6 +126,7 @@ class Mixing(NamedTuple):
         lags: of the autocorrelations, sweeps.
         sweeps: length of the run, with the first quarter, which is not counted.
         chains: number of chains.
+        unit: what is called sweeps here, in words, where other moves than Gibbs sampling are made.
     """
 
     relaxation: float
@@ -136,6 +137,7 @@ class Mixing(NamedTuple):
     lags: np.ndarray
     sweeps: int
     chains: int
+    unit: str = "sweeps"
 
     @property
     def slowest(self) -> str:
@@ -150,7 +152,7 @@ class Mixing(NamedTuple):
     @property
     def message(self) -> str:
         """Say it in words."""
-        run = f"{self.chains} chains × {self.sweeps:,} sweeps"
+        run = f"{self.chains} chains × {self.sweeps:,} {self.unit}"
         if not self.observables:
             return f"Not resolved: nothing moved in {run}."
         sides = "both sides agree" if self.met else "the two sides differ"
@@ -158,8 +160,8 @@ class Mixing(NamedTuple):
             f"slowest: {self.slowest}; R-hat {self.rhat:.3f}; {sides}, p = {self.two_sided:.2g}"
         )
         if self.resolved:
-            return f"Chains forget in {count(self.relaxation)} sweeps ({run}; {details})."
-        least = f"chains take at least {count(self.relaxation)} sweeps to forget"
+            return f"Chains forget in {count(self.relaxation)} {self.unit} ({run}; {details})."
+        least = f"chains take at least {count(self.relaxation)} {self.unit} to forget"
         return f"Not resolved: {least} ({run}; {details})."
 
     def __str__(self) -> str:

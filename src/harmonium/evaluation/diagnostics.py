@@ -1,4 +1,4 @@
-"""How well block-Gibbs chains mix: relaxation time, effective sizes, R̂, and a two-sided test."""
+"""How well chains mix: relaxation time, effective sizes, R̂, and a two-sided test."""
 
 from __future__ import annotations
 
@@ -266,7 +266,8 @@ def _judged(run: _Run) -> Mixing:
         name: x._replace(autocorrelation=x.autocorrelation[:shown]) for name, x in found.items()
     }
     lags = run.every * np.arange(shown)
-    return Mixing(relaxation, resolved, p, p >= LEVEL, found, lags, run.sweeps, run.chains)
+    agree, unit = p >= LEVEL, run.sampler.unit
+    return Mixing(relaxation, resolved, p, agree, found, lags, run.sweeps, run.chains, unit)
 
 
 def _time_means(seen: np.ndarray) -> np.ndarray:

@@ -33,8 +33,9 @@ class Persistent(AbstractGradient):
 
     @property
     def title(self) -> str:
-        """PCD-k."""
-        return self.with_sweeps("PCD")
+        """PCD-k, or by what other moves."""
+        kernel, _ = self.sampler.moves
+        return self.with_sweeps("PCD") if kernel.unit == "sweeps" else f"PCD by {kernel.unit}"
 
     def carried(self, state: Any) -> Cloud:
         """Give the chains."""

@@ -79,6 +79,11 @@ class AbstractSampler(eqx.Module):
         return self, 1
 
     @property
+    def unit(self) -> str:
+        """What chains are counted in, in words: steps of this kernel."""
+        return f"steps of {type(self).__name__}"
+
+    @property
     def sweeps_per_step(self) -> int | None:
         """Sweeps of block Gibbs sampling in one step; None where steps are not counted in them."""
         return None

@@ -92,6 +92,11 @@ class ReplicaExchange(AbstractSampler):
         self.sweeps = positive_integer(sweeps, "ReplicaExchange sweeps")
 
     @property
+    def unit(self) -> str:
+        """What its steps are, in words."""
+        return "steps of replica exchange"
+
+    @property
     def sweeps_per_step(self) -> int:
         """The sweeps."""
         return self.sweeps

@@ -47,6 +47,11 @@ class Gibbs(AbstractSampler):
         return Gibbs(1), self.sweeps
 
     @property
+    def unit(self) -> str:
+        """Sweeps; several of them are a step of their own."""
+        return "sweeps" if self.sweeps == 1 else f"steps of {self.sweeps} sweeps"
+
+    @property
     def sweeps_per_step(self) -> int:
         """The sweeps."""
         return self.sweeps
