@@ -188,7 +188,8 @@ class Autopilot(Tempering):
     ) -> Float[Array, "2 twice_observables"]:
         """Give covariances and variances over chains of the machine itself, and over columns."""
         shares = self.carried(state).weights
-        single = _moments(*(x.reshape(len(x), -1) for x in (before, after)), shares)
+        flat = (len(before), -1)
+        single = _moments(before.reshape(flat), after.reshape(flat), shares)
         uniform = jnp.full(before.shape[-1], state.engaged / before.shape[-1], shares.dtype)
         columns = _moments(before.mean(1), after.mean(1), uniform)
         return jnp.concatenate([single, columns], axis=1)
