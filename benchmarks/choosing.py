@@ -3,8 +3,8 @@
     python benchmarks/choosing.py [--out runs/choosing] [--updates 5000] [--seeds 3] [SET ...]
 
 The sets are small enough for exact likelihoods. Every method makes the same number of updates from
-the same machine with the same recipe. What an update costs is measured apart, all methods by turns
-from one machine, halfway through a run. Results are kept as SET.METHOD.json and SET.costs.json in
+the same machine with the same recipe. What an update costs is measured apart, all methods by turns,
+each halfway through a run of its own. Results are kept as SET.METHOD.json and SET.costs.json in
 the folder, and what is there is not run again; the tables are for docs/choosing_a_method.md, the
 picture is choosing.png. MNIST's zeros and ones need the reference data: HARMONIUM_DATA.
 """
@@ -118,7 +118,7 @@ def bias_of(method, rbm, state, v, rate, key):
     return size / jnp.linalg.norm(correlations)
 
 
-def in_time() -> Callable[[hm.Report], bool]:
+def at_limit() -> Callable[[hm.Report], bool]:
     """Give a callback that ends a run at the limit."""
     began = time.perf_counter()
     return lambda report: time.perf_counter() - began > LIMIT
@@ -128,9 +128,23 @@ def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
     """Give the machine to start from, updates of an epoch, and the settings of all methods."""
     key_start, key_run = jax.random.split(jax.random.key(seed), 4)[:2]
     rbm = hm.initialize(problem.visible, hm.Bernoulli(HIDDEN), problem.rows, key=key_start)
-    recipe = hm.Recipe(rate=problem.rate, averaging=None)
     per_epoch = -(-len(problem.rows) // min(BATCH, len(problem.rows)))
-    return rbm, per_epoch, {"key": key_run, "optimizer": recipe, "batch_size": BATCH}
+    settings = {"key": key_run, "optimizer": recipe(problem), "batch_size": BATCH}
+    return rbm, per_epoch, settings
+
+
+def recipe(problem: Problem, **options: float) -> hm.Recipe:
+    """Give the recipe of all methods."""
+    return hm.Recipe(rate=problem.rate, averaging=None, **options)
+
+
+def halfway(name: str, title: str, updates: int, seed: int) -> hm.TrainState:
+    """Give the state of a method halfway through a run."""
+    problem = PROBLEMS[name]()
+    rbm, per_epoch, settings = begun(problem, seed)
+    settings["optimizer"] = recipe(problem, hold=1.0)  # the rate falls in the other half
+    settings |= {"gradient": METHODS[title], "epochs": max(1, updates // per_epoch // 2)}
+    return hm.fit(rbm, problem.rows, callbacks=[at_limit()], **settings).state
 
 
 def measure(name: str, title: str, updates: int, seed: int) -> dict:
@@ -138,11 +152,10 @@ def measure(name: str, title: str, updates: int, seed: int) -> dict:
     problem, method = PROBLEMS[name](), METHODS[title]
     key_bias, key_verdict = jax.random.split(jax.random.key(seed), 4)[2:]
     rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, seed)
-    epochs, settings = max(2, updates // per_epoch), settings | {"gradient": method}
-    half = hm.fit(rbm, rows, epochs=epochs // 2, callbacks=[in_time()], **settings)
-    v = problem.visible.encode(rows)
-    fit = hm.fit(rbm, rows, epochs=epochs, state=half.state, callbacks=[in_time()], **settings)
-    bias = bias_of(method, half.state.rbm, half.state.gradient, v, problem.rate, key_bias)
+    half, v = halfway(name, title, updates, seed), problem.visible.encode(rows)
+    settings |= {"gradient": method, "epochs": max(2, updates // per_epoch)}
+    fit = hm.fit(rbm, rows, state=half, callbacks=[at_limit()], **settings)
+    bias = bias_of(method, half.rbm, half.gradient, v, problem.rate, key_bias)
     verdict = hm.equilibrium(
         fit.state.rbm, method, key=key_verdict, state=fit.state.gradient, data=rows, seconds=20.0
     )
@@ -150,7 +163,7 @@ def measure(name: str, title: str, updates: int, seed: int) -> dict:
         "log_likelihood": float(exact_score(fit.rbm, v)),
         "bias": float(bias),
         "updates": int(fit.state.updates),
-        "diverged": fit.diverged or half.diverged,
+        "diverged": fit.diverged,
         "at_equilibrium": verdict.at_equilibrium,
         "chains_agree": verdict.chains_agree,
         "notes": list(fit.notes),
@@ -158,35 +171,48 @@ def measure(name: str, title: str, updates: int, seed: int) -> dict:
 
 
 def measured(name: str, title: str, updates: int, seeds: int) -> list[dict | None]:
-    """Train with every seed, in a process that is given up where an update does not end."""
-    runs = []
-    context = multiprocessing.get_context("spawn")
+    """Train with every seed; None for a run that is stuck."""
+    return in_time(measure, [(name, title, updates, seed) for seed in range(seeds)])
+
+
+def in_time(task: Callable, cases: list[tuple]) -> list:
+    """Call in a process of its own, which is given up for a None where it takes too long."""
+    found, context = [], multiprocessing.get_context("spawn")
     pool = context.Pool(1)
-    for seed in range(seeds):
+    for case in cases:
         try:
-            runs.append(pool.apply_async(measure, (name, title, updates, seed)).get(STUCK))
+            found.append(pool.apply_async(task, case).get(STUCK))
         except multiprocessing.TimeoutError:
             pool.terminate()
             pool = context.Pool(1)
-            runs.append(None)
+            found.append(None)
     pool.terminate()
-    return runs
+    return found
 
 
-def costs(problem: Problem, updates: int) -> dict[str, float]:
-    """Give the time of each method's `fit` from one machine, over that of PCD-1's."""
-    rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, 0)
-    half = -(-updates // (2 * per_epoch))
-    rbm = hm.fit(rbm, rows, epochs=half, gradient=METHODS["PCD-1"], **settings).rbm
-    seconds = {name: [] for name in METHODS}
+def costs(name: str, updates: int) -> dict[str, float]:
+    """Give the time of each method's updates over that of PCD-1's, halfway through its own run."""
+    problem = PROBLEMS[name]()
+    rbm, per_epoch, settings = begun(problem, 0)
+    cases = [(name, title, updates, 0) for title in METHODS]
+    states = dict(zip(METHODS, in_time(halfway, cases), strict=True))
+    seconds = {title: [] for title, state in states.items() if state is not None}
     for _ in range(1 + ROUNDS):  # the first round compiles
-        for name, method in METHODS.items():
-            began = time.perf_counter()
-            hm.fit(rbm, rows, epochs=-(-TIMED // per_epoch), gradient=method, **settings)
-            seconds[name].append(time.perf_counter() - began)
+        for title, found in seconds.items():
+            state, began = states[title], time.perf_counter()
+            epochs = int(state.updates) // per_epoch + -(-TIMED // per_epoch)
+            hm.fit(
+                rbm,
+                problem.rows,
+                state=state,
+                epochs=epochs,
+                gradient=METHODS[title],
+                callbacks=[at_limit()],
+                **settings,
+            )
+            found.append(time.perf_counter() - began)
     unit = np.array(seconds["PCD-1"][1:])
-    ratios = {name: np.array(found[1:]) / unit for name, found in seconds.items()}
-    return {name: float(np.median(found)) for name, found in ratios.items()}
+    return {t: float(np.median(np.array(found[1:]) / unit)) for t, found in seconds.items()}
 
 
 def table(folder: Path, name: str) -> list[dict]:
@@ -204,7 +230,7 @@ def table(folder: Path, name: str) -> list[dict]:
                 "mean": scores.mean(),
                 "spread": scores.std(ddof=1),
                 "bias": np.median([run["bias"] for run in runs]),
-                "cost": times[method],
+                "cost": times.get(method, np.nan),
                 "updates": min(run["updates"] for run in runs),
                 "stuck": len(found) - len(runs),
                 "said": "n/a" if None in said else f"{sum(said)} of {len(said)}",
@@ -269,7 +295,7 @@ def main() -> None:
                 print(name, title, runs[0], flush=True)
         target = folder / f"{name}.costs.json"
         if not target.exists():
-            target.write_text(json.dumps(costs(PROBLEMS[name](), given.updates), indent=1))
+            target.write_text(json.dumps(costs(name, given.updates), indent=1))
     report(folder, given.sets)
 
 
