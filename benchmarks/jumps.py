@@ -24,7 +24,7 @@ from published import zeros_and_ones
 from three_ways_pictures import save_small
 
 import harmonium as hm
-from harmonium.plot.base import SMALL, label, new_figure
+from harmonium.plot.base import COLORS, SMALL, label, new_figure
 
 HIDDEN, RATE, SWEEPS, CHAINS, PLACES = 200, 0.01, 100, 2_000, 20
 METHODS = {
@@ -92,14 +92,13 @@ def watched(rbm: hm.RBM, sampler, state, steps: int, axis, key) -> tuple[np.ndar
     return np.concatenate(found), np.asarray(sampler.cloud(state).states)
 
 
-def jumps(along: np.ndarray) -> int:
-    """Count arrivals deep in one digit that come from deep in the other, over all chains."""
-    total = 0
-    for chain in np.clip(along.T, -1, 1):
+def jumps(along: np.ndarray) -> np.ndarray:
+    """Count each chain's arrivals deep in one digit that come from deep in the other."""
+    found = []
+    for chain in along.T:
         places = np.sign(chain) * (abs(chain) >= DEEP)
-        places = places[places != 0]
-        total += int((np.diff(places) != 0).sum())
-    return total
+        found.append((np.diff(places[places != 0]) != 0).sum())
+    return np.array(found)
 
 
 def independent(along: np.ndarray) -> float:
@@ -115,14 +114,18 @@ def independent(along: np.ndarray) -> float:
 
 
 def draw(found: dict[str, np.ndarray], rows: np.ndarray, path: Path) -> None:
-    """Draw the last steps of some chains along the axis, beside where rows and chains are."""
+    """Draw the last steps of three chains, those of most, median and fewest jumps, and all."""
     figure = new_figure(10.0, 4.6)
     panels = figure.subplots(len(found), 2, sharey=True, width_ratios=(4, 1), squeeze=False)
     edges = np.linspace(-1.6, 1.6, 65)
     for line, (name, along) in zip(panels, found.items(), strict=True):
-        for chain in range(3):
-            line[0].plot(along[-SHOWN:, chain], linewidth=0.8)
-        label(line[0], f"{name}: three chains", "step", "−1 a zero, 1 a one")
+        order = np.argsort(jumps(along))
+        for place, shade in zip((-1, len(order) // 2, 0), COLORS, strict=False):
+            counted = jumps(along)[order[place]]
+            settings = {"label": f"{counted:,} jumps", "color": shade, "linewidth": 0.8}
+            line[0].plot(along[-SHOWN:, order[place]], **settings)
+        label(line[0], f"{name}: chains of most, median and fewest jumps", "step", "zero ← → one")
+        line[0].legend(frameon=False, fontsize=SMALL, loc="upper right", ncols=3)
         settings = {"bins": edges, "density": True, "orientation": "horizontal"}
         line[1].hist(along[len(along) // 2 :: 10].ravel(), label=name, **settings)
         line[1].hist(rows, histtype="step", color="black", label="data", **settings)
@@ -168,7 +171,8 @@ def main() -> None:
         along = along - middle
         seconds, traces[name] = time.perf_counter() - began, along
         found[name] = {
-            "jumps": jumps(along),
+            "jumps": int(jumps(along).sum()),
+            "chains with a jump": int((jumps(along) > 0).sum()),
             "independent draws": independent(along),
             "seconds": seconds,
             "ones": float((along[len(along) // 2 :] > 0).mean()),
