@@ -135,5 +135,5 @@ def _configure_jax() -> None:
     except RuntimeError:  # no home
         return
     jax.config.update("jax_compilation_cache_dir", str(home / "harmonium" / "jax"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
