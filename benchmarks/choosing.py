@@ -31,6 +31,7 @@ from harmonium.plot.base import label, new_figure
 CHAINS, HIDDEN, BATCH = 500, 12, 100
 LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
 ROUNDS, TIMED = 5, 200  # rounds, and updates of each method in a round, to measure costs
+SWEEPS = 16_384  # of the chains that measure a relaxation time
 LIMIT = 240  # seconds for either half of a run; whatever is slower stops there
 STUCK = 2 * LIMIT + 120  # seconds after which a run is given up: an update of it does not end
 METHODS = {
@@ -156,9 +157,8 @@ def measure(name: str, title: str, updates: int, seed: int) -> dict:
     settings |= {"gradient": method, "epochs": max(2, updates // per_epoch)}
     fit = hm.fit(rbm, rows, state=half, callbacks=[at_limit()], **settings)
     bias = bias_of(method, half.rbm, half.gradient, v, problem.rate, key_bias)
-    verdict = hm.equilibrium(
-        fit.state.rbm, method, key=key_verdict, state=fit.state.gradient, data=rows, seconds=20.0
-    )
+    chains = {"state": fit.state.gradient, "data": rows, "sweeps": SWEEPS}
+    verdict = hm.equilibrium(fit.state.rbm, method, key=key_verdict, **chains)
     return {
         "log_likelihood": float(exact_score(fit.rbm, v)),
         "bias": float(bias),
