@@ -225,8 +225,10 @@ def test_ctrl_c_while_training_keeps_a_run_that_can_go_on(cli, no_pictures):
     assert cli(f"resume run --epochs {epochs}").status == 0
 
 
-# The score of so small a machine may be there before a signal is.
+# The score of so small a machine may be there before a signal is. XLA is told to be silent before
+# it is imported, as the command does.
 SCORE_SLOWLY = (
+    "import os; os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
     "import time, harmonium.runs.train as t; score = t.log_likelihood;"
     " t.log_likelihood = lambda *a, **k: (time.sleep(30), score(*a, **k))[1]\n"
 )
