@@ -112,8 +112,14 @@ def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     key_rows, key_gradient = jax.random.split(run_keys(checked_key(key))[0])
     indices = jnp.arange(plan.method.batch_size)
     first, _ = batch_of(rbm, plan.dataset, indices, key=key_rows)
-    chains = plan.method.gradient.init(rbm, first, key=key_gradient)
+    chains = _carried(plan.method.gradient, rbm, first, key=key_gradient)
     return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
+
+
+@eqx.filter_jit
+def _carried(gradient: AbstractGradient, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
+    """Give what a method carries before the first update: one program, not one for each step."""
+    return gradient.init(rbm, batch, key=key)
 
 
 def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
