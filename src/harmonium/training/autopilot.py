@@ -71,7 +71,8 @@ class Autopilot(Tempering):
 
     Attributes:
         machines, chains, acceptance, sweeps: as in `Tempering`; `sweeps` is the k to begin with.
-        most_sweeps: largest k without a ladder.
+        most_sweeps: largest k without a ladder, and a sixteenth of the largest on one: what bounds
+            the cost of an update.
 
     Source: Decelle, Furtlehner & Seoane 2021 (why k must reach the relaxation time).
     """
