@@ -10,9 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize
-from scipy.special import expit, logsumexp
-from scipy.stats import t as student
+from scipy.special import expit, logsumexp, stdtrit
 
 from .errors import InputError
 
@@ -50,7 +48,7 @@ class Estimate(NamedTuple):
         """Half the width of the 95 % interval, by Student's t of one degree less than groups."""
         if self.groups < 2:
             return float("inf")
-        return self.stderr * float(student.ppf(0.975, self.groups - 1))
+        return self.stderr * float(stdtrit(self.groups - 1, 0.975))
 
 
 def log_sum_exp(values: np.ndarray, axis: int | None = None) -> Any:
@@ -72,6 +70,8 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
 
     Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for journeys).
     """
+    from scipy.optimize import brentq  # a third of a second, for those who ask
+
     m = float(np.log(len(reverse) / len(forward)))
 
     def imbalance(r: float) -> float:
@@ -191,6 +191,8 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
             f"energies: expected shape (machines, states), and as counts one number of states for"
             f" each machine, all states together; got {u.shape} and {n.shape}, {n.sum():g} states."
         )
+    from scipy.optimize import minimize  # a third of a second, for those who ask
+
     some = n > 0
     log_n = np.log(n[some])
 

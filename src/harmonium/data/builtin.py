@@ -183,9 +183,7 @@ def _check_range(function: str, what: str, value: float, low: float, high: float
 
 
 def _digits(seed: int) -> Table:
-    from sklearn.datasets import load_digits
-
-    pixels, labels = load_digits(return_X_y=True)
+    pixels, labels = _read_digits()
     order = np.random.default_rng(_DIGITS_SEED).permutation(len(pixels))
     train, test = order[DIGITS_TEST_ROWS:], order[:DIGITS_TEST_ROWS]
     levels = pixels.astype(np.uint8)
@@ -200,6 +198,19 @@ def _digits(seed: int) -> Table:
         image_shape=(8, 8),
         notes=("digits: scikit-learn's handwritten digits, shuffled and split always alike.",),
     )
+
+
+def _read_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Give all pictures and labels, from scikit-learn's file: its import takes two seconds."""
+    package = importlib.util.find_spec("sklearn")
+    for folder in (package and package.submodule_search_locations) or ():
+        file = Path(folder, "datasets", "data", "digits.csv.gz")
+        if file.is_file():
+            levels = np.loadtxt(file, delimiter=",", dtype=np.int64)
+            return levels[:, :-1], levels[:, -1]
+    from sklearn.datasets import load_digits  # wherever it keeps them
+
+    return load_digits(return_X_y=True)  # pyright: ignore[reportReturnType]
 
 
 def _bars(seed: int) -> Table:

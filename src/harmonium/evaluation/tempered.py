@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 from ..bridge import Estimate, ladder_log_z, log_mean_exp, mbar
 from ..checks import checked_key, positive_integer
@@ -259,7 +259,7 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
 def _p_value(one: Estimate, other: Estimate) -> float:
     """Give the probability that two estimates of one number lie at least as far apart."""
     error = float(np.hypot(one.stderr, other.stderr)) + ROUNDING
-    return 2 * float(student.sf(abs(one.value - other.value) / error, one.groups - 1))
+    return 2 * float(stdtr(one.groups - 1, -abs(one.value - other.value) / error))
 
 
 def _plus(estimate: Estimate, base: float) -> Estimate:

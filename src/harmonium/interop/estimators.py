@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.neural_network import BernoulliRBM
 
 from ..data.base import input_error
 from ..rbm import RBM
@@ -12,7 +11,7 @@ from .base import KEEP_IT_NATIVE, Parameters, machine_of, parameters_of
 FITTED = ("components_", "intercept_visible_", "intercept_hidden_")
 
 
-def to_sklearn(rbm: RBM, **settings: Any) -> BernoulliRBM:
+def to_sklearn(rbm: RBM, **settings: Any) -> Any:
     """Give a fitted `sklearn.neural_network.BernoulliRBM` with this machine's parameters.
 
     scikit-learn keeps W transposed, as `components_` of shape (hidden, visible); signs and units
@@ -29,6 +28,8 @@ def to_sklearn(rbm: RBM, **settings: Any) -> BernoulliRBM:
     if weights.ndim != 2:
         expected = "Bernoulli visible and hidden units, all that BernoulliRBM can hold"
         raise input_error("to_sklearn", expected, str(rbm), KEEP_IT_NATIVE)
+    from sklearn.neural_network import BernoulliRBM  # takes a second, and brings pandas
+
     estimator: Any = BernoulliRBM(n_components=len(hidden_bias), **settings)
     estimator.components_ = np.array(weights.T, order="F")  # as its own fit leaves it
     estimator.intercept_visible_ = visible_bias.copy()
