@@ -311,6 +311,9 @@ def test_columns_of_replicas_forget_more_slowly_than_their_last_machine(seed):
     assert "steps of replica exchange" in str(found)
     slowest = max(exact.tau(name) for name in found.observables)
     assert (1 - MARGIN) * slowest < found.relaxation < (1 + MARGIN) * slowest
+    curves = hm.trace(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=32)
+    assert {curve.shape for curve in curves.values()} == {(64, 32)}
+    assert curves.keys() >= found.observables.keys()
     # The last machine's own correlation is gone at once, and back when replicas have gone round.
     alone = exact.observables["visible_overlap_1"]
     rho = exact.autocorrelations(alone)
