@@ -170,11 +170,6 @@ def measure(name: str, title: str, updates: int, seed: int) -> dict:
     }
 
 
-def measured(name: str, title: str, updates: int, seeds: int) -> list[dict | None]:
-    """Train with every seed; None for a run that is stuck."""
-    return in_time(measure, [(name, title, updates, seed) for seed in range(seeds)])
-
-
 def in_time(task: Callable, cases: list[tuple]) -> list:
     """Call in a process of its own, which is given up for a None where it takes too long."""
     found, context = [], multiprocessing.get_context("spawn")
@@ -290,7 +285,8 @@ def main() -> None:
         for title in METHODS:
             target = folder / f"{name}.{title}.json"
             if not target.exists():
-                runs = measured(name, title, given.updates, given.seeds)
+                cases = [(name, title, given.updates, seed) for seed in range(given.seeds)]
+                runs = in_time(measure, cases)
                 target.write_text(json.dumps(runs, indent=1))
                 print(name, title, runs[0], flush=True)
         target = folder / f"{name}.costs.json"

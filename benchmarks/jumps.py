@@ -119,10 +119,14 @@ def draw(found: dict[str, np.ndarray], rows: np.ndarray, path: Path) -> None:
     panels = figure.subplots(len(found), 2, sharey=True, width_ratios=(4, 1), squeeze=False)
     edges = np.linspace(-1.6, 1.6, 65)
     for line, (name, along) in zip(panels, found.items(), strict=True):
-        order = np.argsort(jumps(along))
+        counts = jumps(along)
+        order = np.argsort(counts)
         for place, shade in zip((-1, len(order) // 2, 0), COLORS, strict=False):
-            counted = jumps(along)[order[place]]
-            settings = {"label": f"{counted:,} jumps", "color": shade, "linewidth": 0.8}
+            settings = {
+                "label": f"{counts[order[place]]:,} jumps",
+                "color": shade,
+                "linewidth": 0.8,
+            }
             line[0].plot(along[-SHOWN:, order[place]], **settings)
         label(line[0], f"{name}: chains of most, median and fewest jumps", "step", "zero ← → one")
         line[0].legend(frameon=False, fontsize=SMALL, loc="upper right", ncols=3)
@@ -170,9 +174,10 @@ def main() -> None:
         along, last = watched(rbm, sampler, state, given.steps, jnp.asarray(axis), keys[2])
         along = along - middle
         seconds, traces[name] = time.perf_counter() - began, along
+        counts = jumps(along)
         found[name] = {
-            "jumps": int(jumps(along).sum()),
-            "chains with a jump": int((jumps(along) > 0).sum()),
+            "jumps": int(counts.sum()),
+            "chains with a jump": int((counts > 0).sum()),
             "independent draws": independent(along),
             "seconds": seconds,
             "ones": float((along[len(along) // 2 :] > 0).mean()),

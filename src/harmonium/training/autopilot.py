@@ -190,9 +190,9 @@ class Autopilot(Tempering):
         """Give covariances and variances over chains of the machine itself, and over columns."""
         shares = self.carried(state).weights
         flat = (len(before), -1)
-        single = _moments(before.reshape(flat), after.reshape(flat), shares)
+        single = _weighted(before.reshape(flat), after.reshape(flat), shares)
         uniform = jnp.full(before.shape[-1], state.engaged / before.shape[-1], shares.dtype)
-        columns = _moments(before.mean(1), after.mean(1), uniform)
+        columns = _weighted(before.mean(1), after.mean(1), uniform)
         return jnp.concatenate([single, columns], axis=1)
 
     def _acted(self, rbm: RBM, state: AutopilotState) -> AutopilotState:
@@ -244,7 +244,7 @@ def _in_words(update: float, kind: float, value: float, relaxation: float) -> st
     return f"from update {update:,.0f} on {what}, since {why}"
 
 
-def _moments(
+def _weighted(
     before: Float[Array, "observables n"],
     after: Float[Array, "observables n"],
     shares: Float[Array, " n"],
