@@ -75,7 +75,9 @@ PROBLEMS = {
     "shifter": lambda: Problem(hm.open_source("shifter").train, hm.Bernoulli(19), 0.1),
     "chain": lambda: Problem(chain_of_spins(5_000), hm.Ising(16), 0.05),
     "ising": lambda: Problem(
-        hm.data.ising_configurations(5_000, side=4, inverse_temperature=0.5), hm.Ising(16), 0.05
+        hm.data.ising_configurations(5_000, side=4, inverse_temperature=0.5, seed=0),
+        hm.Ising(16),
+        0.05,
     ),
     "zeros and ones": lambda: Problem(zeros_and_ones()[0], hm.Bernoulli(784), 0.05),
 }
