@@ -108,7 +108,7 @@ def test_two_gaussian_layers_have_a_closed_form_or_none():
 
 
 def test_an_interrupted_enumeration_says_how_far_it_got():
-    rbm = machine(hm.Bernoulli(300), hm.Bernoulli(22), 0, coupling=0.1)
+    rbm = machine(hm.Bernoulli(60), hm.Bernoulli(22), 0, coupling=0.1)
 
     def interrupt(part):
         if part > 0.2:

@@ -15,9 +15,7 @@ Y = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "ei
 
 @pytest.fixture(scope="module")
 def fitted():
-    return RBMClassifier(100, n_iter=300, learning_rate=0.15, random_state=0).fit(
-        X[:1200], Y[:1200]
-    )
+    return RBMClassifier(100, n_iter=100, learning_rate=0.3, random_state=0).fit(X[:1200], Y[:1200])
 
 
 def test_digits_are_told_apart(fitted):
@@ -63,6 +61,6 @@ def test_methods_are_listed_and_the_share_is_checked():
 def test_continuous_columns():
     from sklearn.datasets import load_iris
 
-    model = RBMClassifier(16, n_iter=4_000, random_state=0)
+    model = RBMClassifier(16, n_iter=1_000, learning_rate=0.3, random_state=0)
     scores = cross_val_score(model, *load_iris(return_X_y=True), cv=3)
     assert scores.mean() > 0.9

@@ -142,8 +142,7 @@ class Dataset(eqx.Module):
 
     def values(self, first: int, last: int) -> Array:
         """Give the stored values of a slice of the rows, undrawn, divided by the scale."""
-        rows = self.stored.take(jnp.arange(first, min(last, len(self))))
-        return rows if self.scale == 1.0 else rows / self.scale
+        return _undrawn(self, np.arange(first, min(last, len(self))))
 
     def parts(self, size: int, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
         """Give all rows as `rows` does, a part at a time: sparse ones are never all dense."""
@@ -164,7 +163,19 @@ class Dataset(eqx.Module):
             if self.stochastic:
                 raise InputError("key: binary values are drawn from these grey levels; pass key=.")
             key = jax.random.key(0)
-        return np.asarray(self.take(jnp.arange(len(self)), key=key))
+        return np.asarray(_taken(self, np.arange(len(self)), key))
+
+
+@eqx.filter_jit
+def _taken(dataset: Dataset, indices: Array, key: PRNGKeyArray) -> Array:
+    """Take rows in one program, where JAX would compile one for each step."""
+    return dataset.take(indices, key=key)
+
+
+@eqx.filter_jit
+def _undrawn(dataset: Dataset, indices: Array) -> Array:
+    rows = dataset.stored.take(indices)
+    return rows if dataset.scale == 1.0 else rows / dataset.scale
 
 
 def checked_weights(weights: Any, n: int) -> Array:

@@ -68,10 +68,14 @@ def averaged_machine(state: Any, otherwise: RBM) -> RBM:
     """
     is_average = lambda node: isinstance(node, AveragedState)  # noqa: E731
     nodes = jax.tree.leaves(state, is_leaf=is_average)
-    average = next((node.average.project() for node in nodes if is_average(node)), None)
-    if average is None:
-        return otherwise
-    weights = jnp.where(otherwise.weights == 0, 0.0, average.weights)
+    average = next((node.average for node in nodes if is_average(node)), None)
+    return otherwise if average is None else _kept(average, otherwise.weights)
+
+
+@eqx.filter_jit
+def _kept(average: RBM, raw: Array) -> RBM:
+    average = average.project()
+    weights = jnp.where(raw == 0, 0.0, average.weights)
     return eqx.tree_at(lambda machine: machine.weights, average, weights)
 
 

@@ -110,10 +110,14 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Start the method and the optimiser."""
     key_rows, key_gradient = jax.random.split(run_keys(checked_key(key))[0])
-    indices = jnp.arange(plan.method.batch_size)
-    first, _ = batch_of(rbm, plan.dataset, indices, key=key_rows)
+    first = _first_rows(rbm, plan.dataset, np.arange(plan.method.batch_size), key=key_rows)
     chains = _carried(plan.method.gradient, rbm, first, key=key_gradient)
     return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
+
+
+@eqx.filter_jit
+def _first_rows(rbm: RBM, dataset: Dataset, indices: Array, *, key: PRNGKeyArray) -> Cloud:
+    return batch_of(rbm, dataset, indices, key=key)[0]
 
 
 @eqx.filter_jit
