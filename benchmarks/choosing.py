@@ -28,7 +28,7 @@ import harmonium as hm
 from harmonium.enumeration import log_z
 from harmonium.plot.base import label, new_figure
 
-CHAINS, HIDDEN, BATCH = 500, 12, 100
+CHAINS, BATCH = 500, 100
 LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
 ROUNDS, TIMED = 5, 200  # rounds, and updates of each method in a round, to measure costs
 SWEEPS = 16_384  # of the chains that measure a relaxation time
@@ -55,11 +55,12 @@ METHODS = {
 
 
 class Problem(NamedTuple):
-    """Rows to learn, the kind of their columns, and the rate to begin with."""
+    """Rows to learn, the kind of their columns, the rate to begin with, and how many hidden units."""
 
     rows: np.ndarray
     visible: hm.AbstractLayer
     rate: float
+    hidden: int = 12
 
 
 def chain_of_spins(rows: int, length: int = 16, coupling: float = 1.0) -> np.ndarray:
@@ -79,7 +80,7 @@ PROBLEMS = {
         hm.Ising(16),
         0.05,
     ),
-    "zeros and ones": lambda: Problem(zeros_and_ones()[0], hm.Bernoulli(784), 0.05),
+    "zeros and ones": lambda: Problem(zeros_and_ones()[0], hm.Bernoulli(784), 0.05, 8),
 }
 
 
@@ -130,7 +131,7 @@ def at_limit() -> Callable[[hm.Report], bool]:
 def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
     """Give the machine to start from, updates of an epoch, and the settings of all methods."""
     key_start, key_run = jax.random.split(jax.random.key(seed), 4)[:2]
-    rbm = hm.initialize(problem.visible, hm.Bernoulli(HIDDEN), problem.rows, key=key_start)
+    rbm = hm.initialize(problem.visible, hm.Bernoulli(problem.hidden), problem.rows, key=key_start)
     per_epoch = -(-len(problem.rows) // min(BATCH, len(problem.rows)))
     settings = {"key": key_run, "optimizer": recipe(problem), "batch_size": BATCH}
     return rbm, per_epoch, settings
@@ -212,47 +213,60 @@ def costs(name: str, updates: int) -> dict[str, float]:
     return {t: float(np.median(np.array(found[1:]) / unit)) for t, found in seconds.items()}
 
 
-def table(folder: Path, name: str) -> list[dict]:
-    """Give what is known of a set, a line for each method."""
-    lines = []
+def lines_of(folder: Path, name: str) -> dict[str, dict]:
+    """Give what is known of each method on a set."""
+    lines = {}
     times = json.loads((folder / f"{name}.costs.json").read_text())
     for method in METHODS:
         found = json.loads((folder / f"{name}.{method}.json").read_text())
         runs = [run for run in found if run]
-        scores = np.array([run["log_likelihood"] for run in runs])
+        scores = np.array([run["log_likelihood"] for run in runs] or [np.nan])
         said = [run["at_equilibrium"] for run in runs]
-        lines.append(
-            {
-                "method": method,
-                "mean": scores.mean(),
-                "spread": scores.std(ddof=1),
-                "bias": np.median([run["bias"] for run in runs]),
-                "cost": times.get(method, np.nan),
-                "updates": min(run["updates"] for run in runs),
-                "stuck": len(found) - len(runs),
-                "said": "n/a" if None in said else f"{sum(said)} of {len(said)}",
-            }
-        )
+        lines[method] = {
+            "mean": scores.mean(),
+            "spread": scores.std(ddof=1) if len(runs) > 1 else np.nan,
+            "bias": np.median([run["bias"] for run in runs]) if runs else np.nan,
+            "cost": times.get(method, np.nan),
+            "updates": min((run["updates"] for run in runs), default=0),
+            "stuck": len(found) - len(runs),
+            "said": None if None in said or not said else (sum(said), len(said)),
+        }
     return lines
 
 
 def report(folder: Path, sets: list[str]) -> None:
-    """Print a table for every set, as Markdown, and draw all of them."""
-    tables = {name: table(folder, name) for name in sets}
-    for name, lines in tables.items():
-        print(f"\n### {name}\n")
-        print("| method | log-likelihood, nats a row | bias | cost | at equilibrium |")
-        print("|---|---|---|---|---|")
-        most = max(line["updates"] for line in lines)
-        for line in lines:
-            short = "" if line["updates"] == most else f" ({line['updates']:,} updates)"
-            short += f" ({line['stuck']} stuck)" if line["stuck"] else ""
-            score = f"{line['mean']:.2f} ± {line['spread']:.2f}".replace("-", "−")
-            print(
-                f"| {line['method']}{short} | {score} | {line['bias']:.3f} | {line['cost']:.2f}"
-                f" | {line['said']} |"
-            )
-    draw(tables, folder / "choosing.png")
+    """Print three tables, as Markdown, and draw the likelihoods."""
+    tables = {name: lines_of(folder, name) for name in sets}
+    heads = {
+        "mean": "Log-likelihood, nats a row: mean and spread over runs",
+        "bias": "Bias of the gradient, and runs at equilibrium in all sets",
+        "cost": "Time of an update, of PCD-1's",
+    }
+    for what, head in heads.items():
+        last = " at equilibrium |" if what == "bias" else ""
+        print(f"\n### {head}\n\n| method | " + " | ".join(sets) + " |" + last)
+        print("|---" * (1 + len(sets) + bool(last)) + "|")
+        for method in METHODS:
+            cells = [cell(tables[name], method, what) for name in sets]
+            if last:
+                said = [tables[name][method]["said"] for name in sets]
+                all_said = None if None in said else np.sum(said, axis=0)
+                cells.append("n/a" if all_said is None else "{} of {}".format(*all_said))
+            print(f"| {method} | " + " | ".join(cells) + " |")
+    draw({name: list(lines.values()) for name, lines in tables.items()}, folder / "choosing.png")
+
+
+def cell(lines: dict[str, dict], method: str, what: str) -> str:
+    """Give what a table says of a method on a set."""
+    line, all_of_them = lines[method], max(each["updates"] for each in lines.values())
+    if not np.isfinite(line[what]):
+        return "no run ends" if line["stuck"] else "n/a"
+    if what != "mean":
+        return f"{line[what]:.3g}"
+    short = "" if line["updates"] == all_of_them else f" ({line['updates']:,} updates)"
+    short += f" ({line['stuck']} stuck)" if line["stuck"] else ""
+    spread = f" ± {line['spread']:.2f}" if np.isfinite(line["spread"]) else ""
+    return f"{line['mean']:.2f}{spread}".replace("-", "−") + short
 
 
 def draw(tables: dict[str, list[dict]], path: Path) -> None:
@@ -260,14 +274,14 @@ def draw(tables: dict[str, list[dict]], path: Path) -> None:
     figure = new_figure(11.0, 4.6)
     panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
     for axes, (name, lines) in zip(panels, tables.items(), strict=True):
-        best = max(line["mean"] for line in lines)
+        best = np.nanmax([line["mean"] for line in lines])
         behind = [best - line["mean"] for line in lines]
         axes.barh(range(len(lines)), behind, color="#0072B2")
         for place, line in enumerate(lines):
             axes.errorbar(best - line["mean"], place, xerr=line["spread"], color="black")
         axes.set_xscale("symlog", linthresh=0.1)
         axes.set_xlim(0, None)
-        axes.set_yticks(range(len(lines)), [line["method"] for line in lines])
+        axes.set_yticks(range(len(lines)), METHODS)
         label(axes, name, "nats a row below the best")
     panels[0].invert_yaxis()
     save_small(figure, path)

@@ -167,14 +167,14 @@ class Dataset(eqx.Module):
 
 
 @eqx.filter_jit
-def _taken(dataset: Dataset, indices: Array, key: PRNGKeyArray) -> Array:
+def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
     """Take rows in one program, where JAX would compile one for each step."""
-    return dataset.take(indices, key=key)
+    return dataset.take(jnp.asarray(indices), key=key)
 
 
 @eqx.filter_jit
-def _undrawn(dataset: Dataset, indices: Array) -> Array:
-    rows = dataset.stored.take(indices)
+def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
+    rows = dataset.stored.take(jnp.asarray(indices))
     return rows if dataset.scale == 1.0 else rows / dataset.scale
 
 

@@ -163,7 +163,7 @@ def advance(
             indices = jax.lax.dynamic_slice_in_dim(order, first, size)
             present = first + jnp.arange(size) < n if method.short_last else None
             key_rows, key_gradient = dataset.keys(keys[t - e * per_epoch])
-            batch, mass = batch_of(state.rbm, dataset, indices, present, key=key_rows)
+            batch, mass = batch_of(state.rbm.visible, dataset, indices, present, key=key_rows)
             return make_update(method, batch, mass, state, key=key_gradient)
 
         end = jnp.minimum(until, (e + 1) * per_epoch)

@@ -83,7 +83,7 @@ def _measured(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
     Weighted rows count for 1 / Σw² of them, their weights summing to 1 (Kish 1965).
     """
     indices = jnp.arange(len(dataset))
-    cloud, _ = batch_of(rbm, dataset, indices, indices < n, key=key)
+    cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)
     if dataset.absent:
         cloud = cloud._replace(states=_filled(rbm, cloud.states, key))
     share, energies = cloud.weights, rbm.free_energy(cloud.states)

@@ -20,6 +20,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
 from ..holes import with_holes
+from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud
 from .methods import method_named
@@ -110,14 +111,17 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Start the method and the optimiser."""
     key_rows, key_gradient = jax.random.split(run_keys(checked_key(key))[0])
-    first = _first_rows(rbm, plan.dataset, np.arange(plan.method.batch_size), key=key_rows)
+    indices = np.arange(plan.method.batch_size)
+    first = _first_rows(rbm.visible, plan.dataset, indices, key=key_rows)
     chains = _carried(plan.method.gradient, rbm, first, key=key_gradient)
     return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
 
 
 @eqx.filter_jit
-def _first_rows(rbm: RBM, dataset: Dataset, indices: Array, *, key: PRNGKeyArray) -> Cloud:
-    return batch_of(rbm, dataset, indices, key=key)[0]
+def _first_rows(
+    visible: AbstractLayer, dataset: Dataset, indices: np.ndarray, *, key: PRNGKeyArray
+) -> Cloud:
+    return batch_of(visible, dataset, jnp.asarray(indices), key=key)[0]
 
 
 @eqx.filter_jit
@@ -174,7 +178,7 @@ def checked_dataset(rbm: RBM, data: Any, weights: Any, name: str) -> Dataset:
 
 
 def batch_of(
-    rbm: RBM,
+    visible: AbstractLayer,
     dataset: Dataset,
     indices: Array,
     present: Array | None = None,
@@ -186,7 +190,7 @@ def batch_of(
     A gradient times the mass is unbiased for the weighted likelihood, whatever the batch size; None
     stands for a mass of 1. The columns of absent units are NaN.
     """
-    encode = functools.partial(with_holes, rbm.visible) if dataset.absent else rbm.visible.encode
+    encode = functools.partial(with_holes, visible) if dataset.absent else visible.encode
     rows = encode(dataset.take(indices, key=key))
     weights, mass = dataset.weights_of(indices, present)
     return Cloud(rows, weights.astype(rows.dtype)), mass
