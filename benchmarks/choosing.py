@@ -55,7 +55,7 @@ METHODS = {
 
 
 class Problem(NamedTuple):
-    """Rows to learn, the kind of their columns, the rate to begin with, and how many hidden units."""
+    """Rows, the kind of their columns, the rate to begin with, and the number of hidden units."""
 
     rows: np.ndarray
     visible: hm.AbstractLayer
