@@ -259,10 +259,10 @@ def report(folder: Path, sets: list[str]) -> None:
 def cell(lines: dict[str, dict], method: str, what: str) -> str:
     """Give what a table says of a method on a set."""
     line, all_of_them = lines[method], max(each["updates"] for each in lines.values())
-    if not np.isfinite(line[what]):
+    if np.isnan(line[what]):
         return "no run ends" if line["stuck"] else "n/a"
     if what != "mean":
-        return f"{line[what]:.3g}"
+        return "> 100" if what == "bias" and line[what] > 100 else f"{line[what]:.3g}"
     short = "" if line["updates"] == all_of_them else f" ({line['updates']:,} updates)"
     short += f" ({line['stuck']} stuck)" if line["stuck"] else ""
     spread = f" ± {line['spread']:.2f}" if np.isfinite(line["spread"]) else ""
