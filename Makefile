@@ -30,11 +30,11 @@ laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
 	  tests/sklearn/test_checks.py
 
-faces: $(FACES)/.faces  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
+faces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
 	@$(MAKE) --no-print-directory -j 2 $(addprefix face-,$(BACKENDS) others)
 
 # One process each, two at a time: two workers for each would import and compile everything twice.
-face-%:
+face-%: $(FACES)/.faces
 	@$(call quickly,$(FACES)/bin/python) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
 	  $(if $(filter others,$*),,KERAS_BACKEND=$*) $(FACES)/bin/python -m pytest -q \
 	  $(if $(filter others,$*),tests/faces/interop tests/faces/ways,tests/faces/keras) \

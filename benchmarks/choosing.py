@@ -253,27 +253,28 @@ def report(folder: Path, sets: list[str]) -> None:
                 all_said = None if None in said else np.sum(said, axis=0)
                 cells.append("n/a" if all_said is None else "{} of {}".format(*all_said))
             print(f"| {method} | " + " | ".join(cells) + " |")
-    draw({name: list(lines.values()) for name, lines in tables.items()}, folder / "choosing.png")
+    draw(tables, folder / "choosing.png")
 
 
 def cell(lines: dict[str, dict], method: str, what: str) -> str:
     """Give what a table says of a method on a set."""
-    line, all_of_them = lines[method], max(each["updates"] for each in lines.values())
+    line, most = lines[method], max(each["updates"] for each in lines.values())
     if np.isnan(line[what]):
         return "no run ends" if line["stuck"] else "n/a"
     if what != "mean":
         return "> 100" if what == "bias" and line[what] > 100 else f"{line[what]:.3g}"
-    short = "" if line["updates"] == all_of_them else f" ({line['updates']:,} updates)"
+    short = "" if line["updates"] == most else f" ({line['updates']:,} updates)"
     short += f" ({line['stuck']} stuck)" if line["stuck"] else ""
     spread = f" ± {line['spread']:.2f}" if np.isfinite(line["spread"]) else ""
     return f"{line['mean']:.2f}{spread}".replace("-", "−") + short
 
 
-def draw(tables: dict[str, list[dict]], path: Path) -> None:
+def draw(tables: dict[str, dict[str, dict]], path: Path) -> None:
     """Draw how far each method stays behind the best one of its set."""
     figure = new_figure(11.0, 4.6)
     panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
-    for axes, (name, lines) in zip(panels, tables.items(), strict=True):
+    for axes, (name, methods) in zip(panels, tables.items(), strict=True):
+        lines = list(methods.values())
         best = np.nanmax([line["mean"] for line in lines])
         behind = [best - line["mean"] for line in lines]
         axes.barh(range(len(lines)), behind, color="#0072B2")

@@ -25,7 +25,7 @@ def test_the_clamped_machine_is_the_conditional_one(seed):
 def test_given_rows_keep_their_values_and_the_rest_follows_the_conditional():
     rbm = machine(hm.Bernoulli(4), hm.Ising(2), 0)
     given = np.array([1.0, np.nan, 0.0, np.nan])
-    n = 8_000
+    n = 20_000
     drawn = hm.sample(rbm, n, key=jax.random.key(0), sampler=hm.Gibbs(30), given=given)
     assert (drawn[:, 0] == 1).all()
     assert (drawn[:, 2] == 0).all()

@@ -122,7 +122,7 @@ def fitted_names(_):
 def test_samples_have_the_machines_distribution():
     """χ² of the number of ones against enumeration, level 1e−4; the machine is one that mixes."""
     fitted = BernoulliRBM(8, n_iter=300, random_state=0).fit(BARS)
-    rows = fitted.sample(2_000).astype(int)
+    rows = fitted.sample(4_000).astype(int)
     states = fitted.rbm_.visible.states(jnp.arange(2**16))
     energies = np.asarray(fitted.rbm_.free_energy(states), float)
     p = np.exp(-energies - hm.log_z(fitted.rbm_).value)

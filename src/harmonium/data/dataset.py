@@ -92,6 +92,9 @@ class Dataset(eqx.Module):
         if self.stochastic:
             drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
             return jnp.where(jnp.isnan(rows), jnp.nan, drawn) if self.absent else drawn
+        return self._scaled(rows)
+
+    def _scaled(self, rows: Array) -> Array:
         return rows if self.scale == 1.0 else rows / self.scale
 
     def keys(self, key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
@@ -174,8 +177,7 @@ def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
 
 @eqx.filter_jit
 def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
-    rows = dataset.stored.take(jnp.asarray(indices))
-    return rows if dataset.scale == 1.0 else rows / dataset.scale
+    return dataset._scaled(dataset.stored.take(jnp.asarray(indices)))
 
 
 def checked_weights(weights: Any, n: int) -> Array:
