@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from ._threefry import quick
 from .errors import InputError
 
 
@@ -26,14 +27,14 @@ def positive_integer(value: Any, what: str) -> int:
 
 
 def checked_key(key: Any) -> PRNGKeyArray:
-    """Give the key, or raise InputError unless it is one random key of JAX's."""
+    """Give the key, in its quick form, or raise InputError unless it is one of JAX's random keys."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
     legacy = dtype == jnp.uint32 and shape in ((2,), (4,))
     if not typed and not legacy:
         found = type(key).__name__ if dtype is not None else repr(key)
         raise InputError(f"key: expected a random key, such as jax.random.key(0); got {found}.")
-    return key
+    return quick(key)
 
 
 def checked_rows(rows: Any, name: str) -> np.ndarray:
