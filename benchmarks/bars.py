@@ -4,7 +4,7 @@
                               [METHOD ...]
 
 16 hidden units, plain ascent on all 32 rows, 1,000 chains, parameters from N(0, 0.1²), as in Qiu,
-Zhang & Wang 2020. All runs of a method are one compiled program, one after another. Results are
+Zhang & Wang 2020. All runs of a method are one compiled program, side by side. Results are
 kept as RATE/METHOD.json in the folder: a method that has one there is not run again, and one that
 was interrupted goes on. The tables are for docs/choosing_a_method.md, the picture is bars.png.
 """
@@ -23,6 +23,7 @@ from three_ways_pictures import save_small
 
 import harmonium as hm
 from harmonium import enumeration
+from harmonium.checks import checked_key
 from harmonium.plot.base import COLORS, GREY, label, legend_below, new_figure
 
 CHAINS, EVERY, SAVED_EVERY = 1_000, 100, 1_000
@@ -80,7 +81,7 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
     rows = jnp.asarray(hm.open_source("bars").train, jnp.float32)
     is_cd = isinstance(method, hm.Contrastive)  # whose chains are the rows of the batch
     batch = hm.Cloud.uniform(jnp.tile(rows, (CHAINS // len(rows) + 1, 1)) if is_cd else rows)
-    keys = jax.random.split(jax.random.key(0), (runs, 3))
+    keys = jax.random.split(checked_key(jax.random.key(0)), (runs, 3))
     rbms = eqx.filter_vmap(machine_of)(keys[:, 0])
     begin = lambda rbm, key: method.init(rbm, batch, key=key)  # noqa: E731
     states = eqx.filter_vmap(begin)(rbms, keys[:, 1])
@@ -97,7 +98,7 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
             rbm, state, seen = stretch(method, rate, rbm, state, batch, first, key)
             return rbm, state, seen, total_log_likelihood(rbm, rows)
 
-        return jax.lax.map(go, (rbms, states, keys))
+        return jax.vmap(go)((rbms, states, keys))
 
     began = None
     for first in range(len(found["log_likelihood"]) * EVERY, updates, EVERY):

@@ -10,7 +10,7 @@ import harmonium as hm
 
 ROOT = Path(hm.__file__).parent
 STOREYS = [
-    {"errors"},
+    {"errors", "_threefry"},
     {"checks", "_special"},
     {"layers", "data"},
     {"rbm"},

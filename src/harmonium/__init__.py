@@ -4,7 +4,8 @@
 
 The storeys of the house, each importing only from those above it in this list:
 
-    errors, checks, _special    what users read when something is wrong; stable functions
+    errors, _threefry   what users read when something is wrong; random numbers, quickly
+    checks, _special    checks of what users pass; stable functions
     layers, data        what a unit is; what a machine learns from
     rbm                 the machine: energy, free energy, conditionals, `.T`
     initial, gauge, path, statistics, quantities, enumeration, sources

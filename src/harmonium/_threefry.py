@@ -22,6 +22,11 @@ MOST = 2**32  # numbers at once; JAX counts further
 NAMES = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}
 
 
+def key_of(seed: int) -> PRNGKeyArray:
+    """Give the quick key of a seed."""
+    return quick(jax.random.key(seed))
+
+
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
     """Give the key that draws the same numbers, quickly; a key of another kind as it is."""
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):

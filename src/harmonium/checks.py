@@ -27,7 +27,7 @@ def positive_integer(value: Any, what: str) -> int:
 
 
 def checked_key(key: Any) -> PRNGKeyArray:
-    """Give the key, in its quick form, or raise InputError unless it is one of JAX's random keys."""
+    """Give the key, in its quick form, or raise InputError unless it is one of JAX's."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
     legacy = dtype == jnp.uint32 and shape in ((2,), (4,))

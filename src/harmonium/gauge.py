@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._threefry import key_of
 from .data import Dataset
 from .errors import InputError
 from .layers import AbstractLayer
@@ -84,7 +84,7 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
     stretches = visible.stretches
     if not stretches.any():
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
-    rows = visible.validate(dataset.rows(key=jax.random.key(0))).astype(np.float64)
+    rows = visible.validate(dataset.rows(key=key_of(0))).astype(np.float64)
     share = None if dataset.weights is None else np.asarray(dataset.weights, np.float64)
     mean = np.average(rows, axis=0, weights=share)
     spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=share))

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from ._threefry import key_of
 from .layers import AbstractLayer, Clamped
 from .moves import units_of_moves
 from .rbm import RBM
@@ -176,7 +177,7 @@ def _table_of_moves(visible: AbstractLayer, columns: np.ndarray) -> np.ndarray:
 
 def _most_states(visible: AbstractLayer) -> int:
     """Give the number of states of the unit that has most."""
-    columns, _ = visible.moves(visible.sample(visible.resting, key=jax.random.key(0)))
+    columns, _ = visible.moves(visible.sample(visible.resting, key=key_of(0)))
     return int(np.bincount(units_of_moves(visible, columns)).max()) + 1
 
 
@@ -184,7 +185,7 @@ def _completions(
     visible: AbstractLayer, v: Float[Array, "n visible"], absent: int
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
     """Give all completions, and which are one: rows with fewer absent units have fewer."""
-    anything = visible.sample_at_rest(v.shape[:-1], key=jax.random.key(0))
+    anything = visible.sample_at_rest(v.shape[:-1], key=key_of(0))
     start = jnp.where(jnp.isnan(v), anything, v)
     columns, changes = visible.moves(start)
     table = _table_of_moves(visible, columns)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ._threefry import key_of
 from .checks import checked_key, positive_integer
 from .errors import InputError
 from .holes import (
@@ -167,7 +168,7 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
 
     Of a unit of two states, or one-hot, it is the most probable one.
     """
-    state = visible.sample_at_rest(mean.shape[:-1], key=jax.random.key(0))
+    state = visible.sample_at_rest(mean.shape[:-1], key=key_of(0))
     columns, changes = visible.moves(state)
     units = units_of_moves(visible, columns)
     discrete = np.isin(np.arange(visible.n_units), units)

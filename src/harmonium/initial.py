@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from ._threefry import key_of
 from .checks import checked_key, positive_integer
 from .data import Dataset
 from .errors import InputError
@@ -77,7 +78,7 @@ def _without_holes(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np
 
     A column that is never seen gets draws of the layer as it is.
     """
-    anything = visible.decode(visible.sample_at_rest((len(rows),), key=jax.random.key(0)))
+    anything = visible.decode(visible.sample_at_rest((len(rows),), key=key_of(0)))
     filled, absent = np.where(np.isnan(rows), anything, rows), np.isnan(rows)
     shares = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
     order = np.random.default_rng(0).permutation(len(rows))  # which hole gets which value

@@ -9,6 +9,7 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium import enumeration
+from harmonium._threefry import key_of
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine, pairs
 
 REPEATS = 400
@@ -75,7 +76,7 @@ def test_every_method_is_unbiased_when_its_chains_are_long(method, visible, hidd
             state = method.init(rbm, batch, key=key_init)
             return method.estimate(rbm, batch, state, key=key_estimate)[0]
 
-        return jax.lax.map(one, jax.random.split(jax.random.key(seed), REPEATS))
+        return jax.lax.map(one, jax.random.split(key_of(seed), REPEATS))
 
     found = jax.tree.leaves(estimates(rbm, batch))
     sizes = sum(leaf[0].size for leaf in found)

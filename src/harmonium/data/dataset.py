@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer, PRNGKeyArray
 
+from .._threefry import key_of
 from ..errors import InputError
 from .stored import AbstractStored, roomy, stored
 
@@ -165,7 +166,7 @@ class Dataset(eqx.Module):
         if key is None:
             if self.stochastic:
                 raise InputError("key: binary values are drawn from these grey levels; pass key=.")
-            key = jax.random.key(0)
+            key = key_of(0)
         return np.asarray(_taken(self, np.arange(len(self)), key))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import jax
 import numpy as np
 
+from .._threefry import key_of
 from ..courses import data_base
 from ..errors import NotFiniteError
 from ..evaluation import annealed_log_z, exact_log_z, likelihood_from
@@ -112,7 +112,7 @@ def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
 
     Nothing is given where the parameters have grown so large that there is no finite score.
     """
-    key, rbm = jax.random.key(0), prepared.restored(report.rbm)  # the same draws: a smooth curve
+    key, rbm = key_of(0), prepared.restored(report.rbm)  # the same draws: a smooth curve
     parts = prepared.rows.parts
     rows = parts.get("validation", parts["train"]).some(ROWS_TO_MONITOR).rows(key=key)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .._threefry import key_of
 from ..data import Dataset, Table
 from ..data.base import count_of, describe, input_error
 from ..gauge import Standardization, standardization
@@ -107,7 +108,7 @@ def prepare(config: RunConfig) -> Prepared:
     rows = read_rows(config)
     visible = visible_layer(rows.table)
     check_sizes(config, visible, len(rows.parts["train"]))
-    key_init, key_rows, key_run = jax.random.split(jax.random.key(config.seed), 3)
+    key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
     change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
     used = [name for name in ("train", "validation") if name in rows.parts]
     learned = {name: _standardised(rows.parts[name], change) for name in used}

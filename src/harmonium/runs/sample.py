@@ -6,9 +6,9 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-import jax
 import numpy as np
 
+from .._threefry import key_of
 from ..data.base import input_error
 from ..data.readers import read_array
 from ..errors import HarmoniumError, NotFiniteError
@@ -55,7 +55,7 @@ def draw_rows(
     held = None if given is None else read_given(given, rbm)
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
-    rows = sample(rbm, n, key=jax.random.key(seed), sampler=Gibbs(sweeps), steps=1, given=held)
+    rows = sample(rbm, n, key=key_of(seed), sampler=Gibbs(sweeps), steps=1, given=held)
     if not np.isfinite(rows).all():
         raise NotFiniteError(
             f"{run}: expected a machine that draws finite rows; found draws that overflow."

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .._threefry import key_of
 from ..data import Dataset
 from ..data.base import describe, input_error
 from ..rbm import RBM
@@ -94,7 +95,7 @@ def subject_of(
         rows = _rows_of(data, rbm, binarize or _binarize_of(run), scale)
     elif is_run(run):
         rows = read_rows(RunFolder(run).config())
-    key = jax.random.key(seed)
+    key = key_of(seed)
     if rows is None:
         return Subject(rbm, run, {}, None, False, (), key)
     name = _choose(part, rows.parts, data or run)

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._threefry import key_of
 from ..checks import positive_integer
 from ..data import Dataset
 from ..errors import InputError
@@ -47,7 +48,7 @@ def key_from(random_state: Any, purpose: int) -> jax.Array:
 
     Since an int gives the same number at every call, each purpose has keys of its own.
     """
-    key = jax.random.key(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    key = key_of(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     return jax.random.fold_in(key, purpose)
 
 

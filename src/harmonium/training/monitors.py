@@ -6,11 +6,11 @@ import math
 import time
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from .._threefry import key_of
 from ..data import Dataset
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
@@ -42,7 +42,7 @@ class Monitors:
             seconds: time since the run began.
             last: whether nothing follows, so that nothing may be left out.
         """
-        key = jax.random.key(0)
+        key = key_of(0)
         found = [np.asarray(_measured(rbm, *rows, key), np.float64) for rows in self.watched]
         (energy, variance, _), judged = found[0], found[-1]
         metrics = {"free_energy": energy}
@@ -61,9 +61,9 @@ class Monitors:
         if self.few is None:
             affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
             self.few = self.judged.some(min(MONITORED_ROWS, affordable))
-        rows, weights = self.few.rows(key=jax.random.key(0)), self.few.weights
+        rows, weights = self.few.rows(key=key_of(0)), self.few.weights
         if self.few.absent:
-            filled = _filled(rbm, with_holes(rbm.visible, jnp.asarray(rows)), jax.random.key(1))
+            filled = _filled(rbm, with_holes(rbm.visible, jnp.asarray(rows)), key_of(1))
             rows = np.where(np.isnan(rows), rbm.visible.decode(filled), rows)
         each = pseudo_log_likelihoods(rbm, rows)
         self.spent += 0.0 if first_time else time.perf_counter() - started
