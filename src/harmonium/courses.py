@@ -126,16 +126,14 @@ class Arrivals(NamedTuple):
     log_weights: np.ndarray
 
 
-def drawn_by_weight(
-    arrivals: Sequence[Arrivals], n: int, groups: int, seed: int
-) -> Float[Array, "n visible"]:
+def drawn_by_weight(arrivals: Sequence[Arrivals], n: int, groups: int, seed: int) -> np.ndarray:
     """Draw n states from arrivals in proportion to their weights, systematically.
 
     Each group draws from its own part of every set of arrivals, so that groups stay independent.
     The sets share in proportion to their effective sizes: all estimate the same Z.
     """
     rng = np.random.default_rng(seed)
-    states = jnp.concatenate([one.v for one in arrivals])
+    states = np.concatenate([np.asarray(one.v) for one in arrivals])
     logs, places, first = [], [], 0
     for one in arrivals:
         count = len(one.log_weights)
@@ -181,6 +179,7 @@ def data_base(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> H
     return Heating(rbm.visible.fit_moments(v), hidden, rbm)
 
 
+@eqx.filter_jit
 def moment_base(rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300) -> Heating:
     """Give the path from the independent machine whose moments short chains of `rbm` have."""
     key_draw, key_move, key_h = jax.random.split(key, 3)

@@ -65,8 +65,25 @@ class AbstractPath(eqx.Module):
     @property
     def log_z_of_base(self) -> Float[Array, ""]:
         """Log Z of the machine at t = 0 if its layers are independent: Γ_v(0) + Γ_h(0)."""
-        base = self.at(0.0)
-        return base.visible.cgf(base.visible.resting) + base.hidden.cgf(base.hidden.resting)
+        return _log_z_of_base(self)
+
+    @property
+    def begins_uncoupled(self) -> bool:
+        """Whether the machine at t = 0 has no weights."""
+        return bool(_strongest_of_base(self) == 0.0)
+
+
+@eqx.filter_jit
+def _log_z_of_base(path: AbstractPath) -> Array:
+    base = path.at(0.0)
+    return base.visible.cgf(base.visible.resting) + base.hidden.cgf(base.hidden.resting)
+
+
+@eqx.filter_jit
+def _strongest_of_base(path: AbstractPath) -> Array:
+    """Give the largest absolute weight of the machine at t = 0."""
+    base = path.at(0.0)
+    return abs(base.inputs_to_h(jnp.eye(base.visible.size, dtype=base.visible.dtype))).max()
 
 
 class Line(AbstractPath):

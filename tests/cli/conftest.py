@@ -12,6 +12,7 @@ from rich.console import Console
 from harmonium.cli import main
 from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
+from harmonium.runs.painter import Painted
 from harmonium.runs.train import train
 
 
@@ -62,10 +63,35 @@ def cli(capsys) -> Callable[..., Ending]:
     return run
 
 
+class NoPainter:
+    """Draws nothing."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def __enter__(self) -> "NoPainter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def paint(self, *_: object) -> None:
+        pass
+
+    def finished(self) -> Painted:
+        return Painted([], "")
+
+
 @pytest.fixture
 def no_pictures(monkeypatch) -> None:
     """Leave out what takes longest of a small run."""
-    monkeypatch.setattr("harmonium.runs.train.draw", lambda *_: [])
+    leave_out_pictures(monkeypatch)
+
+
+def leave_out_pictures(patch: pytest.MonkeyPatch) -> None:
+    """Neither draw nor sample what would be drawn."""
+    patch.setattr("harmonium.runs.train.Painter", NoPainter)
+    patch.setattr("harmonium.runs.train.rows_to_draw", lambda *_: (None, None))
 
 
 @pytest.fixture(scope="session")
@@ -74,6 +100,6 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "bars"
     config = RunConfig(source="bars", hidden=4, chains=8, epochs=3, batch=8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harmonium.runs.train.draw", lambda *_: [])
+        leave_out_pictures(patch)
         train(config, str(folder), False, Display(Console(quiet=True)))
     return folder

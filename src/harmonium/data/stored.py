@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse
 from jaxtyping import Array, Integer
 
 from ..checks import as_array
@@ -151,7 +151,7 @@ class Nonzeros(AbstractStored):
         """Give some of the rows, by their nonzero entries or else, whichever is smaller."""
         arrays = (np.asarray(self.values), np.asarray(self.places), np.asarray(self.first))
         used = [array[: int(arrays[2][-1])] for array in arrays[:2]]
-        matrix = scipy.sparse.csr_array((*used, arrays[2]), shape=(len(self), self.columns))
+        matrix = _sparse_array((*used, arrays[2]), shape=(len(self), self.columns))
         return stored(matrix[indices])
 
     def filled_to(self, count: int) -> Nonzeros:
@@ -175,7 +175,7 @@ def stored(rows: Any, name: str = "data", whole_bits: bool = True) -> AbstractSt
     Raises:
         InputError: not a matrix of numbers with a row and a column.
     """
-    sparse = scipy.sparse.issparse(rows)
+    sparse = _is_sparse(rows)
     array = rows if sparse else as_array(rows, name)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(f"{name}: expected shape (rows, columns); got shape {array.shape}.")
@@ -194,9 +194,21 @@ def roomy(n: int) -> int:
     return -(-n // step) * step
 
 
+def _is_sparse(rows: Any) -> bool:
+    """Say whether rows are one of SciPy's sparse matrices: whoever has one has its module."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and module.issparse(rows)
+
+
+def _sparse_array(*content: Any, **options: Any) -> Any:
+    from scipy.sparse import csr_array  # a tenth of a second, for those who have such rows
+
+    return csr_array(*content, **options)
+
+
 def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     """Store by nonzero entries if that is smaller; else dense, written a part at a time."""
-    matrix = scipy.sparse.csr_array(rows, copy=True)  # the next lines work in place
+    matrix = _sparse_array(rows, copy=True)  # the next lines work in place
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     n, columns = int(rows.shape[0]), int(rows.shape[1])

@@ -137,7 +137,7 @@ class _Search:
         self.groups = 1
         # Chains from the starts given travel along, a quarter as many.
         many = max(1, asked.chains // 4)
-        self.starts = None if starts is None else jnp.asarray(starts)[np.arange(many) % len(starts)]
+        self.starts = None if starts is None else np.asarray(starts)[np.arange(many) % len(starts)]
         self.told, self.done = progress or (lambda part: None), 0.0
         self.began = time.perf_counter()
         self.pace = 0.0  # seconds that a step of all stretches costs, there and back
@@ -217,9 +217,10 @@ class _Search:
             raise NotFiniteError("log Z: annealing weights are not finite; the machine diverged.")
         v = drawn_by_weight(arrivals, self.asked.chains, self.groups, seed=self.keys_used)
         if self.starts is not None:
-            v = jnp.concatenate([v, self.starts.astype(v.dtype)])
+            v = np.concatenate([v, self.starts.astype(v.dtype)])
         sweeps = self.asked.burn_in or max(1, steps * self.stretches // 4)
-        v = settled(self.rbm, v, jnp.asarray(sweeps, jnp.int32), key=self._next_key())
+        sweeps = jnp.asarray(sweeps, jnp.int32)
+        v = settled(self.rbm, jnp.asarray(v), sweeps, key=self._next_key())
         return course.travel(v, steps, key=self._next_key(), backwards=True)[1]
 
     def _journeys(self, course: Course, arrivals: Arrivals, back: np.ndarray) -> Journeys:
@@ -322,8 +323,7 @@ def _checked(asked: Settings, paths: Sequence[AbstractPath]) -> Settings:
         if not getattr(asked, name) > 0:
             raise InputError(f"{name}: expected a positive number; got {getattr(asked, name)}.")
     for path in paths:
-        base = path.at(0.0)
-        if abs(np.asarray(base.inputs_to_h(jnp.eye(base.visible.size)))).max() > 0:
+        if not path.begins_uncoupled:
             raise InputError(
                 "path: expected one that begins at a machine without weights, as Heating does;"
                 " begin a History with one."

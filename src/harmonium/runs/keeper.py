@@ -37,12 +37,14 @@ class Keeper:
     def measure(self, report: Report) -> None:
         """Add the likelihood so far to the metrics, spending a small share of the time on it."""
         allowed = SHARE_OF_TIME * (time.perf_counter() - self.began)
-        last = report.updates == report.total
+        first_time, last = self.measuring == 0.0, report.updates == report.total
         if not report.metrics or (self.measuring > allowed and not last):
+            return
+        if first_time and last:  # a single point is no curve, and the run's score comes next
             return
         started = time.perf_counter()
         report.metrics.update(quick_likelihood(report, self.prepared))
-        first_time = self.measuring == 0.0  # which is mostly compiling
+        # The first time is mostly compiling.
         self.measuring += 1e-6 if first_time else time.perf_counter() - started
 
     def __call__(self, report: Report) -> None:

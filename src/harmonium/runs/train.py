@@ -10,9 +10,8 @@ from typing import Any
 import jax
 
 from ..data.base import input_error
-from ..errors import HarmoniumError, NotFiniteError
+from ..errors import NotFiniteError
 from ..likelihood import log_likelihood
-from ..plot import pictures
 from ..rbm import RBM
 from ..sampling import sample
 from ..training import DivergenceWarning, Fit, TrainState, begin, fit
@@ -21,6 +20,7 @@ from .display import Display
 from .folder import CHECKPOINT, RunFolder, check_target
 from .keeper import Keeper
 from .options import EVALUATION_SEED, check_count
+from .painter import Painter
 from .prepare import Prepared, introduce, prepare
 from .score import finite_score, log_z_record, score_record
 
@@ -140,37 +140,34 @@ def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) ->
         display.say(result.message)
     for note in result.notes:
         display.say(f"  {note}")
-    try:
-        summary["pictures"] = [str(path) for path in draw(prepared, result.rbm, keeper)]
-    except HarmoniumError as error:  # a machine may draw rows that no picture can show
-        summary["pictures"] = []
-        summary["notes"].append(f"no pictures: {error}")
-    if result.diverged:
-        return summary
-    try:
-        return summary | final_score(prepared, result.rbm, display)
-    except NotFiniteError as error:
-        return summary | {"status": DIVERGED, "message": f"diverged: {error}"}
+    with Painter(keeper.folder.path) as painter:
+        painter.paint(*rows_to_draw(prepared, result.rbm), prepared.rows.table.image_shape)
+        if not result.diverged:
+            summary |= final_score(prepared, result.rbm, display)
+        summary["pictures"], reason = painter.finished()
+    if reason:
+        summary["notes"].append(f"no pictures: {reason}")
+    return summary
 
 
 def final_score(prepared: Prepared, rbm: RBM, display: Display) -> dict[str, Any]:
-    """Give log Z and the log-likelihood of the rows that the score is of."""
+    """Give log Z and the log-likelihood of the rows that the score is of, or say it diverged."""
     name, rows = prepared.scored
     # Whatever the run's seed, so that all runs are scored on the same draws of grey levels, and
     # `harmonium evaluate` gives the same figure.
     key, told = jax.random.key(EVALUATION_SEED), display.timer("log Z")
-    score = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, progress=told))
+    try:
+        score = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, progress=told))
+    except NotFiniteError as error:
+        return {"status": DIVERGED, "message": f"diverged: {error}"}
     return {
         "log_z": log_z_record(score.log_z),
         "log_likelihood": score_record(score, name, len(rows)),
     }
 
 
-def draw(prepared: Prepared, rbm: RBM, keeper: Keeper) -> list[Path]:
-    """Write the pictures of a run."""
+def rows_to_draw(prepared: Prepared, rbm: RBM) -> tuple[Any, Any]:
+    """Give rows that the machine draws, and as many of the data."""
     key = jax.random.fold_in(prepared.key, 2)
     rows = prepared.scored[1].some(ROWS_TO_PICTURE).rows(key=key)
-    drawn = sample(rbm, len(rows), key=key)
-    shape, history = prepared.rows.table.image_shape, keeper.folder.metrics()
-    target = keeper.folder.path / "pictures"
-    return pictures(target, rbm=rbm, history=history, samples=drawn, data=rows, image_shape=shape)
+    return sample(rbm, len(rows), key=key), rows
