@@ -10,9 +10,12 @@ Source: Salmon, Moraes, Dror & Shaw 2011 (Threefry-2x32, 20 rounds).
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.extend.random import define_prng_impl
 from jaxtyping import Array, PRNGKeyArray
 
@@ -43,39 +46,47 @@ def _counts_each() -> bool:
     return bool(jax.config.jax_threefry_partitionable)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _hashed(key: Array, high: Array, low: Array) -> tuple[Array, Array]:
-    """Give two words for each count, of which `high` and `low` are the words."""
+@jax.jit
+def _hashed(key: Array, counts: Array) -> tuple[Array, Array]:
+    """Give two words for each count below 2^32."""
     words = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(PARITY))
-    x, y = high + words[0], low + words[1]
+    x, y = jnp.broadcast_to(words[0], counts.shape), counts + words[1]
     for i in range(5):
         for distance in ROTATIONS[i % 2]:
-            x = x + y
-            y = x ^ (y << distance | y >> (32 - distance))
-        x, y = x + words[(i + 1) % 3], y + words[(i + 2) % 3] + jnp.uint32(i + 1)
+            x = lax.add(x, y)
+            left, right = (jnp.full_like(y, d) for d in (distance, 32 - distance))
+            turned = lax.shift_left(y, left) | lax.shift_right_logical(y, right)
+            y = lax.bitwise_xor(x, turned)
+        x, y = x + words[(i + 1) % 3], y + (words[(i + 2) % 3] + jnp.uint32(i + 1))
     return x, y
-
-
-def _of_counts(key: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    low = jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
-    return _hashed(key, jnp.zeros_like(low), low)
 
 
 def _random_bits(key: Array, width: int, shape: tuple[int, ...]) -> Array:
     if math.prod(shape) > MOST:
         return jax.random.bits(jax.random.wrap_key_data(key), shape, NAMES[width])
-    high, low = _of_counts(key, shape)
+    return _bits(key, width, shape)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _bits(key: Array, width: int, shape: tuple[int, ...]) -> Array:
+    high, low = _hashed(key, _counts(shape))
     if width == 64:
         return high.astype(jnp.uint64) << 32 | low.astype(jnp.uint64)
     return (high ^ low).astype(NAMES[width])
 
 
+@partial(jax.jit, static_argnums=1)
 def _split(key: Array, shape: tuple[int, ...]) -> Array:
-    return jnp.stack(_of_counts(key, shape), axis=-1)
+    return jnp.stack(_hashed(key, _counts(shape)), axis=-1)
 
 
-def _fold_in(key: Array, data: Array) -> Array:
-    low = jnp.asarray(data).astype(jnp.uint32)
-    return jnp.stack(_hashed(key, jnp.zeros_like(low), low))
+@jax.jit
+def _fold_in(key: Array, data: Any) -> Array:
+    return jnp.stack(_hashed(key, jnp.asarray(data).astype(jnp.uint32)))
+
+
+def _counts(shape: tuple[int, ...]) -> Array:
+    return lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
 
 
 def _seed(seed: Array) -> Array:

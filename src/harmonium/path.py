@@ -70,7 +70,7 @@ class AbstractPath(eqx.Module):
     @property
     def begins_uncoupled(self) -> bool:
         """Whether the machine at t = 0 has no weights."""
-        return bool(_strongest_of_base(self) == 0.0)
+        return float(_strongest_of_base(self)) == 0.0
 
 
 @eqx.filter_jit
