@@ -27,7 +27,7 @@ from three_ways_pictures import save_small
 import harmonium as hm
 from harmonium.checks import checked_key
 from harmonium.enumeration import log_z
-from harmonium.plot.base import label, new_figure
+from harmonium.plot.base import GREY, SMALL, label, new_figure
 
 CHAINS, BATCH = 500, 100
 LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
@@ -281,6 +281,8 @@ def draw(tables: dict[str, dict[str, dict]], path: Path) -> None:
         axes.barh(range(len(lines)), behind, color="#0072B2")
         for place, line in enumerate(lines):
             axes.errorbar(best - line["mean"], place, xerr=line["spread"], color="black")
+            if np.isnan(line["mean"]):
+                axes.text(0.01, place, "n/a", va="center", fontsize=SMALL, color=GREY)
         axes.set_xscale("symlog", linthresh=0.1)
         axes.set_xlim(0, None)
         axes.set_yticks(range(len(lines)), METHODS)
