@@ -85,8 +85,10 @@ def covered(kind: str, is_meant: Callable[[Any], bool] = lambda part: True) -> l
     diagonals of the table of pairs, so that each meets every layer on both sides.
     """
     parts = [part for part in examples(kind) if is_meant(part)]
-    if ALL:
-        return [(part, *pair) for pair in pairs() for part in parts]
+    if ALL:  # all seeds of a part in a row, so that they share what is compiled
+        by_layers = itertools.groupby(pairs(), key=lambda pair: [id(layer) for layer in pair[:2]])
+        groups = [list(group) for _, group in by_layers]
+        return [(part, *pair) for group in groups for part in parts for pair in group]
     place = {id(layer): i for i, layer in enumerate(LAYERS)}
     return [
         (parts[(place[id(v)] + place[id(h)]) % len(parts)], v, h, seed) for v, h, seed in pairs()

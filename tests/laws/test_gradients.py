@@ -12,7 +12,7 @@ from harmonium import enumeration
 from harmonium._threefry import key_of
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine, pairs
 
-REPEATS = 400
+REPEATS, AT_ONCE = 400, 100
 CASES = covered("gradients", lambda method: method.follows_likelihood)
 PAIRS = pairs()
 SOME = PAIRS if ALL else PAIRS[::2]  # JAX differentiates them all alike
@@ -44,6 +44,18 @@ def enumerated_gradient(rbm, batch):
     return eqx.filter_value_and_grad(loss)(rbm)
 
 
+@eqx.filter_jit
+def estimates(method, rbm, batch, key):
+    """Make independent estimates."""
+
+    def one(key):
+        key_init, key_estimate = jax.random.split(key)
+        state = method.init(rbm, batch, key=key_init)
+        return method.estimate(rbm, batch, state, key=key_estimate)[0]
+
+    return jax.lax.map(one, jax.random.split(key, REPEATS), batch_size=AT_ONCE)
+
+
 def test_every_method_has_an_example():
     import harmonium.gradients as home
 
@@ -68,17 +80,7 @@ def test_every_method_is_unbiased_when_its_chains_are_long(method, visible, hidd
     """The mean of independent estimates against the exact gradient: the largest |z|, Bonferroni."""
     rbm, batch = problem(visible, hidden, seed)
     _, expected = enumerated_gradient(rbm, batch)
-
-    @eqx.filter_jit
-    def estimates(rbm, batch):
-        def one(key):
-            key_init, key_estimate = jax.random.split(key)
-            state = method.init(rbm, batch, key=key_init)
-            return method.estimate(rbm, batch, state, key=key_estimate)[0]
-
-        return jax.lax.map(one, jax.random.split(key_of(seed), REPEATS))
-
-    found = jax.tree.leaves(estimates(rbm, batch))
+    found = jax.tree.leaves(estimates(method, rbm, batch, key_of(seed)))
     sizes = sum(leaf[0].size for leaf in found)
     bound = stats.t.isf(LEVEL / (2 * sizes * len(CASES)), REPEATS - 1)
     for several, e in zip(found, jax.tree.leaves(expected), strict=True):
