@@ -69,8 +69,8 @@ class AbstractPath(eqx.Module):
 
     @property
     def begins_uncoupled(self) -> bool:
-        """Whether the machine at t = 0 has no weights."""
-        return float(_strongest_of_base(self)) == 0.0
+        """Whether the machine at t = 0 has no weights; NaN of a machine that diverged are none."""
+        return not float(_strongest_of_base(self)) > 0.0
 
 
 @eqx.filter_jit
