@@ -23,7 +23,7 @@ from three_ways_pictures import save_small
 
 import harmonium as hm
 from harmonium import enumeration
-from harmonium.checks import checked_key
+from harmonium._threefry import key_of
 from harmonium.plot.base import COLORS, GREY, label, legend_below, new_figure
 
 CHAINS, EVERY, SAVED_EVERY = 1_000, 100, 1_000
@@ -81,7 +81,7 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
     rows = jnp.asarray(hm.open_source("bars").train, jnp.float32)
     is_cd = isinstance(method, hm.Contrastive)  # whose chains are the rows of the batch
     batch = hm.Cloud.uniform(jnp.tile(rows, (CHAINS // len(rows) + 1, 1)) if is_cd else rows)
-    keys = jax.random.split(checked_key(jax.random.key(0)), (runs, 3))
+    keys = jax.random.split(key_of(0), (runs, 3))
     rbms = eqx.filter_vmap(machine_of)(keys[:, 0])
     begin = lambda rbm, key: method.init(rbm, batch, key=key)  # noqa: E731
     states = eqx.filter_vmap(begin)(rbms, keys[:, 1])

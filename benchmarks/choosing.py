@@ -25,7 +25,7 @@ from published import zeros_and_ones
 from three_ways_pictures import save_small
 
 import harmonium as hm
-from harmonium.checks import checked_key
+from harmonium._threefry import key_of
 from harmonium.enumeration import log_z
 from harmonium.plot.base import GREY, SMALL, label, new_figure
 
@@ -131,7 +131,7 @@ def at_limit() -> Callable[[hm.Report], bool]:
 
 def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
     """Give the machine to start from, updates of an epoch, and the settings of all methods."""
-    key_start, key_run = jax.random.split(checked_key(jax.random.key(seed)), 4)[:2]
+    key_start, key_run = jax.random.split(key_of(seed), 4)[:2]
     rbm = hm.initialize(problem.visible, hm.Bernoulli(problem.hidden), problem.rows, key=key_start)
     per_epoch = -(-len(problem.rows) // min(BATCH, len(problem.rows)))
     settings = {"key": key_run, "optimizer": recipe(problem), "batch_size": BATCH}
@@ -155,7 +155,7 @@ def halfway(name: str, title: str, updates: int, seed: int) -> hm.TrainState:
 def measure(name: str, title: str, updates: int, seed: int) -> dict:
     """Train once; give what the table holds."""
     problem, method = PROBLEMS[name](), METHODS[title]
-    key_bias, key_verdict = jax.random.split(checked_key(jax.random.key(seed)), 4)[2:]
+    key_bias, key_verdict = jax.random.split(key_of(seed), 4)[2:]
     rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, seed)
     half, v = halfway(name, title, updates, seed), problem.visible.encode(rows)
     settings |= {"gradient": method, "epochs": max(2, updates // per_epoch)}

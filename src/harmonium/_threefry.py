@@ -19,6 +19,7 @@ from jax import lax
 from jax.extend.random import define_prng_impl
 from jaxtyping import Array, PRNGKeyArray
 
+JAXS = "threefry2x32"
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 MOST = 2**32  # numbers at once; JAX counts further
@@ -32,18 +33,13 @@ def key_of(seed: int) -> PRNGKeyArray:
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
     """Give the key that draws the same numbers, quickly; a key of another kind as it is."""
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        if jax.random.key_impl(key) != "threefry2x32" or not _counts_each():
-            return key
-        key = jax.random.key_data(key)
-    elif key.shape[-1:] != (2,) or not _counts_each():
+    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    threefry = jax.random.key_impl(key) == JAXS if typed else key.shape[-1:] == (2,)
+    # Whether each number has its own count, as JAX has done since 2025.
+    counted = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
+    if not (threefry and counted):
         return key
-    return jax.random.wrap_key_data(key, impl=KIND)
-
-
-def _counts_each() -> bool:
-    """Say whether JAX gives each number its own count, as it has done since 2025."""
-    return bool(jax.config.jax_threefry_partitionable)  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.random.wrap_key_data(jax.random.key_data(key) if typed else key, impl=KIND)
 
 
 @jax.jit
@@ -63,7 +59,7 @@ def _hashed(key: Array, counts: Array) -> tuple[Array, Array]:
 
 def _random_bits(key: Array, width: int, shape: tuple[int, ...]) -> Array:
     if math.prod(shape) > MOST:
-        return jax.random.bits(jax.random.wrap_key_data(key), shape, NAMES[width])
+        return jax.random.bits(jax.random.wrap_key_data(key, impl=JAXS), shape, NAMES[width])
     return _bits(key, width, shape)
 
 
@@ -90,7 +86,7 @@ def _counts(shape: tuple[int, ...]) -> Array:
 
 
 def _seed(seed: Array) -> Array:
-    return jax.random.key_data(jax.random.key(seed))
+    return jax.random.key_data(jax.random.key(seed, impl=JAXS))
 
 
 KIND = define_prng_impl(

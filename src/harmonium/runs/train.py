@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from .._threefry import key_of
 from ..data.base import input_error
 from ..errors import NotFiniteError
 from ..likelihood import log_likelihood
@@ -155,7 +156,7 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display) -> dict[str, Any
     name, rows = prepared.scored
     # Whatever the run's seed, so that all runs are scored on the same draws of grey levels, and
     # `harmonium evaluate` gives the same figure.
-    key, told = jax.random.key(EVALUATION_SEED), display.timer("log Z")
+    key, told = key_of(EVALUATION_SEED), display.timer("log Z")
     try:
         score = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, progress=told))
     except NotFiniteError as error:
