@@ -50,6 +50,13 @@ def test_seeds_make_the_same_key():
     np.testing.assert_array_equal(jax.random.key_data(again), jax.random.key_data(key))
 
 
+def test_seeds_make_the_same_key_whatever_jax_s_default_is():
+    kind = jax.random.key_impl(quick(jax.random.key(9)))
+    with jax.default_prng_impl("rbg"):
+        data = jax.random.key_data(jax.random.key(9, impl=kind))
+    np.testing.assert_array_equal(data, jax.random.key_data(jax.random.key(9)))
+
+
 def test_other_keys_stay_and_old_ones_are_taken():
     other = jax.random.key(0, impl="rbg")
     assert quick(other) is other

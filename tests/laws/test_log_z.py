@@ -1,5 +1,6 @@
 """The stated interval of log Z covers the exact value as often as it says."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -153,3 +154,10 @@ def test_grey_levels_are_labelled():
     assert "no probability" not in hm.log_likelihood(rbm, (grey > 0.5)).method
     stochastic = hm.Dataset(grey, stochastic=True)
     assert "no probability" not in hm.log_likelihood(rbm, stochastic, key=jax.random.key(0)).method
+
+
+def test_a_machine_that_diverged_is_told_so():
+    rbm = hm.initialize(hm.Bernoulli(30), hm.Bernoulli(30), key=jax.random.key(0))
+    broken = eqx.tree_at(lambda m: m.weights, rbm, jnp.full((30, 30), jnp.nan))
+    with pytest.raises(hm.NotFiniteError, match="the machine diverged"):
+        hm.log_z(broken, key=jax.random.key(0))
