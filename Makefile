@@ -54,6 +54,7 @@ reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/thr
 	$(FACES)/bin/python benchmarks/three_ways.py
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/bars.py
+	$(BIN)/python benchmarks/coupled.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/jumps.py
 	$(BIN)/python benchmarks/likelihood.py

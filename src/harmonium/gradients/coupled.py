@@ -63,6 +63,11 @@ class Coupled(AbstractGradient):
             positive_integer(self.chains, "Coupled chains")
 
     @property
+    def multiplies_states(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def title(self) -> str:
         """Unbiased CD-k."""
         return f"unbiased CD-{self.sweeps}"
@@ -134,8 +139,11 @@ def _until_met(
     """Move pairs until all have met; give the sums of the model cloud, and the coupling times."""
     nothing = _Sums(jnp.zeros((), weights.dtype), jax.tree.map(jnp.zeros_like, rbm))
     keys = jax.random.split(key, k)
-    for t in range(1, k):  # no pair counts yet
-        pairs = moved_together(rbm, pairs, key=keys[t])
+
+    def move(t: Array, pairs: Pairs) -> Pairs:
+        return moved_together(rbm, pairs, key=keys[t])
+
+    pairs = jax.lax.fori_loop(1, k, move, pairs)  # none counts yet
     sums = nothing.plus(rbm, pairs.ahead, weights)
 
     def step(carry: tuple) -> tuple:

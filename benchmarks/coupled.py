@@ -1,0 +1,79 @@
+"""How much noise unbiased CD has, by its sweeps k, on the machines that a run of PCD-1 passes.
+
+    python benchmarks/coupled.py [--estimates 10]
+
+Bars and stripes as in bars.py, rate 0.01. At each machine: |g| of the exact gradient g, and of
+every method √⟨|ĝ − g|²⟩ over estimates, the time of one, and the mean and the longest coupling
+time. The table is for docs/choosing_a_method.md.
+"""
+
+import argparse
+import time
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from bars import CHAINS, EVERY, machine_of, stretch
+
+import harmonium as hm
+from harmonium._threefry import key_of
+
+PAUSES = (5_000, 10_000, 20_000)
+METHODS = {
+    "PCD-1": hm.Persistent(hm.Gibbs(1), CHAINS),
+    **{f"unbiased CD-{k}": hm.Coupled(k, CHAINS) for k in (1, 10, 100, 300)},
+    "unbiased CD-1, ten times the pairs": hm.Coupled(1, 10 * CHAINS),
+}
+
+
+def norm(machine: hm.RBM) -> float:
+    """Give the Euclidean norm of all parameters."""
+    return float(jnp.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(machine))))
+
+
+def look(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
+    """Print what each method's estimates are at a machine."""
+    key = key_of(1)
+    exact = eqx.filter_jit(hm.Exact().estimate)(rbm, batch, (), key=key)[0]
+    print(f"  |g| = {norm(exact):.3f}", flush=True)
+    for name, method in METHODS.items():
+        state = chains if name == "PCD-1" else method.init(rbm, batch, key=key)
+        estimate = eqx.filter_jit(method.estimate)
+        errors, times, measured = [], [], {}
+        for i in range(count + 1):  # the first one compiles
+            began = time.perf_counter()
+            found, after, _ = estimate(rbm, batch, state, key=jax.random.fold_in(key, i))
+            errors.append(norm(jax.tree.map(jnp.subtract, found, exact)))
+            times.append(time.perf_counter() - began)
+            for what, value in method.measures(after).items():
+                measured.setdefault(what, []).append(float(value))
+        line = f"  {name:36s} {np.sqrt(np.mean(np.square(errors[1:]))):7.3f}"
+        line += f" {1e3 * np.median(times[1:]):8.1f} ms"
+        if measured:
+            line += f"  coupling time {np.mean(measured['coupling_time']):.2f}"
+            line += f", at most {max(measured['longest_coupling_time']):,.0f}"
+        print(line, flush=True)
+
+
+def main() -> None:
+    """Train by PCD-1 and look at the machines on the way."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--estimates", type=int, default=10)
+    count = parser.parse_args().estimates
+    batch = hm.Cloud.uniform(jnp.asarray(hm.open_source("bars").train, jnp.float32))
+    keys, method = jax.random.split(key_of(0), 3), METHODS["PCD-1"]
+    rbm = machine_of(keys[0])
+    chains = method.init(rbm, batch, key=keys[1])
+    advance = eqx.filter_jit(
+        lambda rbm, chains, first: stretch(method, 0.01, rbm, chains, batch, first, keys[2])[:2]
+    )
+    for first in range(0, max(PAUSES), EVERY):
+        rbm, chains = advance(rbm, chains, jnp.asarray(first))
+        if first + EVERY in PAUSES:
+            print(f"after {first + EVERY:,} updates")
+            look(rbm, batch, chains, count)
+
+
+if __name__ == "__main__":
+    main()
