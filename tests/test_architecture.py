@@ -18,6 +18,7 @@ STOREYS = [
         "initial",
         "gauge",
         "path",
+        "rounding",
         "statistics",
         "quantities",
         "bridge",

@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from .rbm import RBM as RBM
     from .regimes import Verdict as Verdict
     from .regimes import equilibrium as equilibrium
+    from .rounding import Rounded as Rounded
+    from .rounding import multiplies_bfloat16 as multiplies_bfloat16
+    from .rounding import rounded as rounded
     from .samplers import *
     from .sampling import condition as condition
     from .sampling import sample as sample
@@ -76,6 +79,7 @@ _HOMES = (
     "initial",
     "gauge",
     "path",
+    "rounding",
     "storage",
     "sources",
     "samplers",

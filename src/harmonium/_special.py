@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 LOG_2PI = 1.8378770664093453
 
@@ -38,14 +38,17 @@ def _log_2cosh_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     return log_2cosh(x), jnp.tanh(x) * dx
 
 
-def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Bool[Array, "*shape"]:
-    """Draw True with probability σ(inputs), one uniform each.
+def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
+    """Draw 1 with probability σ(inputs), else 0, one uniform each.
 
     u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The uniforms lie on
     a grid of 2^(−23) (float32), so a probability is met to within 1.2e−7.
     """
     uniforms = jax.random.uniform(key, inputs.shape, inputs.dtype)
-    return uniforms * (1.0 + jnp.exp(-inputs)) < 1.0
+    drawn = (uniforms * (1.0 + jnp.exp(-inputs)) < 1.0).astype(inputs.dtype)
+    # Of 0 and 1, the root changes nothing; but XLA's CPU takes a root once, where it would repeat
+    # all that is made of sums and shifts, Threefry too, in each of the places that use the draw.
+    return jnp.sqrt(drawn)
 
 
 def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]:

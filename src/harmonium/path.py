@@ -26,9 +26,13 @@ class Scaled(eqx.Module):
     """Weights times a number, kept apart: v @ (tW) is computed as t (v @ W).
 
     Machines at several temperatures then share one product with W.
+
+    Attributes:
+        weights: W, an array or whatever else has `@`, `.T` and a shape.
+        scale: t.
     """
 
-    weights: Array
+    weights: Any
     scale: Float[Array, ...]
 
     __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays leave `@` to us

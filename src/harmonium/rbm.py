@@ -146,8 +146,8 @@ class RBM(eqx.Module):
 
     @property
     def uncoupled(self) -> RBM:
-        """The machine of these layers without its weights, an array: independent units."""
-        return RBM(self.visible, self.hidden, 0.0 * self.weights)
+        """The machine of these layers with weights of 0, of the same kind: independent units."""
+        return RBM(self.visible, self.hidden, jax.tree.map(jnp.zeros_like, self.weights))
 
     def project(self) -> RBM:
         """Move parameters that an optimiser's step took out of the domain back into it."""

@@ -97,6 +97,8 @@ CASES = [
         "--method: expected one of pcd, cd, exact, auto,",
         "found 'sgd'",
     ),
+    Case("train bits.npy --precision half", "--precision: expected one of auto, float32"),
+    Case("train bits.npy --precision bfloat16 --method tap", "multiplies weights with other"),
     Case("train bits.npy --binarize yes", "--binarize: expected one of stochastic, threshold"),
     Case("train bits.npy --visible real", "--visible: expected one of auto, bernoulli"),
     Case("train digits --method exact", "--method exact: expected", "2^24", "found 2^64 states"),

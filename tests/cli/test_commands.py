@@ -56,7 +56,12 @@ def test_the_score_of_a_run_is_that_of_its_model(cli, no_pictures):
 
 @pytest.mark.parametrize(
     "options",
-    ["--method cd --k 2", "--method exact", "--lr 0.01 --seed 4294967295", "--binarize none"],
+    [
+        "--method cd --k 2",
+        "--method exact",
+        "--lr 0.01 --seed 4294967295 --precision bfloat16",
+        "--binarize none",
+    ],
 )
 def test_train_takes_its_options(cli, no_pictures, options):
     status, out, _ = cli(f"train bars {SMALL} {options} --json")

@@ -28,7 +28,7 @@ def test_every_command_shows_examples_of_itself(cli, name):
 def test_help_after_the_source_shows_every_option_with_its_default(cli):
     status, out, _ = cli("train x --help")
     assert status == 0
-    wanted = "hidden method k chains epochs batch lr seed binarize out overwrite json"
+    wanted = "hidden method k chains epochs batch lr seed binarize precision out overwrite json"
     for option in wanted.split():
         assert f"--{option}" in out
     text = " ".join(out.split())

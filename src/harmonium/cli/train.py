@@ -94,6 +94,14 @@ def train_cli(
     validation: Annotated[
         float, number("--validation", help="Part of the rows to hold out.")
     ] = 0.1,
+    precision: Annotated[
+        str,
+        word(
+            "--precision",
+            help="Of products with the weights: float32, bfloat16, or auto, which takes bfloat16"
+            " where it is exact and faster.",
+        ),
+    ] = "auto",
     out: Annotated[
         str | None,
         word("--out", metavar="FOLDER", help="The run's folder.  [default: a new one in runs]"),

@@ -87,6 +87,11 @@ class Dataset(eqx.Module):
         """Number of columns of a row."""
         return self.stored.columns
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the values that a machine learns from are small whole numbers, all of them."""
+        return self.stochastic or (self.stored.is_short and self.scale == 1.0)
+
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
         """Give rows in the user's coding; the key draws their binary values if `stochastic`."""
         rows = self.stored.take(indices)

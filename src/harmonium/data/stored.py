@@ -32,6 +32,11 @@ class AbstractStored(eqx.Module):
         return False
 
     @property
+    def is_short(self) -> bool:
+        """Whether its numbers are whole and fit in a byte."""
+        return False
+
+    @property
     def most_absent(self) -> int:
         """The largest number of NaN in a row, each an absent value."""
         return 0
@@ -63,6 +68,11 @@ class Bits(AbstractStored):
         """Yes."""
         return True
 
+    @property
+    def is_short(self) -> bool:
+        """Yes."""
+        return True
+
     def __len__(self) -> int:
         """Number of rows."""
         return self.bytes.shape[0]
@@ -84,6 +94,11 @@ class Numbers(AbstractStored):
     """Rows as they are: `values` has shape (n, columns)."""
 
     values: Array
+
+    @property
+    def is_short(self) -> bool:
+        """If they are stored in bytes."""
+        return self.values.dtype.itemsize == 1
 
     @property
     def most_absent(self) -> int:
@@ -123,6 +138,11 @@ class Nonzeros(AbstractStored):
     places: Array
     values: Array
     longest: int = eqx.field(static=True)
+
+    @property
+    def is_short(self) -> bool:
+        """If they are stored in bytes."""
+        return self.values.dtype.itemsize == 1
 
     @property
     def most_absent(self) -> int:

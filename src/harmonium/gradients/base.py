@@ -79,6 +79,11 @@ class AbstractGradient(eqx.Module):
         return True
 
     @property
+    def multiplies_states(self) -> bool:
+        """Whether weights are used in no other way than by `@`, and of states: for `Rounded`."""
+        return False
+
+    @property
     def takes_holes(self) -> bool:
         """Whether a batch may have absent units, whose columns are NaN; `fit` sees to it if not."""
         return False

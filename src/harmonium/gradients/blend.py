@@ -59,6 +59,11 @@ class Blend(AbstractGradient):
         return together and all(method.follows_likelihood for method in self.methods)
 
     @property
+    def multiplies_states(self) -> bool:
+        """Where all methods do no more."""
+        return all(method.multiplies_states for method in self.methods)
+
+    @property
     def takes_holes(self) -> bool:
         """Where all methods do."""
         return all(method.takes_holes for method in self.methods)

@@ -25,6 +25,11 @@ class Contrastive(AbstractGradient):
         check_sampler(self.sampler)
 
     @property
+    def multiplies_states(self) -> bool:
+        """If the sampler does no more."""
+        return self.sampler.multiplies_states
+
+    @property
     def title(self) -> str:
         """CD-k."""
         return self.with_sweeps("CD")

@@ -70,6 +70,11 @@ class Jarzynski(AbstractGradient):
             raise InputError(f"Jarzynski threshold: expected 0 to 1; got {self.threshold}.")
 
     @property
+    def multiplies_states(self) -> bool:
+        """If the sampler does no more."""
+        return self.sampler.multiplies_states
+
+    @property
     def title(self) -> str:
         """Jarzynski-k."""
         return self.with_sweeps("Jarzynski")

@@ -164,6 +164,11 @@ class Tempering(AbstractLadder):
     """
 
     @property
+    def multiplies_states(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def title(self) -> str:
         """PT-k."""
         return self.with_sweeps("PT")

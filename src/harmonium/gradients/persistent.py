@@ -32,6 +32,11 @@ class Persistent(AbstractGradient):
         positive_integer(self.chains, "Persistent chains")
 
     @property
+    def multiplies_states(self) -> bool:
+        """If the sampler does no more."""
+        return self.sampler.multiplies_states
+
+    @property
     def title(self) -> str:
         """PCD-k, or by what other moves."""
         kernel, _ = self.sampler.moves

@@ -125,6 +125,11 @@ class AbstractLayer(eqx.Module):
         """Number of joint states of a discrete layer; None where the states are a continuum."""
         return None
 
+    @property
+    def is_short(self) -> bool:
+        """Whether every state is made of small whole numbers, which bfloat16 holds exactly."""
+        return False
+
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Give the joint states with these indices, 0 to `n_states` − 1 (discrete layers)."""
         raise InputError(f"{self}: its states are a continuum and cannot be enumerated.")

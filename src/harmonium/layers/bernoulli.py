@@ -52,8 +52,7 @@ class Bernoulli(AbstractLayer):
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
         """Draw ones with probability σ(I + b)."""
-        logits = inputs + self.bias
-        return below_sigmoid(logits, key=key).astype(logits.dtype)
+        return below_sigmoid(inputs + self.bias, key=key)
 
     def shift(self, delta: Float[Array, "*batch columns"]) -> "Bernoulli":
         """Add `delta` to the bias."""
@@ -63,6 +62,11 @@ class Bernoulli(AbstractLayer):
     def n_states(self) -> int:
         """2^size."""
         return 2**self.size
+
+    @property
+    def is_short(self) -> bool:
+        """Yes."""
+        return True
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Give the binary digits of the indices, the lowest first."""

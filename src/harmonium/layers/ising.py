@@ -50,7 +50,7 @@ class Ising(AbstractLayer):
     ) -> Float[Array, "*batch columns"]:
         """Draw +1 with probability σ(2(I + b)), else −1."""
         field = inputs + self.bias
-        return jnp.where(below_sigmoid(2.0 * field, key=key), 1.0, -1.0).astype(field.dtype)
+        return 2.0 * below_sigmoid(2.0 * field, key=key) - 1.0
 
     def shift(self, delta: Float[Array, "*batch columns"]) -> "Ising":
         """Add `delta` to the bias."""
@@ -60,6 +60,11 @@ class Ising(AbstractLayer):
     def n_states(self) -> int:
         """2^size."""
         return 2**self.size
+
+    @property
+    def is_short(self) -> bool:
+        """Yes."""
+        return True
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Give the binary digits of the indices, the lowest first, 0 as −1."""

@@ -109,6 +109,11 @@ class Mixed(AbstractLayer):
         counts = [part.n_states for part in self.parts]
         return None if None in counts else math.prod(counts)  # pyright: ignore
 
+    @property
+    def is_short(self) -> bool:
+        """Where all parts' states are."""
+        return all(part.is_short for part in self.parts)
+
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Give the joint states: the first part's index is the lowest digit of a mixed radix."""
         pieces = []

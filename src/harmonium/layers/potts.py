@@ -109,6 +109,11 @@ class Potts(AbstractLayer):
         """states^sites."""
         return self.states_per_site**self.sites
 
+    @property
+    def is_short(self) -> bool:
+        """Yes."""
+        return True
+
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Give the digits of the indices in base q, the lowest first, one-hot."""
         return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))

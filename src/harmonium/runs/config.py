@@ -13,6 +13,7 @@ from ..errors import ModelFileError
 from .options import (
     BINARIZE,
     METHODS,
+    PRECISIONS,
     VISIBLES,
     check_choice,
     check_count,
@@ -41,6 +42,8 @@ class RunConfig:
         scale: the grey level that means 1.
         states: number of states of Potts visibles.
         validation: part of the rows held out.
+        precision: of the products with the weights; "auto" for bfloat16 where it is exact and
+            faster.
     """
 
     source: str
@@ -57,6 +60,7 @@ class RunConfig:
     scale: float | None = None
     states: int | None = None
     validation: float = 0.1
+    precision: str = "auto"
 
     def __post_init__(self):
         """Check every option by itself; what depends on the rows is checked with them.
@@ -66,7 +70,8 @@ class RunConfig:
         """
         if not isinstance(self.source, str):
             raise input_error("SOURCE", "a name", repr(self.source), "name a set or a file")
-        for name, allowed in (("method", METHODS), ("binarize", BINARIZE), ("visible", VISIBLES)):
+        words = {"method": METHODS, "binarize": BINARIZE, "visible": VISIBLES}
+        for name, allowed in (words | {"precision": PRECISIONS}).items():
             check_choice(f"--{name}", getattr(self, name), allowed)
         for name in ("hidden", "k", "chains", "batch"):
             check_count(f"--{name}", getattr(self, name))

@@ -19,6 +19,7 @@ METHODS = (  # those of training.methods, which a test compares: importing it wo
 WITHOUT_CHAINS = ("cd", "exact", "pseudo-likelihood", "ratio-matching", "flow")
 SCORES = ("auto", "exact", "annealed", "tempered")
 BINARIZE = ("stochastic", "threshold", "none")
+PRECISIONS = ("auto", "float32", "bfloat16")
 VISIBLES = ("auto", "bernoulli", "ising", "potts", "gaussian")
 PARTS = ("auto", "train", "validation", "test")
 

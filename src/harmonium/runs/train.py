@@ -90,6 +90,7 @@ def plan_of(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
         "optimizer": prepared.recipe,
         "epochs": config.epochs,
         "batch_size": config.batch,
+        "precision": None if config.precision == "auto" else config.precision,
     }
 
 

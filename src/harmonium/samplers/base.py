@@ -88,6 +88,11 @@ class AbstractSampler(eqx.Module):
         """Sweeps of block Gibbs sampling in one step; None where steps are not counted in them."""
         return None
 
+    @property
+    def multiplies_states(self) -> bool:
+        """Whether weights are used in no other way than by `@`, and of states: for `Rounded`."""
+        return False
+
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
         """Give the state of n chains drawn from the machine without its weights."""
         draw, start = jax.random.split(key)

@@ -52,6 +52,11 @@ class Gibbs(AbstractSampler):
         return "sweeps" if self.sweeps == 1 else f"steps of {self.sweeps} sweeps"
 
     @property
+    def multiplies_states(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def sweeps_per_step(self) -> int:
         """The sweeps."""
         return self.sweeps

@@ -55,6 +55,7 @@ def fit(
     optimizer: Any = None,
     epochs: int | None = None,
     batch_size: int | None = None,
+    precision: str | None = None,
     validation: Any = None,
     callbacks: Sequence[Callback] = (),
     state: TrainState | None = None,
@@ -95,6 +96,10 @@ def fit(
             a `Recipe`; `Recipe()` if None.
         epochs: passes over the data at which the run ends, counted from its very beginning.
         batch_size: rows in an update; all rows if there are fewer.
+        precision: "float32", or "bfloat16" for products with W rounded to it, which is exact for
+            states of small whole numbers: chains and gradient are those of the rounded machine,
+            steps and averages are float32. Where None, bfloat16 if the layers, the rows and the
+            method allow it, the device multiplies it faster and the machine is not small.
         validation: rows held out, to be measured against the training rows.
         callbacks: called with a `Report` after each chunk; the run stops where one returns True,
             and says why if that one has a `reason`, as `EarlyStopping` has.
@@ -103,7 +108,7 @@ def fit(
     Raises:
         InputError: arguments that do not fit, or data outside the visible layer's domain.
     """
-    plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size)
+    plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size, precision)
     held_out = None if validation is None else checked_dataset(rbm, validation, None, "validation")
     callbacks = checked_callbacks(callbacks)
     key = checked_key(key)
@@ -121,7 +126,7 @@ def make_update(
 ) -> TrainState:
     """Make one update: estimate the gradient on a batch, transform it, and step."""
     rbm = state.rbm
-    grads, gradient_state, info = method.gradient.estimate(rbm, batch, state.gradient, key=key)
+    grads, gradient_state, info = method.estimate(rbm, batch, state.gradient, key=key)
     extra: dict[str, Any] = {"info": info}
     if mass is not None:
         grads, extra["mass"] = jax.tree.map(lambda g: mass * g, grads), mass

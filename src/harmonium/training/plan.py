@@ -18,10 +18,11 @@ from jaxtyping import Array, Key, PRNGKeyArray
 from ..checks import checked_key, positive_integer
 from ..data import Dataset
 from ..errors import InputError
-from ..gradients import AbstractGradient, Marginal
+from ..gradients import AbstractGradient, Marginal, PhaseInfo
 from ..holes import with_holes
 from ..layers import AbstractLayer
 from ..rbm import RBM
+from ..rounding import multiplies_bfloat16, rounded
 from ..samplers import Cloud
 from .methods import method_named
 from .optimizers import Recipe
@@ -32,6 +33,10 @@ FEWEST_UPDATES = 10_000
 FEWEST_EPOCHS = 20
 ROWS_AT_ONCE = 8_192
 ENTRIES_AT_ONCE = 2**24
+SHORT = "bfloat16"
+PRECISIONS = ("float32", SHORT)
+FEWEST_ROWS = 64  # of a batch, and multiplications of a product, for bfloat16 to be worth its
+WORTHWHILE = 2**18  # conversions: measured
 
 
 class Method(eqx.Module):
@@ -41,6 +46,20 @@ class Method(eqx.Module):
     update: Callable
     batch_size: int = eqx.field(static=True)
     short_last: bool = eqx.field(static=True)  # whether an epoch's last batch is not full
+    rounds: bool = eqx.field(static=True)  # whether products are taken in bfloat16
+
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
+        """Give what the gradient method carries before the first update."""
+        return self.gradient.init(rounded(rbm) if self.rounds else rbm, batch, key=key)
+
+    def estimate(
+        self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
+    ) -> tuple[RBM, Any, PhaseInfo]:
+        """Give (gradient, new state, info): those of the rounded machine, in the shape of this."""
+        if not self.rounds:
+            return self.gradient.estimate(rbm, batch, state, key=key)
+        grads, state, info = self.gradient.estimate(rounded(rbm), batch, state, key=key)
+        return jax.tree.unflatten(jax.tree.structure(rbm), jax.tree.leaves(grads)), state, info
 
 
 class Plan(NamedTuple):
@@ -61,6 +80,7 @@ def plan_run(
     optimizer: Any = None,
     epochs: int | None = None,
     batch_size: int | None = None,
+    precision: str | None = None,
     *,
     endless: bool = False,
 ) -> Plan:
@@ -88,8 +108,36 @@ def plan_run(
         expected = "an optax transformation or a Recipe"
         raise InputError(f"optimizer: expected {expected}; got {_kind(optimizer)}.")
     optimizer = _with_extra_args(*optimizer)
-    method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0)
+    rounds = _rounds(precision, rbm, gradient, dataset, batch)
+    method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
     return Plan(dataset, method, optimizer, per_epoch, total)
+
+
+def _rounds(
+    precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Dataset, batch: int
+) -> bool:
+    """Whether products are to be taken in bfloat16: where that changes only the machine's rounding.
+
+    Raises:
+        InputError: bfloat16 is asked for and cannot be had.
+    """
+    if precision not in (None, *PRECISIONS):
+        raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
+    layers = [str(each) for each in (rbm.visible, rbm.hidden) if not each.is_short]
+    reasons = {
+        f"{gradient.title} multiplies weights with other numbers too": gradient.multiplies_states,
+        f"{' and '.join(layers)} may have other values": not layers,
+        "the rows hold fractions, or numbers of more than a byte": dataset.is_short,
+        f"the machine's numbers are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
+    }
+    reason = next((reason for reason, is_right in reasons.items() if not is_right), None)
+    if precision == SHORT and reason:
+        expected = f"products of nothing but small whole numbers for {SHORT}"
+        raise InputError(f"precision: expected {expected}; found that {reason}; choose float32.")
+    product = batch * rbm.visible.size * rbm.hidden.size
+    large = batch >= FEWEST_ROWS and product >= WORTHWHILE
+    wanted = large and multiplies_bfloat16() if precision is None else precision == SHORT
+    return wanted and not reason
 
 
 @functools.lru_cache(maxsize=64)
@@ -113,7 +161,7 @@ def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     key_rows, key_gradient = jax.random.split(run_keys(checked_key(key))[0])
     indices = np.arange(plan.method.batch_size)
     first = _first_rows(rbm.visible, plan.dataset, indices, key=key_rows)
-    chains = _carried(plan.method.gradient, rbm, first, key=key_gradient)
+    chains = _carried(plan.method, rbm, first, key=key_gradient)
     return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
 
 
@@ -125,9 +173,9 @@ def _first_rows(
 
 
 @eqx.filter_jit
-def _carried(gradient: AbstractGradient, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
+def _carried(method: Method, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
     """Give what a method carries before the first update: one program, not one for each step."""
-    return gradient.init(rbm, batch, key=key)
+    return method.init(rbm, batch, key=key)
 
 
 def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:

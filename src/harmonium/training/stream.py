@@ -25,6 +25,7 @@ def absorb(
     gradient: AbstractGradient | None = None,
     optimizer: Any = None,
     batch_size: int | None = None,
+    precision: str | None = None,
     state: TrainState | None = None,
 ) -> Fit:
     """Learn from one portion of a stream of rows: each of its rows is seen once.
@@ -40,12 +41,14 @@ def absorb(
         gradient: as in `fit`.
         optimizer: as in `fit`; a function of the number of updates is called with ∞.
         batch_size: rows in an update; all of the portion if there are fewer.
+        precision: as in `fit`.
         state: the state after the portion before.
 
     Raises:
         InputError: arguments that do not fit, or data outside the visible layer's domain.
     """
-    plan = plan_run(rbm, data, weights, gradient, optimizer, 1, batch_size, endless=True)
+    parts = (rbm, data, weights, gradient, optimizer, 1, batch_size, precision)
+    plan = plan_run(*parts, endless=True)
     state = first_state(rbm, plan, key=checked_key(key)) if state is None else resumable(state)
     n, updates = jnp.asarray(len(plan.dataset), jnp.int32), state.updates
     begun = state._replace(updates=jnp.zeros_like(updates))
