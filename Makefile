@@ -18,6 +18,8 @@ FACES ?= .venv-faces
 BACKENDS ?= tensorflow jax torch
 TORCH ?= torch==2.13.0
 
+RACE ?= .venv-race
+
 .PHONY: demo test laws faces lint check bench reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pictures
@@ -45,8 +47,8 @@ lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(VENV)/.base  ## training speed against scikit-learn and the machine's own ceiling
-	$(BIN)/python benchmarks/speed.py
+bench: $(RACE)/.race  ## speed beside every peer and the machine's own ceilings, in their own environment
+	$(RACE)/bin/python benchmarks/race
 
 reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
 	$(BIN)/python benchmarks/published.py shark --seeds 20
@@ -78,5 +80,12 @@ $(FACES)/.faces: pyproject.toml
 	  rbms==0.5.0
 	@touch $@
 
+$(RACE)/.race: pyproject.toml
+	$(MAKE) VENV=$(RACE) $(RACE)/.base
+	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check scikit-learn $(TORCH) \
+	  rbms==0.5.0 learnergy==2.0.2 thrml==0.1.4
+	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]'
+	@touch $@
+
 clean:  ## remove the environment and the runs
-	rm -rf $(VENV) $(FACES) runs
+	rm -rf $(VENV) $(FACES) $(RACE) runs

@@ -1,0 +1,254 @@
+"""The race: harmonium and its peers side by side, each in a process of its own, in turn.
+
+    python benchmarks/race [WORKLOAD ...] [--rounds 5] [--seconds 2] [--out runs/race] [--report]
+
+A workload is named by the beginning of its name, such as "train 784x500" or "ais"; all of them if
+none is given. Each contestant gets ready and is asked in turn for as many units as it makes in
+about `--seconds`, `--rounds` times; ratios are those of a round, medians over rounds. What was
+found is kept as WORKLOAD.json in the folder, and a workload that is there is not run again. The
+tables are Markdown, for docs/benchmarks.md; the picture is race.png. Run it with nothing else on
+the machine; `make bench` makes the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from workloads import CONTESTANTS, WORKLOADS, Workload
+
+from harmonium.plot.base import BLUE, GREY, ORANGE, label, legend_below, new_figure, save_figure
+
+HERE = Path(__file__).parent
+PACKAGES = (
+    "harmonium",
+    "jax",
+    "torch",
+    "tensorflow-cpu",
+    "scikit-learn",
+    "rbms",
+    "learnergy",
+    "thrml",
+)
+OURS, CEILING = "harmonium", "matmul ceiling, float32"
+MOST_UNITS = 10**7
+READY_WITHIN = 600.0
+
+
+class Contestant:
+    """A contestant's process, and what it has answered."""
+
+    def __init__(self, name: str, load: Workload):
+        command = [sys.executable, str(HERE / "worker.py"), name, load.name]
+        # Nobody's threads are to turn while another one runs.
+        quiet = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | quiet,
+        )
+        self.name, self.units, self.speeds, self.peak = name, 1, [], 0
+        first = self._answer()
+        self.cannot, self.ready = first.get("cannot"), first.get("ready")
+
+    def _answer(self) -> dict:
+        line = self.process.stdout.readline()
+        if not line:
+            last = self.process.stderr.read().strip().splitlines()[-1:]
+            return {"cannot": f"it ended: {' '.join(last)[:160]}", "units": 0, "seconds": 1.0}
+        return json.loads(line)
+
+    def ask(self) -> tuple[int, float]:
+        """Have it make its units; give how many it made, and the seconds."""
+        self.process.stdin.write(f"{self.units}\n")
+        self.process.stdin.flush()
+        answer = self._answer()
+        self.cannot, self.peak = answer.get("cannot"), answer.get("peak_mib", 0)
+        return answer["units"], answer["seconds"]
+
+    def settle(self, seconds: float) -> None:
+        """Find how many units take about so many seconds."""
+        made, took = self.ask()
+        while not self.cannot and took < seconds / 2 and made < MOST_UNITS:
+            self.units = min(MOST_UNITS, int(made * min(20.0, 1.2 * seconds / max(took, 1e-6))) + 1)
+            made, took = self.ask()
+
+    def race(self) -> None:
+        """Add a speed."""
+        made, took = self.ask()
+        if not self.cannot:
+            self.speeds.append(made / took)
+
+    def end(self) -> None:
+        """Let it go."""
+        self.process.kill()
+        self.process.communicate()
+
+    @property
+    def found(self) -> dict:
+        """What is kept."""
+        if self.cannot:
+            return {"cannot": self.cannot}
+        return {"ready": self.ready, "speeds": self.speeds, "peak_mib": self.peak}
+
+
+def run(load: Workload, rounds: int, seconds: float) -> dict:
+    """Have all contestants run a workload, in turn."""
+    field = []
+    for name in CONTESTANTS:
+        each = Contestant(name, load)
+        if each.cannot is None:
+            each.settle(seconds)
+        print(f"  {name:26s} {each.cannot or f'ready after {each.ready:.1f} s'}", flush=True)
+        field.append(each)
+    for _ in range(rounds):
+        for each in field:
+            if each.cannot is None:
+                each.race()
+    for each in field:
+        each.end()
+    return {each.name: each.found for each in field}
+
+
+def machine() -> str:
+    """Name the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return "unknown"
+    names = {line.partition(":")[2].strip() for line in lines if line.startswith("model name")}
+    return f"{os.cpu_count()} cores of {' and '.join(sorted(names))}"
+
+
+def versions() -> dict[str, str]:
+    """Give the versions of all that take part."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def ratio(found: dict, one: str, other: str) -> float | None:
+    """Give the median over rounds of the ratio of two speeds."""
+    speeds = [found.get(name, {}).get("speeds") for name in (one, other)]
+    if not all(speeds):
+        return None
+    return statistics.median(a / b for a, b in zip(*speeds, strict=False))
+
+
+def best_of(found: dict, kind: str) -> tuple[str, float] | None:
+    """Give the quickest contestant of a kind, and how many times quicker we are."""
+    names = [name for name, (_, _, its) in CONTESTANTS.items() if its == kind]
+    ratios = [(ratio(found, OURS, name), name) for name in names]
+    known = [(value, name) for value, name in ratios if value is not None]
+    return min(known)[::-1] if known else None
+
+
+def report(folder: Path) -> None:
+    """Print tables of all that is kept, and draw them."""
+    kept = {load.name: folder / f"{load.name}.json" for load in WORKLOADS}
+    results = {name: json.loads(path.read_text()) for name, path in kept.items() if path.exists()}
+    print("| workload | units a second | to the best package | to the best loop by hand", end="")
+    print(" | share of the float32 ceiling |")
+    print("|---|---|---|---|---|")
+    for name, result in results.items():
+        found = result["contestants"]
+        if "speeds" not in found[OURS]:
+            continue
+        cells = [f"{statistics.median(found[OURS]['speeds']):,.4g}"]
+        for kind in ("package", "loop"):
+            best = best_of(found, kind)
+            cells.append("none" if best is None else f"**{best[1]:.2f}** ({best[0]})")
+        share = ratio(found, OURS, CEILING)
+        cells.append("" if share is None else f"{100 * share:.0f} %")
+        print(f"| {name} | {' | '.join(cells)} |")
+    for name, result in results.items():
+        print(f"\n### {name}\n")
+        print(
+            "| | ours is faster by | lowest – highest | units a second | to the first unit, s",
+            end="",
+        )
+        print(" | peak MiB |")
+        print("|---|---|---|---|---|---|")
+        for each, found in result["contestants"].items():
+            if "cannot" in found:
+                print(f"| {each} | | | {found['cannot']} | | |")
+                continue
+            ours = result["contestants"][OURS]["speeds"]
+            ratios = [a / b for a, b in zip(ours, found["speeds"], strict=False)]
+            line = f"| {each} | {statistics.median(ratios):.2f}"
+            line += f" | {min(ratios):.2f} – {max(ratios):.2f}"
+            line += f" | {statistics.median(found['speeds']):,.4g} | {found['ready']:.1f}"
+            print(f"{line} | {found['peak_mib']:,} |")
+    draw(results, folder / "race.png")
+    for result in list(results.values())[:1]:
+        print(f"\n{result['machine']}; {result['date']}; {result['versions']}")
+
+
+def draw(results: dict, path: Path) -> None:
+    """Draw how many times faster we are than everyone, a row a workload."""
+    figure = new_figure(8.4, 0.34 * len(results) + 1.4)
+    axes = figure.subplots()
+    colors = {"package": BLUE, "loop": ORANGE, "ceiling": GREY}
+    marks = {"package": "o", "loop": "s", "ceiling": "|"}
+    names = list(results)[::-1]
+    for kind, color in colors.items():
+        points = [
+            (value, place)
+            for place, name in enumerate(names)
+            for each, (_, _, its) in CONTESTANTS.items()
+            if its == kind
+            and (value := ratio(results[name]["contestants"], OURS, each)) is not None
+        ]
+        if points:
+            x, y = zip(*points, strict=True)
+            what = {"package": "packages", "loop": "loops by hand", "ceiling": "matmul ceilings"}
+            axes.scatter(x, y, color=color, marker=marks[kind], s=36, label=what[kind], zorder=3)
+    axes.axvline(1.0, color="black", linewidth=1.0)
+    axes.set_xscale("log")
+    axes.set_xticks([0.5, 1, 2, 5, 10, 50], ["½", "1", "2", "5", "10", "50"])
+    axes.set_yticks(range(len(names)), names)
+    label(axes, "", "times as fast as each of them (right of 1: harmonium is faster)")
+    legend_below(figure, 3)
+    save_figure(figure, path)
+
+
+def main() -> None:
+    """Run what is asked for and report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--out", default="runs/race")
+    parser.add_argument("--report", action="store_true", help="Report what is kept; run nothing.")
+    given = parser.parse_args()
+    folder = Path(given.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = given.workloads or [""]
+    for load in WORKLOADS:
+        target = folder / f"{load.name}.json"
+        asked = any(load.name.startswith(name) for name in wanted)
+        if given.report or target.exists() or not asked:
+            continue
+        print(load.name, flush=True)
+        found = run(load, given.rounds, given.seconds)
+        about = {"machine": machine(), "date": time.strftime("%d %B %Y"), "versions": versions()}
+        target.write_text(json.dumps(about | {"contestants": found}, indent=1))
+    report(folder)
+
+
+if __name__ == "__main__":
+    main()

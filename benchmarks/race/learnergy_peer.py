@@ -1,0 +1,38 @@
+"""learnergy 2 (PyTorch): CD-k, the only method of its `fit`, which also measures each batch."""
+
+import logging
+
+import torch
+from learnergy.models.bernoulli import RBM
+
+logging.disable(logging.CRITICAL)
+
+
+def train(load):
+    """Make updates by `fit`."""
+    x = torch.from_numpy(load.data())
+    data = torch.utils.data.TensorDataset(x, torch.zeros(len(x)))
+    model = RBM(load.visible, load.hidden, steps=load.k, learning_rate=0.01)
+    per_epoch = -(-len(x) // load.batch)
+
+    def run(updates):
+        epochs = -(-updates // per_epoch)
+        model.fit(data, batch_size=load.batch, epochs=epochs)
+        return epochs * per_epoch
+
+    return run
+
+
+def transform(load):
+    """Give the hidden units' means of rows."""
+    model = RBM(load.visible, load.hidden)
+    x = torch.from_numpy(load.data()[: load.batch])
+
+    def run(rows):
+        times = -(-rows // len(x))
+        with torch.no_grad():
+            for _ in range(times):
+                model(x)
+        return times * len(x)
+
+    return run

@@ -1,0 +1,114 @@
+"""harmonium as a user calls it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from workloads import CannotError
+
+import harmonium as hm
+from harmonium import enumeration
+from harmonium._threefry import key_of
+from harmonium.samplers.annealing import anneal, start_annealing
+
+PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
+
+
+def train(load, precision=None):
+    """Make updates by `hm.fit`: whole calls, monitors and all."""
+    x, key = load.data(), jax.random.key(0)
+    visible = hm.Bernoulli(load.visible) if load.verb == "train" else None
+    visible = visible or hm.Potts(load.visible, states=load.states)
+    rbm = hm.initialize(visible, hm.Bernoulli(load.hidden), x, key=key)
+    data, per_epoch = hm.Dataset(x), -(-len(x) // load.batch)
+    given = {
+        "gradient": hm.Persistent(hm.Gibbs(load.k), chains=load.batch),
+        "optimizer": PLAIN(10**9),
+        "batch_size": load.batch,
+        "precision": precision,
+    }
+    done = {"epochs": 0, "state": None}
+
+    def run(updates):
+        epochs = -(-updates // per_epoch)
+        done["epochs"] += epochs
+        fitted = hm.fit(rbm, data, key=key, epochs=done["epochs"], state=done["state"], **given)
+        done["state"] = jax.block_until_ready(fitted.state)
+        return epochs * per_epoch
+
+    return run
+
+
+potts = train
+
+
+def machine(load):
+    """Give the machine to sample from."""
+    return hm.RBM.from_arrays(*load.machine())
+
+
+def only_once(precision):
+    """Refuse a second entry where precision makes no difference."""
+    if precision:
+        raise CannotError("bfloat16 is for training")
+
+
+def sample(load, precision=None):
+    """Make sweeps of all chains by `hm.sample`."""
+    only_once(precision)
+    rbm = machine(load)
+
+    def run(sweeps):
+        hm.sample(rbm, load.batch, key=jax.random.key(0), sampler=hm.Gibbs(1), steps=sweeps)
+        return sweeps
+
+    return run
+
+
+def ais(load, precision=None):
+    """Make steps of annealing."""
+    only_once(precision)
+    rbm, key = machine(load), key_of(0)
+    path = hm.Heating.from_neutral(rbm)
+
+    @jax.jit
+    def travel(steps, key):
+        begun = start_annealing(path, load.batch, key=key)
+        return anneal(path, 0.0, 1.0, steps, begun, key=key).log_weights.mean()
+
+    def run(steps):
+        travel(jnp.asarray(steps), key).block_until_ready()
+        return steps
+
+    return run
+
+
+def log_z(load, precision=None):
+    """Sum over all states of the hidden layer."""
+    only_once(precision)
+    rbm = machine(load)
+    total = jax.jit(enumeration.log_z)
+
+    def run(states):
+        times = -(-states // 2**load.hidden)
+        for _ in range(times):
+            total(rbm).block_until_ready()
+        return times * 2**load.hidden
+
+    return run
+
+
+def transform(load, precision=None):
+    """Give the hidden units' means of rows, by the drop-in estimator."""
+    only_once(precision)
+    from harmonium.sklearn import BernoulliRBM
+
+    x = np.repeat(load.data(), -(-load.batch // load.rows), 0)[: load.batch]
+    model = BernoulliRBM(load.hidden, n_iter=1, random_state=0).fit(x[:200])
+
+    def run(rows):
+        times = -(-rows // len(x))
+        for _ in range(times):
+            model.transform(x)
+        return times * len(x)
+
+    return run

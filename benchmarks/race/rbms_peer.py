@@ -1,0 +1,101 @@
+"""rbms 0.5 (PyTorch): the steps of its training loop without checkpoints; its AIS; its sums."""
+
+import numpy as np
+import torch
+from rbms.bernoulli_bernoulli.classes import BBRBM
+from rbms.dataset.dataset_class import RBMDataset
+from rbms.partition_function.ais import compute_partition_function_ais
+from rbms.partition_function.exact import compute_partition_function
+from rbms.potts_bernoulli.classes import PBRBM
+from rbms.potts_bernoulli.utils import ensure_zero_sum_gauge
+from rbms.training.pcd import fit_batch_pcd
+
+
+def train(load):
+    """Make updates as `rbms.training.pcd.train` does: rows drawn anew, PCD-k, SGD."""
+    x, is_binary = load.data(), load.verb == "train"
+    names = np.arange(len(x)).astype(str)
+    dtype = torch.float32 if is_binary else torch.int32
+    data = RBMDataset(
+        x if is_binary else x.astype(np.int32),
+        np.zeros(len(x), np.int32),
+        np.ones(len(x), np.float32),
+        names,
+        "rows",
+        is_binary,
+        device="cpu",
+        dtype=torch.float32,
+    )
+    if not is_binary:
+        data.data = data.data.to(dtype)
+    kind = BBRBM if is_binary else PBRBM
+    params = kind.init_parameters(load.hidden, data, "cpu", torch.float32)
+    for each in params.parameters():
+        each.requires_grad_()
+        each.grad = torch.zeros_like(each)
+    state = {"chains": params.init_chains(load.batch)}
+    optimizer = torch.optim.SGD(params.parameters(), lr=0.01, maximize=True)
+
+    def run(updates):
+        with torch.no_grad():
+            for _ in range(updates):
+                rows = torch.randperm(len(data))[: load.batch]
+                batch = data.data[rows], data.weights[rows]
+                optimizer.zero_grad(set_to_none=False)
+                state["chains"], _ = fit_batch_pcd(
+                    batch, state["chains"], params, load.k, 1.0, centered=False
+                )
+                optimizer.step()
+                if not is_binary:
+                    ensure_zero_sum_gauge(params)
+        return updates
+
+    return run
+
+
+potts = train
+
+
+def machine(load):
+    return BBRBM(*map(torch.from_numpy, load.machine()))
+
+
+def sample(load):
+    """Make sweeps by `sample_state`."""
+    params = machine(load)
+    state = {"chains": params.init_chains(load.batch)}
+
+    def run(sweeps):
+        with torch.no_grad():
+            state["chains"] = params.sample_state(n_steps=sweeps, chains=state["chains"])
+        return sweeps
+
+    return run
+
+
+def ais(load):
+    """Make steps of `compute_partition_function_ais`."""
+    params = machine(load)
+
+    def run(steps):
+        with torch.no_grad():
+            compute_partition_function_ais(load.batch, steps + 1, params)
+        return steps
+
+    return run
+
+
+def log_z(load):
+    """Sum over all states of the hidden layer, which it takes as one array."""
+    params = machine(load)
+    numbers = torch.arange(2**load.hidden)
+    every = ((numbers[:, None] >> torch.arange(load.hidden)) & 1).float()
+
+    def run(states):
+        times = -(-states // len(every))
+        with torch.no_grad():
+            for _ in range(times):
+                compute_partition_function(params, every)
+        return times * len(every)
+
+    return run

@@ -1,0 +1,61 @@
+"""scikit-learn's BernoulliRBM: PCD-1 with as many chains as a batch has rows."""
+
+import numpy as np
+from sklearn.neural_network import BernoulliRBM
+from workloads import CannotError
+
+
+def model_of(load):
+    return BernoulliRBM(load.hidden, learning_rate=0.01, batch_size=load.batch, random_state=0)
+
+
+def train(load):
+    """Make updates by `fit`."""
+    if load.k > 1:
+        raise CannotError("k is always 1")
+    x, per_epoch = load.data(), -(-load.rows // load.batch)
+
+    def run(updates):
+        model = model_of(load)
+        model.n_iter = -(-updates // per_epoch)
+        model.fit(x)
+        return model.n_iter * per_epoch
+
+    return run
+
+
+def fitted(load):
+    model = model_of(load)
+    w, a, b = load.machine()
+    model.components_, model.intercept_visible_, model.intercept_hidden_ = w.T.copy(), a, b
+    model.random_state_ = np.random.RandomState(0)
+    model.n_features_in_ = load.visible
+    return model
+
+
+def sample(load):
+    """Make sweeps by `gibbs`."""
+    model, x = fitted(load), load.data()
+    v = np.repeat(x, -(-load.batch // len(x)), 0)[: load.batch]
+    chains = {"v": v}
+
+    def run(sweeps):
+        for _ in range(sweeps):
+            chains["v"] = model.gibbs(chains["v"]).astype(np.float32)
+        return sweeps
+
+    return run
+
+
+def transform(load):
+    """Give the hidden units' means of rows."""
+    model = fitted(load)
+    x = np.repeat(load.data(), -(-load.batch // load.rows), 0)[: load.batch]
+
+    def run(rows):
+        times = -(-rows // len(x))
+        for _ in range(times):
+            model.transform(x)
+        return times * len(x)
+
+    return run

@@ -1,0 +1,48 @@
+"""The same PCD-k by hand in TensorFlow: a tf.while_loop in one tf.function, or by XLA."""
+
+import tensorflow as tf
+
+RATE = 0.01
+
+
+def train(load, xla=False, short=False):
+    """Make updates in one graph."""
+    dtype = tf.bfloat16 if short else tf.float32
+    data = tf.cast(load.data(), dtype)
+    n, batch = len(data), load.batch
+    w = tf.Variable(0.01 * tf.random.normal((load.visible, load.hidden)))
+    a, b = tf.Variable(tf.zeros(load.visible)), tf.Variable(tf.zeros(load.hidden))
+    h = tf.Variable(tf.zeros((batch, load.hidden), dtype))
+
+    def draw(logits):
+        return tf.cast(tf.random.uniform(tf.shape(logits)) < tf.sigmoid(logits), dtype)
+
+    def product(x, y, **turned):
+        return tf.cast(tf.matmul(x, y, **turned), tf.float32)
+
+    @tf.function(jit_compile=xla)
+    def loop(updates):
+        for t in tf.range(updates):
+            first = (t * batch) % (n - batch + 1)
+            rows = tf.slice(data, (first, 0), (batch, load.visible))
+            coarse = tf.cast(w, dtype)
+            states = h.read_value()
+            for _ in range(load.k):
+                v = draw(product(states, coarse, transpose_b=True) + a)
+                inputs = product(v, coarse) + b
+                states = draw(inputs)
+            positive, negative = tf.sigmoid(product(rows, coarse) + b), tf.sigmoid(inputs)
+            gradient = product(rows, tf.cast(positive, dtype), transpose_a=True)
+            gradient -= product(v, tf.cast(negative, dtype), transpose_a=True)
+            w.assign_add(RATE / batch * gradient)
+            change = tf.reduce_sum(tf.cast(rows, tf.float32) - tf.cast(v, tf.float32), 0)
+            a.assign_add(RATE / batch * change)
+            b.assign_add(RATE / batch * tf.reduce_sum(positive - negative, 0))
+            h.assign(states)
+        return tf.reduce_sum(a)
+
+    def run(updates):
+        loop(tf.constant(updates)).numpy()
+        return updates
+
+    return run

@@ -1,0 +1,51 @@
+"""thrml (JAX): block Gibbs on any graph, edge by edge; PCD-k put together from its parts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from thrml import Block, SamplingSchedule, SpinNode, sample_states
+from thrml.models import IsingEBM, IsingSamplingProgram, hinton_init
+from workloads import CannotError
+
+MOST_EDGES = 5_000  # each is a Python object, and a product an entry of an array
+
+
+def graph(load):
+    """Give both blocks and the machine's graph with an edge for each weight."""
+    edges = load.visible * load.hidden
+    if edges > MOST_EDGES:
+        raise CannotError(f"{edges:,} edges as Python objects take it minutes to set up")
+    layers = [[SpinNode() for _ in range(n)] for n in (load.visible, load.hidden)]
+    pairs = [(v, h) for v in layers[0] for h in layers[1]]
+    weights = jnp.asarray(load.machine()[0].ravel()) / 4
+    biases = jnp.zeros(load.visible + load.hidden)
+    model = IsingEBM([*layers[0], *layers[1]], pairs, biases, weights, jnp.array(1.0))
+    return [Block(layer) for layer in layers], model
+
+
+def sample(load):
+    """Make sweeps of all chains."""
+    blocks, model = graph(load)
+    program = IsingSamplingProgram(model, blocks, clamped_blocks=[])
+    start = hinton_init(jax.random.key(0), model, blocks, (load.batch,))
+    compiled = {}
+
+    def run(sweeps):
+        steps = 1 << (sweeps - 1).bit_length()
+        if steps not in compiled:
+            schedule = SamplingSchedule(n_warmup=steps - 1, n_samples=1, steps_per_sample=1)
+
+            @jax.jit
+            def draw(keys, start):
+                one = lambda key, state: sample_states(  # noqa: E731
+                    key, program, schedule, state, [], [blocks[0]]
+                )
+                return jax.vmap(one)(keys, start)
+
+            compiled[steps] = draw
+            np.asarray(draw(jax.random.split(jax.random.key(0), load.batch), start)[0])
+        keys = jax.random.split(jax.random.key(1), load.batch)
+        jax.block_until_ready(compiled[steps](keys, start))
+        return steps
+
+    return run
