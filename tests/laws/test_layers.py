@@ -131,6 +131,14 @@ def test_states_are_all_there_once(layer, seed):
     assert len(np.unique(states, axis=0)) == layer.n_states
 
 
+@over_layers
+def test_states_that_are_said_to_be_short_are_exact_in_bfloat16(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    x = layer.sample(jnp.broadcast_to(inputs, (50, layer.size)), key=key)
+    is_exact = bool((x == x.astype(jnp.bfloat16)).all())
+    assert is_exact or not layer.is_short
+
+
 @over_discrete
 def test_alternatives_are_the_states_one_unit_away(layer, seed):
     states = layer.states(jnp.arange(layer.n_states))

@@ -1,0 +1,186 @@
+"""Many small machines at once: one compiled loop that updates all of them side by side."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from ..checks import checked_key
+from ..data import Dataset
+from ..errors import InputError
+from ..gradients import AbstractGradient
+from ..rbm import RBM
+from .loop import GROWTH_LIMIT, SECONDS_PER_CHUNK, DivergenceWarning, advance
+from .monitors import Monitors
+from .optimizers import averaged_machine
+from .plan import Method, Plan, first_state, plan_run, roomy
+from .state import Fit, TrainState
+
+NO_TIME = -1.0  # for pseudo-likelihoods, which for a hundred machines take as long as the rest
+OVER_MACHINES = TrainState(0, 0, 0, None)  # pyright: ignore[reportArgumentType]
+
+
+def fit_ensemble(
+    rbms: Sequence[RBM],
+    data: Any,
+    *,
+    keys: Key[Array, " machines"],
+    weights: Any = None,
+    gradient: AbstractGradient | str | None = None,
+    optimizer: Any = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    precision: str | None = None,
+    progress: Callable[[float], Any] | None = None,
+) -> list[Fit]:
+    """Train many machines of one shape on the same rows, all at once.
+
+    Machine i becomes what `fit(rbms[i], data, key=keys[i], ...)` makes of it: it draws the same
+    numbers, and differs by the order of sums alone. A small machine's update is a few dozen small
+    programs, whose calls take longer than their work; here each call works for all machines. So
+    seeds, starts and learning rates are compared in a fraction of the time.
+
+    Args:
+        rbms: the machines to start from, of the same layers and sizes.
+        data: rows in the user's coding, as in `fit`.
+        keys: a JAX random key for each machine, as `jax.random.split` gives them.
+        weights: sample weights, shape (n,).
+        gradient: as in `fit`, for all machines.
+        optimizer: as in `fit`; or a list, one for each machine, of recipes that differ in their
+            rates alone.
+        epochs: as in `fit`.
+        batch_size: as in `fit`.
+        precision: as in `fit`.
+        progress: called with the part done, from 0 to 1, now and then.
+
+    Returns:
+        A `Fit` for each machine, in order. Its history is one record, of the end, without a
+        pseudo-likelihood.
+
+    Raises:
+        InputError: arguments that do not fit, or data outside the visible layer's domain.
+    """
+    machines = list(rbms)
+    if not machines or jnp.shape(keys)[:1] != (len(machines),):
+        expected = f"one for each of {len(machines)} machines, as jax.random.split gives them"
+        raise InputError(f"keys: expected {expected}; got shape {jnp.shape(keys)}.")
+    every = jnp.stack([checked_key(key) for key in keys])
+    recipes = list(optimizer) if isinstance(optimizer, list) else [optimizer] * len(machines)
+    if len(recipes) != len(machines):
+        expected = f"{len(machines)} of them, one for each machine"
+        raise InputError(f"optimizer: expected {expected}; got {len(recipes)}.")
+    dataset = Dataset.of(data, weights)
+    shared = (gradient, epochs, batch_size, precision)
+    plans = _plans(machines, dataset, recipes, *shared)
+    states = [
+        first_state(rbm, plan, key=key)
+        for rbm, plan, key in zip(machines, plans, every, strict=True)
+    ]
+    state, diverged = _trained(plans[0], _stacked(states), every, progress)
+    monitors = Monitors(dataset, None)
+    return [_fit(plans[0], state, i, bool(gone), monitors) for i, gone in enumerate(diverged)]
+
+
+def _plans(machines: list[RBM], dataset: Dataset, recipes: list[Any], *shared: Any) -> list[Plan]:
+    """Plan all runs and see that one compiled loop serves them."""
+    gradient, *rest = shared
+    plans: list[Plan] = []
+    for i, (rbm, recipe) in enumerate(zip(machines, recipes, strict=True)):
+        if jax.tree.structure(rbm) != jax.tree.structure(machines[0]):
+            raise InputError(f"rbms: expected machines like {machines[0]}; number {i} is {rbm}.")
+        plans.append(plan_run(rbm, dataset, None, gradient, recipe, *rest))
+        if plans[i].method.update is not plans[0].method.update:
+            raise InputError(
+                f"optimizer: expected recipes that differ in their rates alone; number {i} differs"
+                " from the first in more."
+            )
+    return plans
+
+
+def _stacked(states: list[TrainState]) -> TrainState:
+    updates = states[0].updates
+    stacked: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    return stacked._replace(updates=updates)
+
+
+@eqx.filter_jit
+def _advanced(
+    method: Method, dataset: Dataset, n: Array, state: TrainState, until: Array, keys: Array
+) -> tuple[TrainState, Array]:
+    """Make updates of all machines; give also each one's largest absolute parameter."""
+
+    def one(state: TrainState, key: Array) -> TrainState:
+        return advance(method, dataset, n, state, until, key=key)
+
+    # The count of updates is one for all: a loop of different lengths would compute each of them
+    # to the longest, and choose.
+    axes: Any = OVER_MACHINES
+    new = eqx.filter_vmap(one, in_axes=(axes, 0), out_axes=axes)(state, keys)
+    return new, _largest(new.rbm)
+
+
+def _largest(rbms: RBM) -> Array:
+    each = [abs(leaf).max(axis=tuple(range(1, leaf.ndim))) for leaf in jax.tree.leaves(rbms)]
+    return jnp.stack(each).max(0)
+
+
+def _trained(
+    plan: Plan, state: TrainState, keys: Array, progress: Callable[[float], Any] | None
+) -> tuple[TrainState, np.ndarray]:
+    """Make all updates; a machine that diverges is kept as it last was, and the others go on."""
+    dataset, n = roomy(plan.dataset)
+    limit = GROWTH_LIMIT * jnp.maximum(1.0, _largest(state.rbm))
+    kept, diverged, updates, chunk = state, jnp.zeros(len(keys), bool), 0, 1
+    while updates < plan.total:
+        target, started = min(updates + chunk, plan.total), time.perf_counter()
+        until = jnp.asarray(target, jnp.int32)
+        state, largest = _advanced(plan.method, dataset, n, state, until, keys)
+        diverged = diverged | ~(largest < limit)
+        kept = _replaced(kept, state, ~diverged)
+        per_second = (target - updates) / max(time.perf_counter() - started, 1e-9)
+        chunk = max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
+        updates = target
+        if progress is not None:
+            progress(updates / plan.total)
+    gone = np.asarray(diverged)
+    if gone.any():
+        which = ", ".join(str(i) for i in np.flatnonzero(gone)[:10])
+        message = f"{int(gone.sum())} of {len(gone)} machines diverged (number {which}, …);"
+        advice = "each is kept as it last was. Lower the learning rate."
+        warnings.warn(f"{message} {advice}", DivergenceWarning, stacklevel=3)
+    return kept, gone
+
+
+@eqx.filter_jit
+def _replaced(old: TrainState, new: TrainState, which: Array) -> TrainState:
+    """Take over the new state of these machines."""
+
+    def each(a: Array, b: Array) -> Array:
+        return jnp.where(which.reshape(-1, *[1] * (b.ndim - 1)), b, a)
+
+    replaced: Any = jax.tree.map(each, old._replace(updates=()), new._replace(updates=()))
+    return replaced._replace(updates=new.updates)
+
+
+def _fit(plan: Plan, states: TrainState, i: int, diverged: bool, monitors: Monitors) -> Fit:
+    """Give machine i as `fit` gives it."""
+    state: Any = jax.tree.map(lambda leaf: leaf[i], states._replace(updates=()))
+    state = state._replace(updates=states.updates)
+    rbm = averaged_machine(state.optimizer, state.rbm)
+    updates = int(state.updates)
+    done = f"after {updates:,} updates ({updates / plan.per_epoch:g} epochs), one of an ensemble"
+    kept = f"diverged: {done}; the last finite machine is kept"
+    message = kept if diverged else f"finished {done}"
+    record = {"update": updates, "epoch": updates / plan.per_epoch}
+    if not diverged:
+        record |= monitors(rbm, NO_TIME, last=False)
+    notes = tuple(plan.method.gradient.notes(state.gradient))
+    return Fit(rbm, [record], state, message, diverged, notes)
