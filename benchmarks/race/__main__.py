@@ -2,7 +2,7 @@
 
     python benchmarks/race [WORKLOAD ...] [--rounds 5] [--seconds 2] [--out runs/race] [--report]
 
-A workload is named by the beginning of its name, such as "train 784x500" or "ais"; all of them if
+A workload is named by the first words of its name, such as "train 784x500" or "ais"; all of them if
 none is given. Each contestant gets ready and is asked in turn for as many units as it makes in
 about `--seconds`, `--rounds` times; ratios are those of a round, medians over rounds. What was
 found is kept as WORKLOAD.json in the folder, and a workload that is there is not run again. The
@@ -157,6 +157,11 @@ def best_of(found: dict, kind: str) -> tuple[str, float] | None:
     return min(known)[::-1] if known else None
 
 
+def shown(speed: float) -> str:
+    """Write units a second."""
+    return f"{speed:,.0f}" if speed >= 100 else f"{speed:.1f}"
+
+
 def report(folder: Path) -> None:
     """Print tables of all that is kept, and draw them."""
     kept = {load.name: folder / f"{load.name}.json" for load in WORKLOADS}
@@ -168,7 +173,7 @@ def report(folder: Path) -> None:
         found = result["contestants"]
         if "speeds" not in found[OURS]:
             continue
-        cells = [f"{statistics.median(found[OURS]['speeds']):,.4g}"]
+        cells = [shown(statistics.median(found[OURS]["speeds"]))]
         for kind in ("package", "loop"):
             best = best_of(found, kind)
             cells.append("none" if best is None else f"**{best[1]:.2f}** ({best[0]})")
@@ -184,6 +189,8 @@ def report(folder: Path) -> None:
         print(" | peak MiB |")
         print("|---|---|---|---|---|---|")
         for each, found in result["contestants"].items():
+            if found.get("cannot", "").startswith("it has no"):
+                continue
             if "cannot" in found:
                 print(f"| {each} | | | {found['cannot']} | | |")
                 continue
@@ -191,7 +198,7 @@ def report(folder: Path) -> None:
             ratios = [a / b for a, b in zip(ours, found["speeds"], strict=False)]
             line = f"| {each} | {statistics.median(ratios):.2f}"
             line += f" | {min(ratios):.2f} – {max(ratios):.2f}"
-            line += f" | {statistics.median(found['speeds']):,.4g} | {found['ready']:.1f}"
+            line += f" | {shown(statistics.median(found['speeds']))} | {found['ready']:.1f}"
             print(f"{line} | {found['peak_mib']:,} |")
     draw(results, folder / "race.png")
     for result in list(results.values())[:1]:
@@ -237,10 +244,11 @@ def main() -> None:
     given = parser.parse_args()
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = given.workloads or [""]
     for load in WORKLOADS:
         target = folder / f"{load.name}.json"
-        asked = any(load.name.startswith(name) for name in wanted)
+        asked = not given.workloads or any(
+            f"{load.name} ".startswith(f"{name} ") for name in given.workloads
+        )
         if given.report or target.exists() or not asked:
             continue
         print(load.name, flush=True)

@@ -14,7 +14,7 @@ def graph(load):
     """Give both blocks and the machine's graph with an edge for each weight."""
     edges = load.visible * load.hidden
     if edges > MOST_EDGES:
-        raise CannotError(f"{edges:,} edges as Python objects take it minutes to set up")
+        raise CannotError(f"{edges:,} edges, each a Python object: left out")
     layers = [[SpinNode() for _ in range(n)] for n in (load.visible, load.hidden)]
     pairs = [(v, h) for v in layers[0] for h in layers[1]]
     weights = jnp.asarray(load.machine()[0].ravel()) / 4
