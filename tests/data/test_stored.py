@@ -73,3 +73,21 @@ def test_sizes_grow_by_an_eighth_at_most():
     assert (rooms >= sizes).all()
     assert (rooms <= sizes * 1.125 + 1).all()
     assert len(np.unique(rooms)) < 90
+
+
+@pytest.mark.parametrize("n", [1, 8_192, 8_193, 20_000])
+def test_rows_on_disk_are_packed_a_part_at_a_time(tmp_path, n):
+    rows = (np.random.default_rng(0).random((n, 11)) < 0.5).astype(np.uint8)
+    np.save(tmp_path / "rows.npy", rows)
+    data = hm.Dataset(np.load(tmp_path / "rows.npy", mmap_mode="r"))
+    assert data.stored.is_binary
+    np.testing.assert_array_equal(data.rows(), rows)
+    rows[-1, 3] = 2
+    assert not hm.Dataset(rows).stored.is_binary
+
+
+def test_very_many_rows_are_not_copied_to_save_compiling(monkeypatch):
+    data = hm.Dataset(np.eye(37, dtype=np.uint8))
+    assert len(data.roomy()) == roomy(37) > 37
+    monkeypatch.setattr("harmonium.data.dataset.MOST_TO_COPY", 30)
+    assert data.roomy() is data

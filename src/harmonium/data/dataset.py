@@ -15,6 +15,8 @@ from .._threefry import key_of
 from ..errors import InputError
 from .stored import AbstractStored, roomy, stored
 
+MOST_TO_COPY = 2**20  # rows
+
 
 class Dataset(eqx.Module):
     """Rows in the user's coding, stored as small as they go, drawn from one batch at a time.
@@ -136,10 +138,11 @@ class Dataset(eqx.Module):
     def roomy(self) -> Dataset:
         """Give the dataset with rows of no meaning added, so that there are few sizes to compile.
 
-        They are for loops that know how many rows count.
+        They are for loops that know how many rows count. Where there are very many, a copy of them
+        costs more than compiling.
         """
         count = roomy(len(self))
-        if count == len(self):
+        if count == len(self) or len(self) > MOST_TO_COPY:
             return self
         weights = None if self.weights is None else np.pad(self.weights, (0, count - len(self)))
         weights = None if weights is None else jnp.asarray(weights)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer
@@ -15,6 +17,7 @@ from ..checks import as_array
 from ..errors import InputError
 
 ROWS_AT_ONCE = 8_192
+ALIGNMENT = 64  # bytes, at which JAX takes a NumPy array without a copy
 
 
 class AbstractStored(eqx.Module):
@@ -204,7 +207,7 @@ def stored(rows: Any, name: str = "data", whole_bits: bool = True) -> AbstractSt
     if sparse:
         return _from_sparse(rows, whole_bits)
     if whole_bits and _is_binary(array):
-        return Bits(array.shape[1], jnp.asarray(np.packbits(array.astype(bool), axis=1)))
+        return Bits(array.shape[1], jax.device_put(_packed(array), may_alias=True))
     return Numbers(array.shape[1], jnp.asarray(array.astype(_smallest(array))))
 
 
@@ -249,15 +252,31 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     return Bits(columns, whole) if binary else Numbers(columns, whole)
 
 
+def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
+    """Give an array some rows at a time: one that lies on disk is never in memory as a whole."""
+    return (array[first : first + ROWS_AT_ONCE] for first in range(0, len(array), ROWS_AT_ONCE))
+
+
+def _packed(array: np.ndarray) -> np.ndarray:
+    """Pack rows of zeros and ones, eight to a byte, where JAX can use them as they lie."""
+    shape = len(array), -(-array.shape[1] // 8)
+    space = np.empty(shape[0] * shape[1] + ALIGNMENT, np.uint8)
+    begin = -space.ctypes.data % ALIGNMENT
+    bits = space[begin : begin + shape[0] * shape[1]].reshape(shape)
+    for i, part in enumerate(_parts(array)):
+        bits[i * ROWS_AT_ONCE : (i + 1) * ROWS_AT_ONCE] = np.packbits(part.astype(bool), axis=1)
+    return bits
+
+
 def _is_binary(array: np.ndarray) -> bool:
-    return array.dtype == bool or bool(((array == 0) | (array == 1)).all())
+    return array.dtype == bool or all(((p == 0) | (p == 1)).all() for p in _parts(array))
 
 
 def _smallest(array: np.ndarray) -> np.dtype:
     """Give the type for whole numbers of a small range, one or two bytes, else floating point."""
     if array.dtype == bool:
         return np.dtype(np.uint8)
-    if array.dtype.kind != "f" or (array == np.floor(array)).all():
+    if array.dtype.kind != "f" or all((part == np.floor(part)).all() for part in _parts(array)):
         low, high = array.min(), array.max()
         for dtype in (np.uint8, np.int8, np.uint16, np.int16):
             bounds = np.iinfo(dtype)
