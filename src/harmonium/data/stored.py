@@ -244,25 +244,24 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
         first, where = jnp.asarray(ends), jnp.asarray(places.astype(np.int32))
         values = jnp.asarray(entries.astype(dtype))
         return Nonzeros(columns, first, where, values, max(1, int(np.diff(ends).max())))
-    parts = []
-    for first in range(0, n, ROWS_AT_ONCE):
-        part = matrix[first : first + ROWS_AT_ONCE].toarray()
-        parts.append(np.packbits(part != 0, axis=1) if binary else part.astype(dtype))
+    written = (part.toarray() for part in _parts(matrix))
+    parts = [np.packbits(p != 0, axis=1) if binary else p.astype(dtype) for p in written]
     whole = jnp.asarray(np.concatenate(parts))
     return Bits(columns, whole) if binary else Numbers(columns, whole)
 
 
-def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
-    """Give an array some rows at a time: one that lies on disk is never in memory as a whole."""
-    return (array[first : first + ROWS_AT_ONCE] for first in range(0, len(array), ROWS_AT_ONCE))
+def _parts(matrix: Any) -> Iterator[Any]:
+    """Give a matrix some rows at a time: one that lies on disk is never in memory as a whole."""
+    firsts = range(0, matrix.shape[0], ROWS_AT_ONCE)
+    return (matrix[first : first + ROWS_AT_ONCE] for first in firsts)
 
 
 def _packed(array: np.ndarray) -> np.ndarray:
     """Pack rows of zeros and ones, eight to a byte, where JAX can use them as they lie."""
-    shape = len(array), -(-array.shape[1] // 8)
-    space = np.empty(shape[0] * shape[1] + ALIGNMENT, np.uint8)
+    n, wide = len(array), -(-array.shape[1] // 8)
+    space = np.empty(n * wide + ALIGNMENT, np.uint8)
     begin = -space.ctypes.data % ALIGNMENT
-    bits = space[begin : begin + shape[0] * shape[1]].reshape(shape)
+    bits = space[begin : begin + n * wide].reshape(n, wide)
     for i, part in enumerate(_parts(array)):
         bits[i * ROWS_AT_ONCE : (i + 1) * ROWS_AT_ONCE] = np.packbits(part.astype(bool), axis=1)
     return bits

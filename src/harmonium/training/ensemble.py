@@ -18,10 +18,10 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
-from .loop import GROWTH_LIMIT, SECONDS_PER_CHUNK, DivergenceWarning, advance
+from .loop import GROWTH_LIMIT, DivergenceWarning, advance, largest, next_chunk
 from .monitors import Monitors
 from .optimizers import averaged_machine
-from .plan import Method, Plan, first_state, plan_run, roomy
+from .plan import Method, Plan, checked_optimizer, first_state, plan_run, roomy
 from .state import Fit, TrainState
 
 NO_TIME = -1.0  # for pseudo-likelihoods, which for a hundred machines take as long as the rest
@@ -78,31 +78,36 @@ def fit_ensemble(
         expected = f"{len(machines)} of them, one for each machine"
         raise InputError(f"optimizer: expected {expected}; got {len(recipes)}.")
     dataset = Dataset.of(data, weights)
-    shared = (gradient, epochs, batch_size, precision)
-    plans = _plans(machines, dataset, recipes, *shared)
+    rest = (epochs, batch_size, precision)
+    plan = plan_run(machines[0], dataset, None, gradient, recipes[0], *rest)
+    _check_alike(machines)
+    optimizers = _optimizers(plan, recipes)
     states = [
-        first_state(rbm, plan, key=key)
-        for rbm, plan, key in zip(machines, plans, every, strict=True)
+        first_state(rbm, plan._replace(optimizer=each), key=key)
+        for rbm, each, key in zip(machines, optimizers, every, strict=True)
     ]
-    state, diverged = _trained(plans[0], _stacked(states), every, progress)
+    state, diverged = _trained(plan, _stacked(states), every, progress)
     monitors = Monitors(dataset, None)
-    return [_fit(plans[0], state, i, bool(gone), monitors) for i, gone in enumerate(diverged)]
+    return [_fit(plan, state, i, bool(gone), monitors) for i, gone in enumerate(diverged)]
 
 
-def _plans(machines: list[RBM], dataset: Dataset, recipes: list[Any], *shared: Any) -> list[Plan]:
-    """Plan all runs and see that one compiled loop serves them."""
-    gradient, *rest = shared
-    plans: list[Plan] = []
-    for i, (rbm, recipe) in enumerate(zip(machines, recipes, strict=True)):
+def _check_alike(machines: list[RBM]) -> None:
+    """Refuse machines of other layers or sizes than the first: they have been checked with it."""
+    for i, rbm in enumerate(machines):
         if jax.tree.structure(rbm) != jax.tree.structure(machines[0]):
             raise InputError(f"rbms: expected machines like {machines[0]}; number {i} is {rbm}.")
-        plans.append(plan_run(rbm, dataset, None, gradient, recipe, *rest))
-        if plans[i].method.update is not plans[0].method.update:
+
+
+def _optimizers(plan: Plan, recipes: list[Any]) -> list[Any]:
+    """Give each machine's optimiser, and see that one compiled loop serves them all."""
+    found = [checked_optimizer(recipe, plan.total) for recipe in recipes]
+    for i, optimizer in enumerate(found):
+        if optimizer.update is not plan.method.update:
             raise InputError(
                 f"optimizer: expected recipes that differ in their rates alone; number {i} differs"
                 " from the first in more."
             )
-    return plans
+    return found
 
 
 def _stacked(states: list[TrainState]) -> TrainState:
@@ -124,12 +129,7 @@ def _advanced(
     # to the longest, and choose.
     axes: Any = OVER_MACHINES
     new = eqx.filter_vmap(one, in_axes=(axes, 0), out_axes=axes)(state, keys)
-    return new, _largest(new.rbm)
-
-
-def _largest(rbms: RBM) -> Array:
-    each = [abs(leaf).max(axis=tuple(range(1, leaf.ndim))) for leaf in jax.tree.leaves(rbms)]
-    return jnp.stack(each).max(0)
+    return new, jax.vmap(largest)(new.rbm)
 
 
 def _trained(
@@ -137,16 +137,17 @@ def _trained(
 ) -> tuple[TrainState, np.ndarray]:
     """Make all updates; a machine that diverges is kept as it last was, and the others go on."""
     dataset, n = roomy(plan.dataset)
-    limit = GROWTH_LIMIT * jnp.maximum(1.0, _largest(state.rbm))
+    limit = GROWTH_LIMIT * jnp.maximum(1.0, jax.vmap(largest)(state.rbm))
     kept, diverged, updates, chunk = state, jnp.zeros(len(keys), bool), 0, 1
     while updates < plan.total:
         target, started = min(updates + chunk, plan.total), time.perf_counter()
         until = jnp.asarray(target, jnp.int32)
-        state, largest = _advanced(plan.method, dataset, n, state, until, keys)
-        diverged = diverged | ~(largest < limit)
+        state, reached = _advanced(plan.method, dataset, n, state, until, keys)
+        diverged = diverged | ~(reached < limit)
         kept = _replaced(kept, state, ~diverged)
+        jax.block_until_ready(kept)
         per_second = (target - updates) / max(time.perf_counter() - started, 1e-9)
-        chunk = max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
+        chunk = next_chunk(chunk, per_second)
         updates = target
         if progress is not None:
             progress(updates / plan.total)

@@ -178,9 +178,14 @@ def advance(
 
 
 @eqx.filter_jit
-def _largest(rbm: RBM) -> Array:
+def largest(rbm: RBM) -> Array:
     """Give the largest absolute parameter, which is NaN if one of them is."""
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
+
+
+def next_chunk(chunk: int, per_second: float) -> int:
+    """Give the updates of a chunk that takes as long as it should, grown from the one before."""
+    return max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
 
 
 @eqx.filter_jit
@@ -202,7 +207,7 @@ class _Run:
         self.measure_every = plan.per_epoch * max(1, plan.total // plan.per_epoch // 100)
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
-        limit = GROWTH_LIMIT * max(1.0, float(_largest(state.rbm)))
+        limit = GROWTH_LIMIT * max(1.0, float(largest(state.rbm)))
         began, history, updates = time.perf_counter(), [], int(state.updates)
         chunk, stoppers, made = 1, [], False
         while updates < self.total and not stoppers:
@@ -210,10 +215,10 @@ class _Run:
             started = time.perf_counter()
             before, new = self._advanced(state, updates, target, began)
             seconds = time.perf_counter() - started
-            if not float(_largest(new.rbm)) < limit:
+            if not float(largest(new.rbm)) < limit:
                 return self._diverged(state, history, updates, target)
             per_second = (target - updates) / max(seconds, 1e-9)
-            chunk = max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
+            chunk = next_chunk(chunk, per_second)
             state, updates, made = new, target, True
             report = self._report(state, before, updates, began, per_second)
             if report.metrics:
