@@ -39,7 +39,6 @@ PACKAGES = (
 )
 OURS, CEILING = "harmonium", "matmul ceiling, float32"
 MOST_UNITS = 10**7
-READY_WITHIN = 600.0
 
 
 class Contestant:

@@ -4,6 +4,7 @@ import logging
 
 import torch
 from learnergy.models.bernoulli import RBM
+from workloads import repeated
 
 logging.disable(logging.CRITICAL)
 
@@ -27,12 +28,5 @@ def transform(load):
     """Give the hidden units' means of rows."""
     model = RBM(load.visible, load.hidden)
     x = torch.from_numpy(load.data()[: load.batch])
-
-    def run(rows):
-        times = -(-rows // len(x))
-        with torch.no_grad():
-            for _ in range(times):
-                model(x)
-        return times * len(x)
-
-    return run
+    means = torch.no_grad()(model)
+    return repeated(lambda: means(x), len(x))

@@ -2,8 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from workloads import CannotError
+from workloads import CannotError, repeated
 
 import harmonium as hm
 from harmonium import enumeration
@@ -16,8 +15,8 @@ PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
 def train(load, precision=None):
     """Make updates by `hm.fit`: whole calls, monitors and all."""
     x, key = load.data(), jax.random.key(0)
-    visible = hm.Bernoulli(load.visible) if load.verb == "train" else None
-    visible = visible or hm.Potts(load.visible, states=load.states)
+    binary = load.verb == "train"
+    visible = hm.Bernoulli(load.visible) if binary else hm.Potts(load.visible, states=load.states)
     rbm = hm.initialize(visible, hm.Bernoulli(load.hidden), x, key=key)
     data, per_epoch = hm.Dataset(x), -(-len(x) // load.batch)
     given = {
@@ -88,13 +87,7 @@ def log_z(load, precision=None):
     rbm = machine(load)
     total = jax.jit(enumeration.log_z)
 
-    def run(states):
-        times = -(-states // 2**load.hidden)
-        for _ in range(times):
-            total(rbm).block_until_ready()
-        return times * 2**load.hidden
-
-    return run
+    return repeated(lambda: total(rbm).block_until_ready(), 2**load.hidden)
 
 
 def transform(load, precision=None):
@@ -102,13 +95,6 @@ def transform(load, precision=None):
     only_once(precision)
     from harmonium.sklearn import BernoulliRBM
 
-    x = np.repeat(load.data(), -(-load.batch // load.rows), 0)[: load.batch]
+    x = load.data()[: load.batch]
     model = BernoulliRBM(load.hidden, n_iter=1, random_state=0).fit(x[:200])
-
-    def run(rows):
-        times = -(-rows // len(x))
-        for _ in range(times):
-            model.transform(x)
-        return times * len(x)
-
-    return run
+    return repeated(lambda: model.transform(x), len(x))

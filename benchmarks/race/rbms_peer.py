@@ -9,6 +9,7 @@ from rbms.partition_function.exact import compute_partition_function
 from rbms.potts_bernoulli.classes import PBRBM
 from rbms.potts_bernoulli.utils import ensure_zero_sum_gauge
 from rbms.training.pcd import fit_batch_pcd
+from workloads import repeated
 
 
 def train(load):
@@ -91,11 +92,5 @@ def log_z(load):
     numbers = torch.arange(2**load.hidden)
     every = ((numbers[:, None] >> torch.arange(load.hidden)) & 1).float()
 
-    def run(states):
-        times = -(-states // len(every))
-        with torch.no_grad():
-            for _ in range(times):
-                compute_partition_function(params, every)
-        return times * len(every)
-
-    return run
+    with_states = torch.no_grad()(compute_partition_function)
+    return repeated(lambda: with_states(params, every), len(every))

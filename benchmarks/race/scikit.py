@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.neural_network import BernoulliRBM
-from workloads import CannotError
+from workloads import CannotError, repeated
 
 
 def model_of(load):
@@ -50,12 +50,5 @@ def sample(load):
 def transform(load):
     """Give the hidden units' means of rows."""
     model = fitted(load)
-    x = np.repeat(load.data(), -(-load.batch // load.rows), 0)[: load.batch]
-
-    def run(rows):
-        times = -(-rows // len(x))
-        for _ in range(times):
-            model.transform(x)
-        return times * len(x)
-
-    return run
+    x = load.data()[: load.batch]
+    return repeated(lambda: model.transform(x), len(x))
