@@ -11,7 +11,7 @@ import harmonium as hm
 ROOT = Path(hm.__file__).parent
 STOREYS = [
     {"errors", "_threefry"},
-    {"checks", "_special"},
+    {"checks", "_special", "orders"},
     {"layers", "data"},
     {"rbm"},
     {

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 LOG_2PI = 1.8378770664093453
 
@@ -49,28 +49,3 @@ def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float
     # Of 0 and 1, the root changes nothing; but XLA's CPU takes a root once, where it would repeat
     # all that is made of sums and shifts, Threefry too, in each of the places that use the draw.
     return jnp.sqrt(drawn)
-
-
-def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]:
-    """Draw a permutation of 0 … n − 1, with n … room − 1 behind it in any order.
-
-    n may be traced. Several times faster on a CPU than by `jax.random`.
-
-    Sorting one array of integers is much quicker than sorting pairs, so each pass sorts random high
-    bits with the position in the low bits. The position breaks ties in favour of the earlier pass,
-    so all passes together sort by 2 log2(n) + 4 random bits or more: a tie that is never broken at
-    random is to be expected once in 32 permutations, between two entries of the n.
-    """
-    width = max(1, (room - 1).bit_length())
-    random_bits = 31 - width  # the highest bit sets the rows behind apart
-    if random_bits < 8:
-        order = jax.random.permutation(key, room).astype(jnp.int32)
-        return order[jnp.argsort(order >= n)]
-    passes = -(-(2 * width + 4) // random_bits)
-    bits = jax.random.bits(key, (passes, room), jnp.uint32) >> (1 + width) << width
-    positions = jnp.arange(room, dtype=jnp.uint32)
-    order = positions
-    for some in bits:
-        behind = (order >= n).astype(jnp.uint32) << 31
-        order = order[jnp.sort(behind | some | positions) & ((1 << width) - 1)]
-    return order.astype(jnp.int32)

@@ -4,9 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from scipy.stats import chi2
 
 import harmonium as hm
-from harmonium._special import random_order
+from harmonium.orders import batches_in_order, keyed_order, random_order
 from harmonium.training import monitors
 from harmonium.training.plan import plan_run
 from registry import machine
@@ -96,6 +97,44 @@ def test_all_orders_are_equally_likely():
     counts = np.unique(orders, axis=0, return_counts=True)[1]
     assert len(counts) == 24
     assert ((counts - 2_000) ** 2 / 2_000).sum() < 58.6
+
+
+def test_a_keyed_order_visits_every_row_once():
+    for n, room in ((1, 1), (2, 2), (17, 18), (1000, 1000), (1000, 1024), (1025, 1025)):
+        places = jnp.arange(n)
+        orders = [np.asarray(keyed_order(places, room, n, key=jax.random.key(i))) for i in range(2)]
+        for order in orders:
+            np.testing.assert_array_equal(np.sort(order), np.arange(n))
+        assert n < 10 or (orders[0] != orders[1]).any()
+
+
+@pytest.mark.parametrize("n", [1_000, 1_024, 1_025])
+def test_a_keyed_order_puts_rows_and_pairs_of_rows_anywhere(n):
+    """χ² of where two places' rows stand, in 8 × 8 boxes, over keys; family-wise level 1e−3.
+
+    Places side by side, half the range apart, and a power of two apart; 63 degrees of freedom each
+    (the boxes' chances are those of an ordered pair of distinct rows), and 24 tests in all.
+    """
+    pairs = np.array([[0, 1], [5, 6], [0, n // 2], [3, 3 + 256], [n - 2, n - 1], [7, 7 + 512]])
+    pairs = np.concatenate([pairs, pairs[:2, ::-1]])
+    keys = jax.random.split(jax.random.key(n), 20_000)
+    found = jax.vmap(lambda key: keyed_order(jnp.asarray(pairs), n, n, key=key))(keys)
+    boxes = np.asarray(found) * 8 // n
+    sizes = np.bincount(np.arange(n) * 8 // n, minlength=8).astype(float)
+    chances = (np.outer(sizes, sizes) - np.diag(sizes)) / (n * (n - 1))
+    for of_pair in np.moveaxis(boxes, 1, 0):
+        counts = np.bincount(of_pair @ [8, 1], minlength=64).reshape(8, 8)
+        expected = len(keys) * chances
+        statistic = ((counts - expected) ** 2 / expected).sum()
+        assert statistic < chi2.isf(1e-3 / 24, 63)
+
+
+def test_a_great_many_rows_are_found_where_they_are_used():
+    """No sort of all rows: batches of more rows than are sorted hold each row once."""
+    n, size = 2**20 + 5, 2**17
+    rows_of = jax.jit(batches_in_order(n, n, size, key=KEY))
+    seen = np.concatenate([np.asarray(rows_of(jnp.asarray(t))) for t in range(-(-n // size))])
+    assert (np.bincount(seen[:n], minlength=n) == 1).all()
 
 
 def test_rows_that_fill_up_a_size_are_never_seen():

@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from .._special import random_order
 from ..checks import checked_key
 from ..data import Dataset
 from ..gradients import AbstractGradient
+from ..orders import batches_in_order
 from ..rbm import RBM
 from ..samplers import Cloud
 from .monitors import Monitors
@@ -37,6 +37,8 @@ from .state import Fit, Report, TrainState
 
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 0.5
+MOST_RECORDS, FEWEST_RECORDS = 100, 10
+WORK_OF_A_RECORD = 16  # rows trained on for each row measured keep records at 5 % of the time
 SHARE_FOR_RATIOS = 0.005  # of a run's time
 GROWTH_LIMIT = 1e6  # parameters a million times as large as they began have diverged
 
@@ -73,10 +75,11 @@ def fit(
     `pseudo_log_likelihood`, that of `pseudo_log_likelihoods`, for discrete visible units. The last
     two are of held-out rows where there are any, else of training rows. All are of some rows only,
     evenly spaced: at most 2,000, and fewer for the pseudo-log-likelihood of a wide machine, which
-    is left out of records where it would take more than 2 % of the time. `update_ratio` is |ΔW|/|W|
-    of the last update, before any averaging: about 0.001 is a sensible rate of change (Hinton 2010,
-    section 7). The last record has it, and others as far as that takes 0.5 % of the time. A method
-    adds what it knows of itself, its `measures`.
+    is left out of records where it would take more than 2 % of the time. Where records would take
+    more than a twentieth of the time there are fewer of them, but no fewer than ten or the epochs.
+    `update_ratio` is |ΔW|/|W| of the last update, before any averaging: about 0.001 is a sensible
+    rate of change (Hinton 2010, section 7). The last record has it, and others as far as that takes
+    0.5 % of the time. A method adds what it knows of itself, its `measures`.
 
     Rows may have holes, NaN where a unit is absent: the method is then wrapped in `Marginal`, so
     that the machine learns what is seen of each row, with the absent units summed out. The history
@@ -156,19 +159,16 @@ def advance(
     _, key_order, key_updates = run_keys(key)
     room, size = len(dataset), method.batch_size
     most, per_epoch = -(-room // size), -(-n // size)
-    padding = jnp.zeros(most * size - room, jnp.int32)
 
     def epoch(e: Array, state: TrainState) -> TrainState:
-        order = random_order(room, n, key=jax.random.fold_in(key_order, e))
-        order = jnp.concatenate([order, padding])
+        rows_of = batches_in_order(room, n, size, key=jax.random.fold_in(key_order, e))
         keys = jax.random.split(jax.random.fold_in(key_updates, e), most)
 
         def update(t: Array, state: TrainState) -> TrainState:
-            first = (t - e * per_epoch) * size
-            indices = jax.lax.dynamic_slice_in_dim(order, first, size)
-            present = first + jnp.arange(size) < n if method.short_last else None
-            key_rows, key_gradient = dataset.keys(keys[t - e * per_epoch])
-            batch, mass = batch_of(state.rbm.visible, dataset, indices, present, key=key_rows)
+            t = t - e * per_epoch
+            present = t * size + jnp.arange(size) < n if method.short_last else None
+            key_rows, key_gradient = dataset.keys(keys[t])
+            batch, mass = batch_of(state.rbm.visible, dataset, rows_of(t), present, key=key_rows)
             return make_update(method, batch, mass, state, key=key_gradient)
 
         end = jnp.minimum(until, (e + 1) * per_epoch)
@@ -188,6 +188,12 @@ def next_chunk(chunk: int, per_second: float) -> int:
     return max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
 
 
+def _epochs_a_record(epochs: int, rows: int, watching: int) -> int:
+    """Give the epochs from one record of the history to the next, of rows so many and watched."""
+    affordable = math.ceil(WORK_OF_A_RECORD * watching / rows)
+    return max(1, epochs // MOST_RECORDS, min(epochs // FEWEST_RECORDS, affordable))
+
+
 @eqx.filter_jit
 def _update_ratio(before: RBM, after: RBM) -> Array:
     """Give |ΔW| / |W| of an update."""
@@ -204,7 +210,9 @@ class _Run:
         self.dataset, self.n = roomy(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
         self.calling = 0.0  # time spent on calls for single updates
-        self.measure_every = plan.per_epoch * max(1, plan.total // plan.per_epoch // 100)
+        self.measure_every = plan.per_epoch * _epochs_a_record(
+            plan.total // plan.per_epoch, self.rows, self.monitors.watching
+        )
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
         limit = GROWTH_LIMIT * max(1.0, float(largest(state.rbm)))

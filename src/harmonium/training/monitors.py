@@ -30,7 +30,9 @@ class Monitors:
     def __init__(self, train: Dataset, held_out: Dataset | None):
         self.judged = train if held_out is None else held_out
         sets = [train] if held_out is None else [train, held_out]
-        self.watched = [roomy(rows.some(MONITORED_ROWS)) for rows in sets]
+        some = [rows.some(MONITORED_ROWS) for rows in sets]
+        self.watching = sum(map(len, some))
+        self.watched = [roomy(rows) for rows in some]
         self.few: Dataset | None = None
         self.spent = 0.0
 

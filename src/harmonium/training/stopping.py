@@ -41,7 +41,7 @@ class EarlyStopping:
         """Choose what to watch.
 
         Args:
-            patience: how many worse measurements in a row stop the run; a run makes about 100.
+            patience: how many worse measurements in a row stop the run; a run makes 10 to 100.
             metric: the record's name for what is watched: "free_energy_gap", "reconstruction",
                 "pseudo_log_likelihood" or "log_likelihood".
 
