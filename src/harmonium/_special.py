@@ -1,6 +1,5 @@
 """Scalar functions in the forms that stay accurate in float32, tails included."""
 
-from typing import Any
 
 import jax
 import jax.numpy as jnp
