@@ -1,6 +1,5 @@
 """Scalar functions in the forms that stay accurate in float32, tails included."""
 
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
