@@ -43,7 +43,8 @@ def halved(rows: np.ndarray, seed: int) -> np.ndarray:
 def trained(rows: np.ndarray, gradient: hm.AbstractGradient, hidden: int, epochs: int) -> hm.RBM:
     key_start, key_run = jax.random.split(jax.random.key(0))
     rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(hidden), rows, key=key_start)
-    return hm.fit(rbm, rows, key=key_run, gradient=gradient, epochs=epochs).rbm
+    how = {"gradient": gradient, "optimizer": hm.Recipe(), "epochs": epochs}
+    return hm.fit(rbm, rows, key=key_run, **how).rbm
 
 
 @eqx.filter_jit

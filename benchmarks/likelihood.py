@@ -74,7 +74,8 @@ def own() -> hm.RBM:
     data = hm.Dataset(grey() / np.float32(255), stochastic=True)
     key = jax.random.key(0)
     start = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(500), data, key=key)
-    return hm.fit(start, data, key=key, epochs=120, batch_size=200).rbm
+    how = {"optimizer": hm.Recipe(), "epochs": 120, "batch_size": 200}
+    return hm.fit(start, data, key=key, **how).rbm
 
 
 def own_mnist() -> None:
@@ -89,7 +90,8 @@ def enumerated() -> None:
     def train() -> hm.RBM:
         key = jax.random.key(0)
         start = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(24), rows, key=key)
-        return hm.fit(start, rows, key=key, epochs=40, batch_size=200).rbm
+        how = {"optimizer": hm.Recipe(), "epochs": 40, "batch_size": 200}
+        return hm.fit(start, rows, key=key, **how).rbm
 
     rbm = kept("own_24", train)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

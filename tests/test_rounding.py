@@ -114,6 +114,8 @@ def test_a_resumed_run_in_bfloat16_equals_an_uninterrupted_one():
     rest = hm.fit(rbm, BARS, key=key, epochs=6, state=half.state, **given)
     assert (rest.state.rbm.weights == whole.state.rbm.weights).all()
     assert not (half.state.rbm.weights == rbm.weights).all()
+    assert any("bfloat16" in note for note in whole.notes)
+    assert hm.fit(rbm, BARS, key=key, epochs=3, precision="float32").notes == ()
 
 
 def chosen(

@@ -20,3 +20,21 @@ def test_chains_persist_and_may_be_any_number():
     assert (moved.v == after.v).all()
     with pytest.raises(hm.InputError, match="chains"):
         hm.Persistent(hm.Gibbs(1), chains=0)
+
+
+@pytest.mark.parametrize(
+    ("visible", "hidden", "chains", "rate"),
+    [
+        (hm.Bernoulli(16), hm.Bernoulli(9), 500, 0.1),
+        (hm.Bernoulli(64), hm.Bernoulli(9), 500, 0.1),
+        (hm.Bernoulli(128), hm.Bernoulli(9), 500, 0.2),
+        (hm.Bernoulli(784), hm.Bernoulli(9), 500, 0.4),
+        (hm.Bernoulli(784), hm.Bernoulli(9), 100, 0.1),
+        (hm.Bernoulli(784), hm.Gaussian(9), 500, 0.1),
+        (hm.Ising(784), hm.Bernoulli(9), 500, 0.1),
+    ],
+)
+def test_the_usual_rate_grows_with_visible_units_of_0_and_1(visible, hidden, chains, rate):
+    rbm = machine(visible, hidden, 0)
+    assert hm.Persistent(hm.Gibbs(1), chains=chains).usual_rate(rbm) == pytest.approx(rate)
+    assert hm.Contrastive(hm.Gibbs(1)).usual_rate(rbm) == 0.1

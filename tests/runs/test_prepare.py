@@ -7,7 +7,7 @@ import pytest
 import harmonium as hm
 from harmonium.errors import InputError
 from harmonium.runs.config import RunConfig
-from harmonium.runs.prepare import prepare, read_rows, visible_layer
+from harmonium.runs.prepare import prepare, read_rows
 
 
 @pytest.fixture(autouse=True)
@@ -26,8 +26,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 )
 def test_the_layer_that_takes_the_rows(visible, rows, layer):
     np.save("rows.npy", np.array(rows))
-    table = read_rows(RunConfig(source="rows.npy", visible=visible)).table
-    assert str(visible_layer(table)) == layer
+    assert str(read_rows(RunConfig(source="rows.npy", visible=visible)).visible) == layer
 
 
 @pytest.mark.parametrize(

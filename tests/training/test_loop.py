@@ -137,6 +137,27 @@ def test_a_great_many_rows_are_found_where_they_are_used():
     assert (np.bincount(seen[:n], minlength=n) == 1).all()
 
 
+def test_the_default_recipe_has_the_rate_that_is_usual_for_the_machine():
+    x = rows(40, columns=256)
+    rbm = start(x)
+    given = {"key": KEY, "epochs": 2, "batch_size": 20}
+    found = hm.fit(rbm, x, **given).rbm
+    (together,) = hm.fit_ensemble([rbm], x, keys=KEY[None], epochs=2, batch_size=20)
+    for recipe, is_it in ((hm.Recipe(rate=0.4), True), (hm.Recipe(), False)):
+        told = hm.fit(rbm, x, **given, optimizer=recipe).rbm
+        assert eqx.tree_equal(found, told) == is_it
+        assert np.allclose(together.rbm.weights, told.weights, atol=1e-5) == is_it
+
+
+def test_records_are_as_rare_as_their_work_asks_for_but_ten_or_one_an_epoch():
+    """Of 40 rows all 40 are watched: 16 epochs to a record, unless that leaves too few."""
+    x = rows(40, columns=6)
+    rbm = start(x)
+    for epochs, records in ((7, 7), (40, 10), (160, 10), (400, 25)):
+        history = hm.fit(rbm, x, key=KEY, epochs=epochs, batch_size=40).history
+        assert len(history) == records
+
+
 def test_rows_that_fill_up_a_size_are_never_seen():
     """Data of like sizes share a compiled loop; a fit of 17 rows is one of 17 rows."""
     x = hm.bars_and_stripes(4)[:17]

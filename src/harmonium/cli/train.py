@@ -70,7 +70,14 @@ def train_cli(
         ),
     ] = None,
     batch: Annotated[int, whole("--batch", help="Rows in each update.")] = 200,
-    lr: Annotated[float, number("--lr", help="Learning rate; falls to 0 from half-way on.")] = 0.1,
+    lr: Annotated[
+        float | None,
+        number(
+            "--lr",
+            help="Learning rate; falls to 0 from half-way on.  [default: 0.1, for more than 64"
+            " columns of 0/1 up to 0.4]",
+        ),
+    ] = None,
     seed: Seed = 0,
     binarize: Annotated[
         str,

@@ -15,7 +15,7 @@ from .._threefry import key_of
 from ..errors import InputError
 from .stored import AbstractStored, roomy, stored
 
-MOST_TO_COPY = 2**20  # rows
+MOST_TO_COPY = 2**15  # rows: a copy of more of them is dearer than a second to compile
 
 
 class Dataset(eqx.Module):
@@ -138,8 +138,7 @@ class Dataset(eqx.Module):
     def roomy(self) -> Dataset:
         """Give the dataset with rows of no meaning added, so that there are few sizes to compile.
 
-        They are for loops that know how many rows count. Where there are very many, a copy of them
-        costs more than compiling.
+        They are for loops that know how many rows count. Of many rows no copy is made.
         """
         count = roomy(len(self))
         if count == len(self) or len(self) > MOST_TO_COPY:

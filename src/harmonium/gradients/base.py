@@ -13,6 +13,8 @@ from ..errors import InputError
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 
+USUAL_RATE = 0.1
+
 
 class PhaseInfo(NamedTuple):
     """What every method reports besides its gradient.
@@ -101,6 +103,10 @@ class AbstractGradient(eqx.Module):
     def with_sweeps(self, name: str) -> str:
         """Give a name followed by the sweeps of an update, if they are known."""
         return name if self.sweeps_per_update is None else f"{name}-{self.sweeps_per_update}"
+
+    def usual_rate(self, rbm: RBM) -> float:
+        """Give a learning rate for a `Recipe` that has served such machines, to begin with."""
+        return USUAL_RATE
 
     def carried(self, state: Any) -> Cloud | None:
         """Give the chains that go on from update to update; None where there are none."""

@@ -36,7 +36,8 @@ class RunConfig:
         chains: chains in all, of the methods that have any.
         epochs: passes over the rows; None for at least 20 and at least 10,000 updates.
         batch: rows in an update.
-        lr: learning rate of the first half; it falls to zero over the second.
+        lr: learning rate of the first half, which falls to zero over the second; None for the one
+            that is usual for the method and the machine.
         seed: seed of everything that is drawn.
         binarize: what becomes of grey levels.
         scale: the grey level that means 1.
@@ -54,7 +55,7 @@ class RunConfig:
     chains: int = 500
     epochs: int | None = None
     batch: int = 200
-    lr: float = 0.1
+    lr: float | None = None
     seed: int = 0
     binarize: str = "stochastic"
     scale: float | None = None
@@ -80,7 +81,8 @@ class RunConfig:
         if self.states is not None:
             check_count("--states", self.states, least=2)
         check_seed(self.seed)
-        check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)
+        if self.lr is not None:
+            check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)
         if self.scale is not None:
             advice = "give the grey level that means 1, such as 255"
             check_number("--scale", self.scale, "a positive number", advice, below=1e38)

@@ -25,7 +25,7 @@ from .memory import refuse_beyond_memory
 from .options import LARGEST_COUNT, WITHOUT_CHAINS
 
 FEWEST_ROWS_TO_HOLD_OUT = 50
-ROWS_TO_START_FROM = 50_000
+ROWS_TO_START_FROM = 10_000
 COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
 COPIES_OF_WEIGHTS = 8  # the machine, its average, gradients, updates
 BYTES = 4
@@ -34,15 +34,29 @@ BYTES = 4
 class Rows(NamedTuple):
     """The rows of a run's source.
 
+    The source's own arrays are not kept beside the datasets made of them, which are smaller.
+
     Attributes:
-        table: the source's rows and what they mean.
+        name: the source's.
+        about: what it is, in a line.
+        visible: the layer that takes such rows.
+        image_shape: height and width of a row as a picture, or None.
         parts: the rows to learn from, and those held out and to test on where there are any.
         notes: sentences that say what was done to the data.
     """
 
-    table: Table
+    name: str
+    about: str
+    visible: AbstractLayer
+    image_shape: tuple[int, int] | None
     parts: dict[str, Dataset]
     notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table, parts: dict[str, Dataset], notes: tuple[str, ...]) -> Rows:
+        """Give the rows of a table that are stored in these parts."""
+        shape = table.image_shape
+        return cls(table.name, describe(table), visible_layer(table), shape, parts, notes)
 
 
 class Prepared(NamedTuple):
@@ -88,8 +102,10 @@ class Prepared(NamedTuple):
         kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
         kind = f"{kinds} {train.scale:g} {train.stochastic}"
         kind += "" if self.change.is_identity else " standardised"
-        content = b"".join(array.tobytes() for array in arrays)
-        return hashlib.sha256(kind.encode() + content).hexdigest()
+        found = hashlib.sha256(kind.encode())
+        for array in arrays:
+            found.update(np.ascontiguousarray(array))
+        return found.hexdigest()
 
     @property
     def scored(self) -> tuple[str, Dataset]:
@@ -106,19 +122,20 @@ def prepare(config: RunConfig) -> Prepared:
         InputError: anything in the options or the source that cannot be used.
     """
     rows = read_rows(config)
-    visible = visible_layer(rows.table)
+    visible = rows.visible
     check_sizes(config, visible, len(rows.parts["train"]))
     key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
     change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
     used = [name for name in ("train", "validation") if name in rows.parts]
     learned = {name: _standardised(rows.parts[name], change) for name in used}
     if not change.is_identity:
-        note = f"{rows.table.name}: learned in standardised columns, and kept in its own units."
+        note = f"{rows.name}: learned in standardised columns, and kept in its own units."
         rows = rows._replace(notes=(*rows.notes, note))
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
     rbm = initialize(visible, Bernoulli(config.hidden), start, key=key_init)
-    recipe = Recipe(rate=config.lr)
-    return Prepared(rows, change, learned, rbm, gradient_of(config, rbm), recipe, key_run)
+    gradient = gradient_of(config, rbm)
+    recipe = Recipe(rate=gradient.usual_rate(rbm) if config.lr is None else config.lr)
+    return Prepared(rows, change, learned, rbm, gradient, recipe, key_run)
 
 
 def _standardised(rows: Dataset, change: Standardization) -> Dataset:
@@ -148,7 +165,7 @@ def read_rows(config: RunConfig) -> Rows:
     for name, rows in (("validation", held_out), ("test", table.test)):
         if rows is not None:
             parts[name], _ = as_dataset(rows, table, config.binarize)
-    return Rows(table, parts, (*table.notes, *few, *note))
+    return Rows.of(table, parts, (*table.notes, *few, *note))
 
 
 def as_dataset(rows: np.ndarray, table: Table, binarize: str) -> tuple[Dataset, tuple[str, ...]]:
@@ -207,4 +224,4 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
 
 def introduce(rows: Rows) -> list[str]:
     """Describe the rows in lines."""
-    return [describe(rows.table), *(f"  {note}" for note in rows.notes)]
+    return [rows.about, *(f"  {note}" for note in rows.notes)]

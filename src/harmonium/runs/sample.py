@@ -106,7 +106,7 @@ def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
     """Give the shape of a row as a picture: the source's own, else a square, if it is one."""
     if (Path(run) / CONFIG).is_file():
         try:
-            return read_rows(RunFolder(run).config()).table.image_shape
+            return read_rows(RunFolder(run).config()).image_shape
         except HarmoniumError:  # the source may have moved since
             pass
     side = round(columns**0.5)

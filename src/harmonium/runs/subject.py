@@ -10,7 +10,7 @@ import numpy as np
 
 from .._threefry import key_of
 from ..data import Dataset
-from ..data.base import describe, input_error
+from ..data.base import input_error
 from ..rbm import RBM
 from ..sources import open_source
 from .checks import refuse_misfit
@@ -99,7 +99,7 @@ def subject_of(
     if rows is None:
         return Subject(rbm, run, {}, None, False, (), key)
     name = _choose(part, rows.parts, data or run)
-    words = (describe(rows.table), *rows.notes)
+    words = (rows.about, *rows.notes)
     return Subject(rbm, run, rows.parts, name, data is None, words, key)
 
 
@@ -125,7 +125,7 @@ def _rows_of(data: str, rbm: RBM, binarize: str, scale: float | None) -> Rows:
             refuse_misfit(fitting, rbm, data, "give rows like those it learned from")
             parts[name], note = as_dataset(array, table, binarize)
             notes = (*table.notes, *note)
-    return Rows(table, parts, notes)
+    return Rows.of(table, parts, notes)
 
 
 def _choose(part: str, parts: dict[str, Dataset], source: str) -> str:

@@ -39,7 +39,7 @@ def train(config: RunConfig, out: str | None, overwrite: bool, display: Display)
         check_target(Path(out), overwrite=overwrite)
     prepared = prepare(config)
     state = start_of(config, prepared)
-    folder = RunFolder.claim(out, prepared.rows.table.name, overwrite, config)
+    folder = RunFolder.claim(out, prepared.rows.name, overwrite, config)
     return carry_out(config, prepared, state, folder, display)
 
 
@@ -104,7 +104,8 @@ def carry_out(
         keeper.save()
         for line in introduce(prepared.rows):
             display.say(line)
-        display.say(f"{prepared.rbm}, {config.method}, to {folder.path}")
+        how = f"{config.method} at rate {prepared.recipe.rate:g}"
+        display.say(f"{prepared.rbm}, {how}, to {folder.path}")
         result = learn(config, prepared, state, keeper, display)
         keeper.keep(result)
         stage = "trained, and interrupted while it was scored,"
@@ -143,7 +144,7 @@ def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) ->
     for note in result.notes:
         display.say(f"  {note}")
     with Painter(keeper.folder.path) as painter:
-        painter.paint(*rows_to_draw(prepared, result.rbm), prepared.rows.table.image_shape)
+        painter.paint(*rows_to_draw(prepared, result.rbm), prepared.rows.image_shape)
         if not result.diverged:
             summary |= final_score(prepared, result.rbm, display)
         summary["pictures"], reason = painter.finished()

@@ -20,7 +20,7 @@ from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .loop import GROWTH_LIMIT, DivergenceWarning, advance, largest, next_chunk
 from .monitors import Monitors
-from .optimizers import averaged_machine
+from .optimizers import Recipe, averaged_machine
 from .plan import Method, Plan, checked_optimizer, first_state, plan_run, roomy
 from .state import Fit, TrainState
 
@@ -81,7 +81,7 @@ def fit_ensemble(
     rest = (epochs, batch_size, precision)
     plan = plan_run(machines[0], dataset, None, gradient, recipes[0], *rest)
     _check_alike(machines)
-    optimizers = _optimizers(plan, recipes)
+    optimizers = _optimizers(plan, recipes, machines[0])
     states = [
         first_state(rbm, plan._replace(optimizer=each), key=key)
         for rbm, each, key in zip(machines, optimizers, every, strict=True)
@@ -98,9 +98,10 @@ def _check_alike(machines: list[RBM]) -> None:
             raise InputError(f"rbms: expected machines like {machines[0]}; number {i} is {rbm}.")
 
 
-def _optimizers(plan: Plan, recipes: list[Any]) -> list[Any]:
+def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     """Give each machine's optimiser, and see that one compiled loop serves them all."""
-    found = [checked_optimizer(recipe, plan.total) for recipe in recipes]
+    usual = Recipe(rate=plan.method.gradient.usual_rate(rbm))
+    found = [checked_optimizer(recipe, usual, plan.total) for recipe in recipes]
     for i, optimizer in enumerate(found):
         if optimizer.update is not plan.method.update:
             raise InputError(

@@ -102,19 +102,20 @@ def plan_run(
     if epochs is None:
         epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
     total = positive_integer(epochs, "epochs") * per_epoch
-    optimizer = checked_optimizer(optimizer, math.inf if endless else total)
+    usual = Recipe(rate=gradient.usual_rate(rbm))
+    optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
     return Plan(dataset, method, optimizer, per_epoch, total)
 
 
-def checked_optimizer(optimizer: Any, total: int | float) -> Any:
-    """Give the transformation of a run of so many updates; of a `Recipe` if None.
+def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
+    """Give the transformation of a run of so many updates; of the usual recipe if None.
 
     Raises:
         InputError: it is neither a transformation nor a function that gives one.
     """
-    optimizer = Recipe() if optimizer is None else optimizer
+    optimizer = usual if optimizer is None else optimizer
     optimizer = optimizer(total) if callable(optimizer) else optimizer
     if not (hasattr(optimizer, "init") and hasattr(optimizer, "update")):
         expected = "an optax transformation or a Recipe"

@@ -1,0 +1,339 @@
+"""How well 500 hidden units learn MNIST, and how soon: the search, the record, the picture.
+
+    python benchmarks/mnist.py search [NAME ...]          trials on 50,000 rows, judged on 10,000
+    python benchmarks/mnist.py train FOLDER NAME ...      machines of all 60,000 rows, with times
+    python benchmarks/mnist.py peer FOLDER scikit-learn --seconds 900 [--rate 0.05 --batch 100]
+    python benchmarks/mnist.py score FOLDER [--part test]  every machine in it, from both sides
+    python benchmarks/mnist.py draw FOLDER PICTURE        likelihood over wall-clock time
+
+The rows are those of the fixed binarisation (`binarized_mnist.npz`), or its grey levels, from which
+pixels are drawn at each visit. The search sees the first 50,000 rows of the training set and is
+judged by the last 10,000; test rows are looked at once, by `score`. Set HARMONIUM_DATA.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import harmonium as hm
+from harmonium.interop import from_sklearn
+
+HIDDEN, SEARCHED = 500, 50_000
+SECONDS_TO_SCORE = 120.0
+
+
+class Trial(NamedTuple):
+    """A way to learn: what is not named is the library's default.
+
+    Attributes:
+        updates: how many.
+        batch: rows in one.
+        chains: of PCD.
+        k: sweeps in an update.
+        is_fixed: whether pixels are binarised once and for all.
+        recipe: arguments of `hm.Recipe`.
+    """
+
+    updates: int = 10_000
+    batch: int = 200
+    chains: int = 500
+    k: int = 1
+    is_fixed: bool = False
+    recipe: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+
+
+TRIALS = {
+    "rate 0.1": Trial(recipe={"rate": 0.1}),
+    "rate 0.2": Trial(recipe={"rate": 0.2}),
+    "rate 0.4": Trial(recipe={"rate": 0.4}),
+    "rate 0.8": Trial(recipe={"rate": 0.8}),
+    "rate 0.4, falls from 1/5 on": Trial(recipe={"rate": 0.4, "hold": 0.2}),
+    "rate 0.6, falls from 1/4 on": Trial(recipe={"rate": 0.6, "hold": 0.25}),
+    "rate 0.4, averages longer (0.3)": Trial(recipe={"rate": 0.4, "averaging": 0.3}),
+    "rate 0.4, averages less (0.05)": Trial(recipe={"rate": 0.4, "averaging": 0.05}),
+    "rate 0.4, decay 3e-5": Trial(recipe={"rate": 0.4, "decay": 3e-5}),
+    "rate 0.4, fixed binarisation": Trial(is_fixed=True, recipe={"rate": 0.4}),
+    "batch 100, 100 chains, rate 0.1": Trial(20_000, 100, 100, recipe={"rate": 0.1}),
+    "batch 100, 100 chains, rate 0.2": Trial(20_000, 100, 100, recipe={"rate": 0.2}),
+    "batch 100, 100 chains, rate 0.4": Trial(20_000, 100, 100, recipe={"rate": 0.4}),
+    "batch 50, 100 chains, rate 0.1": Trial(25_000, 50, 100, recipe={"rate": 0.1}),
+    "batch 500, 500 chains, rate 0.2": Trial(7_000, 500, 500, recipe={"rate": 0.2}),
+    "batch 100, 500 chains, rate 0.4": Trial(11_000, 100, 500, recipe={"rate": 0.4}),
+    "batch 200, 1,000 chains, rate 0.6": Trial(6_000, 200, 1_000, recipe={"rate": 0.6}),
+}
+
+
+def rows_of(part: str, is_fixed: bool) -> hm.Dataset:
+    """Give rows: "searched" the first 50,000, "judge" the last 10,000, "all" both, or "test"."""
+    folder = os.environ.get("HARMONIUM_DATA")
+    if not folder:
+        sys.exit("set HARMONIUM_DATA to the folder of reference data that holds mnist/")
+    if is_fixed or part in ("judge", "test"):
+        with np.load(Path(folder) / "mnist/binarized_mnist.npz") as archive:
+            keys = {"searched": ["train"], "judge": ["valid"], "all": ["train", "valid"]}
+            found = [archive[key] for key in keys.get(part, ["test"])]
+        return hm.Dataset(np.unpackbits(np.concatenate(found), axis=1, count=784))
+    with np.load(Path(folder) / "mnist/mnist_train_gray.npz") as archive:
+        grey = archive["x"].reshape(-1, 784)
+    return hm.Dataset(grey[: SEARCHED if part == "searched" else None], scale=255, stochastic=True)
+
+
+def learned(trial: Trial, part: str, seed: int = 0) -> tuple[hm.RBM, float]:
+    """Train; give the machine and the seconds of the call of `fit`, compiling included."""
+    rows, key = rows_of(part, trial.is_fixed), jax.random.key(seed)
+    start = rows.rows(key=key)
+    rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), start, key=key)
+    began = time.perf_counter()
+    fit = hm.fit(
+        rbm,
+        rows,
+        key=key,
+        gradient=hm.Persistent(hm.Gibbs(trial.k), trial.chains),
+        optimizer=hm.Recipe(**trial.recipe),
+        epochs=round(trial.updates * trial.batch / len(rows)),
+        batch_size=trial.batch,
+    )
+    return jax.block_until_ready(fit.rbm), time.perf_counter() - began
+
+
+def sandwiched(rbm: hm.RBM, part: str, seconds: float) -> dict[str, Any]:
+    """Give the log-likelihood of rows from both sides.
+
+    `above` takes log Z from the way there, which is on average too low, and so over-rates the
+    machine; `below` from the way back, and under-rates it; `value` is Bennett's estimate.
+    """
+    rows = rows_of(part, True)
+    score = hm.log_likelihood(rbm, rows, key=jax.random.key(0), seconds=seconds)
+    log_z = score.log_z
+    assert log_z.forward is not None
+    assert log_z.reverse is not None
+    logs = [np.logaddexp.reduce(w) - np.log(len(w)) for w in (log_z.forward, log_z.reverse)]
+    energy = score.value + log_z.value
+    return {
+        "value": score.value,
+        "below": energy + logs[1],
+        "above": energy - logs[0],
+        "low": score.low,
+        "high": score.high,
+        "stderr_rows": score.stderr_rows,
+        "converged": score.converged,
+        "log_z": log_z.value,
+        "method": log_z.method,
+    }
+
+
+def sides(found: dict[str, Any]) -> str:
+    """Give a score in words."""
+    doubt = "" if found["converged"] else " (not converged)"
+    return f"{found['value']:.2f}{doubt} | {found['below']:.2f} to {found['above']:.2f}"
+
+
+def search(names: list[str]) -> None:
+    """Print a row of the table for each trial."""
+    for name in names or TRIALS:
+        trial = TRIALS[name]
+        rbm, seconds = learned(trial, "searched")
+        size = float(np.linalg.norm(rbm.weights))
+        judged = sides(sandwiched(rbm, "judge", 60.0))
+        print(f"| {name} | {trial.updates:,} | {seconds:.0f} | {size:.0f} | {judged} |", flush=True)
+
+
+def keep(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> None:
+    """Leave a machine behind, with the time that it took."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"{who} {seconds:.0f}".replace(" ", "_")
+    hm.save(rbm, folder / f"{name}.safetensors")
+    record = {"who": who, "seconds": seconds, "cores": len(os.sched_getaffinity(0))} | also
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=2))
+    print(name, flush=True)
+
+
+def train(folder: Path, trials: list[str], seed: int) -> None:
+    """Train machines of all rows: by names of trials, or as "UPDATES,CHAINS,RATE[,fixed]"."""
+    for name in trials:
+        trial = TRIALS.get(name)
+        if trial is None:
+            updates, chains, rate, *fixed = name.split(",")
+            trial = Trial(
+                int(updates), chains=int(chains), is_fixed=bool(fixed), recipe={"rate": float(rate)}
+            )
+        rbm, seconds = learned(trial, "all", seed)
+        who = "harmonium, fixed" if trial.is_fixed else "harmonium"
+        keep(folder, who, seconds, rbm, trial=trial._asdict(), seed=seed)
+
+
+def moments(total: float) -> list[float]:
+    """Give the times at which a peer's machine is kept."""
+    return [t for t in (30, 60, 120, 300, 600, 900, 1_800) if t < total] + [total]
+
+
+def scikit_learn(folder: Path, part: str, total: float, rate: float, batch: int, _: int) -> None:
+    """Let scikit-learn's BernoulliRBM learn: its own loop, pixels drawn anew in each pass."""
+    from sklearn.neural_network import BernoulliRBM
+
+    rows = rows_of(part, False)
+    grey = np.asarray(rows.values(0, len(rows)), np.float32)
+    rng = np.random.RandomState(0)
+    model = BernoulliRBM(HIDDEN, learning_rate=rate, batch_size=batch, n_iter=1, random_state=rng)
+    wait, began = moments(total), time.perf_counter()
+    model.fit((rng.random_sample(grey.shape) < grey).astype(np.float32))
+    while wait:
+        spent = time.perf_counter() - began
+        if spent >= wait[0]:
+            wait = [t for t in wait if t > spent]
+            rbm = from_sklearn(model)
+            keep(folder, "scikit-learn", spent, rbm, rate=rate, batch=batch)
+        x = (rng.random_sample(grey.shape) < grey).astype(np.float32)
+        for first in range(0, len(x), batch):  # what `fit` does in a pass, without beginning anew
+            model._fit(x[first : first + batch], rng)
+
+
+def rbms(folder: Path, part: str, total: float, rate: float, batch: int, chains: int) -> None:
+    """Let rbms learn by the steps of its loop: PCD-1, its centred gradient, SGD."""
+    import torch
+    from rbms.bernoulli_bernoulli.classes import BBRBM
+    from rbms.dataset.dataset_class import RBMDataset
+    from rbms.training.pcd import fit_batch_pcd
+
+    rows = rows_of(part, False)
+    grey = torch.from_numpy(np.array(rows.values(0, len(rows)), np.float32))
+    none, ones = np.zeros(len(grey), np.int32), np.ones(len(grey), np.float32)
+    names = np.arange(len(grey)).astype(str)
+    first = torch.bernoulli(grey).numpy()
+    data = RBMDataset(first, none, ones, names, "mnist", True, device="cpu", dtype=torch.float32)
+    params = BBRBM.init_parameters(HIDDEN, data, "cpu", torch.float32)
+    for each in params.parameters():
+        each.requires_grad_()
+        each.grad = torch.zeros_like(each)
+    going = params.init_chains(chains)
+    optimizer = torch.optim.SGD(params.parameters(), lr=rate, maximize=True)
+    wait, began, weights = moments(total), time.perf_counter(), torch.ones(batch)
+    with torch.no_grad():
+        while wait:
+            order = torch.randperm(len(grey))
+            for first_row in range(0, len(grey) - batch + 1, batch):
+                chosen = torch.bernoulli(grey[order[first_row : first_row + batch]])
+                optimizer.zero_grad(set_to_none=False)
+                going, _ = fit_batch_pcd((chosen, weights), going, params, 1, 1.0, centered=True)
+                optimizer.step()
+                spent = time.perf_counter() - began
+                if wait and spent >= wait[0]:
+                    wait = [t for t in wait if t > spent]
+                    w, a, b = (
+                        each.detach().numpy().copy()
+                        for each in (params.weight_matrix, params.vbias, params.hbias)
+                    )
+                    found = {"components_": w.T, "intercept_visible_": a, "intercept_hidden_": b}
+                    rbm = from_sklearn(SimpleNamespace(**found))
+                    keep(folder, "rbms", spent, rbm, rate=rate, batch=batch, chains=chains)
+
+
+PEERS = {"scikit-learn": scikit_learn, "rbms": rbms}
+
+
+def score(folder: Path, part: str, seconds: float) -> None:
+    """Score every machine of a folder that has no score yet."""
+    for file in sorted(folder.glob("*.json")):
+        record = json.loads(file.read_text())
+        if part not in record:
+            rbm = hm.load(file.with_suffix(".safetensors"))
+            record[part] = sandwiched(rbm, part, seconds)
+            file.write_text(json.dumps(record, indent=2))
+        print(f"| {record['who']} | {record['seconds']:.0f} | {sides(record[part])} |", flush=True)
+
+
+def draw(folder: Path, picture: Path, part: str = "test") -> None:
+    """Draw the likelihood over wall-clock time, both sides as a bar."""
+    from matplotlib.figure import Figure
+
+    records = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    figure = Figure(figsize=(7.5, 4.6), layout="constrained")
+    axes: Any = figure.subplots()
+    colours = {"harmonium": "#2a6f97", "harmonium, fixed": "#61a5c2"}
+    colours |= {"scikit-learn": "#e07a1f", "rbms": "#6a994e"}
+    for who, colour in colours.items():
+        mine = sorted((r for r in records if r["who"] == who), key=lambda r: r["seconds"])
+        if not mine:
+            continue
+        x, y = ([f(r) for r in mine] for f in (lambda r: r["seconds"], lambda r: r[part]["value"]))
+        ends = [sorted((r[part]["below"], r[part]["value"], r[part]["above"])) for r in mine]
+        bars = np.abs(np.array([[y0 - e[0], e[2] - y0] for y0, e in zip(y, ends, strict=True)])).T
+        style = {"marker": "o", "markersize": 4, "color": colour, "capsize": 3}
+        axes.errorbar(x, y, yerr=bars, **style, linestyle="-")
+        axes.annotate(who, (x[-1], y[-1]), (7, 0), textcoords="offset points", va="center")
+    marks = {
+        -86.34: "Salakhutdinov & Murray 2008",
+        -84.35: "Grosse & Salakhutdinov 2015",
+    }
+    for value, name in marks.items():
+        axes.axhline(value, color="0.6", linewidth=0.8, linestyle="--")
+        axes.annotate(
+            f"{name}, {value}".replace("-", "−"),
+            (0.01, value),
+            (0, 2),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            fontsize=8,
+            color="0.35",
+        )
+    axes.set_xscale("log")
+    axes.set_ylim(-106, -82)
+    axes.margins(x=0.16)
+    ticks = (30, 60, 120, 300, 900, 3_600)
+    axes.set_xticks(ticks, ["30 s", "1 min", "2 min", "5 min", "15 min", "1 h"], minor=False)
+    axes.minorticks_off()
+    axes.set_xlabel("training time")
+    axes.set_ylabel("test log-likelihood, nats a row")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(picture, dpi=160)
+
+
+def main() -> None:
+    """Do what the arguments say."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    one = verbs.add_parser("search")
+    one.add_argument("names", nargs="*")
+    one = verbs.add_parser("train")
+    one.add_argument("folder", type=Path)
+    one.add_argument("trials", nargs="+")
+    one.add_argument("--seed", type=int, default=0)
+    one = verbs.add_parser("peer")
+    one.add_argument("folder", type=Path)
+    one.add_argument("who", choices=PEERS)
+    one.add_argument("--seconds", type=float, default=900.0)
+    one.add_argument("--rate", type=float, default=0.05)
+    one.add_argument("--batch", type=int, default=100)
+    one.add_argument("--chains", type=int, default=500)
+    one.add_argument("--part", choices=("all", "searched"), default="all")
+    one = verbs.add_parser("score")
+    one.add_argument("folder", type=Path)
+    one.add_argument("--part", choices=("test", "judge"), default="test")
+    one.add_argument("--seconds", type=float, default=SECONDS_TO_SCORE)
+    one = verbs.add_parser("draw")
+    one.add_argument("folder", type=Path)
+    one.add_argument("picture", type=Path)
+    asked = parser.parse_args()
+    if asked.verb == "search":
+        search(asked.names)
+    elif asked.verb == "train":
+        train(asked.folder, asked.trials, asked.seed)
+    elif asked.verb == "peer":
+        options = (asked.part, asked.seconds, asked.rate, asked.batch, asked.chains)
+        PEERS[asked.who](asked.folder, *options)
+    elif asked.verb == "score":
+        score(asked.folder, asked.part, asked.seconds)
+    else:
+        draw(asked.folder, asked.picture)
+
+
+if __name__ == "__main__":
+    main()
