@@ -55,6 +55,7 @@ TRIALS = {
     "rate 0.2": Trial(recipe={"rate": 0.2}),
     "rate 0.4": Trial(recipe={"rate": 0.4}),
     "rate 0.8": Trial(recipe={"rate": 0.8}),
+    "rate 0.4, three times as long": Trial(30_000, recipe={"rate": 0.4}),
     "rate 0.4, falls from 1/5 on": Trial(recipe={"rate": 0.4, "hold": 0.2}),
     "rate 0.6, falls from 1/4 on": Trial(recipe={"rate": 0.6, "hold": 0.25}),
     "rate 0.4, averages longer (0.3)": Trial(recipe={"rate": 0.4, "averaging": 0.3}),
@@ -104,14 +105,14 @@ def learned(trial: Trial, part: str, seed: int = 0) -> tuple[hm.RBM, float]:
     return jax.block_until_ready(fit.rbm), time.perf_counter() - began
 
 
-def sandwiched(rbm: hm.RBM, part: str, seconds: float) -> dict[str, Any]:
+def sandwiched(rbm: hm.RBM, part: str, seconds: float, **settings: Any) -> dict[str, Any]:
     """Give the log-likelihood of rows from both sides.
 
     `above` takes log Z from the way there, which is on average too low, and so over-rates the
     machine; `below` from the way back, and under-rates it; `value` is Bennett's estimate.
     """
     rows = rows_of(part, True)
-    score = hm.log_likelihood(rbm, rows, key=jax.random.key(0), seconds=seconds)
+    score = hm.log_likelihood(rbm, rows, key=jax.random.key(0), seconds=seconds, **settings)
     log_z = score.log_z
     assert log_z.forward is not None
     assert log_z.reverse is not None
@@ -142,7 +143,7 @@ def search(names: list[str]) -> None:
         trial = TRIALS[name]
         rbm, seconds = learned(trial, "searched")
         size = float(np.linalg.norm(rbm.weights))
-        judged = sides(sandwiched(rbm, "judge", 60.0))
+        judged = sides(sandwiched(rbm, "judge", 45.0, chains=256, tolerance=0.2))
         print(f"| {name} | {trial.updates:,} | {seconds:.0f} | {size:.0f} | {judged} |", flush=True)
 
 

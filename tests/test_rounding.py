@@ -8,6 +8,7 @@ from scipy import stats
 import harmonium as hm
 from harmonium import rounding
 from harmonium.enumeration import log_z
+from harmonium.evaluation import annealed_log_z
 from harmonium.gradients import free_energy_gap
 from harmonium.training.plan import plan_run
 from registry import LEVEL, examples, identify, machine
@@ -181,3 +182,33 @@ def test_devices_are_known_by_what_they_tell(monkeypatch):
     monkeypatch.setattr(rounding, "_cpu_flags", set)
     assert not hm.multiplies_bfloat16()
     rounding.multiplies_bfloat16.cache_clear()
+
+
+def test_log_z_is_that_of_the_machine_though_chains_travel_to_the_rounded_one(monkeypatch):
+    monkeypatch.setattr("harmonium.rounding.multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr("harmonium.rounding.WORTHWHILE", 1)
+    key = jax.random.key(0)
+    rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
+    rbm = hm.fit(rbm, BARS, key=key, epochs=300, precision="float32").rbm
+    exact = hm.log_likelihood(rbm, BARS)
+    found = hm.log_likelihood(rbm, BARS, key=key, method="annealed")
+    assert found.converged
+    assert found.low <= exact.value <= found.high
+    plain = annealed_log_z(rbm, key=key, paths=[hm.Heating.from_neutral(rbm)])
+    short = annealed_log_z(
+        rbm, key=key, paths=[hm.Heating.from_neutral(rounding.quicker(rbm, 512))]
+    )
+    assert short.value != plain.value
+    assert short.low <= exact.log_z.value <= short.high
+
+
+def test_the_rounded_machine_is_taken_where_it_is_exact_and_quicker(monkeypatch):
+    monkeypatch.setattr("harmonium.rounding.multiplies_bfloat16", lambda: True)
+    key = jax.random.key(0)
+    large = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), key=key)
+    other = hm.initialize(hm.Bernoulli(64), hm.Gaussian(32), key=key)
+    assert type(rounding.quicker(large, 512).weights) is rounding.Rounded
+    assert rounding.quicker(large, 32) is large
+    assert rounding.quicker(other, 512) is other
+    monkeypatch.setattr("harmonium.rounding.multiplies_bfloat16", lambda: False)
+    assert rounding.quicker(large, 512) is large

@@ -64,6 +64,13 @@ class Course(NamedTuple):
         times[0], times[-1] = 0.0, 1.0
         return Course(self.path, times)
 
+    def beyond(self, rbm: RBM, v: Float[Array, "n visible"]) -> np.ndarray:
+        """Give F of the path's last machine less F of the one it is to lead to, shape (n,).
+
+        That is the log weight of one step more, 0 where the two are the same machine.
+        """
+        return np.asarray(_beyond(self.path, rbm, v), np.float64)
+
     def begin(self, chains: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
         """Draw chains from the machine without weights where the path begins."""
         return _begun(self.path, chains, key=key)
@@ -112,6 +119,11 @@ def _stretch(
 @eqx.filter_jit
 def _begun(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Array:
     return start_annealing(path, chains, key=key).v
+
+
+@eqx.filter_jit
+def _beyond(path: AbstractPath, rbm: RBM, v: Array) -> Array:
+    return path.at(1.0).free_energy(v) - rbm.free_energy(v)
 
 
 class Arrivals(NamedTuple):

@@ -26,10 +26,11 @@ from .evaluation import (
     likelihood_from,
     tempered_log_z,
 )
-from .evaluation.base import over_rows
+from .evaluation.base import CHAINS, over_rows
 from .holes import PATIENT_SUMS, posterior, rows_at_once, way_to_sum, with_holes
 from .path import AbstractPath
 from .rbm import RBM
+from .rounding import quicker
 
 __all__ = ["finite_z", "free_energies", "log_likelihood", "log_z"]
 
@@ -157,10 +158,11 @@ def log_likelihood(
     if log_z is None:
         if keys[1] is not None and method != "tempered" and _is_estimated(rbm, method):
             key_data, key_own = jax.random.split(keys[1])
-            bases = own_bases(rbm, key=key_own)
+            near = quicker(rbm, settings.get("chains") or CHAINS)
+            bases = own_bases(near, key=key_own)
             if not dataset.absent:
                 rows = dataset.some(BASE_ROWS).rows(key=keys[0])
-                bases.insert(0, data_base(rbm, rbm.visible.encode(rows), key=key_data))
+                bases.insert(0, data_base(near, rbm.visible.encode(rows), key=key_data))
                 settings = {"starts": rows} | settings
             settings = {"paths": bases} | settings
         log_z = _log_z(rbm, key=keys[2], method=method, **settings)

@@ -161,3 +161,22 @@ def test_a_machine_that_diverged_is_told_so():
     broken = eqx.tree_at(lambda m: m.weights, rbm, jnp.full((30, 30), jnp.nan))
     with pytest.raises(hm.NotFiniteError, match="the machine diverged"):
         hm.log_z(broken, key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_path_may_end_at_another_machine_close_by(seed):
+    """The last step is weighed too: intervals cover log Z of the machine, not of its neighbour."""
+    misses, converged, away = 0, 0, []
+    for i in range(MACHINES):
+        rbm = machine(hm.Bernoulli(6), hm.Bernoulli(4), 100 * seed + i)
+        noise = 0.2 * jax.random.normal(jax.random.key(i), rbm.weights.shape)
+        near = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + noise)
+        paths, truth = [hm.Heating.from_neutral(near)], exact(rbm)
+        key = jax.random.key(1000 * seed + i)
+        found = annealed_log_z(rbm, key=key, paths=paths, starts=np.eye(6), **PLAN)
+        away.append(abs(exact(near) - truth))
+        converged += found.converged
+        misses += found.converged and not found.low <= truth <= found.high
+    assert max(away) > 0.3
+    assert converged > 0.8 * MACHINES
+    assert stats.binom.sf(misses - 1, converged, 0.05) > LEVEL

@@ -24,7 +24,8 @@ from ..courses import (
 from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
 from ..rbm import RBM
-from .base import TRUSTED_ESS, LogZ
+from ..rounding import quicker
+from .base import CHAINS, TRUSTED_ESS, LogZ
 
 FEWEST_GROUPS = 4
 PILOT = (3, 6)  # steps a stretch: to find the spacing, then to choose among the bases
@@ -78,7 +79,7 @@ def annealed_log_z(
     rbm: RBM,
     *,
     key: PRNGKeyArray,
-    chains: int = 512,
+    chains: int = CHAINS,
     steps: int | None = None,
     paths: Sequence[AbstractPath] = (),
     starts: Any = None,
@@ -102,6 +103,10 @@ def annealed_log_z(
     converged, it reaches from the lowest to the highest estimate and by what Markov's inequality
     allows, log 40 = 3.7 nats, beyond them.
 
+    A path may end at another machine close by; the step from there to this one is weighed too. So
+    chains travel to the machine whose weights are rounded to bfloat16 where that is faster, and the
+    answer is still of this one.
+
     What no journey can see is a mode that no chain of any base ever finds: all then agree on log Z
     of what was found. `starts` from elsewhere, such as the data, would show it.
 
@@ -110,7 +115,8 @@ def annealed_log_z(
         key: a JAX random key.
         chains: chains in each direction.
         steps: steps of each journey; as many as it takes if None.
-        paths: paths from independent machines to be tried; `own_bases` if none is given.
+        paths: paths from independent machines to this one, or close by, to be tried; `own_bases` if
+            none is given.
         starts: visible states to travel back from as a check, shape (n, visible).
         burn_in: sweeps that resampled chains make first; a quarter of the steps if None.
         tolerance: nats that the two directions may lie apart, and the interval's half width.
@@ -126,7 +132,7 @@ def annealed_log_z(
     asked = _checked(Settings(chains, steps, burn_in, tolerance, seconds), paths)
     key_base, key_search = jax.random.split(key)
     search = _Search(rbm, asked, starts, progress, key=key_search)
-    return search.rounds(*search.pilot(paths or own_bases(rbm, key=key_base)))
+    return search.rounds(*search.pilot(paths or own_bases(quicker(rbm, chains), key=key_base)))
 
 
 class _Search:
@@ -209,6 +215,7 @@ class _Search:
         """Travel from the base to the machine."""
         begun = course.begin(self.asked.chains, key=self._next_key())
         v, gains = course.travel(begun, steps, key=self._next_key())
+        gains[-1] += course.beyond(self.rbm, v)
         return Arrivals(v, gains.sum(0) + float(course.path.log_z_of_base)), gains
 
     def _return(self, course: Course, arrivals: Sequence[Arrivals], steps: int) -> np.ndarray:
@@ -221,7 +228,9 @@ class _Search:
         sweeps = self.asked.burn_in or max(1, steps * self.stretches // 4)
         sweeps = jnp.asarray(sweeps, jnp.int32)
         v = settled(self.rbm, jnp.asarray(v), sweeps, key=self._next_key())
-        return course.travel(v, steps, key=self._next_key(), backwards=True)[1]
+        back = course.travel(v, steps, key=self._next_key(), backwards=True)[1]
+        back[0] -= course.beyond(self.rbm, v)
+        return back
 
     def _journeys(self, course: Course, arrivals: Arrivals, back: np.ndarray) -> Journeys:
         """Give whole journeys' weights in terms of Z from those of the stretches back."""

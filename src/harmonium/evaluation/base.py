@@ -12,6 +12,7 @@ from jaxtyping import Array
 from ..errors import NotFiniteError
 from ..rbm import RBM
 
+CHAINS = 512  # of an annealed estimate, in each direction
 TRUSTED_ESS = 10.0
 FEWEST_ROWS = 20  # below, the spread of the splits says little
 FAR = 3.0  # 0.2 % of 4,200 perfect samplers, for seven kinds of data, had any |z| beyond it

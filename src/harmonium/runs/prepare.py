@@ -104,7 +104,7 @@ class Prepared(NamedTuple):
         kind += "" if self.change.is_identity else " standardised"
         found = hashlib.sha256(kind.encode())
         for array in arrays:
-            found.update(np.ascontiguousarray(array))
+            found.update(np.ascontiguousarray(array).data)
         return found.hexdigest()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from .prepare import Prepared, introduce, prepare
 from .score import finite_score, log_z_record, score_record
 
 ROWS_TO_PICTURE = 2_000
+SECONDS_TO_SCORE = (120.0, 600.0)
 DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
 
 
@@ -146,21 +148,29 @@ def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) ->
     with Painter(keeper.folder.path) as painter:
         painter.paint(*rows_to_draw(prepared, result.rbm), prepared.rows.image_shape)
         if not result.diverged:
-            summary |= final_score(prepared, result.rbm, display)
+            learning = time.perf_counter() - keeper.began
+            summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))
         summary["pictures"], reason = painter.finished()
     if reason:
         summary["notes"].append(f"no pictures: {reason}")
     return summary
 
 
-def final_score(prepared: Prepared, rbm: RBM, display: Display) -> dict[str, Any]:
+def seconds_to_score(learning: float) -> float:
+    """Give the time after which a score is no longer refined: twice that of learning, in bounds."""
+    shortest, longest = SECONDS_TO_SCORE
+    return min(longest, max(shortest, 2.0 * learning))
+
+
+def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> dict[str, Any]:
     """Give log Z and the log-likelihood of the rows that the score is of, or say it diverged."""
     name, rows = prepared.scored
     # Whatever the run's seed, so that all runs are scored on the same draws of grey levels, and
     # `harmonium evaluate` gives the same figure.
     key, told = key_of(EVALUATION_SEED), display.timer("log Z")
     try:
-        score = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, progress=told))
+        given = {"key": key, "progress": told, "seconds": seconds}
+        score = finite_score(rbm, lambda: log_likelihood(rbm, rows, **given))
     except NotFiniteError as error:
         return {"status": DIVERGED, "message": f"diverged: {error}"}
     return {

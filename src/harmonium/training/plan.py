@@ -22,7 +22,7 @@ from ..gradients import AbstractGradient, Marginal, PhaseInfo
 from ..holes import with_holes
 from ..layers import AbstractLayer
 from ..rbm import RBM
-from ..rounding import multiplies_bfloat16, rounded
+from ..rounding import FEWEST_ROWS, WORTHWHILE, multiplies_bfloat16, rounded
 from ..samplers import Cloud
 from .methods import method_named
 from .optimizers import Recipe
@@ -35,8 +35,6 @@ ROWS_AT_ONCE = 8_192
 ENTRIES_AT_ONCE = 2**24
 SHORT = "bfloat16"
 PRECISIONS = ("float32", SHORT)
-FEWEST_ROWS = 64  # of a batch, and multiplications of a product, for bfloat16 to be worth its
-WORTHWHILE = 2**18  # conversions: measured
 
 
 class Method(eqx.Module):
