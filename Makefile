@@ -20,7 +20,9 @@ TORCH ?= torch==2.13.0
 
 RACE ?= .venv-race
 
-.PHONY: demo test laws faces lint check bench reproduce clean
+MNIST ?= runs/mnist-record
+
+.PHONY: demo test laws faces lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
@@ -62,6 +64,15 @@ reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/thr
 	$(BIN)/python benchmarks/likelihood.py
 	$(BIN)/python benchmarks/labels.py hybrid
 	$(BIN)/python benchmarks/holes.py
+
+mnist: $(RACE)/.race  ## docs/mnist.md: the search, the record and the picture, hours; needs HARMONIUM_DATA
+	$(RACE)/bin/python benchmarks/mnist.py search
+	$(RACE)/bin/python benchmarks/mnist.py train $(MNIST) 1600,500,0.4 3400,500,0.4 7000,500,0.4 \
+	  17000,500,0.4 25000,500,0.4 185000,500,0.4 25000,500,0.1,fixed
+	$(RACE)/bin/python benchmarks/mnist.py peer $(MNIST) scikit-learn --rate 0.01
+	$(RACE)/bin/python benchmarks/mnist.py peer $(MNIST) rbms --rate 1 --batch 200
+	$(RACE)/bin/python benchmarks/mnist.py score $(MNIST)
+	$(RACE)/bin/python benchmarks/mnist.py draw $(MNIST) docs/pictures/mnist.png
 
 # An environment with what a target needs: nothing more for the demo, the tests' tools for tests.
 $(VENV)/.base: EXTRA =
