@@ -7,6 +7,7 @@ from workloads import CannotError, repeated
 import harmonium as hm
 from harmonium import enumeration
 from harmonium._threefry import key_of
+from harmonium.rounding import quicker
 from harmonium.samplers.annealing import anneal, start_annealing
 
 PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
@@ -67,7 +68,7 @@ def ais(load, precision=None):
     """Make steps of annealing."""
     only_once(precision)
     rbm, key = machine(load), key_of(0)
-    path = hm.Heating.from_neutral(rbm)
+    path = hm.Heating.from_neutral(quicker(rbm, load.batch))  # as `hm.log_z` travels
 
     @jax.jit
     def travel(steps, key):

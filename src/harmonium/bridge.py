@@ -1,7 +1,8 @@
 """Ratios of partition functions from work: Bennett's ratio between two ends, MBAR over a ladder.
 
 Plain numerics on NumPy arrays in float64: whoever draws the states, by annealing, replica exchange
-or otherwise, brings the energies here.
+or otherwise, brings the energies here. A few lines stand in for SciPy's, whose import would take
+longer than all that is done here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp, stdtrit
 
 from .errors import InputError
 
@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 Z_95 = 1.959964
+MOST_STEPS, CLOSE = 200, 1e-12  # of a search for a root
+BISECTIONS = 60  # of an interval of angles, below rounding
 
 
 class Estimate(NamedTuple):
@@ -48,12 +50,40 @@ class Estimate(NamedTuple):
         """Half the width of the 95 % interval, by Student's t of one degree less than groups."""
         if self.groups < 2:
             return float("inf")
-        return self.stderr * float(stdtrit(self.groups - 1, 0.975))
+        return self.stderr * student_95(self.groups - 1)
+
+
+def student_95(freedom: int) -> float:
+    """Give the t that Student's |T| of so many degrees of freedom exceeds with probability 5 %.
+
+    Source: the finite sums of Abramowitz & Stegun 1964, 26.7.3 and 26.7.4, bisected.
+    """
+    odd = freedom % 2
+    # P(|T| ≤ √ν tan θ) = sin θ Σ_i c_i cos^i θ, to which an odd ν adds θ, all times 2/π.
+    powers = np.arange(odd, freedom - 1, 2)
+    ratios = (powers[1:] - 1) / powers[1:]
+    factors = np.append(1.0, np.cumprod(ratios)) if len(powers) else np.zeros(0)
+    low, high = 0.0, np.pi / 2
+    for _ in range(BISECTIONS):
+        angle = (low + high) / 2
+        within = np.sin(angle) * (factors * np.cos(angle) ** powers).sum()
+        within = 2.0 / np.pi * (angle + within) if odd else within
+        low, high = (angle, high) if within < 0.95 else (low, angle)
+    return float(np.sqrt(freedom) * np.tan(low))
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """Give 1/(1 + e^(−x)), accurate in both tails."""
+    return np.exp(-np.logaddexp(0.0, -x))
 
 
 def log_sum_exp(values: np.ndarray, axis: int | None = None) -> Any:
     """Give log Σ e^x."""
-    return logsumexp(values, axis=axis)
+    most = np.max(values, axis=axis, keepdims=True)
+    most = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):  # the log of nothing is −∞
+        found = np.log(np.sum(np.exp(values - most), axis=axis))
+    return found + most.reshape(np.shape(found))
 
 
 def log_mean_exp(values: np.ndarray) -> float:
@@ -70,16 +100,29 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
 
     Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for journeys).
     """
-    from scipy.optimize import brentq  # a third of a second, for those who ask
-
     m = float(np.log(len(reverse) / len(forward)))
-
-    def imbalance(r: float) -> float:
-        return float(expit(forward - r + m).sum() - expit(reverse + r - m).sum())
-
     sides = (log_mean_exp(forward), -log_mean_exp(reverse))
     reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
-    return float(brentq(imbalance, min(sides) - reach, max(sides) + reach))  # pyright: ignore
+    low, high = min(sides) - reach, max(sides) + reach
+    r = sum(sides) / 2
+    # Newton's method between bounds, on the difference of both sums' logarithms, which has a slope
+    # however far the ends lie apart.
+    for _ in range(MOST_STEPS):
+        (f, down), (g, up) = (_total(side) for side in (forward - r + m, reverse + r - m))
+        excess, slope = f - g, down + up
+        low, high = (r, high) if excess > 0 else (low, r)
+        before, r = r, r + excess / slope if slope > 0 else low
+        r = r if low < r < high else (low + high) / 2
+        if abs(r - before) <= CLOSE * max(1.0, abs(r)):
+            break
+    return r
+
+
+def _total(x: np.ndarray) -> tuple[float, float]:
+    """Give log Σ σ(x), and its derivative by a number that is added to all x."""
+    logs = -np.logaddexp(0.0, -x)
+    total = float(log_sum_exp(logs))
+    return total, float(np.exp(logs - total) @ -np.expm1(logs))
 
 
 def bennett_stderr(forward: np.ndarray, reverse: np.ndarray) -> float:
@@ -92,7 +135,7 @@ def bennett_stderr(forward: np.ndarray, reverse: np.ndarray) -> float:
     Source: Bennett 1976.
     """
     r, m = bennett(forward, reverse), float(np.log(len(reverse) / len(forward)))
-    shares = expit(forward - r + m), expit(reverse + r - m)
+    shares = sigmoid(forward - r + m), sigmoid(reverse + r - m)
     return float(np.sqrt(sum((f.var() / f.mean() ** 2) / len(f) for f in shares)))
 
 
@@ -243,7 +286,7 @@ def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
     for k in range(up.shape[1]):
         lower, upper = np.asarray(up[:, k], np.float64), np.asarray(down[:, k], np.float64)
         r = bennett(lower.ravel(), upper.ravel())
-        f, g = expit(lower - r), expit(upper + r)
+        f, g = sigmoid(lower - r), sigmoid(upper + r)
         pull, hold = (f - g).sum(0), (f * (1 - f) + g * (1 - g)).sum(0)
         whole += r
         left += r - pull / np.maximum(hold.sum() - hold, 1e-300)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from .samplers import Annealing, Gibbs, anneal, start_annealing
 __all__ = ["data_base", "moment_base", "own_bases"]
 
 STRETCHES = 32
+STEPS_AT_ONCE = 64  # of a dispatch: small machines wait for few, large ones can be interrupted
 GROUPS = (16, 8, 4, 2, 1)
 ESS_OF_GROUP = 8.0  # with fewer chains that count, what a group resamples is no draw of the machine
 
@@ -85,8 +85,8 @@ class Course(NamedTuple):
     ) -> tuple[Float[Array, "n visible"], np.ndarray]:
         """Carry chains from one end of the path to the other, `steps` steps a stretch.
 
-        Stretch by stretch, so that it can be interrupted, and the weights are added in
-        float64.
+        A few stretches at a time, so that it can be interrupted; the weights of stretches are added
+        in float64.
 
         Args:
             v: where the chains stand, shape (n, visible).
@@ -98,22 +98,33 @@ class Course(NamedTuple):
             Where the chains arrive, and their log weights in each stretch, in the order of travel,
             shape (stretches, n).
         """
-        times = self.times[::-1] if backwards else self.times
+        times = jnp.asarray(self.times[::-1] if backwards else self.times, v.dtype)
+        last, at_once = len(times) - 1, max(1, STEPS_AT_ONCE // steps)
         gains = []
-        for i, (begin, end) in enumerate(itertools.pairwise(times)):
-            bounds = jnp.asarray(begin, v.dtype), jnp.asarray(end, v.dtype)
-            count = jnp.asarray(steps, jnp.int32)
-            v, gained = _stretch(self.path, *bounds, count, v, key=jax.random.fold_in(key, i))
-            gains.append(np.asarray(gained, np.float64))
-        return v, np.stack(gains)
+        for first in range(0, last, at_once):
+            end = min(first + at_once, last)
+            numbers = jnp.asarray([first, end, steps], jnp.int32)
+            v, gained = _stretches(self.path, times, numbers, v, key=key)
+            gains.append(np.asarray(gained, np.float64)[first:end])
+        return v, np.concatenate(gains)
 
 
 @eqx.filter_jit
-def _stretch(
-    path: AbstractPath, begin: Array, end: Array, steps: Array, v: Array, *, key: PRNGKeyArray
+def _stretches(
+    path: AbstractPath, times: Array, numbers: Array, v: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
-    start = Annealing(v, jnp.zeros(v.shape[0], v.dtype))
-    return tuple(anneal(path, begin, end, steps, start, key=key))  # pyright: ignore
+    """Travel from stretch `first` to `end` in so many steps each; others add nothing."""
+    first, end, steps = numbers
+
+    def stretch(i: Array, arrived: tuple[Array, Array]) -> tuple[Array, Array]:
+        v, gains = arrived
+        start = Annealing(v, jnp.zeros(len(v), v.dtype))
+        ours = jax.random.fold_in(key, i)
+        v, gained = anneal(path, times[i], times[i + 1], steps, start, key=ours)
+        return v, gains.at[i].set(gained)
+
+    gains = jnp.zeros((len(times) - 1, len(v)), v.dtype)
+    return jax.lax.fori_loop(first, end, stretch, (v, gains))
 
 
 @eqx.filter_jit

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
-from scipy.special import ndtri
 
 from .checks import checked_key, positive_integer
 from .errors import InputError, NotFiniteError
@@ -263,6 +262,8 @@ def pilot(
 
 def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray:
     """Give positions at equal parts of a ladder's length, as many as the aim takes."""
+    from scipy.special import ndtri  # a fifth of a second, for those who ask
+
     lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)
     needed = 1 + math.ceil(lengths.sum() / -ndtri(aim / 2))
     machines = next((n for n in MACHINES if n >= needed), MACHINES[-1])

@@ -37,7 +37,7 @@ __all__ = ["finite_z", "free_energies", "log_likelihood", "log_z"]
 METHODS = ("auto", "exact", "annealed", "tempered")
 LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
 ROWS_AT_ONCE = 4096
-BASE_ROWS = 10_000
+ROWS_TO_NOTE = 512
 
 
 def log_z(
@@ -161,7 +161,7 @@ def log_likelihood(
             near = quicker(rbm, settings.get("chains") or CHAINS)
             bases = own_bases(near, key=key_own)
             if not dataset.absent:
-                rows = dataset.some(BASE_ROWS).rows(key=keys[0])
+                rows = dataset.some(ROWS_AT_ONCE).rows(key=keys[0])
                 bases.insert(0, data_base(near, rbm.visible.encode(rows), key=key_data))
                 settings = {"starts": rows} | settings
             settings = {"paths": bases} | settings
@@ -241,7 +241,7 @@ def finite_z(rbm: RBM) -> bool:
 
 def _note(rbm: RBM, rows: np.ndarray) -> str:
     """Say so where discrete units hold values between their states."""
-    some = rows[:ROWS_AT_ONCE]
+    some = rows[:ROWS_TO_NOTE]
     seen = ~np.isnan(some)
     back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
     if np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):

@@ -54,7 +54,7 @@ def sample(
         raise InputError("n: expected the number of rows to draw.")
     count = positive_integer(1 if n is None else n, "n")
     key = checked_key(key)
-    sampler = Gibbs(DEFAULT_SWEEPS) if sampler is None else sampler
+    sampler = Gibbs(1) if sampler is None else sampler
     if steps is None:
         steps = -(-DEFAULT_SWEEPS // (sampler.sweeps_per_step or 1))
     number = jnp.asarray(positive_integer(steps, "steps"), jnp.int32)

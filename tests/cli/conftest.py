@@ -66,13 +66,16 @@ def cli(capsys) -> Callable[..., Ending]:
 class NoPainter:
     """Draws nothing."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
-
     def __enter__(self) -> "NoPainter":
         return self
 
     def __exit__(self, *_: object) -> None:
+        pass
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
         pass
 
     def paint(self, *_: object) -> None:
@@ -90,7 +93,7 @@ def no_pictures(monkeypatch) -> None:
 
 def leave_out_pictures(patch: pytest.MonkeyPatch) -> None:
     """Neither draw nor sample what would be drawn."""
-    patch.setattr("harmonium.runs.train.Painter", NoPainter)
+    patch.setattr("harmonium.runs.painter.Painter", NoPainter)
     patch.setattr("harmonium.runs.train.rows_to_draw", lambda *_: (None, None))
 
 
@@ -101,5 +104,5 @@ def trained(tmp_path_factory) -> Path:
     config = RunConfig(source="bars", hidden=4, chains=8, epochs=3, batch=8)
     with pytest.MonkeyPatch.context() as patch:
         leave_out_pictures(patch)
-        train(config, str(folder), False, Display(Console(quiet=True)))
+        train(config, str(folder), False, Display(Console(quiet=True)), NoPainter())
     return folder

@@ -16,8 +16,8 @@ def folder_with_a_model(path):
 
 def test_pictures_are_drawn_and_nothing_else_is_left(tmp_path):
     rows = np.eye(4, dtype=np.int8)
-    with Painter(folder_with_a_model(tmp_path)) as painter:
-        painter.paint(rows, rows, (2, 2))
+    with Painter() as painter:
+        painter.paint(folder_with_a_model(tmp_path), rows, rows, (2, 2))
         found = painter.finished()
     assert found.reason == ""
     assert sorted(found.paths) == sorted(str(p) for p in (tmp_path / "pictures").iterdir())
@@ -28,28 +28,47 @@ def test_pictures_are_drawn_and_nothing_else_is_left(tmp_path):
 
 
 def test_rows_that_no_picture_can_show_are_a_reason(tmp_path):
-    with Painter(folder_with_a_model(tmp_path)) as painter:
-        painter.paint(np.full((3, 4), 7), np.eye(4), None)
+    with Painter() as painter:
+        painter.paint(folder_with_a_model(tmp_path), np.full((3, 4), 7), np.eye(4), None)
         found = painter.finished()
     assert found.paths == []
     assert found.reason.startswith("samples: ")
 
 
 def test_a_folder_without_a_model_is_a_reason(tmp_path):
-    with Painter(tmp_path) as painter:
-        painter.paint(np.eye(4), np.eye(4), None)
+    with Painter() as painter:
+        painter.paint(tmp_path, np.eye(4), np.eye(4), None)
         assert "found no such file" in painter.finished().reason
 
 
 def test_a_process_that_dies_is_a_reason(tmp_path):
-    with Painter(tmp_path) as painter:
-        painter.process.kill()
-        painter.process.wait()
-        painter.paint(np.eye(4), np.eye(4), None)
+    with Painter() as painter:
+        process = painter.start()
+        process.kill()
+        process.wait()
+        painter.paint(tmp_path, np.eye(4), np.eye(4), None)
         assert painter.finished() == ([], "drawing failed, -9")
 
 
 def test_a_process_that_is_asked_for_nothing_is_ended(tmp_path):
-    with Painter(tmp_path) as painter:
+    with Painter() as painter:
+        process = painter.start()
+    assert process.returncode is not None
+
+
+def test_one_that_was_stopped_starts_anew(tmp_path):
+    with Painter() as painter:
+        first = painter.start()
+        painter.stop()
+        painter.stop()
+        rows = np.eye(4, dtype=np.int8)
+        painter.paint(folder_with_a_model(tmp_path), rows, rows, (2, 2))
+        assert painter.finished().reason == ""
+    assert first.returncode is not None
+    assert painter.process is not first
+
+
+def test_without_a_question_no_process_is_started(tmp_path):
+    with Painter() as painter:
         pass
-    assert painter.process.returncode is not None
+    assert painter.process is None

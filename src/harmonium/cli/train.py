@@ -122,11 +122,13 @@ def train_cli(
         options.pop(name)
 
     def command() -> int:
-        from ..runs.config import RunConfig
-        from ..runs.train import train
+        with painter_at_work() as painter:
+            from ..runs.config import RunConfig
+            from ..runs.train import train
 
-        show = display(as_json)
-        return tell(train(RunConfig(**options), out, overwrite, show), as_json, show)
+            show = display(as_json)
+            summary = train(RunConfig(**options), out, overwrite, show, painter)
+        return tell(summary, as_json, show)
 
     raise typer.Exit(run_command(command))
 
@@ -142,12 +144,23 @@ def resume_cli(
     """Go on with a run; its help text is RESUME_HELP."""
 
     def command() -> int:
-        from ..runs.train import resume
+        with painter_at_work() as painter:
+            from ..runs.train import resume
 
-        show = display(as_json)
-        return tell(resume(run, epochs, show), as_json, show)
+            show = display(as_json)
+            summary = resume(run, epochs, show, painter)
+        return tell(summary, as_json, show)
 
     raise typer.Exit(run_command(command))
+
+
+def painter_at_work() -> Any:
+    """Give the process that will draw, importing what it needs while this one imports JAX."""
+    from ..runs.painter import Painter
+
+    painter = Painter()
+    painter.start()
+    return painter
 
 
 def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:

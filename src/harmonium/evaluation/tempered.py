@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from scipy.special import stdtr
 
 from ..bridge import Estimate, ladder_log_z, log_mean_exp, mbar
 from ..checks import checked_key, positive_integer
@@ -258,6 +257,8 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
 
 def _p_value(one: Estimate, other: Estimate) -> float:
     """Give the probability that two estimates of one number lie at least as far apart."""
+    from scipy.special import stdtr  # a fifth of a second, for those who ask
+
     error = float(np.hypot(one.stderr, other.stderr)) + ROUNDING
     return 2 * float(stdtr(one.groups - 1, -abs(one.value - other.value) / error))
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.special import logsumexp
 
+from ..bridge import log_mean_exp
 from ..errors import InputError
 from .base import (
     BLUE,
@@ -56,7 +56,7 @@ def journeys(
     axes = figure.subplots()
     names = f"forward, w of {len(ahead):,} chains", f"reverse, −w of {len(back):,} chains"
     shares = histograms(axes, [ahead, -back], names, (BLUE, ORANGE))
-    sides = {"forward": _log_mean(ahead), "reverse": -_log_mean(back)}
+    sides = {"forward": log_mean_exp(ahead), "reverse": -log_mean_exp(back)}
     digits = _digits([*sides.values(), *(end for end in (low, value, high) if end is not None)])
     for (side, estimate), color in zip(sides.items(), (BLUE, ORANGE), strict=True):
         text = f"log Z from the {side} journey alone: {_number(estimate, digits)}"
@@ -79,10 +79,6 @@ def _check(value: Any, low: Any, high: Any) -> None:
         )
     if ends != sorted(ends):
         raise InputError(f"value, low, high: expected low ≤ value ≤ high; found {given}.")
-
-
-def _log_mean(log_weights: np.ndarray) -> float:
-    return float(logsumexp(log_weights) - np.log(len(log_weights)))
 
 
 def _digits(lines: list[float]) -> int:

@@ -12,10 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..errors import HarmoniumError
-from .folder import MODEL, RunFolder
 
 PATIENCE = 30.0  # seconds that an interrupted run waits for its pictures
 
@@ -30,36 +27,53 @@ class Painted(NamedTuple):
 class Painter:
     """A process that draws what a run folder holds, beside rows that are passed.
 
-    It starts to import what it needs at once, which takes as long as drawing. It has the CPU to
-    itself, since an accelerator's memory may be taken.
+    Once started it imports what it needs, which takes as long as drawing; so this module imports
+    little, and a command may start it before all else. It has the CPU to itself, since an
+    accelerator's memory may be taken.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self) -> None:
         self.passed = tempfile.TemporaryDirectory(prefix="harmonium-")
+        self.process: subprocess.Popen[str] | None = None
         self.asked = False
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"JAX_PLATFORMS": "cpu"},
-        )
 
-    def paint(self, samples: Any, data: Any, image_shape: Any) -> None:
-        """Say what to draw besides the machine and its history."""
+    def start(self) -> subprocess.Popen[str]:
+        """Start the process, unless it runs."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=os.environ | {"JAX_PLATFORMS": "cpu"},
+            )
+        return self.process
+
+    def stop(self) -> None:
+        """End a process that waits, which takes memory; `paint` starts another one."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+    def paint(self, folder: Path, samples: Any, data: Any, image_shape: Any) -> None:
+        """Say of which run to draw the machine and its history, and what besides."""
+        import numpy as np
+
         rows = Path(self.passed.name) / "rows.npz"
         np.savez(rows, samples=samples, data=data)
         self.asked = True
-        self._tell({"rows": str(rows), "image_shape": image_shape})
+        self._tell({"folder": str(folder), "rows": str(rows), "image_shape": image_shape})
 
     def finished(self) -> Painted:
         """Wait for the pictures."""
-        answer, complaint = self.process.communicate()
-        if self.process.returncode == 0:
+        process = self.start()
+        answer, complaint = process.communicate()
+        if process.returncode == 0:
             return Painted(**json.loads(answer))
         last = complaint.strip().rsplit("\n", 1)[-1]
-        return Painted([], f"drawing failed, {last or self.process.returncode}")
+        return Painted([], f"drawing failed, {last or process.returncode}")
 
     def __enter__(self) -> Painter:
         """Give itself."""
@@ -67,29 +81,35 @@ class Painter:
 
     def __exit__(self, kind: type | None, error: Any, traceback: TracebackType | None) -> None:
         """Let it finish what it was asked for, and leave nothing behind."""
-        with self.process:
-            try:
-                self.process.wait(PATIENCE if self.asked else 0.0)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
+        if self.process is not None:
+            with self.process:
+                try:
+                    self.process.wait(PATIENCE if self.asked else 0.0)
+                except subprocess.TimeoutExpired:
+                    self.process.kill()
         self.passed.cleanup()
 
     def _tell(self, what: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
+        channel = self.start().stdin
+        assert channel is not None
         try:
-            self.process.stdin.write(json.dumps(what) + "\n")
-            self.process.stdin.flush()
+            channel.write(json.dumps(what) + "\n")
+            channel.flush()
         except BrokenPipeError:  # it has failed, which `finished` tells
             pass
 
 
-def main(folder: Path) -> None:
+def main() -> None:
     """Draw what standard input asks for, and answer on standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts the score may keep the pictures
+    import numpy as np
+
     from ..plot import pictures
     from ..storage import load
+    from .folder import MODEL, RunFolder
 
     asked = json.loads(sys.stdin.readline())
+    folder = Path(asked["folder"])
     with np.load(asked["rows"]) as rows:
         given = {name: rows[name] for name in rows}
     history = RunFolder(folder).metrics()
@@ -108,4 +128,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,14 @@ from .prepare import Prepared, introduce, prepare
 from .score import finite_score, log_z_record, score_record
 
 ROWS_TO_PICTURE = 2_000
+SHORT_RUN = 1_000  # updates, through which a painter may as well wait
 SECONDS_TO_SCORE = (120.0, 600.0)
 DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
 
 
-def train(config: RunConfig, out: str | None, overwrite: bool, display: Display) -> dict[str, Any]:
+def train(
+    config: RunConfig, out: str | None, overwrite: bool, display: Display, painter: Painter
+) -> dict[str, Any]:
     """Train as the options say; give what the command reports.
 
     Raises:
@@ -42,10 +47,10 @@ def train(config: RunConfig, out: str | None, overwrite: bool, display: Display)
     prepared = prepare(config)
     state = start_of(config, prepared)
     folder = RunFolder.claim(out, prepared.rows.name, overwrite, config)
-    return carry_out(config, prepared, state, folder, display)
+    return carry_out(config, prepared, state, folder, display, painter)
 
 
-def resume(path: str, epochs: int | None, display: Display) -> dict[str, Any]:
+def resume(path: str, epochs: int | None, display: Display, painter: Painter) -> dict[str, Any]:
     """Go on with a run that was interrupted, or for more epochs than it was asked for.
 
     Raises:
@@ -68,15 +73,20 @@ def resume(path: str, epochs: int | None, display: Display) -> dict[str, Any]:
     folder.drop_summary()
     folder.keep_metrics_until(updates)
     display.say(f"resuming {path} after {updates:,} updates")
-    return carry_out(config, prepared, state, folder, display)
+    return carry_out(config, prepared, state, folder, display, painter)
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
-    rows = len(prepared.train)
-    made = updates / -(-rows // min(config.batch, rows))
+    made = updates / updates_an_epoch(config, prepared)
     if config.epochs is not None and config.epochs < made:
         found, advice = f"{config.epochs:,}", "ask for more, or train anew"
         raise input_error("--epochs", f"at least the {made:g} epochs made", found, advice)
+
+
+def updates_an_epoch(config: RunConfig, prepared: Prepared) -> int:
+    """Give how many batches the training rows make."""
+    rows = len(prepared.train)
+    return -(-rows // min(config.batch, rows))
 
 
 def start_of(config: RunConfig, prepared: Prepared) -> TrainState:
@@ -97,7 +107,12 @@ def plan_of(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
 
 
 def carry_out(
-    config: RunConfig, prepared: Prepared, state: TrainState, folder: RunFolder, display: Display
+    config: RunConfig,
+    prepared: Prepared,
+    state: TrainState,
+    folder: RunFolder,
+    display: Display,
+    painter: Painter,
 ) -> dict[str, Any]:
     """Train, keep, score and picture; a run cut short is kept and not scored."""
     keeper = Keeper(folder, prepared, state)
@@ -108,10 +123,12 @@ def carry_out(
             display.say(line)
         how = f"{config.method} at rate {prepared.recipe.rate:g}"
         display.say(f"{prepared.rbm}, {how}, to {folder.path}")
+        if (config.epochs or math.inf) * updates_an_epoch(config, prepared) > SHORT_RUN:
+            painter.stop()  # it would wait for long
         result = learn(config, prepared, state, keeper, display)
         keeper.keep(result)
         stage = "trained, and interrupted while it was scored,"
-        summary = finish(prepared, result, keeper, display)
+        summary = finish(prepared, result, keeper, painter, display)
     except KeyboardInterrupt:
         keeper.save()
         updates = int(keeper.state.updates)
@@ -137,7 +154,9 @@ def learn(
     return result._replace(rbm=prepared.restored(result.rbm))
 
 
-def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) -> dict[str, Any]:
+def finish(
+    prepared: Prepared, result: Fit, keeper: Keeper, painter: Painter, display: Display
+) -> dict[str, Any]:
     """Draw the pictures and take the score of a run that has come to its end."""
     summary = keeper.summary(DIVERGED if result.diverged else DONE, result.message)
     summary["notes"] += result.notes
@@ -145,12 +164,13 @@ def finish(prepared: Prepared, result: Fit, keeper: Keeper, display: Display) ->
         display.say(result.message)
     for note in result.notes:
         display.say(f"  {note}")
-    with Painter(keeper.folder.path) as painter:
-        painter.paint(*rows_to_draw(prepared, result.rbm), prepared.rows.image_shape)
+    with ThreadPoolExecutor(1) as aside:  # the score leaves a core idle for much of its time
+        told = aside.submit(ask_for_pictures, painter, keeper.folder, prepared, result.rbm)
         if not result.diverged:
             learning = time.perf_counter() - keeper.began
             summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))
-        summary["pictures"], reason = painter.finished()
+        told.result()
+    summary["pictures"], reason = painter.finished()
     if reason:
         summary["notes"].append(f"no pictures: {reason}")
     return summary
@@ -177,6 +197,11 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
         "log_z": log_z_record(score.log_z),
         "log_likelihood": score_record(score, name, len(rows)),
     }
+
+
+def ask_for_pictures(painter: Painter, folder: RunFolder, prepared: Prepared, rbm: RBM) -> None:
+    """Let the painter draw the machine beside rows of its own and of the data."""
+    painter.paint(folder.path, *rows_to_draw(prepared, rbm), prepared.rows.image_shape)
 
 
 def rows_to_draw(prepared: Prepared, rbm: RBM) -> tuple[Any, Any]:
