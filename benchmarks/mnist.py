@@ -278,16 +278,25 @@ def draw(folder: Path, picture: Path, part: str = "test") -> None:
         axes.axhline(value, color="0.6", linewidth=0.8, linestyle="--")
         axes.annotate(
             f"{name}, {value}".replace("-", "−"),
-            (0.01, value),
+            (0.99, value),
             (0, 2),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
             fontsize=8,
             color="0.35",
+            ha="right",
         )
     axes.set_xscale("log")
-    axes.set_ylim(-106, -82)
-    axes.margins(x=0.16)
+    # The nearer to the top, the harder a nat: so distances from it, in logarithms.
+    top = -82.0
+    axes.set_yscale(
+        "function",
+        functions=(lambda y: -np.log(np.maximum(top - y, 0.1)), lambda u: top - np.exp(-u)),
+    )
+    levels = (-83, -84, -85, -86, -88, -90, -95, -100, -110, -120, -140)
+    axes.set_yticks(levels, [f"−{-level}" for level in levels])
+    axes.set_ylim(-145, -83)
+    axes.margins(x=0.2)
     ticks = (30, 60, 120, 300, 900, 3_600)
     axes.set_xticks(ticks, ["30 s", "1 min", "2 min", "5 min", "15 min", "1 h"], minor=False)
     axes.minorticks_off()

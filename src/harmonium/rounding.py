@@ -36,7 +36,7 @@ class Rounded(eqx.Module):
     rounding is therefore not lost.
 
     Attributes:
-        weights: W, in float32.
+        weights: W, in float32, or in bfloat16 where no gradient is wanted.
         turned: whether they are seen from the other side, as Wᵀ.
     """
 
@@ -74,7 +74,11 @@ def quicker(rbm: RBM, chains: int) -> RBM:
     is_exact = rbm.visible.is_short and rbm.hidden.is_short and rbm.visible.dtype == jnp.float32
     product = chains * rbm.visible.size * rbm.hidden.size
     is_worth_it = chains >= FEWEST_ROWS and product >= WORTHWHILE and multiplies_bfloat16()
-    return rounded(rbm) if is_exact and is_worth_it else rbm
+    if not (is_exact and is_worth_it):
+        return rbm
+    # Rounded here and now: XLA would take the rounding out of a loop once for each use, and then
+    # repeat a product that the uses have in common.
+    return RBM(rbm.visible, rbm.hidden, Rounded(short(rbm.weights)))
 
 
 def short(x: Array) -> Array:
@@ -82,6 +86,8 @@ def short(x: Array) -> Array:
 
     XLA may leave out a conversion there and back, but never `reduce_precision`.
     """
+    if x.dtype == SHORT:
+        return x
     return lax.reduce_precision(x, EXPONENT_BITS, MANTISSA_BITS).astype(SHORT)
 
 

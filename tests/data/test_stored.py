@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -91,3 +93,29 @@ def test_very_many_rows_are_not_copied_to_save_compiling(monkeypatch):
     assert len(data.roomy()) == roomy(37) > 37
     monkeypatch.setattr("harmonium.data.dataset.MOST_TO_COPY", 30)
     assert data.roomy() is data
+
+
+def test_pages_of_a_mapped_file_are_given_back(tmp_path):
+    smaps = Path("/proc/self/smaps")
+    if not smaps.exists():
+        pytest.skip("only Linux tells what is resident")
+    rows = (np.random.default_rng(0).random((60_000, 784)) < 0.2).astype(np.uint8)
+    np.save(tmp_path / "rows.npy", rows)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    data = hm.Dataset(mapped)
+    lines = iter(smaps.read_text().splitlines())
+    resident = [
+        int(next(line for line in lines if line.startswith("Rss:")).split()[1])
+        for line in lines
+        if line.endswith("rows.npy")
+    ]
+    assert resident == [pytest.approx(0, abs=rows.nbytes / 1024 / 4)]
+    np.testing.assert_array_equal(data.values(59_000, 60_000), rows[59_000:])
+
+
+def test_changes_of_a_file_mapped_copy_on_write_stay(tmp_path):
+    np.save(tmp_path / "rows.npy", np.zeros((20_000, 16), np.uint8))
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="c")
+    mapped[:] = 1
+    assert hm.Dataset(mapped).values(0, 20_000).all()
+    assert mapped.all()

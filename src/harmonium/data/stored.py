@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -252,8 +253,24 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
 
 def _parts(matrix: Any) -> Iterator[Any]:
     """Give a matrix some rows at a time: one that lies on disk is never in memory as a whole."""
-    firsts = range(0, matrix.shape[0], ROWS_AT_ONCE)
-    return (matrix[first : first + ROWS_AT_ONCE] for first in firsts)
+    mapped = _mapped(matrix)
+    for first in range(0, matrix.shape[0], ROWS_AT_ONCE):
+        yield matrix[first : first + ROWS_AT_ONCE]
+        if mapped is not None:
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(matrix: Any) -> mmap.mmap | None:
+    """Give the file behind a matrix, whose pages the system may take back once they were read.
+
+    Those of a file that is mapped copy-on-write may hold changes, and stay.
+    """
+    while matrix is not None:
+        if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
+            found = getattr(matrix, "_mmap", None)
+            return found if getattr(matrix, "mode", "c") in ("r", "r+") else None
+        matrix = getattr(matrix, "base", None)
+    return None
 
 
 def _packed(array: np.ndarray) -> np.ndarray:
