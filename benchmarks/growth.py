@@ -44,6 +44,15 @@ VARIED = {
 }
 
 
+def all_sizes() -> dict[str, list[Size]]:
+    """Give the sizes to be timed, by what is varied."""
+    base = Size()
+    return {
+        name: [base._replace(**{name: round(getattr(base, name) * f)}) for f in factors]
+        for name, factors in VARIED.items()
+    }
+
+
 class Timed:
     """Updates of one size, made on demand, each call going on where the last one stopped."""
 
@@ -81,6 +90,27 @@ class Timed:
         return 1e3 * (self.spend(1 + self.long) - short) / (self.long * self.per_epoch)
 
 
+def draw(sizes: dict[str, list[Size]], found: dict[Size, float], path: Path) -> None:
+    """Draw the time of an update over each size, both in units of the middle one."""
+    base = Size()
+    figure = new_figure(6.6, 4.4)
+    axes = figure.subplots()
+    for (name, many), color in zip(sizes.items(), COLORS, strict=False):
+        x = [getattr(size, name) / getattr(base, name) for size in many]
+        y = [found[size] / found[base] for size in many]
+        axes.plot(x, y, marker="o", markersize=4, color=color, label=name)
+    axes.plot([0.25, 16], [0.25, 16], color="0.7", linewidth=0.8, linestyle="--")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    ticks = [0.25, 0.5, 1, 2, 4, 8, 16]
+    axes.set_xticks(ticks, ["¼", "½", "1", "2", "4", "8", "16"])
+    axes.set_yticks(ticks, ["¼", "½", "1", "2", "4", "8", "16"])
+    label(axes, "", "size, in units of 784×500, batches of 256", "time of an update, likewise")
+    legend_below(figure, 6)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_figure(figure, path)
+
+
 def main() -> None:
     """Time all sizes and report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -88,11 +118,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--picture", type=Path, default=Path("runs/growth.png"))
     asked = parser.parse_args()
-    base = Size()
-    sizes = {
-        name: [base._replace(**{name: round(getattr(base, name) * f)}) for f in factors]
-        for name, factors in VARIED.items()
-    }
+    sizes = all_sizes()
     timed: dict[Size, Timed] = {}
     for size in dict.fromkeys(size for many in sizes.values() for size in many):
         timed[size] = Timed(size)
@@ -107,22 +133,7 @@ def main() -> None:
         at = " | ".join(f"{getattr(size, name):,}" for size in many)
         cells = " | ".join(f"{found[size]:.2f}" for size in many)
         print(f"| {name} | {at} |\n| ms an update | {cells} |", flush=True)
-    figure = new_figure(6.6, 4.4)
-    axes = figure.subplots()
-    for (name, many), color in zip(sizes.items(), COLORS, strict=False):
-        x = [getattr(size, name) / getattr(base, name) for size in many]
-        y = [found[size] / found[base] for size in many]
-        axes.plot(x, y, marker="o", markersize=4, color=color, label=name)
-    axes.plot([0.25, 16], [0.25, 16], color="0.7", linewidth=0.8, linestyle="--")
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log", base=2)
-    ticks = [0.25, 0.5, 1, 2, 4, 8, 16]
-    axes.set_xticks(ticks, ["¼", "½", "1", "2", "4", "8", "16"])
-    axes.set_yticks(ticks, ["¼", "½", "1", "2", "4", "8", "16"])
-    label(axes, "size, in units of 784×500, batches of 256", "time of an update, likewise")
-    legend_below(figure, 6)
-    asked.picture.parent.mkdir(parents=True, exist_ok=True)
-    save_figure(figure, asked.picture)
+    draw(sizes, found, asked.picture)
 
 
 if __name__ == "__main__":
