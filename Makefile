@@ -51,6 +51,8 @@ lint: $(VENV)/.dev  ## format, lint and types
 
 bench: $(RACE)/.race  ## speed beside every peer and the machine's own ceilings, in their own environment
 	$(RACE)/bin/python benchmarks/race
+	$(RACE)/bin/python benchmarks/ensembles.py
+	$(RACE)/bin/python benchmarks/growth.py
 
 reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
 	$(BIN)/python benchmarks/published.py shark --seeds 20

@@ -131,9 +131,9 @@ def chosen(
     **rest,
 ):
     """Say whether a run would take its products in bfloat16."""
-    monkeypatch.setattr("harmonium.training.plan.multiplies_bfloat16", lambda: in_hardware)
-    monkeypatch.setattr("harmonium.training.plan.WORTHWHILE", size)
-    monkeypatch.setattr("harmonium.training.plan.FEWEST_ROWS", fewest)
+    monkeypatch.setattr("harmonium.rounding.multiplies_bfloat16", lambda: in_hardware)
+    monkeypatch.setattr("harmonium.rounding.WORTHWHILE", size)
+    monkeypatch.setattr("harmonium.rounding.FEWEST_ROWS", fewest)
     layer = hm.Bernoulli(16) if layer is None else layer
     rbm = hm.initialize(layer, hm.Bernoulli(8), rows, key=jax.random.key(0))
     return plan_run(rbm, rows, precision=precision, **rest).method.rounds

@@ -37,7 +37,7 @@ __all__ = ["finite_z", "free_energies", "log_likelihood", "log_z"]
 METHODS = ("auto", "exact", "annealed", "tempered")
 LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
 ROWS_AT_ONCE = 4096
-ROWS_TO_NOTE = 512
+ROWS_TO_NOTE = 512  # at a time: there and back takes several copies
 
 
 def log_z(
@@ -241,12 +241,13 @@ def finite_z(rbm: RBM) -> bool:
 
 def _note(rbm: RBM, rows: np.ndarray) -> str:
     """Say so where discrete units hold values between their states."""
-    some = rows[:ROWS_TO_NOTE]
-    seen = ~np.isnan(some)
-    back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
-    if np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):
-        return ""
-    return "; grey levels used as they are, which is no probability of binary rows"
+    for first in range(0, len(rows), ROWS_TO_NOTE):
+        some = rows[first : first + ROWS_TO_NOTE]
+        seen = ~np.isnan(some)
+        back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
+        if not np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):
+            return "; grey levels used as they are, which is no probability of binary rows"
+    return ""
 
 
 def _check(rbm: Any, method: str) -> None:

@@ -72,13 +72,17 @@ def quicker(rbm: RBM, chains: int) -> RBM:
     so many chains are worth the conversions.
     """
     is_exact = rbm.visible.is_short and rbm.hidden.is_short and rbm.visible.dtype == jnp.float32
-    product = chains * rbm.visible.size * rbm.hidden.size
-    is_worth_it = chains >= FEWEST_ROWS and product >= WORTHWHILE and multiplies_bfloat16()
-    if not (is_exact and is_worth_it):
+    if not (is_exact and is_worth_rounding(rbm, chains)):
         return rbm
     # Rounded here and now: XLA would take the rounding out of a loop once for each use, and then
     # repeat a product that the uses have in common.
     return RBM(rbm.visible, rbm.hidden, Rounded(short(rbm.weights)))
+
+
+def is_worth_rounding(rbm: RBM, rows: int) -> bool:
+    """Whether products with so many rows of states are large, and faster in bfloat16 here."""
+    product = rows * rbm.visible.size * rbm.hidden.size
+    return rows >= FEWEST_ROWS and product >= WORTHWHILE and multiplies_bfloat16()
 
 
 def short(x: Array) -> Array:

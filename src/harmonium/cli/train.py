@@ -122,7 +122,7 @@ def train_cli(
         options.pop(name)
 
     def command() -> int:
-        with painter_at_work() as painter:
+        with painter_for(epochs) as painter:
             from ..runs.config import RunConfig
             from ..runs.train import train
 
@@ -144,7 +144,7 @@ def resume_cli(
     """Go on with a run; its help text is RESUME_HELP."""
 
     def command() -> int:
-        with painter_at_work() as painter:
+        with painter_for(epochs) as painter:
             from ..runs.train import resume
 
             show = display(as_json)
@@ -154,12 +154,16 @@ def resume_cli(
     raise typer.Exit(run_command(command))
 
 
-def painter_at_work() -> Any:
-    """Give the process that will draw, importing what it needs while this one imports JAX."""
+def painter_for(epochs: int | None) -> Any:
+    """Give what draws; its process imports what it needs while this one imports JAX.
+
+    Not where no epochs are told, since most such runs are long, and it would only wait.
+    """
     from ..runs.painter import Painter
 
     painter = Painter()
-    painter.start()
+    if epochs is not None:
+        painter.start()
     return painter
 
 

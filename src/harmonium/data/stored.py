@@ -293,7 +293,8 @@ def _smallest(array: np.ndarray) -> np.dtype:
     if array.dtype == bool:
         return np.dtype(np.uint8)
     if array.dtype.kind != "f" or all((part == np.floor(part)).all() for part in _parts(array)):
-        low, high = array.min(), array.max()
+        ends = [(part.min(), part.max()) for part in _parts(array)]
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
         for dtype in (np.uint8, np.int8, np.uint16, np.int16):
             bounds = np.iinfo(dtype)
             if low >= bounds.min and high <= bounds.max:

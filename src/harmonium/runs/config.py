@@ -90,6 +90,10 @@ class RunConfig:
             expected, advice = "a part of the rows, from 0 to below 1", "give 0.1, or 0 for none"
             raise input_error("--validation", expected, repr(self.validation), advice)
 
+    def updates_an_epoch(self, rows: int) -> int:
+        """Give how many batches so many rows make."""
+        return -(-rows // min(self.batch, rows))
+
     def to_json(self) -> str:
         """Give the options as JSON."""
         return json.dumps(asdict(self), indent=2) + "\n"

@@ -216,9 +216,10 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
     sizes = {config.source: visible.size / 1_000, "--hidden": config.hidden / RunConfig.hidden}
     sizes |= {"--batch": batch / RunConfig.batch, "--chains": chains / RunConfig.chains}
     refuse_beyond_memory(BYTES * numbers, sizes)
-    if (config.epochs or 1) * -(-rows // batch) > LARGEST_COUNT:
+    updates = config.updates_an_epoch(rows)
+    if (config.epochs or 1) * updates > LARGEST_COUNT:
         expected = f"at most {LARGEST_COUNT:,} updates in all"
-        found = f"{config.epochs:,} epochs of {-(-rows // batch):,} updates"
+        found = f"{config.epochs:,} epochs of {updates:,} updates"
         raise input_error("--epochs", expected, found, "lower --epochs")
 
 

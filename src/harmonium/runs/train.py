@@ -77,16 +77,10 @@ def resume(path: str, epochs: int | None, display: Display, painter: Painter) ->
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
-    made = updates / updates_an_epoch(config, prepared)
+    made = updates / config.updates_an_epoch(len(prepared.train))
     if config.epochs is not None and config.epochs < made:
         found, advice = f"{config.epochs:,}", "ask for more, or train anew"
         raise input_error("--epochs", f"at least the {made:g} epochs made", found, advice)
-
-
-def updates_an_epoch(config: RunConfig, prepared: Prepared) -> int:
-    """Give how many batches the training rows make."""
-    rows = len(prepared.train)
-    return -(-rows // min(config.batch, rows))
 
 
 def start_of(config: RunConfig, prepared: Prepared) -> TrainState:
@@ -123,7 +117,7 @@ def carry_out(
             display.say(line)
         how = f"{config.method} at rate {prepared.recipe.rate:g}"
         display.say(f"{prepared.rbm}, {how}, to {folder.path}")
-        if (config.epochs or math.inf) * updates_an_epoch(config, prepared) > SHORT_RUN:
+        if (config.epochs or math.inf) * config.updates_an_epoch(len(prepared.train)) > SHORT_RUN:
             painter.stop()  # it would wait for long
         result = learn(config, prepared, state, keeper, display)
         keeper.keep(result)

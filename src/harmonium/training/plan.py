@@ -22,7 +22,7 @@ from ..gradients import AbstractGradient, Marginal, PhaseInfo
 from ..holes import with_holes
 from ..layers import AbstractLayer
 from ..rbm import RBM
-from ..rounding import FEWEST_ROWS, WORTHWHILE, multiplies_bfloat16, rounded
+from ..rounding import is_worth_rounding, rounded
 from ..samplers import Cloud
 from .methods import method_named
 from .optimizers import Recipe
@@ -142,9 +142,7 @@ def _rounds(
     if precision == SHORT and reason:
         expected = f"products of nothing but small whole numbers for {SHORT}"
         raise InputError(f"precision: expected {expected}; found that {reason}; choose float32.")
-    product = batch * rbm.visible.size * rbm.hidden.size
-    large = batch >= FEWEST_ROWS and product >= WORTHWHILE
-    wanted = large and multiplies_bfloat16() if precision is None else precision == SHORT
+    wanted = is_worth_rounding(rbm, batch) if precision is None else precision == SHORT
     return wanted and not reason
 
 
