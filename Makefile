@@ -7,12 +7,14 @@ BIN = $(VENV)/bin
 # Compiling takes one core and most of the time, so as many tests at once as there are cores.
 SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
-# Tests compile many small programs and run each once; `make laws` compiles as users do. XLA ends a
-# program at a flag that it does not know, so the flags are tried first.
+# Tests compile many small programs and run each once, so compile them in a hurry, and keep them for
+# the other worker and the next time; `make laws` compiles as users do. XLA ends a program at a flag
+# that it does not know, so the flags are tried first.
 QUICK ?= --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
 	--xla_cpu_parallel_codegen_split_count=1
-quickly = XLA_FLAGS="$$(XLA_FLAGS='$(QUICK)' $(1) -c 'import jax; jax.devices()' >/dev/null 2>&1 \
-	&& echo '$(QUICK)')"
+quickly = XLA_FLAGS="$$(XLA_FLAGS='$(QUICK)' $(1)/bin/python -c 'import jax; jax.devices()' \
+	>/dev/null 2>&1 && echo '$(QUICK)')" JAX_COMPILATION_CACHE_DIR="$$(cd $(1) && pwd)/.compiled" \
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
 
 FACES ?= .venv-faces
 BACKENDS ?= tensorflow jax torch
@@ -28,7 +30,7 @@ demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pic
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
 test: $(VENV)/.test  ## the tests, with a pairwise cover of the laws' combinations
-	$(call quickly,$(BIN)/python) $(BIN)/python -m pytest -q $(PARALLEL)
+	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL)
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
@@ -39,7 +41,7 @@ faces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
 
 # One process each, two at a time: two workers for each would import and compile everything twice.
 face-%: $(FACES)/.faces
-	@$(call quickly,$(FACES)/bin/python) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
+	@$(call quickly,$(FACES)) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
 	  $(if $(filter others,$*),,KERAS_BACKEND=$*) $(FACES)/bin/python -m pytest -q \
 	  $(if $(filter others,$*),tests/faces/interop tests/faces/ways,tests/faces/keras) \
 	  >$(FACES)/$*.log 2>&1; status=$$?; echo "$*:"; cat $(FACES)/$*.log; exit $$status

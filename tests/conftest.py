@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import itertools
 
 import jax
@@ -7,6 +8,9 @@ import pytest
 
 TESTS_BETWEEN_CLEARINGS = 60
 _count = itertools.count(1)
+# Tracing makes millions of objects that live long; looking through them all takes a twentieth of
+# the time at Python's own thresholds.
+gc.set_threshold(200_000, 20, 100)
 
 
 @pytest.hookimpl(trylast=True)

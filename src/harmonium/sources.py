@@ -5,6 +5,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,13 +82,44 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
     Raises:
         InputError: `fraction` lies outside [0, 1), or there are fewer than 10 rows.
     """
+    split = choose_rows(table, fraction, seed=seed)
+    if split.kept is None or split.held is None:
+        return table, split.source
+    remaining = replace(
+        table,
+        train=table.train[split.kept],
+        labels=None if table.labels is None else table.labels[split.kept],
+        weights=None if table.weights is None else table.weights[split.kept],
+        notes=(*table.notes, *split.notes),
+    )
+    return remaining, table.train[split.held]
+
+
+class Split(NamedTuple):
+    """What is learned from and what is held out.
+
+    Attributes:
+        kept: indices of the rows to learn from; None for all.
+        source: the rows among which those held out are; None where there are none.
+        held: their indices; None for all.
+        notes: sentences that say so.
+    """
+
+    kept: np.ndarray | None = None
+    source: np.ndarray | None = None
+    held: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+
+def choose_rows(table: Table, fraction: float, *, seed: int) -> Split:
+    """Choose what `split_off` hands out, and copy nothing."""
     if not 0 <= fraction < 1:
         advice = "give a part of the rows such as 0.1, or 0 to hold out none"
         raise input_error(table.name, "a validation fraction in [0, 1)", f"{fraction}", advice)
     if fraction == 0 or table.exhaustive:
-        return table, None
+        return Split()
     if table.validation is not None:
-        return table, table.validation
+        return Split(source=table.validation)
     rows = len(table.train)
     if rows < FEWEST_ROWS_TO_SPLIT:
         expected = f"at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for validation"
@@ -95,15 +127,8 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
         raise input_error(table.name, expected, f"{rows}", advice)
     count = min(max(1, round(fraction * rows)), rows - 1)
     order = np.random.default_rng(seed).permutation(rows)
-    held, kept = order[:count], np.sort(order[count:])
-    remaining = replace(
-        table,
-        train=table.train[kept],
-        labels=None if table.labels is None else table.labels[kept],
-        weights=None if table.weights is None else table.weights[kept],
-        notes=(*table.notes, f"{table.name}: {count:,} of {rows:,} rows held out for validation."),
-    )
-    return remaining, table.train[held]
+    note = f"{table.name}: {count:,} of {rows:,} rows held out for validation."
+    return Split(np.sort(order[count:]), table.train, order[:count], (note,))
 
 
 def _open_builtin(

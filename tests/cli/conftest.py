@@ -26,7 +26,7 @@ class Ending(NamedTuple):
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory) -> Iterator[None]:
-    """Keep compiled programs away from the user's own, and let no warning be lost."""
+    """Begin with no compiled programs, as a new user does, and let no warning be lost."""
     names = (
         "jax_compilation_cache_dir",
         "jax_persistent_cache_min_compile_time_secs",
@@ -34,6 +34,8 @@ def cache(tmp_path_factory) -> Iterator[None]:
     )
     before = {name: getattr(jax.config, name) for name in names}
     with pytest.MonkeyPatch.context() as patch:
+        jax.config.update("jax_compilation_cache_dir", None)
+        patch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("COLUMNS", "80")
         patch.setattr(sys, "warnoptions", ["error"])  # warnings are errors, as everywhere

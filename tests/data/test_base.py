@@ -310,3 +310,13 @@ def test_describe(options, line):
     assert describe(parts) == f"{line}, 1 validation row, 360 test rows"
     whole = Table(name="x", train=rows, exhaustive=True, **options)
     assert describe(whole) == f"{line}, the whole distribution"
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, 8_192])
+def test_the_first_bad_value_is_named_whatever_part_it_lies_in(monkeypatch, at_once):
+    monkeypatch.setattr("harmonium.data.parts.ROWS_AT_ONCE", at_once)
+    array = np.eye(7, 4)
+    assert as_table(array, name="rows").kind == "binary"
+    array[5, 2], array[6, 0] = np.nan, np.inf
+    message = refusal(array)
+    assert "found nan at row 5, column 2 (counted from 0) and 1 more such" in message

@@ -37,6 +37,17 @@ def test_rows_come_back(rows, form):
     np.testing.assert_array_equal(jax.jit(type(more).take)(more, jnp.asarray(some)), dense[some])
 
 
+@pytest.mark.parametrize(("rows", "form"), KINDS.values(), ids=KINDS)
+def test_some_rows_alone_are_stored(monkeypatch, rows, form):
+    monkeypatch.setattr("harmonium.data.parts.ROWS_AT_ONCE", 3)
+    dense = rows.toarray() if scipy.sparse.issparse(rows) else rows
+    some = np.array([7, 0, 19, 3, 4, 5, 11])
+    data = hm.Dataset(rows, np.arange(7), which=some)
+    assert len(data) == 7
+    assert isinstance(data.stored, form)
+    np.testing.assert_array_equal(data.rows(), dense[some])
+
+
 def test_what_is_given_is_left_as_it_is():
     matrix = scipy.sparse.csr_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 300))
     before = matrix.copy()

@@ -236,13 +236,22 @@ def test_continuous_rows_have_no_pseudo_likelihood_and_one_row_no_spread():
 def test_pseudo_likelihoods_take_few_rows_and_a_small_share_of_the_time(monkeypatch):
     x = rows()
     monkeypatch.setattr(monitors, "PSEUDO_WORK", 4 * 6 * 3)
-    monitor = monitors.Monitors(hm.Dataset(x), None)
+    monitor = monitors.Monitors(start(x), hm.Dataset(x), None)
     names = [set(monitor(start(x), 1.0, last=False)) for _ in range(2)]
     assert (len(monitor.few), names[0]) == (4, names[1])
     monitor.spent = 1.0
     assert "pseudo_log_likelihood" not in monitor(start(x), 49.0, last=False)
     assert "pseudo_log_likelihood" in monitor(start(x), 49.0, last=True)
     assert "pseudo_log_likelihood" in monitor(start(x), 51.0, last=False)
+
+
+def test_a_record_of_a_large_machine_is_of_fewer_rows(monkeypatch):
+    data = hm.Dataset(np.repeat(rows(), 20, axis=0))
+    assert monitors.Monitors(start(rows()), data, data).watching == 1_200
+    monkeypatch.setattr(monitors, "WORK", 200 * 6 * 3)
+    assert monitors.Monitors(start(rows()), data, data).watching == 400
+    monkeypatch.setattr(monitors, "WORK", 1)
+    assert monitors.Monitors(start(rows()), data, None).watching == monitors.FEWEST_ROWS
 
 
 @pytest.mark.parametrize(

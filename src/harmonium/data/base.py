@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from harmonium.data.parts import is_mapped, parts_of
 from harmonium.errors import InputError
 
 VISIBLES = ("auto", "bernoulli", "ising", "potts", "gaussian")
@@ -24,7 +25,8 @@ class Table:
     """Rows in the user's coding, with their meaning.
 
     Rows are kept small: 0/1 and whole grey levels up to 255 as uint8, spins as int8, codes in the
-    smallest unsigned integer, the rest as float32. A grey level's value is `train / scale`.
+    smallest unsigned integer, the rest as float32; but those of a large file stay there, as they
+    are. A grey level's value is `train / scale`.
 
     Attributes:
         name: The built-in set's name, or the file's stem.
@@ -86,8 +88,11 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def describe(table: Table) -> str:
-    """Say in one line what a table holds: "digits: 1,437 rows × 64 grey levels (0–16), ..."."""
+def describe(table: Table, kept: int | None = None) -> str:
+    """Say in one line what a table holds: "digits: 1,437 rows × 64 grey levels (0–16), ...".
+
+    `kept` is how many of its training rows are learned from; all of them if None.
+    """
     meaning = {
         "binary": "binary values",
         "grey": f"grey levels (0–{table.scale:g})",
@@ -96,7 +101,7 @@ def describe(table: Table) -> str:
         "real": "real numbers",
     }[table.kind]
     rows, columns = table.train.shape
-    line = f"{table.name}: {count_of(rows, 'row')} × {columns:,} {meaning}"
+    line = f"{table.name}: {count_of(kept or rows, 'row')} × {columns:,} {meaning}"
     if table.validation is not None:
         line += f", {count_of(len(table.validation), 'validation row')}"
     if table.test is not None:
@@ -159,7 +164,10 @@ def as_table(
     given = _Given(source, {k: v.reshape(len(v), -1) for k, v in raw.items()}, scale, states)
     _check_parts(given)
     coding = _CODINGS[visible](given)
-    rows = {where: part.astype(coding.dtype, copy=False) for where, part in given.parts.items()}
+    rows = {
+        where: part if is_mapped(part) else part.astype(coding.dtype, copy=False)
+        for where, part in given.parts.items()
+    }
     own_shape = raw["row"].shape[1:]
     return Table(
         name=name,
@@ -236,7 +244,8 @@ def _check_parts(given: _Given) -> None:
         "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
         " learns from rows with NaN for a missing value"
     )
-    _refuse_where(given, lambda rows: ~np.isfinite(rows), "finite numbers", advice)
+    if not _is_whole(given):
+        _refuse_where(given, lambda rows: ~np.isfinite(rows), "finite numbers", advice)
 
 
 def _refuse_where(
@@ -244,18 +253,22 @@ def _refuse_where(
 ) -> None:
     """Raise for the first value that is bad, with its place and how many more there are."""
     for where, rows in given.parts.items():
-        bad = is_bad(rows)
-        count = int(np.count_nonzero(bad))
+        count, before, first = 0, 0, ""
+        for part in parts_of(rows):
+            bad = is_bad(part)
+            if not count and bad.any():
+                row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
+                place = f"{where} {before + row}, column {column} (counted from 0)"
+                first = f"{part[row, column]} at {place}"
+            count, before = count + int(np.count_nonzero(bad)), before + len(part)
         if count:
-            row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            found = f"{rows[row, column]} at {where} {row}, column {column} (counted from 0)"
             more = f" and {count - 1:,} more such" if count > 1 else ""
-            raise input_error(given.source, expected, found + more, advice)
+            raise input_error(given.source, expected, first + more, advice)
 
 
 def _extremes(given: _Given) -> tuple[int | float, int | float]:
-    parts = given.parts.values()
-    return min(part.min().item() for part in parts), max(part.max().item() for part in parts)
+    ends = [(part.min(), part.max()) for rows in given.parts.values() for part in parts_of(rows)]
+    return min(low for low, _ in ends).item(), max(high for _, high in ends).item()
 
 
 def _is_whole(given: _Given) -> bool:
@@ -265,7 +278,8 @@ def _is_whole(given: _Given) -> bool:
 
 def _only(given: _Given, low: int, high: int) -> bool:
     """Whether every value is one of the two."""
-    return all(((part == low) | (part == high)).all() for part in given.parts.values())
+    parts = (part for rows in given.parts.values() for part in parts_of(rows))
+    return all(((part == low) | (part == high)).all() for part in parts)
 
 
 def _auto(given: _Given) -> _Coding:

@@ -42,6 +42,7 @@ class Dataset(eqx.Module):
         *,
         scale: float = 1.0,
         stochastic: bool = False,
+        which: np.ndarray | None = None,
         name: str = "data",
     ):
         """Store rows.
@@ -49,10 +50,11 @@ class Dataset(eqx.Module):
         Args:
             rows: shape (n, columns), in the user's coding times `scale`, NaN where a value is
                 absent: an array, or a sparse matrix of SciPy's, which is never written out as a
-                whole.
-            weights: non-negative sample weights, shape (n,).
+                whole. Of one that is mapped from a file, a part at a time is in memory.
+            weights: non-negative sample weights, one for each row that is stored.
             scale: what to divide a value by.
             stochastic: draw binary values from grey levels at each visit.
+            which: indices of the rows to store; all of them if None.
             name: what to call the rows in an error.
 
         Raises:
@@ -61,7 +63,7 @@ class Dataset(eqx.Module):
         """
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: expected a positive number; got {scale}.")
-        self.stored = stored(rows, name, whole_bits=scale == 1.0)
+        self.stored = stored(rows, name, scale == 1.0, which)
         self.scale = float(scale)
         self.stochastic = stochastic and not self.stored.is_binary
         self.weights = None if weights is None else checked_weights(weights, len(self.stored))

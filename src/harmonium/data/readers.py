@@ -22,6 +22,7 @@ import numpy as np
 from harmonium.data.base import count_of, input_error
 from harmonium.errors import InputError, MissingDependencyError
 
+LARGE = 2**28  # bytes; an .npy file of so many is read a part at a time, when it is used
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _ROLES = {
@@ -123,7 +124,10 @@ def _reader_of(path: Path) -> Callable[[_Source], _Contents] | None:
 def _read_npy(source: _Source) -> _Contents:
     expected = "a NumPy .npy file of numbers"
     _check_magic(source, np.lib.format.MAGIC_PREFIX, expected, "numpy.save")
+    path = Path(source.file.name)
     try:
+        if path.stat().st_size >= LARGE:
+            return np.load(path, mmap_mode="r", allow_pickle=False), FileInfo(source.name)
         return np.load(source.file, allow_pickle=False), FileInfo(source.name)
     except _DAMAGE as error:
         raise _numpy_error(source.label, expected, error) from None

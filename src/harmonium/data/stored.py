@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
@@ -16,8 +15,8 @@ from jaxtyping import Array, Integer
 
 from ..checks import as_array
 from ..errors import InputError
+from .parts import parts_of
 
-ROWS_AT_ONCE = 8_192
 ALIGNMENT = 64  # bytes, at which JAX takes a NumPy array without a copy
 
 
@@ -188,13 +187,16 @@ class Nonzeros(AbstractStored):
         return Nonzeros(self.columns, first, places, values, longest)
 
 
-def stored(rows: Any, name: str = "data", whole_bits: bool = True) -> AbstractStored:
+def stored(
+    rows: Any, name: str = "data", whole_bits: bool = True, which: np.ndarray | None = None
+) -> AbstractStored:
     """Store a matrix, dense or SciPy's sparse, in the smallest form: a sparse one is never dense.
 
     Args:
         rows: shape (n, columns).
         name: what to call the rows in an error.
         whole_bits: whether zeros and ones may be stored as bits.
+        which: indices of the rows to store; all of them if None.
 
     Raises:
         InputError: not a matrix of numbers with a row and a column.
@@ -206,10 +208,13 @@ def stored(rows: Any, name: str = "data", whole_bits: bool = True) -> AbstractSt
     if array.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
     if sparse:
-        return _from_sparse(rows, whole_bits)
-    if whole_bits and _is_binary(array):
-        return Bits(array.shape[1], jax.device_put(_packed(array), may_alias=True))
-    return Numbers(array.shape[1], jnp.asarray(array.astype(_smallest(array))))
+        return _from_sparse(rows if which is None else rows.tocsr()[which], whole_bits)
+    n, columns = len(array if which is None else which), array.shape[1]
+    if whole_bits and _is_binary(array, which):
+        packed = (np.packbits(part.astype(bool), axis=1) for part in parts_of(array, which))
+        return Bits(columns, _joined(packed, n, -(-columns // 8), np.dtype(np.uint8)))
+    parts = parts_of(array, which)
+    return Numbers(columns, _joined(parts, n, columns, _smallest(array, which)))
 
 
 def roomy(n: int) -> int:
@@ -245,55 +250,36 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
         first, where = jnp.asarray(ends), jnp.asarray(places.astype(np.int32))
         values = jnp.asarray(entries.astype(dtype))
         return Nonzeros(columns, first, where, values, max(1, int(np.diff(ends).max())))
-    written = (part.toarray() for part in _parts(matrix))
+    written = (part.toarray() for part in parts_of(matrix))
     parts = [np.packbits(p != 0, axis=1) if binary else p.astype(dtype) for p in written]
     whole = jnp.asarray(np.concatenate(parts))
     return Bits(columns, whole) if binary else Numbers(columns, whole)
 
 
-def _parts(matrix: Any) -> Iterator[Any]:
-    """Give a matrix some rows at a time: one that lies on disk is never in memory as a whole."""
-    mapped = _mapped(matrix)
-    for first in range(0, matrix.shape[0], ROWS_AT_ONCE):
-        yield matrix[first : first + ROWS_AT_ONCE]
-        if mapped is not None:
-            mapped.madvise(mmap.MADV_DONTNEED)
-
-
-def _mapped(matrix: Any) -> mmap.mmap | None:
-    """Give the file behind a matrix, whose pages the system may take back once they were read.
-
-    Those of a file that is mapped copy-on-write may hold changes, and stay.
-    """
-    while matrix is not None:
-        if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
-            found = getattr(matrix, "_mmap", None)
-            return found if getattr(matrix, "mode", "c") in ("r", "r+") else None
-        matrix = getattr(matrix, "base", None)
-    return None
-
-
-def _packed(array: np.ndarray) -> np.ndarray:
-    """Pack rows of zeros and ones, eight to a byte, where JAX can use them as they lie."""
-    n, wide = len(array), -(-array.shape[1] // 8)
-    space = np.empty(n * wide + ALIGNMENT, np.uint8)
+def _joined(parts: Iterable[np.ndarray], n: int, width: int, dtype: np.dtype) -> Array:
+    """Join n rows where JAX can use them as they lie, with no second copy."""
+    size = n * width * dtype.itemsize
+    space = np.empty(size + ALIGNMENT, np.uint8)
     begin = -space.ctypes.data % ALIGNMENT
-    bits = space[begin : begin + n * wide].reshape(n, wide)
-    for i, part in enumerate(_parts(array)):
-        bits[i * ROWS_AT_ONCE : (i + 1) * ROWS_AT_ONCE] = np.packbits(part.astype(bool), axis=1)
-    return bits
+    rows, done = space[begin : begin + size].view(dtype).reshape(n, width), 0
+    for part in parts:
+        rows[done : done + len(part)] = part
+        done += len(part)
+    return jax.device_put(rows, may_alias=True)
 
 
-def _is_binary(array: np.ndarray) -> bool:
-    return array.dtype == bool or all(((p == 0) | (p == 1)).all() for p in _parts(array))
+def _is_binary(array: np.ndarray, which: np.ndarray | None = None) -> bool:
+    parts = parts_of(array, which)
+    return array.dtype == bool or all(((part == 0) | (part == 1)).all() for part in parts)
 
 
-def _smallest(array: np.ndarray) -> np.dtype:
+def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
     """Give the type for whole numbers of a small range, one or two bytes, else floating point."""
     if array.dtype == bool:
         return np.dtype(np.uint8)
-    if array.dtype.kind != "f" or all((part == np.floor(part)).all() for part in _parts(array)):
-        ends = [(part.min(), part.max()) for part in _parts(array)]
+    parts = parts_of(array, which)
+    if array.dtype.kind != "f" or all((part == np.floor(part)).all() for part in parts):
+        ends = [(part.min(), part.max()) for part in parts_of(array, which)]
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
         for dtype in (np.uint8, np.int8, np.uint16, np.int16):
             bounds = np.iinfo(dtype)

@@ -17,7 +17,7 @@ from ..gradients.exact import LARGEST_LOG2_STATES
 from ..initial import initialize
 from ..layers import AbstractLayer, Bernoulli, Gaussian, Ising, Potts
 from ..rbm import RBM
-from ..sources import open_source, split_off
+from ..sources import choose_rows, open_source
 from ..training import Recipe, method_named
 from .checks import refuse_many_states
 from .config import RunConfig
@@ -55,8 +55,8 @@ class Rows(NamedTuple):
     @classmethod
     def of(cls, table: Table, parts: dict[str, Dataset], notes: tuple[str, ...]) -> Rows:
         """Give the rows of a table that are stored in these parts."""
-        shape = table.image_shape
-        return cls(table.name, describe(table), visible_layer(table), shape, parts, notes)
+        about = describe(table, len(parts["train"]))
+        return cls(table.name, about, visible_layer(table), table.image_shape, parts, notes)
 
 
 class Prepared(NamedTuple):
@@ -159,27 +159,33 @@ def read_rows(config: RunConfig) -> Rows:
     few = ()
     if config.validation and not enough and not table.exhaustive:
         few = (f"{table.name}: {count_of(len(table.train), 'row')}, too few to hold any out.",)
-    table, held_out = split_off(table, config.validation if enough else 0.0, seed=config.seed)
-    train, note = as_dataset(table.train, table, config.binarize)
-    parts = {"train": train}
-    for name, rows in (("validation", held_out), ("test", table.test)):
+    split = choose_rows(table, config.validation if enough else 0.0, seed=config.seed)
+    given = {
+        "train": (table.train, split.kept),
+        "validation": (split.source, split.held),
+        "test": (table.test, None),
+    }
+    parts, note = {}, ()
+    for name, (rows, which) in given.items():
         if rows is not None:
-            parts[name], _ = as_dataset(rows, table, config.binarize)
-    return Rows.of(table, parts, (*table.notes, *few, *note))
+            parts[name], note = as_dataset(rows, table, config.binarize, which)
+    return Rows.of(table, parts, (*table.notes, *split.notes, *few, *note))
 
 
-def as_dataset(rows: np.ndarray, table: Table, binarize: str) -> tuple[Dataset, tuple[str, ...]]:
-    """Store rows for the device, grey levels as they are to be used; say what was done."""
+def as_dataset(
+    rows: np.ndarray, table: Table, binarize: str, which: np.ndarray | None = None
+) -> tuple[Dataset, tuple[str, ...]]:
+    """Store rows, of these indices, grey levels as they are to be used; say what was done."""
     if table.kind != "grey":
-        return Dataset(rows), ()
+        return Dataset(rows, which=which), ()
     if binarize == "threshold":
         note = f"{table.name}: grey levels of at least one half count as 1, others as 0."
-        return Dataset(rows >= 0.5 * table.scale), (note,)
+        return Dataset(rows >= 0.5 * table.scale, which=which), (note,)
     if binarize == "stochastic":
         note = f"{table.name}: pixels are drawn as 0 or 1 from their grey level at each visit."
-        return Dataset(rows, scale=table.scale, stochastic=True), (note,)
+        return Dataset(rows, scale=table.scale, stochastic=True, which=which), (note,)
     note = f"{table.name}: grey levels are used as they are; no score of theirs is a probability."
-    return Dataset(rows, scale=table.scale), (note,)
+    return Dataset(rows, scale=table.scale, which=which), (note,)
 
 
 def visible_layer(table: Table) -> AbstractLayer:

@@ -36,7 +36,6 @@ from .base import (
     in_dtype,
     in_parts,
     key_from,
-    mean_h,
     mean_v,
     sweeps,
 )
@@ -255,7 +254,14 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._mean_hiddens(self._rows(X))
 
     def _mean_hiddens(self, v: Any) -> np.ndarray:
-        return self._rowwise(mean_h, v)
+        # by NumPy: one product is all there is to do, and its library's is the fastest on a CPU
+        check_is_fitted(self)
+        found = v @ self.components_.T
+        found += self.intercept_hidden_
+        with np.errstate(over="ignore"):  # exp(1000) is ∞, and 1 / (1 + ∞) the right 0
+            np.exp(np.negative(found, out=found), out=found)
+        np.reciprocal(np.add(found, 1.0, out=found), out=found)
+        return found.astype(v.dtype if v.dtype in FLOATS else found.dtype, copy=False)
 
     def _sample_hiddens(self, v: Any, rng: np.random.RandomState) -> np.ndarray:
         p = self._mean_hiddens(v)

@@ -87,7 +87,7 @@ def fit_ensemble(
         for rbm, each, key in zip(machines, optimizers, every, strict=True)
     ]
     state, diverged = _trained(plan, _stacked(states), every, progress)
-    monitors = Monitors(dataset, None)
+    monitors = Monitors(machines[0], dataset, None)
     return [_fit(plan, state, i, bool(gone), monitors) for i, gone in enumerate(diverged)]
 
 

@@ -75,8 +75,9 @@ def fit(
     `free_energy_gap_stderr`; `reconstruction`, the mean over rows of `reconstruction_errors`; and
     `pseudo_log_likelihood`, that of `pseudo_log_likelihoods`, for discrete visible units. The last
     two are of held-out rows where there are any, else of training rows. All are of some rows only,
-    evenly spaced: at most 2,000, and fewer for the pseudo-log-likelihood of a wide machine, which
-    is left out of records where it would take more than 2 % of the time. Where records would take
+    evenly spaced: at most 2,000, fewer for a machine of more than two million weights, and fewer
+    yet for the pseudo-log-likelihood of a wide machine, which is left out of records where it would
+    take more than 2 % of the time. Where records would take
     more than a twentieth of the time there are fewer of them, but no fewer than ten or the epochs.
     `update_ratio` is |ΔW|/|W| of the last update, before any averaging: about 0.001 is a sensible
     rate of change (Hinton 2010, section 7). The last record has it, and others as far as that takes
@@ -120,7 +121,7 @@ def fit(
         begun = first_state(rbm, plan, key=key)
     else:
         begun = continued(state, rbm, plan, key=key)
-    run = _Run(plan, held_out, key)
+    run = _Run(rbm, plan, held_out, key)
     del plan  # the run has rows of its own
     return run.until_the_end(begun, callbacks)
 
@@ -205,9 +206,9 @@ def _update_ratio(before: RBM, after: RBM) -> Array:
 class _Run:
     """The host's side of a run: chunks of a bounded duration, measurements, callbacks."""
 
-    def __init__(self, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
+    def __init__(self, rbm: RBM, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
         self.method, self.key, self.rows = plan.method, key, len(plan.dataset)
-        self.monitors = Monitors(plan.dataset, held_out)
+        self.monitors = Monitors(rbm, plan.dataset, held_out)
         self.dataset, self.n = roomy(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
         self.calling = 0.0  # time spent on calls for single updates

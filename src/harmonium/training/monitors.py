@@ -19,7 +19,9 @@ from ..rbm import RBM
 from .plan import batch_of, roomy
 
 MONITORED_ROWS = 2_000
-PSEUDO_WORK = 2**23  # rows × visible columns × hidden columns: below 0.1 s on two cores
+FEWEST_ROWS = 100
+WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
+PSEUDO_WORK = 2**23  # below 0.1 s
 FILLING_SWEEPS = 10
 SHARE_OF_TIME = 0.02  # of a run, that pseudo-likelihoods may take
 
@@ -27,10 +29,11 @@ SHARE_OF_TIME = 0.02  # of a run, that pseudo-likelihoods may take
 class Monitors:
     """Measures a machine on the same few rows each time."""
 
-    def __init__(self, train: Dataset, held_out: Dataset | None):
+    def __init__(self, rbm: RBM, train: Dataset, held_out: Dataset | None):
         self.judged = train if held_out is None else held_out
         sets = [train] if held_out is None else [train, held_out]
-        some = [rows.some(MONITORED_ROWS) for rows in sets]
+        affordable = max(FEWEST_ROWS, WORK // rbm.weights.size)
+        some = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
         self.watching = sum(map(len, some))
         self.watched = [roomy(rows) for rows in some]
         self.few: Dataset | None = None
