@@ -75,8 +75,8 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
         seed: Chooses the rows, and nothing else.
 
     Returns:
-        The table of the remaining rows in their old order, and the held-out rows in the same
-        coding. The rows are None and the table unchanged when `fraction` is 0 or the table is
+        The table of the remaining rows and the held-out rows, both in their old order and in the
+        same coding. The rows are None and the table unchanged when `fraction` is 0 or the table is
         exhaustive. A source's own validation rows are handed out instead of held-out ones.
 
     Raises:
@@ -128,7 +128,8 @@ def choose_rows(table: Table, fraction: float, *, seed: int) -> Split:
     count = min(max(1, round(fraction * rows)), rows - 1)
     order = np.random.default_rng(seed).permutation(rows)
     note = f"{table.name}: {count:,} of {rows:,} rows held out for validation."
-    return Split(np.sort(order[count:]), table.train, order[:count], (note,))
+    held, kept = np.sort(order[:count]), np.sort(order[count:])  # files are read from front to back
+    return Split(kept, table.train, held, (note,))
 
 
 def _open_builtin(
