@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from scipy.ndimage import affine_transform
 
 import harmonium as hm
 from harmonium.interop import from_sklearn
@@ -39,7 +40,9 @@ class Trial(NamedTuple):
         chains: of PCD.
         k: sweeps in an update.
         is_fixed: whether pixels are binarised once and for all.
+        deformed: copies of each row, each deformed a little, to learn from besides.
         recipe: arguments of `hm.Recipe`.
+        late: updates by another method after the others, over which the rate falls.
     """
 
     updates: int = 10_000
@@ -47,7 +50,9 @@ class Trial(NamedTuple):
     chains: int = 500
     k: int = 1
     is_fixed: bool = False
+    deformed: int = 0
     recipe: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+    late: tuple[int, Any] | None = None
 
 
 TRIALS = {
@@ -60,7 +65,14 @@ TRIALS = {
     "30,000 updates, decay 2e-4": Trial(30_000, recipe={"rate": 0.4, "decay": 2e-4}),
     "30,000 updates, decay 4e-4": Trial(30_000, recipe={"rate": 0.4, "decay": 4e-4}),
     "30,000 updates, L1 2e-5": Trial(30_000, recipe={"rate": 0.4, "penalties": (hm.L1(2e-5),)}),
+    "30,000 updates, a deformed copy of each row": Trial(30_000, deformed=1, recipe={"rate": 0.4}),
     "15,000 updates, k 3": Trial(15_000, k=3, recipe={"rate": 0.4}),
+    "20,000 updates, then 5,000 with k 5": Trial(
+        20_000, recipe={"rate": 0.4}, late=(5_000, hm.Persistent(hm.Gibbs(5), 500))
+    ),
+    "20,000 updates, then 4,000 with replica exchange": Trial(
+        20_000, recipe={"rate": 0.4}, late=(4_000, hm.Tempering(machines=5, chains=200))
+    ),
     "fixed binarisation, decay 3e-4": Trial(is_fixed=True, recipe={"rate": 0.4, "decay": 3e-4}),
     "fixed binarisation, decay 1e-3": Trial(is_fixed=True, recipe={"rate": 0.4, "decay": 1e-3}),
     "rate 0.4, falls from 1/5 on": Trial(recipe={"rate": 0.4, "hold": 0.2}),
@@ -99,17 +111,41 @@ def learned(trial: Trial, part: str, seed: int = 0) -> tuple[hm.RBM, float]:
     rows, key = rows_of(part, trial.is_fixed), jax.random.key(seed)
     start = rows.rows(key=key)
     rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), start, key=key)
+    if trial.deformed:
+        rows = with_deformed(rows, trial.deformed)
+    method, falls = hm.Persistent(hm.Gibbs(trial.k), trial.chains), trial.late is None
+    stages = [(trial.updates, method, {} if falls else {"hold": 1.0, "averaging": None})]
+    stages += [] if falls else [(*trial.late, {"hold": 0.0})]
     began = time.perf_counter()
-    fit = hm.fit(
-        rbm,
-        rows,
-        key=key,
-        gradient=hm.Persistent(hm.Gibbs(trial.k), trial.chains),
-        optimizer=hm.Recipe(**trial.recipe),
-        epochs=round(trial.updates * trial.batch / len(rows)),
-        batch_size=trial.batch,
-    )
-    return jax.block_until_ready(fit.rbm), time.perf_counter() - began
+    for updates, gradient, schedule in stages:
+        fit = hm.fit(
+            rbm,
+            rows,
+            key=key,
+            gradient=gradient,
+            optimizer=hm.Recipe(**trial.recipe | schedule),
+            epochs=round(updates * trial.batch / len(rows)),
+            batch_size=trial.batch,
+        )
+        rbm = fit.rbm
+    return jax.block_until_ready(rbm), time.perf_counter() - began
+
+
+def with_deformed(rows: hm.Dataset, copies: int) -> hm.Dataset:
+    """Add copies of digits turned by about 3°, and stretched, sheared and moved as little."""
+    grey, rng = np.asarray(rows.values(0, len(rows))) * rows.scale, np.random.default_rng(0)
+    centre, found = np.full(2, 13.5), [grey]
+    for _ in range(copies):
+        turned = []
+        for picture in grey.reshape(-1, 28, 28):
+            angle, (shear, *stretch) = np.radians(rng.normal(0, 3)), rng.normal(0, 0.03, 3)
+            turn = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+            matrix = np.array(turn) @ [[1, shear], [0, 1]] @ np.diag(np.exp(stretch))
+            begin = centre - matrix @ centre + rng.normal(0, 0.3, 2)
+            turned.append(affine_transform(picture, matrix, begin, order=3).ravel())
+        found.append(np.clip(turned, 0, 255).round())
+    together = np.concatenate(found).astype(np.uint8)
+    return hm.Dataset(together, scale=255, stochastic=True)
 
 
 def sandwiched(rbm: hm.RBM, part: str, seconds: float, **settings: Any) -> dict[str, Any]:
