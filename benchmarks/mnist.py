@@ -65,6 +65,7 @@ TRIALS = {
     "30,000 updates, decay 2e-4": Trial(30_000, recipe={"rate": 0.4, "decay": 2e-4}),
     "30,000 updates, decay 4e-4": Trial(30_000, recipe={"rate": 0.4, "decay": 4e-4}),
     "30,000 updates, L1 2e-5": Trial(30_000, recipe={"rate": 0.4, "penalties": (hm.L1(2e-5),)}),
+    "30,000 updates, L1 6e-5": Trial(30_000, recipe={"rate": 0.4, "penalties": (hm.L1(6e-5),)}),
     "30,000 updates, a deformed copy of each row": Trial(30_000, deformed=1, recipe={"rate": 0.4}),
     "15,000 updates, k 3": Trial(15_000, k=3, recipe={"rate": 0.4}),
     "20,000 updates, then 5,000 with k 5": Trial(
@@ -75,6 +76,7 @@ TRIALS = {
     ),
     "fixed binarisation, decay 3e-4": Trial(is_fixed=True, recipe={"rate": 0.4, "decay": 3e-4}),
     "fixed binarisation, decay 1e-3": Trial(is_fixed=True, recipe={"rate": 0.4, "decay": 1e-3}),
+    "200,000 updates, L1 5e-5": Trial(200_000, recipe={"rate": 0.4, "penalties": (hm.L1(5e-5),)}),
     "rate 0.4, falls from 1/5 on": Trial(recipe={"rate": 0.4, "hold": 0.2}),
     "rate 0.6, falls from 1/4 on": Trial(recipe={"rate": 0.6, "hold": 0.25}),
     "rate 0.4, averages longer (0.3)": Trial(recipe={"rate": 0.4, "averaging": 0.3}),
@@ -196,7 +198,7 @@ def keep(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> No
     name = f"{who} {seconds:.0f}".replace(" ", "_")
     hm.save(rbm, folder / f"{name}.safetensors")
     record = {"who": who, "seconds": seconds, "cores": len(os.sched_getaffinity(0))} | also
-    (folder / f"{name}.json").write_text(json.dumps(record, indent=2))
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=2, default=str))
     print(name, flush=True)
 
 
