@@ -67,7 +67,6 @@ TRIALS = {
     "30,000 updates, L1 2e-5": Trial(30_000, recipe={"rate": 0.4, "penalties": (hm.L1(2e-5),)}),
     "30,000 updates, L1 6e-5": Trial(30_000, recipe={"rate": 0.4, "penalties": (hm.L1(6e-5),)}),
     "30,000 updates, a deformed copy of each row": Trial(30_000, deformed=1, recipe={"rate": 0.4}),
-    "15,000 updates, k 3": Trial(15_000, k=3, recipe={"rate": 0.4}),
     "20,000 updates, then 5,000 with k 5": Trial(
         20_000, recipe={"rate": 0.4}, late=(5_000, hm.Persistent(hm.Gibbs(5), 500))
     ),
