@@ -1,5 +1,6 @@
 """What every command does, says and leaves behind when all is well."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import harmonium as hm
 from answers import check_estimate, strict
+from harmonium.cli import base
 
 SMALL = "--hidden 4 --chains 8 --batch 8 --epochs 3"
 PICTURES = {"filters.png", "samples.png", "learning_curves.png", "weights.png", "means.png"}
@@ -234,3 +236,20 @@ def test_info_of_a_run_that_a_crash_ended(cli, trained):
     assert status == 0
     assert "not finished; go on with: harmonium resume run" in out
     assert "folder without model.safetensors" in out
+
+
+def test_the_oldest_compiled_programs_are_forgotten(tmp_path, monkeypatch):
+    folder = tmp_path / "jax"
+    base.forget_old_programs(folder)
+    assert not folder.exists()
+    folder.mkdir()
+    for age in range(7):
+        file = folder / f"{age}-cache"
+        file.touch()
+        os.utime(file, (0, 1_000 - age))
+    monkeypatch.setattr(base, "MOST_PROGRAMS", 7)
+    base.forget_old_programs(folder)
+    assert len(list(folder.iterdir())) == 7
+    monkeypatch.setattr(base, "MOST_PROGRAMS", 6)
+    base.forget_old_programs(folder)
+    assert {file.name for file in folder.iterdir()} == {f"{age}-cache" for age in range(4)}

@@ -19,6 +19,7 @@ DONE, OUR_FAULT, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG = "HARMONIUM_DEBUG"
 MMAP_THRESHOLD, ARENA_MAX = -3, -8  # options of glibc's mallopt
 LARGE_BUFFER = 2**23  # bytes
+MOST_PROGRAMS = 10_000  # files of compiled programs that are kept: a few hundred MB
 
 
 def run_command(command: Callable[[], int | None]) -> int:
@@ -151,6 +152,17 @@ def _configure_jax() -> None:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no home
         return
-    jax.config.update("jax_compilation_cache_dir", str(home / "harmonium" / "jax"))
+    folder = home / "harmonium" / "jax"
+    forget_old_programs(folder)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+
+def forget_old_programs(folder: Path) -> None:
+    """Remove the older half of the compiled programs where there are very many."""
+    with suppress(OSError):  # no folder yet, or another command removes the same
+        kept = list(folder.iterdir())
+        if len(kept) > MOST_PROGRAMS:
+            for file in sorted(kept, key=lambda file: file.stat().st_mtime)[: len(kept) // 2]:
+                file.unlink()
