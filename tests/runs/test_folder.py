@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -71,6 +72,23 @@ def test_overwriting_clears_what_a_run_left_and_nothing_else():
     assert list((folder / "checkpoints").iterdir()) == []
     assert RunFolder(folder).config().source == "digits"
     assert Path("elsewhere/keep.png").read_text() == "keep me"
+
+
+def test_a_run_that_another_process_is_at_is_left_alone():
+    if os.name != "posix":
+        pytest.skip("no locks here")
+    folder = claim("here")
+    (folder.path / "model.safetensors").touch()
+    with folder:
+        with pytest.raises(InputError, match=r"here: expected a run that is at rest; found anoth"):
+            claim("here", overwrite=True)
+        with pytest.raises(InputError, match="another process at work on it"), RunFolder("here"):
+            pass
+    assert (folder.path / "model.safetensors").exists()
+    with RunFolder("here"):
+        pass
+    claim("here", overwrite=True)
+    assert not (folder.path / "model.safetensors").exists()
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import jax
@@ -32,10 +33,43 @@ OTHER_NAME = "choose another name"
 
 
 class RunFolder:
-    """A run on disk. Files are written whole or not at all; metrics grow by the line."""
+    """A run on disk. Files are written whole or not at all; metrics grow by the line.
+
+    Whoever writes more than one file enters it as a context, in which no other process can.
+    """
 
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
+        self._held: int | None = None
+
+    def __enter__(self) -> RunFolder:
+        """Keep other processes off until the end of the context, or of this process.
+
+        Raises:
+            InputError: another process is at work on the run.
+        """
+        if os.name == "posix":
+            import fcntl  # which others have not
+
+            held = os.open(self.path, os.O_RDONLY)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(held)
+                expected, found = "a run that is at rest", "another process at work on it"
+                advice = "wait for it, or end it"
+                raise input_error(str(self.path), expected, found, advice) from None
+            except OSError:  # a disk that knows no locks
+                os.close(held)
+            else:
+                self._held = held
+        return self
+
+    def __exit__(self, kind: type | None, error: Any, traceback: TracebackType | None) -> None:
+        """Let others in."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     @classmethod
     def claim(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> RunFolder:
@@ -63,9 +97,10 @@ class RunFolder:
         """Write the options, which is what claims a folder, and clear what an older run left."""
         self.path.mkdir(parents=True, exist_ok=True)
         if overwrite:
-            for name in LEFT_BY_RUNS:
-                _remove(self.path / name)
-            self.write_config(config)
+            with self:
+                for name in LEFT_BY_RUNS:
+                    _remove(self.path / name)
+                self.write_config(config)
         else:
             with (self.path / CONFIG).open("x", encoding="utf-8") as file:
                 file.write(config.to_json())

@@ -46,8 +46,8 @@ def train(
         check_target(Path(out), overwrite=overwrite)
     prepared = prepare(config)
     state = start_of(config, prepared)
-    folder = RunFolder.claim(out, prepared.rows.name, overwrite, config)
-    return carry_out(config, prepared, state, folder, display, painter)
+    with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
+        return carry_out(config, prepared, state, folder, display, painter)
 
 
 def resume(path: str, epochs: int | None, display: Display, painter: Painter) -> dict[str, Any]:
@@ -65,15 +65,16 @@ def resume(path: str, epochs: int | None, display: Display, painter: Painter) ->
     if epochs is not None:
         check_count("--epochs", epochs)
         config = replace(config, epochs=epochs)
-    prepared = prepare(config)
-    state = folder.state(start_of(config, prepared), prepared.fingerprint, config.source)
-    updates = int(state.updates)
-    _refuse_fewer_epochs(config, prepared, updates)
-    folder.write_config(config)
-    folder.drop_summary()
-    folder.keep_metrics_until(updates)
-    display.say(f"resuming {path} after {updates:,} updates")
-    return carry_out(config, prepared, state, folder, display, painter)
+    with folder:
+        prepared = prepare(config)
+        state = folder.state(start_of(config, prepared), prepared.fingerprint, config.source)
+        updates = int(state.updates)
+        _refuse_fewer_epochs(config, prepared, updates)
+        folder.write_config(config)
+        folder.drop_summary()
+        folder.keep_metrics_until(updates)
+        display.say(f"resuming {path} after {updates:,} updates")
+        return carry_out(config, prepared, state, folder, display, painter)
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
