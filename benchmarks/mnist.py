@@ -211,7 +211,8 @@ def train(folder: Path, trials: list[str], seed: int) -> None:
                 int(updates), chains=int(chains), is_fixed=bool(fixed), recipe={"rate": float(rate)}
             )
         rbm, seconds = learned(trial, "all", seed)
-        who = "harmonium, fixed" if trial.is_fixed else "harmonium"
+        who = "harmonium" + ", L1" * bool(trial.recipe.get("penalties"))
+        who += ", fixed" * trial.is_fixed
         keep(folder, who, seconds, rbm, trial=trial._asdict(), seed=seed)
 
 
@@ -302,7 +303,7 @@ def draw(folder: Path, picture: Path, part: str = "test") -> None:
     records = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     figure = Figure(figsize=(7.5, 4.6), layout="constrained")
     axes: Any = figure.subplots()
-    colours = {"harmonium": "#2a6f97", "harmonium, fixed": "#61a5c2"}
+    colours = {"harmonium": "#2a6f97", "harmonium, L1": "#014f86", "harmonium, fixed": "#61a5c2"}
     colours |= {"scikit-learn": "#e07a1f", "rbms": "#6a994e"}
     for who, colour in colours.items():
         mine = sorted((r for r in records if r["who"] == who), key=lambda r: r["seconds"])
@@ -339,7 +340,7 @@ def draw(folder: Path, picture: Path, part: str = "test") -> None:
     )
     levels = (-83, -84, -85, -86, -88, -90, -95, -100, -110, -120, -140)
     axes.set_yticks(levels, [f"−{-level}" for level in levels])
-    axes.set_ylim(-145, -83)
+    axes.set_ylim(-145, -82.6)
     axes.margins(x=0.2)
     ticks = (30, 60, 120, 300, 900, 3_600)
     axes.set_xticks(ticks, ["30 s", "1 min", "2 min", "5 min", "15 min", "1 h"], minor=False)
