@@ -1,6 +1,5 @@
 """What all tests share."""
 
-import gc
 import itertools
 
 import jax
@@ -8,9 +7,6 @@ import pytest
 
 TESTS_BETWEEN_CLEARINGS = 60
 _count = itertools.count(1)
-# Tracing makes millions of objects that live long; looking through them all takes a twentieth of
-# the time at Python's own thresholds.
-gc.set_threshold(200_000, 20, 100)
 
 
 @pytest.hookimpl(trylast=True)

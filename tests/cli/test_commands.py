@@ -181,7 +181,8 @@ def test_the_forms_of_samples_agree(cli, trained):
         cli(f"sample {trained} -n 4 --sweeps 5 --out {name}")
     values = strict(cli(f"sample {trained} -n 4 --sweeps 5 --json").out)["values"]
     np.testing.assert_array_equal(np.load("rows.npy"), values)
-    np.testing.assert_array_equal(np.load("rows.npz")["samples"], values)
+    with np.load("rows.npz") as archive:
+        np.testing.assert_array_equal(archive["samples"], values)
     np.testing.assert_array_equal(np.loadtxt("rows.csv", delimiter=","), values)
 
 

@@ -152,7 +152,8 @@ def test_a_plain_savedmodel_serves(rows, small, method, tmp_path, as_numpy):
     rbm.export(tmp_path / "served", verbose=False)
     np.save(tmp_path / "served" / "rows.npy", rows)
     subprocess.run([sys.executable, "-c", SERVE, tmp_path / "served"], check=True, env=os.environ)
-    found = np.load(tmp_path / "served" / "found.npz")
+    with np.load(tmp_path / "served" / "found.npz") as archive:
+        found = dict(archive)
     for name, expected in [
         ("serve", rbm(rows)),
         ("signature", rbm(rows)),
