@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from harmonium.data.parts import is_mapped, parts_of
+from harmonium.data.parts import extremes, holds_only, is_mapped, parts_of
 from harmonium.errors import InputError
 
 VISIBLES = ("auto", "bernoulli", "ising", "potts", "gaussian")
@@ -267,7 +267,7 @@ def _refuse_where(
 
 
 def _extremes(given: _Given) -> tuple[int | float, int | float]:
-    ends = [(part.min(), part.max()) for rows in given.parts.values() for part in parts_of(rows)]
+    ends = [extremes(rows) for rows in given.parts.values()]
     return min(low for low, _ in ends).item(), max(high for _, high in ends).item()
 
 
@@ -278,8 +278,7 @@ def _is_whole(given: _Given) -> bool:
 
 def _only(given: _Given, low: int, high: int) -> bool:
     """Whether every value is one of the two."""
-    parts = (part for rows in given.parts.values() for part in parts_of(rows))
-    return all(((part == low) | (part == high)).all() for part in parts)
+    return all(holds_only(rows, low, high) for rows in given.parts.values())
 
 
 def _auto(given: _Given) -> _Coding:

@@ -26,6 +26,17 @@ def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
+def extremes(matrix: Any, which: np.ndarray | None = None) -> tuple[Any, Any]:
+    """Give the smallest and the largest number of a matrix, or of these rows of it."""
+    ends = [(part.min(), part.max()) for part in parts_of(matrix, which)]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def holds_only(matrix: Any, low: int, high: int, which: np.ndarray | None = None) -> bool:
+    """Whether every number of a matrix, or of these rows of it, is one of the two."""
+    return all(((part == low) | (part == high)).all() for part in parts_of(matrix, which))
+
+
 def is_mapped(matrix: Any) -> bool:
     """Whether an array's rows lie in a file that is only read from."""
     return _mapped(matrix) is not None

@@ -15,7 +15,7 @@ from jaxtyping import Array, Integer
 
 from ..checks import as_array
 from ..errors import InputError
-from .parts import parts_of
+from .parts import extremes, holds_only, parts_of
 
 ALIGNMENT = 64  # bytes, at which JAX takes a NumPy array without a copy
 
@@ -269,8 +269,7 @@ def _joined(parts: Iterable[np.ndarray], n: int, width: int, dtype: np.dtype) ->
 
 
 def _is_binary(array: np.ndarray, which: np.ndarray | None = None) -> bool:
-    parts = parts_of(array, which)
-    return array.dtype == bool or all(((part == 0) | (part == 1)).all() for part in parts)
+    return array.dtype == bool or holds_only(array, 0, 1, which)
 
 
 def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
@@ -279,8 +278,7 @@ def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
         return np.dtype(np.uint8)
     parts = parts_of(array, which)
     if array.dtype.kind != "f" or all((part == np.floor(part)).all() for part in parts):
-        ends = [(part.min(), part.max()) for part in parts_of(array, which)]
-        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        low, high = extremes(array, which)
         for dtype in (np.uint8, np.int8, np.uint16, np.int16):
             bounds = np.iinfo(dtype)
             if low >= bounds.min and high <= bounds.max:
