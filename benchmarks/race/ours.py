@@ -1,4 +1,4 @@
-"""harmonium as a user calls it."""
+"""harmonium as a user calls it; annealing and enumeration without what `hm.log_z` adds."""
 
 import jax
 import jax.numpy as jnp
@@ -47,9 +47,9 @@ def machine(load):
 
 
 def only_once(precision):
-    """Refuse a second entry where precision makes no difference."""
+    """Refuse a second entry where there is no such choice."""
     if precision:
-        raise CannotError("bfloat16 is for training")
+        raise CannotError("it has no choice of precision here")
 
 
 def sample(load, precision=None):

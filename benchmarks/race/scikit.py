@@ -10,16 +10,19 @@ def model_of(load):
 
 
 def train(load):
-    """Make updates by `fit`."""
+    """Make updates as `fit` does, which would draw new weights at each call."""
     if load.k > 1:
         raise CannotError("k is always 1")
-    x, per_epoch = load.data(), -(-load.rows // load.batch)
+    x, model = load.data(), model_of(load)
+    rng = np.random.RandomState(0)
+    model.n_iter = 1
+    model.fit(x)
 
     def run(updates):
-        model = model_of(load)
-        model.n_iter = -(-updates // per_epoch)
-        model.fit(x)
-        return model.n_iter * per_epoch
+        for t in range(updates):
+            first = t * load.batch % len(x)
+            model._fit(x[first : first + load.batch], rng)
+        return updates
 
     return run
 

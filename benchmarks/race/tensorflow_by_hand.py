@@ -5,6 +5,16 @@ import tensorflow as tf
 RATE = 0.01
 
 
+def draw(logits, dtype):
+    """Draw units of 0 and 1."""
+    return tf.cast(tf.random.uniform(tf.shape(logits)) < tf.sigmoid(logits), dtype)
+
+
+def product(x, y, **turned):
+    """Multiply, in the operands' type; sums are handed on in float32."""
+    return tf.cast(tf.matmul(x, y, **turned), tf.float32)
+
+
 def train(load, xla=False, short=False):
     """Make updates in one graph."""
     dtype = tf.bfloat16 if short else tf.float32
@@ -14,12 +24,6 @@ def train(load, xla=False, short=False):
     a, b = tf.Variable(tf.zeros(load.visible)), tf.Variable(tf.zeros(load.hidden))
     h = tf.Variable(tf.zeros((batch, load.hidden), dtype))
 
-    def draw(logits):
-        return tf.cast(tf.random.uniform(tf.shape(logits)) < tf.sigmoid(logits), dtype)
-
-    def product(x, y, **turned):
-        return tf.cast(tf.matmul(x, y, **turned), tf.float32)
-
     @tf.function(jit_compile=xla)
     def loop(updates):
         for t in tf.range(updates):
@@ -28,9 +32,9 @@ def train(load, xla=False, short=False):
             coarse = tf.cast(w, dtype)
             states = h.read_value()
             for _ in range(load.k):
-                v = draw(product(states, coarse, transpose_b=True) + a)
+                v = draw(product(states, coarse, transpose_b=True) + a, dtype)
                 inputs = product(v, coarse) + b
-                states = draw(inputs)
+                states = draw(inputs, dtype)
             positive, negative = tf.sigmoid(product(rows, coarse) + b), tf.sigmoid(inputs)
             gradient = product(rows, tf.cast(positive, dtype), transpose_a=True)
             gradient -= product(v, tf.cast(negative, dtype), transpose_a=True)
@@ -44,5 +48,28 @@ def train(load, xla=False, short=False):
     def run(updates):
         loop(tf.constant(updates)).numpy()
         return updates
+
+    return run
+
+
+def sample(load, xla=False, short=False):
+    """Make sweeps of all chains in one graph."""
+    dtype = tf.bfloat16 if short else tf.float32
+    w, a, b = map(tf.constant, load.machine())
+    w = tf.cast(w, dtype)
+    v = tf.Variable(tf.zeros((load.batch, load.visible), dtype))
+
+    @tf.function(jit_compile=xla)
+    def loop(sweeps):
+        states = v.read_value()
+        for _ in tf.range(sweeps):
+            h = draw(product(states, w) + b, dtype)
+            states = draw(product(h, w, transpose_b=True) + a, dtype)
+        v.assign(states)
+        return tf.reduce_sum(states)
+
+    def run(sweeps):
+        loop(tf.constant(sweeps)).numpy()
+        return sweeps
 
     return run

@@ -2,12 +2,12 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from thrml import Block, SamplingSchedule, SpinNode, sample_states
 from thrml.models import IsingEBM, IsingSamplingProgram, hinton_init
-from workloads import CannotError
+from workloads import CannotError, repeated
 
 MOST_EDGES = 5_000  # each is a Python object, and a product an entry of an array
+SWEEPS = 64  # of a compiled program
 
 
 def graph(load):
@@ -28,24 +28,14 @@ def sample(load):
     blocks, model = graph(load)
     program = IsingSamplingProgram(model, blocks, clamped_blocks=[])
     start = hinton_init(jax.random.key(0), model, blocks, (load.batch,))
-    compiled = {}
+    schedule = SamplingSchedule(n_warmup=SWEEPS - 1, n_samples=1, steps_per_sample=1)
+    keys = jax.random.split(jax.random.key(1), load.batch)
 
-    def run(sweeps):
-        steps = 1 << (sweeps - 1).bit_length()
-        if steps not in compiled:
-            schedule = SamplingSchedule(n_warmup=steps - 1, n_samples=1, steps_per_sample=1)
+    @jax.jit
+    def draw(keys, start):
+        one = lambda key, state: sample_states(  # noqa: E731
+            key, program, schedule, state, [], [blocks[0]]
+        )
+        return jax.vmap(one)(keys, start)
 
-            @jax.jit
-            def draw(keys, start):
-                one = lambda key, state: sample_states(  # noqa: E731
-                    key, program, schedule, state, [], [blocks[0]]
-                )
-                return jax.vmap(one)(keys, start)
-
-            compiled[steps] = draw
-            np.asarray(draw(jax.random.split(jax.random.key(0), load.batch), start)[0])
-        keys = jax.random.split(jax.random.key(1), load.batch)
-        jax.block_until_ready(compiled[steps](keys, start))
-        return steps
-
-    return run
+    return repeated(lambda: jax.block_until_ready(draw(keys, start)), SWEEPS)

@@ -46,8 +46,9 @@ class Workload(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Rows of the data: a few epochs take some seconds."""
-        return max(2_000, min(20_480, 40 * self.batch, 2**24 // self.visible))
+        """Rows of the data, whole batches of them: a few epochs take some seconds."""
+        rows = max(2_000, min(20_480, 40 * self.batch, 2**24 // self.visible))
+        return max(1, rows // self.batch) * self.batch
 
     def data(self) -> np.ndarray:
         """Give rows with the density of binarised digits, or codes of residues."""
