@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -33,11 +35,43 @@ def test_products_are_those_of_the_rounded_weights_to_float32():
     rbm = wide()
     v, h = rbm.visible.states(jnp.arange(100)), rbm.hidden.states(jnp.arange(100))
     coarse, meant = hm.rounded(rbm), with_short_weights(rbm)
-    with jax.default_matmul_precision("highest"):
-        np.testing.assert_allclose(coarse.inputs_to_h(v), meant.inputs_to_h(v), atol=1e-5)
-        np.testing.assert_allclose(coarse.inputs_to_v(h), meant.inputs_to_v(h), atol=1e-5)
-        np.testing.assert_allclose(coarse.T.free_energy(h), meant.T.free_energy(h), atol=2e-5)
+    np.testing.assert_allclose(coarse.inputs_to_h(v), meant.inputs_to_h(v), atol=1e-5)
+    np.testing.assert_allclose(coarse.inputs_to_v(h), meant.inputs_to_v(h), atol=1e-5)
+    np.testing.assert_allclose(coarse.T.free_energy(h), meant.T.free_energy(h), atol=2e-5)
     assert abs(coarse.inputs_to_h(v) - rbm.inputs_to_h(v)).max() > 1e-3  # it is another machine
+
+
+def products(jaxpr):
+    """Give all dot products of a program, inner programs included."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            yield equation
+        programs = lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")  # noqa: E731
+        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=programs):
+            if programs(inner):
+                yield from products(getattr(inner, "jaxpr", inner))
+
+
+@pytest.mark.parametrize("method", examples("gradients"), ids=identify)
+def test_no_device_may_round_the_weights_of_a_float32_run(method):
+    """GPUs and TPUs multiply float32 with ten or seven bits unless they are told not to."""
+    rbm, key = wide(3), jax.random.key(0)
+
+    def program(rbm, key):
+        state = method.init(rbm, FEW_ROWS, key=key)
+        return method.estimate(rbm, FEW_ROWS, state, key=key)[0]
+
+    arrays, rest = eqx.partition((rbm, key), eqx.is_array)
+    traced = jax.make_jaxpr(lambda arrays: program(*eqx.combine(arrays, rest)))(arrays)
+    shapes = {rbm.weights.shape, rbm.weights.shape[::-1]}
+    highest = (jax.lax.Precision.HIGHEST,) * 2
+    found = [
+        equation
+        for equation in products(traced.jaxpr)
+        if any(each.aval.shape in shapes for each in (*equation.invars, *equation.outvars))
+    ]
+    assert all(equation.params["precision"] == highest for equation in found)
+    assert found
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 24, 48])
@@ -181,6 +215,11 @@ def test_devices_are_known_by_what_they_tell(monkeypatch):
     rounding.multiplies_bfloat16.cache_clear()
     monkeypatch.setattr(rounding, "_cpu_flags", set)
     assert not hm.multiplies_bfloat16()
+    for capability, is_quicker in (("8.0", True), ("7.5", False), ("gfx90a", False)):
+        device = SimpleNamespace(platform="gpu", compute_capability=capability)
+        monkeypatch.setattr(jax, "devices", lambda device=device: [device])
+        rounding.multiplies_bfloat16.cache_clear()
+        assert hm.multiplies_bfloat16() == is_quicker
     rounding.multiplies_bfloat16.cache_clear()
 
 
@@ -200,6 +239,15 @@ def test_log_z_is_that_of_the_machine_though_chains_travel_to_the_rounded_one(mo
     )
     assert short.value != plain.value
     assert short.low <= exact.log_z.value <= short.high
+
+
+def test_a_rounded_machine_is_scored_and_not_trained():
+    key, rbm = jax.random.key(0), wide()
+    found = hm.log_z(hm.rounded(rbm), method="annealed", key=key)
+    exact = hm.log_z(with_short_weights(rbm)).value
+    assert found.low <= exact <= found.high
+    with pytest.raises(hm.InputError, match="weights in an array; for products in bfloat16 pass"):
+        hm.fit(hm.rounded(rbm), BARS, key=key, epochs=1)
 
 
 def test_the_rounded_machine_is_taken_where_it_is_exact_and_quicker(monkeypatch):

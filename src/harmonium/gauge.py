@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from ._special import product
 from ._threefry import key_of
 from .data import Dataset
 from .errors import InputError
@@ -106,4 +107,4 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
     visible = rbm.visible.rescaled(scale, offset)
     along, origin = (rbm.visible.spread(jnp.asarray(x, rbm.visible.dtype)) for x in (scale, offset))
     weights = rbm.weights / along[:, None]
-    return RBM(visible, rbm.hidden.shift(-(origin @ weights)), weights)
+    return RBM(visible, rbm.hidden.shift(-product(origin, weights)), weights)

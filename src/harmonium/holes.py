@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from ._special import product
 from ._threefry import key_of
 from .layers import AbstractLayer, Clamped
 from .moves import units_of_moves
@@ -132,7 +133,8 @@ def over_hidden(rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
     resting = jax.lax.stop_gradient(visible.mean(visible.resting))
     unit_energies = visible.unit_energies(jnp.where(jnp.isnan(v), resting, v))
     seen = jnp.where(absent, 0.0, unit_energies).sum(-1)
-    reached = jnp.nan_to_num(v) @ inputs.T + absent.astype(v.dtype) @ visible.unit_cgfs(inputs).T
+    reached = product(jnp.nan_to_num(v), inputs.T)
+    reached += product(absent.astype(v.dtype), visible.unit_cgfs(inputs).T)
     return _normalised(reached - rbm.hidden.energy(h) - seen[:, None], h=h)
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ._special import product
 from ._threefry import key_of
 from .checks import checked_key, positive_integer
 from .errors import InputError
@@ -119,14 +120,15 @@ def _exact(
     assert found is not None
     share = jnp.exp(found.log_share)
     if found.v is not None:
-        mean = jnp.einsum("nt,ntc->nc", share, found.v)
-        variance = jnp.einsum("nt,ntc->nc", share, (found.v - mean[:, None]) ** 2)
+        mean = jnp.einsum("nt,ntc->nc", share, found.v, precision="highest")
+        squares = (found.v - mean[:, None]) ** 2
+        variance = jnp.einsum("nt,ntc->nc", share, squares, precision="highest")
     else:
         assert found.h is not None
         inputs = rbm.inputs_to_v(found.h)
         each = rbm.visible.mean(inputs)
-        mean = share @ each
-        variance = share @ (rbm.visible.variance(inputs) + each**2) - mean**2
+        mean = product(share, each)
+        variance = product(share, rbm.visible.variance(inputs) + each**2) - mean**2
     seen = ~jnp.isnan(v)
     mean, variance = jnp.where(seen, v, mean), jnp.where(seen, 0.0, variance)
     drawn = jax.lax.map(lambda k: draw(rbm, found, key=k, seen=v), jax.random.split(key, draws))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from ._special import product
 from ._threefry import key_of
 from .checks import checked_key, positive_integer
 from .data import Dataset
@@ -118,5 +119,6 @@ def _coupled(
         couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
     if centred:
         means = visible.mean(visible.resting), hidden.mean(hidden.resting)
-        visible, hidden = visible.shift(-couplings @ means[1]), hidden.shift(-means[0] @ couplings)
+        visible = visible.shift(-product(couplings, means[1]))
+        hidden = hidden.shift(-product(means[0], couplings))
     return RBM(visible, hidden, couplings)

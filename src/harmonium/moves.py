@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer
 
+from ._special import product
 from .layers import AbstractLayer
 from .rbm import RBM
 
@@ -59,7 +60,7 @@ def neighbours_of(
     @jax.checkpoint  # its gradient would otherwise keep the hidden inputs of every move
     def log_odds(move: tuple[Array, Array, Array]) -> Array:
         where, change, energy = move
-        return hidden.cgf(inputs + change @ weights[where]) - here - energy
+        return hidden.cgf(inputs + product(change, weights[where])) - here - energy
 
     moves = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
     found = jax.lax.map(log_odds, moves, batch_size=MOVES_AT_ONCE)

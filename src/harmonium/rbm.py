@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ._special import product
 from .checks import as_array
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
@@ -110,12 +111,12 @@ class RBM(eqx.Module):
     def inputs_to_h(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
         """Give vW, the inputs that the hidden units receive."""
         self.visible.check(v, "v")
-        return v @ self.weights
+        return product(v, self.weights)
 
     def inputs_to_v(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch visible"]:
         """Give h Wᵀ, the inputs that the visible units receive."""
         self.hidden.check(h, "h")
-        return h @ self.weights.T
+        return product(h, self.weights.T)
 
     def mean_h_from_v(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
         """Give ⟨h⟩ given v; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
@@ -143,6 +144,13 @@ class RBM(eqx.Module):
         """Make one sweep of block Gibbs sampling, v → h → v."""
         key_h, key_v = jax.random.split(key)
         return self.sample_v_from_h(self.sample_h_from_v(v, key=key_h), key=key_v)
+
+    @property
+    def dense_weights(self) -> Array:
+        """W as an array, whatever the machine keeps it as."""
+        if eqx.is_array(self.weights):
+            return self.weights
+        return self.inputs_to_h(jnp.eye(self.visible.size, dtype=self.visible.dtype))
 
     @property
     def uncoupled(self) -> RBM:

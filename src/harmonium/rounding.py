@@ -17,11 +17,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from ._special import product
 from .rbm import RBM
 
 __all__ = ["Rounded", "multiplies_bfloat16", "quicker", "rounded"]
 
 SHORT = jnp.bfloat16
+AS_THEY_ARE = lax.Precision.DEFAULT  # factors of bfloat16, which no device rounds further
 EXPONENT_BITS, MANTISSA_BITS = 8, 7
 MOST_IN_A_BLOCK = 16
 FEWEST_ROWS = 64  # of states, and multiplications of a product, for bfloat16 to be worth its
@@ -72,7 +74,7 @@ def quicker(rbm: RBM, chains: int) -> RBM:
     so many chains are worth the conversions.
     """
     is_exact = rbm.visible.is_short and rbm.hidden.is_short and rbm.visible.dtype == jnp.float32
-    if not (is_exact and is_worth_rounding(rbm, chains)):
+    if not (is_exact and eqx.is_array(rbm.weights) and is_worth_rounding(rbm, chains)):
         return rbm
     # Rounded here and now: XLA would take the rounding out of a loop once for each use, and then
     # repeat a product that the uses have in common.
@@ -102,7 +104,7 @@ def _product(
     # Not by transposing: XLA's CPU would take the product in float32.
     over = (((states.ndim - 1,), (int(turned),)), ((), ()))
     states, weights = states.astype(SHORT), short(weights)
-    return lax.dot_general(states, weights, over, preferred_element_type=jnp.float32)
+    return lax.dot_general(states, weights, over, AS_THEY_ARE, preferred_element_type=jnp.float32)
 
 
 def _forward(turned: bool, states: Array, weights: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -122,10 +124,11 @@ def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[A
     coarse = short(g)
     lost = (g - coarse.astype(g.dtype)).mean(0)
     rows = x.astype(SHORT)
-    sums = jnp.matmul(jnp.ones(len(rows), SHORT), rows, preferred_element_type=jnp.float32)
+    ones = jnp.ones(len(rows), SHORT)
+    sums = jnp.matmul(ones, rows, precision=AS_THEY_ARE, preferred_element_type=jnp.float32)
     towards_weights = _outer(rows, coarse) + jnp.outer(sums, lost)
     exact = short(weights).astype(weights.dtype)
-    towards_states = grads @ (exact if turned else exact.T)
+    towards_states = product(grads, exact if turned else exact.T)
     return towards_states, towards_weights.T if turned else towards_weights
 
 
@@ -144,7 +147,7 @@ def _outer(x: Array, y: Array) -> Array:
         x, y = (jnp.pad(each, ((0, 1), (0, 0))) for each in (x, y))
     first, second = (each.reshape(-1, size, each.shape[-1]) for each in (x, y))
     over = (((0, 1), (0, 1)), ((), ()))
-    return lax.dot_general(first, second, over, preferred_element_type=jnp.float32)
+    return lax.dot_general(first, second, over, AS_THEY_ARE, preferred_element_type=jnp.float32)
 
 
 @functools.cache
@@ -153,7 +156,10 @@ def multiplies_bfloat16() -> bool:
     device: Any = jax.devices()[0]
     if device.platform == "cpu":
         return bool({"avx512_bf16", "amx_bf16"} & _cpu_flags())
-    return float(getattr(device, "compute_capability", FIRST_NVIDIA)) >= FIRST_NVIDIA
+    try:
+        return float(getattr(device, "compute_capability", FIRST_NVIDIA)) >= FIRST_NVIDIA
+    except ValueError:  # another maker's, such as "gfx90a", on which nobody has measured it
+        return False
 
 
 def _cpu_flags() -> set[str]:

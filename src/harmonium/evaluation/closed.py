@@ -33,7 +33,7 @@ def closed_log_z(rbm: RBM) -> LogZ:
         np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
     )
     n, matrix = rbm.visible.size, np.diag(gamma)
-    matrix[:n, n:] = -(np.eye(n) @ rbm.weights)
+    matrix[:n, n:] = -np.asarray(rbm.dense_weights, np.float64)
     matrix[n:, :n] = matrix[:n, n:].T
     if not (np.isfinite(matrix).all() and np.isfinite(theta).all()):
         raise NotFiniteError("log Z: the machine's parameters are not finite.")

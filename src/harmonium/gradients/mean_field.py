@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._special import product
 from ..checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
@@ -114,12 +115,12 @@ def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFie
     means = rbm.hidden.mean(state.hidden)
     visible = rbm.inputs_to_v(means)
     if squares is not None:
-        spread = rbm.hidden.variance(state.hidden) @ squares.T
+        spread = product(rbm.hidden.variance(state.hidden), squares.T)
         visible += 0.5 * spread * _reaction(rbm.visible, state.visible)
     visible = 0.5 * (state.visible + visible)
     hidden = rbm.inputs_to_h(rbm.visible.mean(visible))
     if squares is not None:
-        spread = rbm.visible.variance(visible) @ squares
+        spread = product(rbm.visible.variance(visible), squares)
         hidden += 0.5 * spread * _reaction(rbm.hidden, state.hidden)
     hidden = 0.5 * (state.hidden + hidden)
     return MeanFieldState(visible, hidden, abs(rbm.hidden.mean(hidden) - means).mean())
@@ -151,7 +152,7 @@ def _expansion(
     found += (hidden * m_h).sum(-1) - rbm.hidden.cgf(hidden)
     found -= (rbm.inputs_to_h(m_v) * m_h).sum(-1)
     if squares is not None:
-        pull = _variance_at(m_v, rbm.visible, visible) @ squares
+        pull = product(_variance_at(m_v, rbm.visible, visible), squares)
         found -= 0.5 * (pull * _variance_at(m_h, rbm.hidden, hidden)).sum(-1)
     return found
 

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from .._special import product
 from ..holes import absent_units
 from ..layers import Masked
 from ..rbm import RBM
@@ -70,6 +71,6 @@ class PerPattern(AbstractGradient):
         grads, info = contrasted(family, data, self.sampler, key=key)
         of_all: Any = grads.visible  # in the structure of the masked layer
         grads = eqx.tree_at(lambda machine: machine.visible, grads, of_all.layer)
-        seen = batch.weights @ rbm.visible.spread(present.astype(data.states.dtype))
+        seen = product(batch.weights, rbm.visible.spread(present.astype(data.states.dtype)))
         tiny = jnp.finfo(seen.dtype).tiny  # of a unit that no row has, the mean is 0
         return grads, state, info._replace(visible_mean=info.visible_mean / jnp.maximum(seen, tiny))

@@ -7,7 +7,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -58,10 +57,8 @@ def checked_machine(rbm: Any, source: str) -> RBM:
 
 
 def dense_weights(rbm: RBM) -> np.ndarray:
-    """Give W as an array of shape (visible, hidden), whatever the machine keeps it as."""
-    if eqx.is_array(rbm.weights):
-        return np.asarray(rbm.weights)
-    return np.asarray(jnp.eye(rbm.visible.size) @ rbm.weights)
+    """Give W as NumPy's, of shape (visible, hidden)."""
+    return np.asarray(rbm.dense_weights)
 
 
 def bias_of(layer: AbstractLayer) -> np.ndarray:

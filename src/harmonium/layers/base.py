@@ -12,6 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
+from .._special import product
 from ..checks import as_array
 from ..errors import InputError
 
@@ -338,7 +339,7 @@ def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
     if weights is None:
         return x.mean(0), jnp.asarray(x.shape[0], x.dtype)
     total = weights.sum()
-    return (weights @ x) / total, total**2 / (weights @ weights)
+    return product(weights, x) / total, total**2 / (weights @ weights)
 
 
 def digits(indices: Array, base: int, count: int, dtype: Any) -> Array:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
+from .._special import product
 from ..checks import positive_integer
 from ..errors import InputError
 from .base import AbstractLayer, digits, parameter, weighted_mean
@@ -83,7 +84,7 @@ class Potts(AbstractLayer):
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Give p(1 − p) for each column, with 1 − p summed from a site's other states."""
         probability = self._by_site(self.mean(inputs))
-        others = probability @ (1.0 - jnp.eye(self.states_per_site, dtype=probability.dtype))
+        others = product(probability, 1.0 - jnp.eye(self.states_per_site, dtype=probability.dtype))
         return (probability * others).reshape(inputs.shape)
 
     def sample(

@@ -33,7 +33,7 @@ class Cloud(NamedTuple):
 
     def mean_of(self, values: Float[Array, n * shape]) -> Float[Array, "*shape"]:
         """Give Σ w_i x_i over the rows of an array."""
-        return jnp.tensordot(self.weights, values, axes=1)
+        return jnp.tensordot(self.weights, values, axes=1, precision="highest")
 
 
 class AbstractSampler(eqx.Module):

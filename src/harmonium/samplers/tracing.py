@@ -48,8 +48,7 @@ def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
 
 @eqx.filter_jit
 def _felt_weights(rbm: RBM) -> Float[Array, "visible hidden"]:
-    dense = rbm.weights if eqx.is_array(rbm.weights) else jnp.eye(rbm.visible.size) @ rbm.weights
-    return _felt(rbm.hidden, _felt(rbm.visible, dense.T).T)
+    return _felt(rbm.hidden, _felt(rbm.visible, rbm.dense_weights.T).T)
 
 
 def _felt(layer: AbstractLayer, weights: Array) -> Array:

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._special import product
 from ..checks import positive_integer
 from ..errors import InputError
 from ..gradients import AbstractGradient, Blend, Contrastive, Discriminative
@@ -179,7 +180,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 def _log_odds(machine: Machine, rows: jax.Array) -> jax.Array:
     """Give −F(v, y) + U_v(v) for every label y: v enters the hidden inputs once for all."""
     features, label = machine.visible.parts  # pyright: ignore
-    inputs = features.encode(rows) @ machine.weights[: features.size]
+    inputs = product(features.encode(rows), machine.weights[: features.size])
     every = jnp.eye(label.size, dtype=inputs.dtype)
-    reached = inputs[:, None, :] + every @ machine.weights[features.size :]
+    reached = inputs[:, None, :] + product(every, machine.weights[features.size :])
     return machine.hidden.cgf(reached) - label.energy(every)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
+from .._special import product
 from ..gradients import PhaseInfo
 from ..rbm import RBM
 from .base import add_shift, running_share, shift_gradient, transformation
@@ -71,8 +72,8 @@ def centred(
         updates, inner_state = wrapped.update(
             grads, state.inner, rbm, info=info, mass=mass, **extra
         )
-        visible = add_shift(rbm.visible, updates.visible, -(updates.weights @ lam))
-        hidden = add_shift(rbm.hidden, updates.hidden, -(mu @ updates.weights))
+        visible = add_shift(rbm.visible, updates.visible, -product(updates.weights, lam))
+        hidden = add_shift(rbm.hidden, updates.hidden, -product(mu, updates.weights))
         updates = RBM(visible, hidden, updates.weights)
         return updates, CentredState(inner_state, state.count + 1, mu, lam)
 
