@@ -8,6 +8,7 @@ import scipy.sparse
 
 import harmonium as hm
 from harmonium.data.stored import Bits, Nonzeros, Numbers, roomy, stored
+from registry import machine
 
 RNG = np.random.default_rng(0)
 SPARSE = (RNG.random((300, 400)) < 0.01) * 1.0
@@ -46,6 +47,29 @@ def test_some_rows_alone_are_stored(monkeypatch, rows, form):
     assert len(data) == 7
     assert isinstance(data.stored, form)
     np.testing.assert_array_equal(data.rows(), dense[some])
+
+
+@pytest.mark.parametrize(("rows", "form"), KINDS.values(), ids=KINDS)
+def test_a_mask_chooses_rows(rows, form):
+    dense = rows.toarray() if scipy.sparse.issparse(rows) else rows
+    mask = np.arange(len(dense)) % 3 == 1
+    np.testing.assert_array_equal(hm.Dataset(rows, which=mask).rows(), dense[mask])
+
+
+@pytest.mark.parametrize(
+    "which", [np.ones(19, bool), np.zeros(20, bool), [], [0.5], [[1]], [20], [-1]]
+)
+@pytest.mark.parametrize("kind", ["bits", "a sparse type of full rows"])
+def test_rows_that_are_not_there_are_refused(kind, which):
+    with pytest.raises(hm.InputError, match="which: expected indices"):
+        hm.Dataset(KINDS[kind][0], which=np.asarray(which))
+
+
+def test_an_infinite_number_of_two_bytes_stays_one():
+    rows = np.array([[0, 1], [np.inf, 1]], np.float16)
+    assert np.isinf(hm.Dataset(rows).rows()[1, 0])
+    with pytest.raises(hm.InputError, match="finite"):
+        hm.fit(machine(hm.Gaussian(2), hm.Bernoulli(2), 0), rows, key=jax.random.key(0))
 
 
 def test_what_is_given_is_left_as_it_is():

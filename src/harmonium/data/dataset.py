@@ -54,12 +54,12 @@ class Dataset(eqx.Module):
             weights: non-negative sample weights, one for each row that is stored.
             scale: what to divide a value by.
             stochastic: draw binary values from grey levels at each visit.
-            which: indices of the rows to store; all of them if None.
+            which: indices of the rows to store, or a mask of all rows; all of them if None.
             name: what to call the rows in an error.
 
         Raises:
-            InputError: not a matrix of finite numbers, a scale that is not positive, or weights
-                that do not fit.
+            InputError: not a matrix of finite numbers, a scale that is not positive, or weights or
+                indices that do not fit.
         """
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: expected a positive number; got {scale}.")
@@ -130,10 +130,14 @@ class Dataset(eqx.Module):
         return weights / jnp.maximum(total, jnp.finfo(total.dtype).tiny), total / there.sum()
 
     def some(self, count: int) -> Dataset:
-        """Give at most `count` rows, evenly spaced: files are often sorted by class."""
+        """Give at most `count` rows, evenly spaced: files are often sorted by class.
+
+        Of rows with weights, they are some of those that weigh anything.
+        """
         if count >= len(self):
             return self
-        chosen = np.linspace(0, len(self) - 1, count).round().astype(int)
+        each = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
+        chosen = each[np.linspace(0, len(each) - 1, min(count, len(each))).round().astype(int)]
         weights = None if self.weights is None else self.weights[chosen]
         return self._with(self.stored.chosen(chosen), weights)
 

@@ -196,10 +196,10 @@ def stored(
         rows: shape (n, columns).
         name: what to call the rows in an error.
         whole_bits: whether zeros and ones may be stored as bits.
-        which: indices of the rows to store; all of them if None.
+        which: indices of the rows to store, or a mask of all rows; all of them if None.
 
     Raises:
-        InputError: not a matrix of numbers with a row and a column.
+        InputError: not a matrix of numbers with a row and a column, or no rows that it has.
     """
     sparse = _is_sparse(rows)
     array = rows if sparse else as_array(rows, name)
@@ -207,6 +207,7 @@ def stored(
         raise InputError(f"{name}: expected shape (rows, columns); got shape {array.shape}.")
     if array.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+    which = None if which is None else _indices(which, int(array.shape[0]))
     if sparse:
         return _from_sparse(rows if which is None else rows.tocsr()[which], whole_bits)
     n, columns = len(array if which is None else which), array.shape[1]
@@ -215,6 +216,19 @@ def stored(
         return Bits(columns, _joined(packed, n, -(-columns // 8), np.dtype(np.uint8)))
     parts = parts_of(array, which)
     return Numbers(columns, _joined(parts, n, columns, _smallest(array, which)))
+
+
+def _indices(which: Any, n: int) -> np.ndarray:
+    """Give indices of rows, of which there are n, from themselves or from a mask."""
+    given = np.asarray(which)
+    found = np.flatnonzero(given) if given.dtype == bool and given.shape == (n,) else given
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
+        expected = f"indices of one row or more, or a mask of all {n:,}"
+        raise InputError(f"which: expected {expected}; got {given.dtype} of shape {given.shape}.")
+    if found.min() < 0 or found.max() >= n:
+        got = f"{found.min():,} to {found.max():,}"
+        raise InputError(f"which: expected indices from 0 to {n - 1:,}; got {got}.")
+    return found
 
 
 def roomy(n: int) -> int:
@@ -278,7 +292,7 @@ def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
         return np.dtype(np.uint8)
     parts = parts_of(array, which)
     if array.dtype.kind != "f" or all((part == np.floor(part)).all() for part in parts):
-        low, high = extremes(array, which)
+        low, high = map(float, extremes(array, which))  # float16 would have no bounds but ∞
         for dtype in (np.uint8, np.int8, np.uint16, np.int16):
             bounds = np.iinfo(dtype)
             if low >= bounds.min and high <= bounds.max:
