@@ -120,6 +120,17 @@ def test_records_after_the_checkpoint_are_dropped_on_resume(cli, no_pictures):
     assert measured("run", "update") == before
 
 
+def test_a_resumed_run_that_is_cut_short_at_once_keeps_the_averaged_model(
+    cli, no_pictures, monkeypatch
+):
+    cli(f"train bars {SMALL} --epochs 12 --out run")
+    before = load_file("run/model.safetensors")
+    monkeypatch.setattr("harmonium.runs.train.fit", interrupted)
+    assert cli("resume run --epochs 20").status == 130
+    for name, array in load_file("run/model.safetensors").items():
+        np.testing.assert_array_equal(array, before[name])
+
+
 def test_an_interruption_before_the_first_update_can_be_resumed(cli, no_pictures, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, 0, KeyboardInterrupt())

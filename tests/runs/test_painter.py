@@ -50,6 +50,18 @@ def test_a_process_that_dies_is_a_reason(tmp_path):
         assert painter.finished() == ([], "drawing failed, -9")
 
 
+def test_a_full_disk_is_a_reason(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with Painter() as painter:
+        painter.paint(tmp_path, np.eye(4), np.eye(4), None)
+        found = painter.finished()
+    assert found.paths == []
+    assert found.reason.endswith("rows.npz cannot be written, No space left on device")
+
+
 def test_a_process_that_is_asked_for_nothing_is_ended(tmp_path):
     with Painter() as painter:
         process = painter.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.base import input_error
+from ..data.parts import parts_of
 from ..enumeration import enumerable
 from ..rbm import RBM
 
@@ -21,12 +22,15 @@ def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
     if rows.shape[1] != width:
         expected = f"{width:,} columns, one for each visible unit of {rbm}"
         raise input_error(name, expected, f"{rows.shape[1]:,}", advice)
-    bad = (np.isinf(rows) | rbm.visible.outside(rows)) & ~np.isnan(rows)
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        expected = f"that {rbm.visible.domain(column)}"
-        found = f"{rows[row, column]:g} at row {row}, column {column} (counted from 0)"
-        raise input_error(name, expected, found, advice)
+    done = 0
+    for part in parts_of(rows):
+        bad = (np.isinf(part) | rbm.visible.outside(part)) & ~np.isnan(part)
+        if bad.any():
+            row, column = (int(i) for i in np.argwhere(bad)[0])
+            expected = f"that {rbm.visible.domain(column)}"
+            found = f"{part[row, column]:g} at row {done + row}, column {column} (counted from 0)"
+            raise input_error(name, expected, found, advice)
+        done += len(part)
 
 
 def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:

@@ -13,6 +13,7 @@ from ..errors import NotFiniteError
 from ..evaluation import annealed_log_z, exact_log_z, likelihood_from
 from ..likelihood import free_energies, is_exact_cheap
 from ..training import Fit, Report, TrainState
+from ..training.optimizers import averaged_machine
 from .folder import MODEL, RunFolder
 from .prepare import Prepared
 from .score import finite_score
@@ -29,7 +30,8 @@ class Keeper:
 
     def __init__(self, folder: RunFolder, prepared: Prepared, state: TrainState):
         self.folder, self.prepared = folder, prepared
-        self.rbm, self.state = prepared.restored(state.rbm), state
+        self.rbm = prepared.restored(averaged_machine(state.optimizer, state.rbm))
+        self.state = state
         self.fingerprint = prepared.fingerprint
         self.began, self.saved, self.measuring = time.perf_counter(), 0.0, 0.0
         self.speed = Speed(int(state.updates))
@@ -67,7 +69,7 @@ class Keeper:
         self.saved = time.perf_counter()
 
     def summary(self, status: str, message: str) -> dict[str, Any]:
-        """Give what is known of the run but for its score; `seconds` are those of this session."""
+        """Give what is known of the run but for its score; `seconds` are those of this call."""
         return {
             "run": str(self.folder.path),
             "status": status,
@@ -82,7 +84,7 @@ class Keeper:
         }
 
     def _earlier_speed(self) -> float | None:
-        """Give the speed of an earlier session, where this one had nothing left to learn."""
+        """Give the speed of an earlier call, where this one had nothing left to learn."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
         return float(np.median(known)) if (known := [s for s in speeds if s]) else None
 

@@ -35,7 +35,7 @@ class Painter:
     def __init__(self) -> None:
         self.passed = tempfile.TemporaryDirectory(prefix="harmonium-")
         self.process: subprocess.Popen[str] | None = None
-        self.asked = False
+        self.asked, self.refused = False, ""
 
     def start(self) -> subprocess.Popen[str]:
         """Start the process, unless it runs."""
@@ -62,12 +62,19 @@ class Painter:
         import numpy as np
 
         rows = Path(self.passed.name) / "rows.npz"
-        np.savez(rows, samples=samples, data=data)
+        try:
+            np.savez(rows, samples=samples, data=data)
+        except OSError as error:  # a full disk costs the pictures, and not the run's score
+            self.refused = f"{rows} cannot be written, {error.strerror or error}"
+            return
         self.asked = True
         self._tell({"folder": str(folder), "rows": str(rows), "image_shape": image_shape})
 
     def finished(self) -> Painted:
         """Wait for the pictures."""
+        if self.refused:
+            self.stop()
+            return Painted([], self.refused)
         process = self.start()
         answer, complaint = process.communicate()
         if process.returncode == 0:

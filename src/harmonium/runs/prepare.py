@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.dtypes import canonicalize_dtype
 
 from .._threefry import key_of
 from ..data import Dataset, Table
@@ -139,7 +140,13 @@ def prepare(config: RunConfig) -> Prepared:
 
 
 def _standardised(rows: Dataset, change: Standardization) -> Dataset:
-    return rows if change.is_identity else Dataset(change.standardised(rows.rows()), rows.weights)
+    if change.is_identity:
+        return rows
+    found, done = np.empty((len(rows), rows.columns), canonicalize_dtype(float)), 0
+    for part in rows.parts(ROWS_TO_START_FROM):
+        found[done : done + len(part)] = change.standardised(part)
+        done += len(part)
+    return Dataset(found, rows.weights)
 
 
 def read_rows(config: RunConfig) -> Rows:
