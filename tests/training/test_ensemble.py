@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import harmonium as hm
@@ -54,11 +55,30 @@ def test_rates_may_differ_and_nothing_else():
     assert moved[0] < moved[1] < moved[2]
 
 
+def test_an_optimiser_may_be_a_function_of_the_number_of_updates():
+    def decaying(updates):
+        return optax.sgd(optax.linear_schedule(0.1, 0.0, updates))
+
+    together = hm.fit_ensemble(machines(), X, keys=KEYS, optimizer=decaying, **GIVEN)
+    alone = hm.fit(machines()[1], X, key=KEYS[1], optimizer=decaying, **GIVEN)
+    np.testing.assert_allclose(together[1].rbm.weights, alone.rbm.weights, atol=1e-5)
+
+
+def test_products_in_bfloat16_are_told_of():
+    rounded = hm.fit_ensemble(machines(), X, keys=KEYS, precision="bfloat16", **GIVEN)
+    assert any("bfloat16" in note for note in rounded[0].notes)
+
+
 def test_one_that_diverges_is_kept_and_the_others_go_on():
     recipes = [hm.Recipe(rate=rate, centring=None) for rate in (0.1, 1e30, 0.1)]
     with pytest.warns(hm.DivergenceWarning, match=r"1 of 3 machines diverged \(number 1"):
         together = hm.fit_ensemble(machines(), X, keys=KEYS, optimizer=recipes, **GIVEN)
     assert [found.diverged for found in together] == [False, True, False]
+    state, message = together[1].state, together[1].message
+    assert int(state.updates) == 0  # its first update took it away
+    assert message.startswith("diverged: after 0 updates (0 epochs)")
+    rest = hm.fit(machines()[1], X, key=KEYS[1], state=state, optimizer=recipes[0], **GIVEN)
+    assert int(rest.state.updates) == int(together[0].state.updates)
     assert all(jnp.isfinite(found.rbm.weights).all() for found in together)
     alone = hm.fit(machines()[2], X, key=KEYS[2], optimizer=recipes[2], **GIVEN)
     np.testing.assert_allclose(together[2].rbm.weights, alone.rbm.weights, atol=1e-5)

@@ -1,3 +1,5 @@
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ from scipy.stats import chi2
 import harmonium as hm
 from harmonium.orders import batches_in_order, keyed_order, random_order
 from harmonium.training import monitors
+from harmonium.training.loop import _epochs_a_record
 from harmonium.training.plan import plan_run
 from registry import machine
 
@@ -158,6 +161,11 @@ def test_records_are_as_rare_as_their_work_asks_for_but_ten_or_one_an_epoch():
         assert len(history) == records
 
 
+def test_records_are_a_hundred_at_most():
+    for epochs in range(1, 1_000):
+        assert math.ceil(epochs / _epochs_a_record(epochs, 60_000, 100)) <= 100
+
+
 def test_rows_that_fill_up_a_size_are_never_seen():
     """Data of like sizes share a compiled loop; a fit of 17 rows is one of 17 rows."""
     x = hm.bars_and_stripes(4)[:17]
@@ -243,6 +251,19 @@ def test_pseudo_likelihoods_take_few_rows_and_a_small_share_of_the_time(monkeypa
     assert "pseudo_log_likelihood" not in monitor(start(x), 49.0, last=False)
     assert "pseudo_log_likelihood" in monitor(start(x), 49.0, last=True)
     assert "pseudo_log_likelihood" in monitor(start(x), 51.0, last=False)
+
+
+def test_rows_that_weigh_nothing_are_not_measured(monkeypatch):
+    """As in a bootstrap, where a third of the rows are drawn no times."""
+    x, weights = rows(), np.zeros(30)
+    weights[[4, 7, 19]] = [1.0, 2.0, 1.0]
+    monkeypatch.setattr(monitors, "PSEUDO_WORK", 1)
+    monkeypatch.setattr(monitors, "WORK", 1)
+    monkeypatch.setattr(monitors, "FEWEST_ROWS", 5)
+    measured = hm.fit(start(x), x, key=KEY, weights=weights, epochs=1).history[-1]
+    assert measured["pseudo_log_likelihood"] < 0
+    assert measured["free_energy"] != 0
+    assert sorted(hm.Dataset(x, weights).some(5).weights) == [7.5, 7.5, 15.0]
 
 
 def test_a_record_of_a_large_machine_is_of_fewer_rows(monkeypatch):

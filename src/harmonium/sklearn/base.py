@@ -133,8 +133,10 @@ class BaseRBM(BaseEstimator):
         )
         state = self._continued(dataset, learning, key)
         start = state.rbm if state else make(dataset, key_start)
-        found = absorb(start, dataset, key=key, state=state, **learning)
-        if not all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(found.state.rbm)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)  # it follows, in this face's words
+            found = absorb(start, dataset, key=key, state=state, **learning)
+        if found.diverged:
             message = "diverged: the machine before this portion is kept; lower learning_rate"
             warnings.warn(message, DivergenceWarning, stacklevel=3)
             return self._machine() if state else start

@@ -86,9 +86,9 @@ def fit_ensemble(
         first_state(rbm, plan._replace(optimizer=each), key=key)
         for rbm, each, key in zip(machines, optimizers, every, strict=True)
     ]
-    state, diverged = _trained(plan, _stacked(states), every, progress)
+    state, made = _trained(plan, _stacked(states), every, progress)
     monitors = Monitors(machines[0], dataset, None)
-    return [_fit(plan, state, i, bool(gone), monitors) for i, gone in enumerate(diverged)]
+    return [_fit(plan, state, i, int(updates), monitors) for i, updates in enumerate(made)]
 
 
 def _check_alike(machines: list[RBM]) -> None:
@@ -101,7 +101,11 @@ def _check_alike(machines: list[RBM]) -> None:
 def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     """Give each machine's optimiser, and see that one compiled loop serves them all."""
     usual = Recipe(rate=plan.method.gradient.usual_rate(rbm))
-    found = [checked_optimizer(recipe, usual, plan.total) for recipe in recipes]
+    made = {id(recipes[0]): plan.optimizer}  # a function would give another one at each call
+    for recipe in recipes:
+        if id(recipe) not in made:
+            made[id(recipe)] = checked_optimizer(recipe, usual, plan.total)
+    found = [made[id(recipe)] for recipe in recipes]
     for i, optimizer in enumerate(found):
         if optimizer.update is not plan.method.update:
             raise InputError(
@@ -136,15 +140,20 @@ def _advanced(
 def _trained(
     plan: Plan, state: TrainState, keys: Array, progress: Callable[[float], Any] | None
 ) -> tuple[TrainState, np.ndarray]:
-    """Make all updates; a machine that diverges is kept as it last was, and the others go on."""
+    """Make all updates; a machine that diverges is kept as it last was, and the others go on.
+
+    Give also how many updates each has made.
+    """
     dataset, n = roomy(plan.dataset)
     limit = GROWTH_LIMIT * jnp.maximum(1.0, jax.vmap(largest)(state.rbm))
-    kept, diverged, updates, chunk = state, jnp.zeros(len(keys), bool), 0, 1
+    kept, updates, chunk = state, 0, 1
+    diverged, made = np.zeros(len(keys), bool), np.zeros(len(keys), int)
     while updates < plan.total:
         target, started = min(updates + chunk, plan.total), time.perf_counter()
         until = jnp.asarray(target, jnp.int32)
         state, reached = _advanced(plan.method, dataset, n, state, until, keys)
-        diverged = diverged | ~(reached < limit)
+        diverged = diverged | ~np.asarray(reached < limit)
+        made = np.where(diverged, made, target)
         kept = _replaced(kept, state, ~diverged)
         jax.block_until_ready(kept)
         per_second = (target - updates) / max(time.perf_counter() - started, 1e-9)
@@ -152,17 +161,16 @@ def _trained(
         updates = target
         if progress is not None:
             progress(updates / plan.total)
-    gone = np.asarray(diverged)
-    if gone.any():
-        which = ", ".join(str(i) for i in np.flatnonzero(gone)[:10])
-        message = f"{int(gone.sum())} of {len(gone)} machines diverged (number {which}, …);"
+    if diverged.any():
+        which = ", ".join(str(i) for i in np.flatnonzero(diverged)[:10])
+        message = f"{int(diverged.sum())} of {len(made)} machines diverged (number {which}, …);"
         advice = "each is kept as it last was. Lower the learning rate."
         warnings.warn(f"{message} {advice}", DivergenceWarning, stacklevel=3)
-    return kept, gone
+    return kept, made
 
 
 @eqx.filter_jit
-def _replaced(old: TrainState, new: TrainState, which: Array) -> TrainState:
+def _replaced(old: TrainState, new: TrainState, which: np.ndarray) -> TrainState:
     """Take over the new state of these machines."""
 
     def each(a: Array, b: Array) -> Array:
@@ -172,17 +180,15 @@ def _replaced(old: TrainState, new: TrainState, which: Array) -> TrainState:
     return replaced._replace(updates=new.updates)
 
 
-def _fit(plan: Plan, states: TrainState, i: int, diverged: bool, monitors: Monitors) -> Fit:
-    """Give machine i as `fit` gives it."""
+def _fit(plan: Plan, states: TrainState, i: int, updates: int, monitors: Monitors) -> Fit:
+    """Give machine i, which has made so many updates, as `fit` gives it."""
     state: Any = jax.tree.map(lambda leaf: leaf[i], states._replace(updates=()))
-    state = state._replace(updates=states.updates)
-    rbm = averaged_machine(state.optimizer, state.rbm)
-    updates = int(state.updates)
+    state = state._replace(updates=jnp.asarray(updates, jnp.int32))
+    rbm, diverged = averaged_machine(state.optimizer, state.rbm), updates < plan.total
     done = f"after {updates:,} updates ({updates / plan.per_epoch:g} epochs), one of an ensemble"
     kept = f"diverged: {done}; the last finite machine is kept"
     message = kept if diverged else f"finished {done}"
     record = {"update": updates, "epoch": updates / plan.per_epoch}
     if not diverged:
         record |= monitors(rbm, NO_TIME, last=False)
-    notes = tuple(plan.method.gradient.notes(state.gradient))
-    return Fit(rbm, [record], state, message, diverged, notes)
+    return Fit(rbm, [record], state, message, diverged, plan.method.notes(state.gradient))

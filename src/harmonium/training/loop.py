@@ -36,7 +36,7 @@ from .plan import (
 from .state import Fit, Report, TrainState
 
 Callback = Callable[[Report], Any]
-SECONDS_PER_CHUNK = 0.5
+SECONDS_PER_CHUNK = 1.0
 MOST_RECORDS, FEWEST_RECORDS = 100, 10
 WORK_OF_A_RECORD = 16  # rows trained on for each row measured keep records at 5 % of the time
 SHARE_FOR_RATIOS = 0.005  # of a run's time
@@ -193,7 +193,8 @@ def next_chunk(chunk: int, per_second: float) -> int:
 def _epochs_a_record(epochs: int, rows: int, watching: int) -> int:
     """Give the epochs from one record of the history to the next, of rows so many and watched."""
     affordable = math.ceil(WORK_OF_A_RECORD * watching / rows)
-    return max(1, epochs // MOST_RECORDS, min(epochs // FEWEST_RECORDS, affordable))
+    fewest = math.ceil(epochs / MOST_RECORDS)
+    return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
 
 
 @eqx.filter_jit
@@ -242,11 +243,7 @@ class _Run:
             message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
             message = f"nothing to do: the run stands {done}; ask for more epochs"
-        return Fit(rbm, history, state, message, False, self._notes(state))
-
-    def _notes(self, state: TrainState) -> tuple[str, ...]:
-        rounds = ("products were taken in bfloat16, in which the states are exact",)
-        return tuple(self.method.gradient.notes(state.gradient)) + rounds * self.method.rounds
+        return Fit(rbm, history, state, message, False, self.method.notes(state.gradient))
 
     def _advanced(
         self, state: TrainState, updates: int, target: int, began: float
@@ -312,4 +309,4 @@ class _Run:
         )
         warnings.warn(message, DivergenceWarning, stacklevel=4)
         rbm = averaged_machine(state.optimizer, state.rbm)
-        return Fit(rbm, history, state, message, True, self._notes(state))
+        return Fit(rbm, history, state, message, True, self.method.notes(state.gradient))

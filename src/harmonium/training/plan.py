@@ -59,6 +59,11 @@ class Method(eqx.Module):
         grads, state, info = self.gradient.estimate(rounded(rbm), batch, state, key=key)
         return jax.tree.unflatten(jax.tree.structure(rbm), jax.tree.leaves(grads)), state, info
 
+    def notes(self, state: Any) -> tuple[str, ...]:
+        """Give what a user is told of a run whose gradient method carries this."""
+        rounds = ("products were taken in bfloat16, in which the states are exact",)
+        return tuple(self.gradient.notes(state)) + rounds * self.rounds
+
 
 class Plan(NamedTuple):
     """A run's fixed parts, with every default filled in."""
@@ -85,6 +90,9 @@ def plan_run(
     """Check the arguments of `fit` and fill in the defaults; a stream's run has no last update."""
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a machine, as hm.initialize gives it; got {_kind(rbm)}.")
+    if not eqx.is_array(rbm.weights):
+        expected = 'weights in an array; for products in bfloat16 pass precision="bfloat16"'
+        raise InputError(f"rbm: expected a machine with {expected}; got {_kind(rbm.weights)}.")
     gradient = "pcd" if gradient is None else gradient
     if isinstance(gradient, str):
         gradient = method_named(gradient, argument="gradient")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 from ..checks import checked_key
 from ..gradients import AbstractGradient
 from ..rbm import RBM
-from .loop import advance
+from .loop import GROWTH_LIMIT, DivergenceWarning, advance, largest
 from .optimizers import averaged_machine
 from .plan import first_state, plan_run, resumable
 from .state import Fit, TrainState
@@ -44,6 +45,10 @@ def absorb(
         precision: as in `fit`.
         state: the state after the portion before.
 
+    Returns:
+        The machine, and the state to go on from; of a portion on which it diverges, those that it
+        had before, with a `DivergenceWarning`.
+
     Raises:
         InputError: arguments that do not fit, or data outside the visible layer's domain.
     """
@@ -56,4 +61,9 @@ def absorb(
     reached = advance(plan.method, plan.dataset.roomy(), n, begun, until, key=checked_key(key))
     reached = reached._replace(updates=updates + plan.total)
     message = f"absorbed {len(plan.dataset):,} rows in {plan.total:,} updates"
-    return Fit(averaged_machine(reached.optimizer, reached.rbm), [], reached, message, False)
+    diverged = not float(largest(reached.rbm)) < GROWTH_LIMIT * max(1.0, float(largest(state.rbm)))
+    if diverged:
+        message = "diverged: the machine before this portion is kept; lower the learning rate"
+        warnings.warn(message, DivergenceWarning, stacklevel=2)
+        reached = state
+    return Fit(averaged_machine(reached.optimizer, reached.rbm), [], reached, message, diverged)
