@@ -99,14 +99,15 @@ def draw(sizes: dict[str, list[Size]], found: dict[Size, float], path: Path) -> 
         x = [getattr(size, name) / getattr(base, name) for size in many]
         y = [found[size] / found[base] for size in many]
         axes.plot(x, y, marker="o", markersize=4, color=color, label=name)
-    axes.plot([0.25, 16], [0.25, 16], color="0.7", linewidth=0.8, linestyle="--")
+    proportional = {"color": "0.7", "linewidth": 0.8, "linestyle": "--"}
+    axes.plot([0.25, 16], [0.25, 16], label="in proportion", **proportional)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     ticks = [0.25, 0.5, 1, 2, 4, 8, 16]
     axes.set_xticks(ticks, ["¼", "½", "1", "2", "4", "8", "16"])
     axes.set_yticks(ticks, ["¼", "½", "1", "2", "4", "8", "16"])
     label(axes, "", "size, in units of 784×500, batches of 256", "time of an update, likewise")
-    legend_below(figure, 6)
+    legend_below(figure, 4)
     path.parent.mkdir(parents=True, exist_ok=True)
     save_figure(figure, path)
 

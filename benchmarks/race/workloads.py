@@ -47,7 +47,7 @@ class Workload(NamedTuple):
     @property
     def rows(self) -> int:
         """Rows of the data, whole batches of them: a few epochs take some seconds."""
-        rows = max(2_000, min(20_480, 40 * self.batch, 2**24 // self.visible))
+        rows = max(2_000, min(20_480, 40 * self.batch, 2**26 // self.visible))
         return max(1, rows // self.batch) * self.batch
 
     def data(self) -> np.ndarray:

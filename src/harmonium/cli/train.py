@@ -74,8 +74,8 @@ def train_cli(
         float | None,
         number(
             "--lr",
-            help="Learning rate; falls to 0 from half-way on.  [default: 0.1; up to 0.4 for pcd on"
-            " more than 64 columns of 0/1]",
+            help="Learning rate; falls to 0 from half-way on.  [default: 0.1; up to 0.4 for pcd"
+            " with 500 chains on more than 64 columns of 0/1]",
         ),
     ] = None,
     seed: Seed = 0,
