@@ -74,11 +74,8 @@ def test_one_that_diverges_is_kept_and_the_others_go_on():
     with pytest.warns(hm.DivergenceWarning, match=r"1 of 3 machines diverged \(number 1"):
         together = hm.fit_ensemble(machines(), X, keys=KEYS, optimizer=recipes, **GIVEN)
     assert [found.diverged for found in together] == [False, True, False]
-    state, message = together[1].state, together[1].message
-    assert int(state.updates) == 0  # its first update took it away
-    assert message.startswith("diverged: after 0 updates (0 epochs)")
-    rest = hm.fit(machines()[1], X, key=KEYS[1], state=state, optimizer=recipes[0], **GIVEN)
-    assert int(rest.state.updates) == int(together[0].state.updates)
+    assert int(together[1].state.updates) == 0  # its first update took it away
+    assert together[1].message.startswith("diverged: after 0 updates (0 epochs)")
     assert all(jnp.isfinite(found.rbm.weights).all() for found in together)
     alone = hm.fit(machines()[2], X, key=KEYS[2], optimizer=recipes[2], **GIVEN)
     np.testing.assert_allclose(together[2].rbm.weights, alone.rbm.weights, atol=1e-5)
