@@ -18,7 +18,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
-from .loop import GROWTH_LIMIT, DivergenceWarning, advance, largest, next_chunk
+from .loop import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .monitors import Monitors
 from .optimizers import Recipe, averaged_machine
 from .plan import Method, Plan, checked_optimizer, first_state, plan_run, roomy
@@ -145,22 +145,22 @@ def _trained(
     Give also how many updates each has made.
     """
     dataset, n = roomy(plan.dataset)
-    limit = GROWTH_LIMIT * jnp.maximum(1.0, jax.vmap(largest)(state.rbm))
-    kept, updates, chunk = state, 0, 1
-    diverged, made = np.zeros(len(keys), bool), np.zeros(len(keys), int)
+    limit = growth_limit(jax.vmap(largest)(state.rbm))
+    kept, made, updates, chunk = state, np.zeros(len(keys), int), 0, 1
     while updates < plan.total:
         target, started = min(updates + chunk, plan.total), time.perf_counter()
         until = jnp.asarray(target, jnp.int32)
         state, reached = _advanced(plan.method, dataset, n, state, until, keys)
-        diverged = diverged | ~np.asarray(reached < limit)
-        made = np.where(diverged, made, target)
-        kept = _replaced(kept, state, ~diverged)
+        goes_on = (made == updates) & (np.asarray(reached) < limit)
+        made = np.where(goes_on, target, made)
+        kept = _replaced(kept, state, goes_on)
         jax.block_until_ready(kept)
         per_second = (target - updates) / max(time.perf_counter() - started, 1e-9)
         chunk = next_chunk(chunk, per_second)
         updates = target
         if progress is not None:
             progress(updates / plan.total)
+    diverged = made < plan.total
     if diverged.any():
         which = ", ".join(str(i) for i in np.flatnonzero(diverged)[:10])
         message = f"{int(diverged.sum())} of {len(made)} machines diverged (number {which}, …);"

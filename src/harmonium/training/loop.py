@@ -11,6 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from ..checks import checked_key
@@ -185,6 +186,11 @@ def largest(rbm: RBM) -> Array:
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
 
 
+def growth_limit(before: Any) -> Any:
+    """Give the largest parameter above which a machine has diverged, from the largest before."""
+    return GROWTH_LIMIT * np.maximum(1.0, np.asarray(before, np.float64))
+
+
 def next_chunk(chunk: int, per_second: float) -> int:
     """Give the updates of a chunk that takes as long as it should, grown from the one before."""
     return max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
@@ -218,7 +224,7 @@ class _Run:
         )
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
-        limit = GROWTH_LIMIT * max(1.0, float(largest(state.rbm)))
+        limit = growth_limit(largest(state.rbm))
         began, history, updates = time.perf_counter(), [], int(state.updates)
         chunk, stoppers, made = 1, [], False
         while updates < self.total and not stoppers:

@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 from ..checks import checked_key
 from ..gradients import AbstractGradient
 from ..rbm import RBM
-from .loop import GROWTH_LIMIT, DivergenceWarning, advance, largest
+from .loop import DivergenceWarning, advance, growth_limit, largest
 from .optimizers import averaged_machine
 from .plan import first_state, plan_run, resumable
 from .state import Fit, TrainState
@@ -61,7 +61,7 @@ def absorb(
     reached = advance(plan.method, plan.dataset.roomy(), n, begun, until, key=checked_key(key))
     reached = reached._replace(updates=updates + plan.total)
     message = f"absorbed {len(plan.dataset):,} rows in {plan.total:,} updates"
-    diverged = not float(largest(reached.rbm)) < GROWTH_LIMIT * max(1.0, float(largest(state.rbm)))
+    diverged = not float(largest(reached.rbm)) < growth_limit(largest(state.rbm))
     if diverged:
         message = "diverged: the machine before this portion is kept; lower the learning rate"
         warnings.warn(message, DivergenceWarning, stacklevel=2)
