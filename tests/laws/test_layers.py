@@ -1,5 +1,6 @@
 """What holds for every layer, whatever its units."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +21,13 @@ def drawn(layer, seed, scale=2.0):
     """Give the layer with random parameters, inputs, and a key."""
     key_layer, key_inputs, key = jax.random.split(jax.random.key(seed), 3)
     return randomised(layer, key_layer), scale * jax.random.normal(key_inputs, (layer.size,)), key
+
+
+@eqx.filter_jit
+def moments(layer, inputs):
+    """Give the cumulant generating function and its first two derivatives."""
+    names = ("cgf", "mean", "variance")
+    return {name: getattr(layer, name)(inputs) for name in names}
 
 
 def test_every_layer_has_an_example():
@@ -54,14 +62,23 @@ def test_cgf_is_the_log_integral(layer, seed):
     np.testing.assert_allclose(layer.unit_cgfs(inputs), expected, rtol=2e-5, atol=2e-5)
 
 
+@eqx.filter_jit
+def derivatives(layer, inputs):
+    """Give derivatives of the cumulant generating function, by JAX and by the base class."""
+    return {
+        "hessian": jnp.diag(jax.hessian(layer.cgf)(inputs)),
+        "mean": AbstractLayer.mean(layer, inputs),
+        "variance": AbstractLayer.variance(layer, inputs),
+    }
+
+
 @over_layers
 def test_mean_and_variance_are_derivatives_of_the_cgf(layer, seed):
     layer, inputs, _ = drawn(layer, seed)
-    np.testing.assert_allclose(layer.mean(inputs), AbstractLayer.mean(layer, inputs), atol=2e-6)
-    hessian = jnp.diag(jax.hessian(layer.cgf)(inputs))
-    np.testing.assert_allclose(layer.variance(inputs), hessian, atol=5e-6)
-    general = AbstractLayer.variance(layer, inputs)
-    np.testing.assert_allclose(general, hessian, atol=5e-6)
+    found, expected = moments(layer, inputs), derivatives(layer, inputs)
+    np.testing.assert_allclose(found["mean"], expected["mean"], atol=2e-6)
+    np.testing.assert_allclose(found["variance"], expected["hessian"], atol=5e-6)
+    np.testing.assert_allclose(expected["variance"], expected["hessian"], atol=5e-6)
 
 
 @over_layers
@@ -86,11 +103,21 @@ def test_tails_hold_in_float32(layer, seed):
         wide = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), layer)
         for size in (1.0, 10.0, 30.0, 80.0):
             far = size * np.sign(np.asarray(inputs))
-            for what in ("cgf", "mean", "variance"):
-                found = getattr(layer, what)(jnp.asarray(far, jnp.float32))
-                expected = getattr(wide, what)(jnp.asarray(far, jnp.float64))
-                assert np.isfinite(found).all()
-                np.testing.assert_allclose(found, expected, rtol=3e-5, atol=1e-30, err_msg=what)
+            found = moments(layer, jnp.asarray(far, jnp.float32))
+            expected = moments(wide, jnp.asarray(far, jnp.float64))
+            for name, value in found.items():
+                assert np.isfinite(value).all()
+                np.testing.assert_allclose(
+                    value, expected[name], rtol=3e-5, atol=1e-30, err_msg=name
+                )
+
+
+@eqx.filter_jit
+def everything(layer, batch, key):
+    """Give what a layer makes of inputs."""
+    x = layer.sample(batch, key=key)
+    more = {"sample": x, "energy": layer.energy(x), "unit_cgfs": layer.unit_cgfs(batch)}
+    return moments(layer, batch) | more
 
 
 @over_layers
@@ -98,11 +125,12 @@ def test_batch_axes_come_first(layer, seed):
     layer, inputs, key = drawn(layer, seed)
     for shape in ((), (3,), (2, 3)):
         batch = jnp.broadcast_to(inputs, (*shape, layer.size))
-        x = layer.sample(batch, key=key)
-        assert x.shape == layer.mean(batch).shape == layer.variance(batch).shape == batch.shape
-        assert layer.cgf(batch).shape == layer.energy(x).shape == shape
-        assert layer.unit_cgfs(batch).shape == (*shape, layer.n_units)
-        np.testing.assert_allclose(layer.cgf(batch), layer.cgf(inputs), rtol=1e-6)
+        found = everything(layer, batch, key)
+        for name in ("sample", "mean", "variance"):
+            assert found[name].shape == batch.shape
+        assert found["cgf"].shape == found["energy"].shape == shape
+        assert found["unit_cgfs"].shape == (*shape, layer.n_units)
+        np.testing.assert_allclose(found["cgf"], layer.cgf(inputs), rtol=1e-6)
 
 
 @over_layers

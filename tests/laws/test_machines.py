@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 
 import harmonium as hm
 from harmonium import enumeration
@@ -28,49 +29,60 @@ def test_turning_twice_gives_the_machine(visible, hidden, seed):
     np.testing.assert_allclose(rbm.energy(v, h), rbm.T.energy(h, v), rtol=1e-5, atol=1e-5)
 
 
+@eqx.filter_jit
+def twice(rbm):
+    """Give pairs of what the machine says and what its joint distribution says, and log Z."""
+    v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
+    h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states))
+    joint = -rbm.energy(v[:, None, :], h[None, :, :])
+    log_z = jax.nn.logsumexp(joint)
+    pairs = {
+        "free energy": (rbm.free_energy(v), -jax.nn.logsumexp(joint, axis=1)),
+        "mean of h": (rbm.mean_h_from_v(v), jax.nn.softmax(joint, axis=1) @ h),
+        "mean of v": (rbm.mean_v_from_h(h), jax.nn.softmax(joint, axis=0).T @ v),
+        "log Z": (enumeration.log_z(rbm), log_z),
+    }
+    return pairs, log_z
+
+
 @over_discrete
 def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, seed):
     rbm = machine(visible, hidden, seed)
-    v = rbm.visible.states(jnp.arange(visible.n_states))
-    h = rbm.hidden.states(jnp.arange(hidden.n_states))
-    joint = -rbm.energy(v[:, None, :], h[None, :, :])
-    np.testing.assert_allclose(
-        rbm.free_energy(v), -jax.nn.logsumexp(joint, axis=1), rtol=1e-5, atol=1e-5
-    )
-    np.testing.assert_allclose(
-        rbm.mean_h_from_v(v), jax.nn.softmax(joint, axis=1) @ h, rtol=1e-5, atol=1e-5
-    )
-    np.testing.assert_allclose(
-        rbm.mean_v_from_h(h), jax.nn.softmax(joint, axis=0).T @ v, rtol=1e-5, atol=1e-5
-    )
-    log_z = jax.nn.logsumexp(joint)
-    np.testing.assert_allclose(enumeration.log_z(rbm), log_z, rtol=1e-5)
+    pairs, log_z = twice(rbm)
+    for name, (found, expected) in pairs.items():
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
     for side in (rbm, rbm.T):
         rows, chunks = enumeration.chunk_plan(side, elements=side.visible.size * 3)
         assert rows * chunks >= side.visible.n_states
         sums = enumeration.partial_log_z(side, rows, 0, chunks)
-        np.testing.assert_allclose(jax.nn.logsumexp(sums), log_z, rtol=1e-5)
+        np.testing.assert_allclose(scipy.special.logsumexp(sums), log_z, rtol=1e-5)
+
+
+@eqx.filter_jit
+def along(rbm, other, v):
+    """Give pairs of free energies, and of constants, that two paths or a path's end agree in."""
+    heating = hm.Heating(other.visible, other.hidden, rbm)
+    line, history = hm.Line(other, rbm), hm.History.through([other, other, rbm])
+    base = hm.RBM(other.visible, other.hidden, jnp.zeros_like(rbm.weights))
+    machines = {
+        "heating at 1": (heating.at(1.0), rbm),
+        "line at 1": (line.at(1.0), rbm),
+        "history at 1": (history.at(1.0), rbm),
+        "line at 0": (line.at(0.0), other),
+        "history at 0": (history.at(0.0), other),
+        "history half-way from its middle": (history.at(0.75), line.at(0.5)),
+        "heating on its way": (heating.at(0.4), hm.Line(base, rbm).at(0.4)),
+    }
+    pairs = {name: [one.free_energy(v) for one in two] for name, two in machines.items()}
+    return pairs | {"log Z of the base": [heating.log_z_of_base, enumeration.log_z(base)]}
 
 
 @over_pairs
 def test_paths_end_where_they_should(visible, hidden, seed):
     rbm, other = machine(visible, hidden, seed), machine(visible, hidden, seed + 100)
     v = rbm.visible.sample(jnp.zeros((5, visible.size)), key=jax.random.key(seed))
-    heating = hm.Heating(other.visible, other.hidden, rbm)
-    line, history = hm.Line(other, rbm), hm.History.through([other, other, rbm])
-    for path in (heating, line, history):
-        np.testing.assert_allclose(path.at(1.0).free_energy(v), rbm.free_energy(v), rtol=1e-5)
-    for path in (line, history):
-        np.testing.assert_allclose(path.at(0.0).free_energy(v), other.free_energy(v), rtol=1e-5)
-    np.testing.assert_allclose(
-        history.at(0.75).free_energy(v), hm.Line(other, rbm).at(0.5).free_energy(v), rtol=1e-5
-    )
-    base = hm.RBM(other.visible, other.hidden, jnp.zeros_like(rbm.weights))
-    np.testing.assert_allclose(heating.log_z_of_base, enumeration.log_z(base), rtol=1e-5, atol=1e-5)
-    middle = hm.Line(base, rbm).at(0.4)
-    np.testing.assert_allclose(
-        heating.at(0.4).free_energy(v), middle.free_energy(v), rtol=1e-4, atol=1e-5
-    )
+    for name, (found, expected) in along(rbm, other, v).items():
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 def test_shapes_are_checked():

@@ -1,9 +1,9 @@
 """No drift: chains that start as exact draws stay exact draws.
 
 Chains are drawn from the enumerated machine, a kernel moves them 16 times, and the counts of the
-enumerated side's states after 1, 4 and 16 moves must still be those of its distribution. That tells a broken kernel
-from a slow one. A kernel of several machines starts from exact draws of every one of them, and all
-are looked at. One χ² a look, Bonferroni over the family.
+enumerated side's states after 1, 4 and 16 moves must still be those of its distribution. That tells
+a broken kernel from a slow one. A kernel of several machines starts from exact draws of every one
+of them, and all are looked at. One χ² a look, Bonferroni over the family.
 
 Products in bfloat16 are those of the machine with rounded weights, which is another one: its own
 exact draws must stay such.

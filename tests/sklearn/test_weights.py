@@ -19,7 +19,7 @@ def label(rows):
 
 
 def estimators(seed, rows=REPEATED):
-    updates = {"batch_size": 6, "n_iter": 18_000 // len(rows)}  # 3,000
+    updates = {"batch_size": 6, "n_iter": 9_000 // len(rows)}  # 1,500
     rates = {"learning_rate": 0.05, "random_state": seed} | updates
     return {
         "BernoulliRBM": BernoulliRBM(4, **rates),

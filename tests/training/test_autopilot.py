@@ -21,7 +21,7 @@ def trained(rows, updates, **options):
 
 @pytest.fixture(scope="module")
 def flown():
-    return trained(TWO_WORLDS, 1_200)
+    return trained(TWO_WORLDS, 800)
 
 
 def test_it_raises_k_and_then_exchanges_and_says_why(flown):
@@ -40,8 +40,9 @@ def test_it_raises_k_and_then_exchanges_and_says_why(flown):
 
 def test_the_verdict_is_equilibrium_where_pcd_is_out_of_it(flown):
     verdicts, pcd = [], hm.Persistent(hm.Gibbs(1), 100)
-    for method, fit in ((AUTO, flown), (pcd, trained(TWO_WORLDS, 1_200, gradient=pcd))):
-        settings = {"data": TWO_WORLDS, "state": fit.state.gradient, "sweeps": 8_192}
+    plain = trained(TWO_WORLDS, 800, gradient=pcd)
+    for method, fit, sweeps in ((AUTO, flown, 8_192), (pcd, plain, 2_048)):
+        settings = {"data": TWO_WORLDS, "state": fit.state.gradient, "sweeps": sweeps}
         verdicts.append(hm.equilibrium(fit.state.rbm, method, key=KEY, **settings))
     assert verdicts[0].at_equilibrium
     assert "steps of replica exchange" in verdicts[0].message
