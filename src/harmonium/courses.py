@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ._special import from_numpy
 from .bridge import effective_size
 from .path import AbstractPath, Heating
 from .rbm import RBM
@@ -98,12 +99,12 @@ class Course(NamedTuple):
             Where the chains arrive, and their log weights in each stretch, in the order of travel,
             shape (stretches, n).
         """
-        times = jnp.asarray(self.times[::-1] if backwards else self.times, v.dtype)
+        times = from_numpy((self.times[::-1] if backwards else self.times).astype(v.dtype))
         last, at_once = len(times) - 1, max(1, STEPS_AT_ONCE // steps)
         gains = []
         for first in range(0, last, at_once):
             end = min(first + at_once, last)
-            numbers = jnp.asarray([first, end, steps], jnp.int32)
+            numbers = from_numpy(np.array([first, end, steps], np.int32))
             v, gained = _stretches(self.path, times, numbers, v, key=key)
             gains.append(np.asarray(gained, np.float64)[first:end])
         return v, np.concatenate(gains)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ._special import product
+from ._special import from_numpy, product
 from ._threefry import key_of
 from .checks import checked_key, positive_integer
 from .errors import InputError
@@ -90,7 +90,7 @@ def impute(
         size = min(size, rows_at_once(rbm, absent, PATIENT_SUMS))
     found = []
     for part, first in enumerate(range(0, len(rows), size)):
-        v = with_holes(rbm.visible, jnp.asarray(rows[first : first + size]))
+        v = with_holes(rbm.visible, from_numpy(rows[first : first + size]))
         key_part = jax.random.fold_in(key, part)
         if over:
             found.append(_exact(rbm, v, absent, draws, key=key_part))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ._special import product
+from ._special import from_numpy, product
 from ._threefry import key_of
 from .checks import checked_key, positive_integer
 from .data import Dataset
@@ -70,7 +70,7 @@ def initialize(
         rows = visible.validate(some.rows(key=key_rows), holes=some.absent > 0)
         if some.absent:
             rows = _without_holes(visible, rows, some.weights)
-        visible = _fitted(visible, jnp.asarray(rows), some.weights)
+        visible = _fitted(visible, from_numpy(rows), some.weights)
     return _coupled(visible, hidden, scale, connections, data is not None, key=key_weights)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from ._special import from_numpy
 from .checks import as_array, checked_key
 from .courses import data_base, own_bases
 from .data import Dataset
@@ -195,7 +195,7 @@ def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
         )
     size = min(ROWS_AT_ONCE, rows_at_once(rbm, absent, PATIENT_SUMS))
     parts = [array[first : first + size] for first in range(0, len(array), size)]
-    return np.concatenate([_free_energy_of_seen(rbm, jnp.asarray(p), absent) for p in parts])
+    return np.concatenate([_free_energy_of_seen(rbm, from_numpy(p), absent) for p in parts])
 
 
 @eqx.filter_jit
@@ -257,7 +257,7 @@ def _check(rbm: Any, method: str) -> None:
         expected = ", ".join(map(repr, METHODS[:-1]))
         raise InputError(f"method: expected {expected} or {METHODS[-1]!r}; got {method!r}.")
     for layer in (rbm.visible, rbm.hidden):
-        if jnp.ndim(layer.cgf(layer.resting)):
+        if jax.eval_shape(layer.cgf, layer.resting).ndim:
             raise InputError(
                 "rbm: expected one machine; got a batch. Condition on one row at a time."
             )

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ._special import product
+from ._special import from_numpy, product
 from .checks import as_array
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
@@ -26,7 +26,7 @@ def _as_weights(weights: Any) -> Any:
     array = as_array(weights, "weights")
     if array.dtype.kind not in "buif":
         raise InputError(f"weights: expected numbers; got an array of {array.dtype}.")
-    return jnp.asarray(array, jnp.result_type(float))
+    return from_numpy(np.array(array, float))
 
 
 class RBM(eqx.Module):
@@ -88,7 +88,7 @@ class RBM(eqx.Module):
         return cls(
             Bernoulli(n_visible, visible_bias),
             Bernoulli(n_hidden, hidden_bias),
-            jnp.asarray(weights, jnp.result_type(float)),
+            from_numpy(np.array(weights, float)),
         )
 
     @property

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from ._special import from_numpy
 from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
 from .holes import given_seen, with_holes
@@ -73,7 +74,7 @@ def condition(rbm: RBM, rows: Any) -> RBM:
         )
     rows = rbm.visible.validate(rows, "given", holes=True)
     # One row gives a machine of its own, without a batch axis.
-    return _conditioned(rbm, jnp.asarray(rows[0] if len(rows) == 1 else rows))
+    return _conditioned(rbm, from_numpy(np.array(rows[0] if len(rows) == 1 else rows)))
 
 
 @eqx.filter_jit

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer, PRNGKeyArray
 
+from .._special import from_numpy
 from .._threefry import key_of
 from ..errors import InputError
 from .stored import AbstractStored, roomy, stored
@@ -150,7 +151,7 @@ class Dataset(eqx.Module):
         if count == len(self) or len(self) > MOST_TO_COPY:
             return self
         weights = None if self.weights is None else np.pad(self.weights, (0, count - len(self)))
-        weights = None if weights is None else jnp.asarray(weights)
+        weights = None if weights is None else from_numpy(weights)
         return self._with(self.stored.filled_to(count), weights)
 
     def _with(self, stored: AbstractStored, weights: Array | None) -> Dataset:
@@ -207,4 +208,4 @@ def checked_weights(weights: Any, n: int) -> Array:
         )
     if not array.sum() > 0:
         raise InputError("weights: expected a positive sum; got zero.")
-    return jnp.asarray(array * (n / array.sum()), jnp.result_type(float))
+    return from_numpy(array * (n / array.sum()))

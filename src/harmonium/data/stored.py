@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer
 
+from .._special import from_numpy
 from ..checks import as_array
 from ..errors import InputError
 from .parts import extremes, holds_only, parts_of
@@ -180,7 +181,7 @@ class Nonzeros(AbstractStored):
     def filled_to(self, count: int) -> Nonzeros:
         """Add empty rows; the entries are filled up too, for few sizes mean few compilations."""
         missing = count - len(self)
-        first = jnp.asarray(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
+        first = from_numpy(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
         total = roomy(len(self.places))
         places, values = (_with_more_rows(array, total) for array in (self.places, self.values))
         longest = min(roomy(self.longest), self.columns)
@@ -261,12 +262,12 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     if matrix.nnz * (4 + dtype.itemsize) + 4 * n < dense and matrix.nnz < 2**31:
         places = matrix.indices if matrix.nnz else np.zeros(1)  # none cannot be gathered from
         ends = np.asarray(matrix.indptr).astype(np.int32)
-        first, where = jnp.asarray(ends), jnp.asarray(places.astype(np.int32))
-        values = jnp.asarray(entries.astype(dtype))
+        first, where = from_numpy(ends), from_numpy(places.astype(np.int32))
+        values = from_numpy(entries.astype(dtype))
         return Nonzeros(columns, first, where, values, max(1, int(np.diff(ends).max())))
     written = (part.toarray() for part in parts_of(matrix))
     parts = [np.packbits(p != 0, axis=1) if binary else p.astype(dtype) for p in written]
-    whole = jnp.asarray(np.concatenate(parts))
+    whole = from_numpy(np.concatenate(parts))
     return Bits(columns, whole) if binary else Numbers(columns, whole)
 
 
@@ -303,4 +304,4 @@ def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
 def _with_more_rows(array: Array, count: int) -> Array:
     # by NumPy, which need not compile anything for a new size
     missing = [(0, count - len(array))] + [(0, 0)] * (array.ndim - 1)
-    return jnp.asarray(np.pad(np.asarray(array), missing))
+    return from_numpy(np.pad(np.asarray(array), missing))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from .._special import from_numpy
 from ..errors import NotFiniteError
 from ..rbm import RBM
 
@@ -321,5 +321,5 @@ def over_rows(of_rows: Callable[[RBM, Array], Array], rbm: RBM, rows: Any, most:
     for first in range(0, len(array), size):
         some = array[first : first + size]
         filled = np.concatenate([some, np.repeat(some[:1], size - len(some), axis=0)])
-        found.append(np.asarray(of_rows(rbm, jnp.asarray(filled)))[: len(some)])
+        found.append(np.asarray(of_rows(rbm, from_numpy(filled)))[: len(some)])
     return np.concatenate(found)

@@ -17,6 +17,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from .. import layers
+from .._special import from_numpy
 from ..errors import InputError, ModelFileError
 from ..interop.base import checked_machine, clause, dense_weights, finite, listed, short
 from ..layers import AbstractLayer
@@ -91,7 +92,7 @@ def load_tree(path: str | os.PathLike, like: Any) -> Any:
             expected = f"an array {name} of {leaf.dtype}, shape {jnp.shape(leaf)}"
             other = "none" if found is None else f"{found.dtype}, shape {found.shape}"
             raise file_error(path, expected, other, "it belongs to a run with other options")
-        return jnp.asarray(found)
+        return from_numpy(found)
 
     return jax.tree_util.tree_map_with_path(find, like)
 
@@ -150,7 +151,7 @@ def _tensor(tensors: dict[str, np.ndarray], name: str, path: Path) -> Any:
     if name not in tensors:
         raise file_error(path, f"an array {name!r}", listed(sorted(tensors)), COPY_AGAIN)
     array = tensors[name]
-    return jnp.asarray(array if array.dtype == bool else finite(array, name, str(path)))
+    return from_numpy(array if array.dtype == bool else finite(array, name, str(path)))
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._special import product
+from .._special import from_numpy, product
 from ..checks import as_array
 from ..errors import InputError
 
@@ -257,7 +257,7 @@ class AbstractLayer(eqx.Module):
     @property
     def resting(self) -> Float[Array, " columns"]:
         """A constant input of zero: `mean(resting)` is the layer's mean without a machine."""
-        return jnp.asarray(np.zeros(self.size, self.dtype))
+        return from_numpy(np.zeros(self.size, self.dtype))
 
     def sample_at_rest(
         self, shape: Sequence[int], *, key: PRNGKeyArray
@@ -322,13 +322,14 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
     """
     dtype = jnp.result_type(float)
     if value is None:
-        return jnp.asarray(np.full(tuple(shape), default, dtype))
-    array = jnp.asarray(value, dtype) if isinstance(value, Tracer) else np.asarray(value, dtype)
+        return from_numpy(np.full(tuple(shape), default, dtype))
+    traced = isinstance(value, Tracer)
+    array = jnp.asarray(value, dtype) if traced else from_numpy(np.array(value, dtype))
     if array.shape != tuple(shape):
         raise InputError(f"{what}: expected shape {tuple(shape)}; got {array.shape}.")
-    if not isinstance(array, Tracer) and not np.isfinite(array).all():
+    if not traced and not np.isfinite(array).all():
         raise InputError(f"{what}: expected finite numbers.")
-    return jnp.asarray(array)
+    return array
 
 
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from .._special import from_numpy
 from ..checks import as_array, positive_integer
 from ..errors import InputError
 from ..path import AbstractPath, Heating
@@ -230,7 +231,7 @@ def _checked_times(times: Any) -> Array:
     if isinstance(times, int | np.integer) and not isinstance(times, bool):
         if times < 2:
             raise InputError(f"times: expected at least two machines; got {times}.")
-        return jnp.asarray(np.linspace(0.0, 1.0, times), jnp.result_type(float))
+        return from_numpy(np.linspace(0.0, 1.0, times))
     if isinstance(times, Tracer):
         return times
     array = as_array(times, "times")
@@ -240,4 +241,4 @@ def _checked_times(times: Any) -> Array:
             "times: expected a number of machines, or two or more positions that rise from 0 (or"
             f" more) to 1; got {times!r}."
         )
-    return jnp.asarray(array, jnp.result_type(float))
+    return from_numpy(np.array(array, float))

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._special import from_numpy
 from .._threefry import key_of
 from ..checks import positive_integer
 from ..data import Dataset
@@ -75,7 +76,7 @@ def in_parts(function: Callable[..., Any], rows: Any, dtype: Any, size: int = RO
         some = np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype)
         room = min(size, 1 << (len(some) - 1).bit_length())
         filled = np.concatenate([some, np.repeat(some[:1], room - len(some), axis=0)])
-        found.append(np.asarray(function(jnp.asarray(filled), part))[: len(some)])
+        found.append(np.asarray(function(from_numpy(filled), part))[: len(some)])
     return np.concatenate(found)
 
 
@@ -249,7 +250,7 @@ class BaseRBM(BaseEstimator):
 
 def in_dtype(machine: Machine, dtype: Any) -> Machine:
     """Give the machine with parameters of this type."""
-    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf), dtype), machine)
+    return jax.tree.map(lambda leaf: from_numpy(np.array(leaf, dtype)), machine)
 
 
 # Functions of rows in the library's coding, compiled once for all estimators.

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from .._special import from_numpy
 from .._threefry import key_of
 from ..data import Dataset
 from ..evaluation import pseudo_log_likelihoods
@@ -68,7 +69,7 @@ class Monitors:
             self.few = self.judged.some(min(MONITORED_ROWS, affordable))
         rows, weights = self.few.rows(key=key_of(0)), self.few.weights
         if self.few.absent:
-            filled = _filled(rbm, with_holes(rbm.visible, jnp.asarray(rows)), key_of(1))
+            filled = _filled(rbm, with_holes(rbm.visible, from_numpy(rows)), key_of(1))
             rows = np.where(np.isnan(rows), rbm.visible.decode(filled), rows)
         each = pseudo_log_likelihoods(rbm, rows)
         self.spent += 0.0 if first_time else time.perf_counter() - started
