@@ -129,7 +129,9 @@ else:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="the same process, whatever the backend")
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="the same process, whatever the backend"
+)
 def test_importing_the_face_leaves_the_core_where_it_is():
     code = "import sys, harmonium.keras; assert 'equinox' not in sys.modules"
     environment = os.environ | {"KERAS_BACKEND": "jax"}  # the quickest to import
