@@ -109,7 +109,8 @@ def fit(
         validation: rows held out, to be measured against the training rows.
         callbacks: called with a `Report` after each chunk; the run stops where one returns True,
             and says why if that one has a `reason`, as `EarlyStopping` has.
-        state: a state to go on from.
+        state: a state to go on from. It keeps the learning rate it was begun with, whatever rate
+            the optimizer has; the schedule takes the length of this run.
 
     Raises:
         InputError: arguments that do not fit, or data outside the visible layer's domain.
