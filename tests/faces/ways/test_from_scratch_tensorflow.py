@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 SCRIPT = EXAMPLES / "from_scratch_tensorflow.py"
 LEVEL = 1e-4  # two-sided, of Welch's t
 SEEDS, RATE, HIDDEN = range(6), 0.05, 8
-PLAN = {"k": 1, "epochs": 5, "batch": 20}
+PLAN = {"k": 1, "epochs": 10, "batch": 20}
 
 
 def load(name):
