@@ -37,7 +37,7 @@ laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5
 	  tests/sklearn/test_checks.py
 
 faces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
-	@$(MAKE) --no-print-directory -j 2 $(addprefix face-,$(BACKENDS) others)
+	@$(MAKE) --no-print-directory -j 2 $(addprefix face-,others $(BACKENDS))
 
 # One process each, two at a time: two workers for each would import and compile everything twice.
 face-%: $(FACES)/.faces
