@@ -172,24 +172,16 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Start the method and the optimiser."""
-    key_rows, key_gradient = jax.random.split(run_keys(checked_key(key))[0])
-    indices = np.arange(plan.method.batch_size)
-    first = _first_rows(rbm.visible, plan.dataset, indices, key=key_rows)
-    chains = _carried(plan.method, rbm, first, key=key_gradient)
+    chains = _carried(plan.method, rbm, plan.dataset, key=checked_key(key))
     return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
 
 
 @eqx.filter_jit
-def _first_rows(
-    visible: AbstractLayer, dataset: Dataset, indices: np.ndarray, *, key: PRNGKeyArray
-) -> Cloud:
-    return batch_of(visible, dataset, jnp.asarray(indices), key=key)[0]
-
-
-@eqx.filter_jit
-def _carried(method: Method, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
+def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Any:
     """Give what a method carries before the first update: one program, not one for each step."""
-    return method.init(rbm, batch, key=key)
+    key_rows, key_gradient = jax.random.split(run_keys(key)[0])
+    batch = batch_of(rbm.visible, dataset, jnp.arange(method.batch_size), key=key_rows)[0]
+    return method.init(rbm, batch, key=key_gradient)
 
 
 def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array
 
+from .._special import from_numpy
 from ..rbm import RBM
 from .base import transformation
 
@@ -56,7 +58,7 @@ def scheduled(
 
 def begun(rbm: RBM, rate: float, total: int) -> RateState:
     """Give the state before the first update."""
-    rate_now, length = (jnp.asarray(x, rbm.visible.dtype) for x in (rate, total))
+    rate_now, length = (from_numpy(np.asarray(x, rbm.visible.dtype)) for x in (rate, total))
     return RateState(rate_now, length, jnp.zeros((), jnp.int32))
 
 
