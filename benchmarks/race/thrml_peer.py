@@ -1,4 +1,4 @@
-"""thrml (JAX): block Gibbs on any graph, edge by edge; PCD-k put together from its parts."""
+"""thrml (JAX): block Gibbs on any graph, edge by edge; it has no training loop."""
 
 import jax
 import jax.numpy as jnp
