@@ -72,7 +72,8 @@ reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/thr
 mnist: $(RACE)/.race  ## docs/mnist.md: the search, the record and the picture, hours; needs HARMONIUM_DATA
 	$(RACE)/bin/python benchmarks/mnist.py search
 	$(RACE)/bin/python benchmarks/mnist.py train $(MNIST) 2500,500,0.4 5500,500,0.4 7000,500,0.4 \
-	  18000,500,0.4 25000,500,0.4 185000,500,0.4 '200,000 updates, L1 5e-5' 25000,500,0.1,fixed
+	  18000,500,0.4 25000,500,0.4 185000,500,0.4 '200,000 updates, L1 5e-5' \
+	  '12,000 updates, fixed binarisation, L1 2e-4'
 	$(RACE)/bin/python benchmarks/mnist.py peer $(MNIST) scikit-learn --rate 0.01
 	$(RACE)/bin/python benchmarks/mnist.py peer $(MNIST) rbms --rate 1 --batch 200
 	$(RACE)/bin/python benchmarks/mnist.py score $(MNIST)

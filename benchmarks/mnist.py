@@ -72,6 +72,20 @@ TRIALS = {
     "20,000 updates, then 4,000 with replica exchange": Trial(
         20_000, recipe={"rate": 0.4}, late=(4_000, hm.Tempering(machines=5, chains=200))
     ),
+    "fixed binarisation, rate 0.1": Trial(is_fixed=True, recipe={"rate": 0.1}),
+    "fixed binarisation, rate 0.2": Trial(is_fixed=True, recipe={"rate": 0.2}),
+    "fixed binarisation, L1 1e-4": Trial(
+        is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(1e-4),)}
+    ),
+    "fixed binarisation, L1 2e-4": Trial(
+        is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(2e-4),)}
+    ),
+    "fixed binarisation, L1 4e-4": Trial(
+        is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(4e-4),)}
+    ),
+    "fixed binarisation, L1 8e-4": Trial(
+        is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(8e-4),)}
+    ),
     "fixed binarisation, decay 3e-4": Trial(is_fixed=True, recipe={"rate": 0.4, "decay": 3e-4}),
     "fixed binarisation, decay 1e-3": Trial(is_fixed=True, recipe={"rate": 0.4, "decay": 1e-3}),
     "rate 0.4, falls from 1/5 on": Trial(recipe={"rate": 0.4, "hold": 0.2}),
@@ -90,6 +104,9 @@ TRIALS = {
 }
 RECORDS = {  # of all rows, and no part of the search
     "200,000 updates, L1 5e-5": Trial(200_000, recipe={"rate": 0.4, "penalties": (hm.L1(5e-5),)}),
+    "12,000 updates, fixed binarisation, L1 2e-4": Trial(
+        12_000, is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(2e-4),)}
+    ),
 }
 
 
@@ -203,14 +220,12 @@ def keep(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> No
 
 
 def train(folder: Path, trials: list[str], seed: int) -> None:
-    """Train machines of all rows: by names of trials, or as "UPDATES,CHAINS,RATE[,fixed]"."""
+    """Train machines of all rows: by names of trials, or as "UPDATES,CHAINS,RATE"."""
     for name in trials:
         trial = (TRIALS | RECORDS).get(name)
         if trial is None:
-            updates, chains, rate, *fixed = name.split(",")
-            trial = Trial(
-                int(updates), chains=int(chains), is_fixed=bool(fixed), recipe={"rate": float(rate)}
-            )
+            updates, chains, rate = name.split(",")
+            trial = Trial(int(updates), chains=int(chains), recipe={"rate": float(rate)})
         rbm, seconds = learned(trial, "all", seed)
         who = "harmonium" + ", L1" * bool(trial.recipe.get("penalties"))
         who += ", fixed" * trial.is_fixed
@@ -304,7 +319,7 @@ def draw(folder: Path, picture: Path, part: str = "test") -> None:
     records = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     figure = Figure(figsize=(7.5, 4.6), layout="constrained")
     axes: Any = figure.subplots()
-    colours = {"harmonium": "#2a6f97", "harmonium, L1": "#014f86", "harmonium, fixed": "#61a5c2"}
+    colours = {"harmonium": "#2a6f97", "harmonium, L1": "#014f86"}
     colours |= {"scikit-learn": "#e07a1f", "rbms": "#6a994e"}
     for who, colour in colours.items():
         mine = sorted((r for r in records if r["who"] == who), key=lambda r: r["seconds"])

@@ -26,14 +26,20 @@ COLOURS = 128
 PERCENTILE = 99.5
 
 
+def shared_epochs(versions: Sequence[Sequence[Any]]) -> list[float]:
+    """Give the epochs after which all versions have a score."""
+    return sorted(set.intersection(*(set(found[0].epochs) for found in versions)))
+
+
 def draw_curves(runs: Mapping[str, Sequence[Any]], compared: Sequence[str], path: Path) -> None:
     """Draw the likelihood against the epoch, and how far some versions are from the first one."""
     figure = new_figure(8.2, 3.4)
     left, right = figure.subplots(1, 2)
-    curves = {name: np.array([run.curve for run in found], float) for name, found in runs.items()}
+    epochs = shared_epochs(list(runs.values()))
+    curves = {name: np.stack([run.at(epochs) for run in found]) for name, found in runs.items()}
     base = next(iter(curves.values()))
     for (name, values), style in zip(curves.items(), STYLES, strict=False):
-        epochs, mean = next(iter(runs[name])).epochs, values.mean(0)
+        mean = values.mean(0)
         left.plot(epochs, mean, label=name, linewidth=1.6, **style)
         if len(values) > 1:
             spread = values.std(0, ddof=1)

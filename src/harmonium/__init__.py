@@ -5,17 +5,17 @@
 The storeys of the house, each importing only from those above it in this list:
 
     errors, _threefry   what users read when something is wrong; random numbers, quickly
-    checks, _special    checks of what users pass; stable functions
+    checks, _special, orders   checks of what users pass; stable functions; orders of rows
     layers, data        what a unit is; what a machine learns from
     rbm                 the machine: energy, free energy, conditionals, `.T`
-    initial, gauge, path, statistics, quantities, enumeration, sources
+    initial, gauge, path, rounding, enumeration, statistics, moves, bridge, quantities, sources
     interop             other packages' objects to machines and back
     samplers, formats   how states are drawn; what a model file is
     courses, ladders, holes  journeys from independent machines and back; ladders; absent units
     gradients, evaluation, storage   how the likelihood climbs; how good a machine is; files
     sampling, imputation, likelihood, regimes   the public verbs that choose among those
     training            the loop
-    plot, keras         what people look at; the machine as a Keras model
+    plot, sklearn, keras   what people look at; the machine in others' manners
     runs                a run from a source to a folder
     cli                 the command
 

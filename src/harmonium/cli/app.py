@@ -28,8 +28,8 @@ Start with:
 `harmonium COMMAND --help` says more of each.
 """
 EPILOG = (
-    "Exit status: 0 done, 2 a mistake in the input, 3 diverged or not converged,"
-    " 130 interrupted, 1 a fault of ours."
+    "Exit status: 0 done, 2 a mistake in the input, 3 diverged (or, with --must-converge, not"
+    " converged), 130 interrupted, 1 a fault of ours."
 )
 
 app = typer.Typer(

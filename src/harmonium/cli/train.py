@@ -75,7 +75,7 @@ def train_cli(
         number(
             "--lr",
             help="Learning rate; falls to 0 from half-way on.  [default: 0.1; up to 0.4 for pcd"
-            " with 500 chains on more than 64 columns of 0/1]",
+            " with 500 chains or more on more than 64 columns of 0/1]",
         ),
     ] = None,
     seed: Seed = 0,
