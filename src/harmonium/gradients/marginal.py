@@ -77,6 +77,10 @@ class Marginal(AbstractGradient):
         """The inner method's, and what is done besides."""
         return f"{self.inner.title}, absent units summed out"
 
+    def usual_rate(self, rbm: RBM) -> float:
+        """Give that of the inner method."""
+        return self.inner.usual_rate(rbm)
+
     def carried(self, state: Any) -> Cloud | None:
         """Give the inner method's chains."""
         return self.inner.carried(state)
