@@ -74,18 +74,12 @@ TRIALS = {
     ),
     "fixed binarisation, rate 0.1": Trial(is_fixed=True, recipe={"rate": 0.1}),
     "fixed binarisation, rate 0.2": Trial(is_fixed=True, recipe={"rate": 0.2}),
-    "fixed binarisation, L1 1e-4": Trial(
-        is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(1e-4),)}
-    ),
-    "fixed binarisation, L1 2e-4": Trial(
-        is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(2e-4),)}
-    ),
-    "fixed binarisation, L1 4e-4": Trial(
-        is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(4e-4),)}
-    ),
-    "fixed binarisation, L1 8e-4": Trial(
-        is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(8e-4),)}
-    ),
+    **{
+        f"fixed binarisation, L1 {strength}": Trial(
+            is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(float(strength)),)}
+        )
+        for strength in ("1e-4", "2e-4", "4e-4", "8e-4")
+    },
     "fixed binarisation, decay 3e-4": Trial(is_fixed=True, recipe={"rate": 0.4, "decay": 3e-4}),
     "fixed binarisation, decay 1e-3": Trial(is_fixed=True, recipe={"rate": 0.4, "decay": 1e-3}),
     "rate 0.4, falls from 1/5 on": Trial(recipe={"rate": 0.4, "hold": 0.2}),
@@ -104,8 +98,8 @@ TRIALS = {
 }
 RECORDS = {  # of all rows, and no part of the search
     "200,000 updates, L1 5e-5": Trial(200_000, recipe={"rate": 0.4, "penalties": (hm.L1(5e-5),)}),
-    "12,000 updates, fixed binarisation, L1 2e-4": Trial(
-        12_000, is_fixed=True, recipe={"rate": 0.4, "penalties": (hm.L1(2e-4),)}
+    "12,000 updates, fixed binarisation, L1 2e-4": TRIALS["fixed binarisation, L1 2e-4"]._replace(
+        updates=12_000
     ),
 }
 

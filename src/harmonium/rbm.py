@@ -88,7 +88,7 @@ class RBM(eqx.Module):
         return cls(
             Bernoulli(n_visible, visible_bias),
             Bernoulli(n_hidden, hidden_bias),
-            from_numpy(np.array(weights, float)),
+            np.asarray(weights),
         )
 
     @property

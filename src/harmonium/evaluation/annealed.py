@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from .._special import from_numpy
 from ..bridge import Sandwich, bennett, effective_size, jackknife, log_mean_exp, sandwich
 from ..courses import (
     STRETCHES,
@@ -227,7 +228,7 @@ class _Search:
             v = np.concatenate([v, self.starts.astype(v.dtype)])
         sweeps = self.asked.burn_in or max(1, steps * self.stretches // 4)
         sweeps = jnp.asarray(sweeps, jnp.int32)
-        v = settled(self.rbm, jnp.asarray(v), sweeps, key=self._next_key())
+        v = settled(self.rbm, from_numpy(v), sweeps, key=self._next_key())
         back = course.travel(v, steps, key=self._next_key(), backwards=True)[1]
         back[0] -= course.beyond(self.rbm, v)
         return back

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from .._special import from_numpy
 from ..data.base import input_error
 from ..errors import InputError, MissingDependencyError
 from ..layers import AbstractLayer, Bernoulli, Potts
@@ -108,7 +107,7 @@ def machine_of(
         raise input_error(source, f"{names[0]} of shape {SHAPES}", shown, advice)
     try:
         visible = Potts(*a.shape, bias=a.ravel()) if is_potts else Bernoulli(len(a), a)
-        return RBM(visible, Bernoulli(len(b), b), from_numpy(np.array(weights.reshape(-1, len(b)))))
+        return RBM(visible, Bernoulli(len(b), b), weights.reshape(-1, len(b)))
     except InputError as error:
         advice = "write arrays that fit together"
         raise input_error(source, "arrays of a machine", f"that {clause(error)}", advice) from None

@@ -58,8 +58,12 @@ def scheduled(
 
 def begun(rbm: RBM, rate: float, total: int) -> RateState:
     """Give the state before the first update."""
-    rate_now, length = (from_numpy(np.asarray(x, rbm.visible.dtype)) for x in (rate, total))
-    return RateState(rate_now, length, jnp.zeros((), jnp.int32))
+    like = rbm.visible.dtype
+    return RateState(_filled((), rate, like), _filled((), total, like), jnp.zeros((), jnp.int32))
+
+
+def _filled(shape: tuple[int, ...], value: float, dtype: Any) -> Array:
+    return from_numpy(np.full(shape, value, dtype))
 
 
 def step_size(state: RateState, hold: float, schedule: Schedule | None) -> Array:
@@ -95,7 +99,7 @@ def ramped_momentum(
     """
 
     def init(rbm: RBM) -> MomentumState:
-        length = jnp.asarray(total, rbm.visible.dtype)
+        length = _filled((), total, rbm.visible.dtype)
         return MomentumState(jax.tree.map(jnp.zeros_like, rbm), length, jnp.zeros((), jnp.int32))
 
     def update(
@@ -116,9 +120,9 @@ def reschedule(state: Any, total: int | float, rate: float | None = None) -> Any
     def renewed(node: Any) -> Any:
         if not isinstance(node, kinds):
             return node
-        node = node._replace(total=jnp.full_like(node.total, total))
+        node = node._replace(total=_filled(node.total.shape, total, node.total.dtype))
         if rate is None or not isinstance(node, RateState):
             return node
-        return node._replace(rate=jnp.full_like(node.rate, rate))
+        return node._replace(rate=_filled(node.rate.shape, rate, node.rate.dtype))
 
     return jax.tree.map(renewed, state, is_leaf=lambda node: isinstance(node, kinds))
