@@ -1,6 +1,6 @@
 # `make demo` and `make test` need Python 3.11 or newer, git and make, and nothing else.
 # The first Python that runs and is new enough: a name on the path may be an empty shim.
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -9,27 +9,28 @@ SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
 # Tests compile many small programs and run each once, so compile them in a hurry, and keep them for
 # the other worker and the next time; `make laws` compiles as users do. XLA ends a program at a flag
-# that it does not know, so the flags are tried first.
-QUICK ?= --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
-	--xla_cpu_parallel_codegen_split_count=1
-quickly = XLA_FLAGS="$$(XLA_FLAGS='$(QUICK)' $(1)/bin/python -c 'import jax; jax.devices()' \
-	>/dev/null 2>&1 && echo '$(QUICK)')" JAX_COMPILATION_CACHE_DIR="$$(cd $(1) && pwd)/.compiled" \
+# that it does not know, so tests/quick_flags.py tries each, once for an environment.
+QUICK ?= --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1 \
+	--xla_cpu_use_fusion_emitters=false --xla_cpu_opt_preset=FAST_COMPILE
+quickly = XLA_FLAGS="$$(cat $(1)/.quick)" JAX_COMPILATION_CACHE_DIR="$$(cd $(1) && pwd)/.compiled" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
 
 FACES ?= .venv-faces
 BACKENDS ?= tensorflow jax torch
 TORCH ?= torch==2.13.0
 
+OLDEST ?= jax==0.10.0 jaxlib==0.10.0
+
 RACE ?= .venv-race
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test laws faces lint check bench mnist reproduce clean
+.PHONY: demo test laws faces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
-test: $(VENV)/.test  ## the tests, with a pairwise cover of the laws' combinations
+test: $(VENV)/.quick  ## the tests, with a pairwise cover of the laws' combinations
 	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL)
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
@@ -40,11 +41,19 @@ faces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
 	@$(MAKE) --no-print-directory -j 2 $(addprefix face-,others $(BACKENDS))
 
 # One process each, two at a time: two workers for each would import and compile everything twice.
-face-%: $(FACES)/.faces
+face-%: $(FACES)/.quick
 	@$(call quickly,$(FACES)) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
 	  $(if $(filter others,$*),,KERAS_BACKEND=$*) $(FACES)/bin/python -m pytest -q \
 	  $(if $(filter others,$*),tests/faces/interop tests/faces/ways,tests/faces/keras) \
 	  >$(FACES)/$*.log 2>&1; status=$$?; echo "$*:"; cat $(FACES)/$*.log; exit $$status
+
+oldest:  ## the tests with the first JAX that is supported
+	$(MAKE) VENV=.venv-oldest .venv-oldest/.test
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
+	$(MAKE) VENV=.venv-oldest test
+
+newest:  ## the demo and all tests on a newer Debian, by root on Debian; SUITE=testing for the newest Python
+	.ci/newest whole
 
 lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -83,7 +92,7 @@ mnist: $(RACE)/.race  ## docs/mnist.md: the search, the record and the picture, 
 $(VENV)/.base: EXTRA =
 $(VENV)/.test: EXTRA = [test]
 $(VENV)/.dev: EXTRA = [dev]
-$(VENV)/.%: pyproject.toml
+$(VENV)/.base $(VENV)/.test $(VENV)/.dev: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "harmonium needs Python 3.11 or newer: set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRA)'
@@ -103,5 +112,11 @@ $(RACE)/.race: pyproject.toml
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]'
 	@touch $@
 
+# The flags of QUICK that this environment knows.
+$(VENV)/.quick: $(VENV)/.test
+$(FACES)/.quick: $(FACES)/.faces
+$(addsuffix /.quick,$(sort $(VENV) $(FACES))):
+	@$(@D)/bin/python tests/quick_flags.py $(QUICK) >$@.part && mv $@.part $@
+
 clean:  ## remove the environment and the runs
-	rm -rf $(VENV) $(FACES) $(RACE) runs
+	rm -rf $(VENV) $(FACES) $(RACE) .venv-oldest .newest runs

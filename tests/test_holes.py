@@ -210,6 +210,18 @@ def test_initial_moments_are_those_of_the_seen_values():
     np.testing.assert_allclose(layer.bias / layer.precision, mean, atol=0.15)
 
 
+def test_a_column_that_is_never_seen_or_weighs_nothing_starts_as_the_layer_is():
+    rng = np.random.default_rng(0)
+    rows = rng.choice([-1.0, 1.0], (400, 3), p=[0.2, 0.8])
+    rows[:, 1] = np.nan
+    rows[:10, 2], rows[10:, 2] = 1.0, np.nan
+    weights = np.r_[np.zeros(10), np.ones(390)]
+    rbm = hm.initialize(hm.Ising(3), hm.Bernoulli(1), rows, key=KEY, weights=weights, scale=1e-9)
+    means = np.asarray(rbm.visible.mean(rbm.visible.resting))
+    seen = np.average(rows[:, 0], weights=weights)
+    np.testing.assert_allclose(means, [seen, 0.0, 0.0], atol=4.5 / np.sqrt(390))
+
+
 def test_datasets_keep_holes():
     rows = np.array([[1.0, np.nan, 0.0], [np.nan, np.nan, 0.4]])
     grey = hm.Dataset(rows, stochastic=True)

@@ -4,6 +4,11 @@ JAX lowers Threefry to a loop there, so that each round passes through memory. W
 all rounds and what is done with the bits into one pass. A key of this kind gives the same numbers
 as the Threefry key with its data, so whoever has one may not notice.
 
+XLA repeats cheap arithmetic in every place that uses it, and a hundred additions and shifts are
+cheap to it. Keys are made from keys, so a key that is computed anew inside each draw that it is for
+makes programs that take ever longer to compile, or never end (JAX 0.11 and later). Therefore a key
+is computed once: a barrier keeps XLA from moving it into what uses it.
+
 Source: Salmon, Moraes, Dror & Shaw 2011 (Threefry-2x32, 20 rounds).
 """
 
@@ -73,12 +78,13 @@ def _bits(key: Array, width: int, shape: tuple[int, ...]) -> Array:
 
 @partial(jax.jit, static_argnums=1)
 def _split(key: Array, shape: tuple[int, ...]) -> Array:
-    return jnp.stack(_hashed(key, _counts(shape)), axis=-1)
+    return lax.optimization_barrier(jnp.stack(_hashed(key, _counts(shape)), axis=-1))
 
 
 @jax.jit
 def _fold_in(key: Array, data: Any) -> Array:
-    return jnp.stack(_hashed(key, jnp.asarray(data).astype(jnp.uint32)))
+    count = jnp.asarray(data).astype(jnp.uint32)
+    return lax.optimization_barrier(jnp.stack(_hashed(key, count)))
 
 
 def _counts(shape: tuple[int, ...]) -> Array:

@@ -69,30 +69,37 @@ def initialize(
         some = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
         rows = visible.validate(some.rows(key=key_rows), holes=some.absent > 0)
         if some.absent:
-            rows = _without_holes(visible, rows, some.weights)
+            rows = _missing_filled(visible, rows, some.weights)
         visible = _fitted(visible, from_numpy(rows), some.weights)
     return _coupled(visible, hidden, scale, connections, data is not None, key=key_weights)
 
 
-def _without_holes(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
-    """Fill each column's holes with its own seen values in proportion: its moments stay theirs.
+def _missing_filled(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
+    """Fill a column's missing values with its seen ones in proportion: its moments stay theirs.
 
     A column that is never seen gets draws of the layer as it is.
     """
-    anything = visible.decode(visible.sample_at_rest((len(rows),), key=key_of(0)))
-    filled, absent = np.where(np.isnan(rows), anything, rows), np.isnan(rows)
+    absent = np.isnan(rows)
     shares = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
-    order = np.random.default_rng(0).permutation(len(rows))  # which hole gets which value
-    for column in np.flatnonzero(absent.any(0)):
-        holes, seen = order[absent[order, column]], np.flatnonzero(~absent[:, column])
-        if shares[seen].sum() > 0:
-            # Values at even distances in order of size, so that a few holes get typical ones.
-            seen = seen[np.argsort(rows[seen, column], kind="stable")]
-            reached = np.cumsum(shares[seen]) / shares[seen].sum()
-            evenly = (np.arange(len(holes)) + 0.5) / len(holes)
-            places = np.minimum(np.searchsorted(reached, evenly), len(seen) - 1)
-            filled[holes, column] = rows[seen[places], column]
+    never_seen = shares @ ~absent <= 0
+    # Where every column is seen, nothing is drawn, and no program compiled for it.
+    anything = visible.decode(_at_rest(visible, len(rows))) if never_seen.any() else 0.0
+    filled = np.where(absent, anything, rows)
+    order = np.random.default_rng(0).permutation(len(rows))  # which missing value gets which
+    for column in np.flatnonzero(absent.any(0) & ~never_seen):
+        missing, seen = order[absent[order, column]], np.flatnonzero(~absent[:, column])
+        # Values at even distances in order of size, so that a few missing ones get typical ones.
+        seen = seen[np.argsort(rows[seen, column], kind="stable")]
+        reached = np.cumsum(shares[seen]) / shares[seen].sum()
+        evenly = (np.arange(len(missing)) + 0.5) / len(missing)
+        places = np.minimum(np.searchsorted(reached, evenly), len(seen) - 1)
+        filled[missing, column] = rows[seen[places], column]
     return filled
+
+
+@eqx.filter_jit
+def _at_rest(visible: AbstractLayer, n: int) -> Array:
+    return visible.sample_at_rest((n,), key=key_of(0))
 
 
 @eqx.filter_jit

@@ -1,0 +1,116 @@
+"""Time to the end of the first `fit`, and of the second, by kinds of units and by parts.
+
+    python benchmarks/compiling.py [--rounds 3] [PYTHON ...]
+
+Each case runs in a process of its own, by each of the interpreters given (one for each version of
+JAX to be compared; this one if none is given), in turn. A first `fit` compiles, the second one of
+the same shapes does not. Both start from `hm.initialize`, on 400 rows with six hidden units; the
+seconds are medians over rounds. The four-kind case is also run by `harmonium.sklearn.RBM`. The
+table is Markdown, for docs/benchmarks.md. Run it with nothing else on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+ROWS, HIDDEN, MISSING = 400, 6, 0.1
+KINDS = ("potts, 3 states", "gaussian", "bernoulli", "ising", "potts, 5 states")
+SIZES = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (5, 8), (5, 12)]
+CASES = [
+    *(f"{kinds} {parts} complete" for kinds, parts in SIZES),
+    *(f"{kinds} {parts} missing" for kinds, parts in SIZES),
+    "4 4 scikit-learn",
+]
+
+
+def one(kinds: int, parts: int, what: str) -> dict:
+    """Fit twice; give the seconds of both and how many programs were compiled for the first."""
+    import jax
+    import numpy as np
+
+    import harmonium as hm
+    from harmonium.sklearn import RBM
+
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, seconds, **_: compiled.append(seconds) if "backend_compile" in event else None
+    )
+    rng = np.random.default_rng(0)
+    units = {
+        "potts, 3 states": (hm.Potts(1, states=3), rng.integers(0, 3, (ROWS, parts))),
+        "gaussian": (hm.Gaussian(1), rng.normal(size=(ROWS, parts))),
+        "bernoulli": (hm.Bernoulli(1), rng.integers(0, 2, (ROWS, parts))),
+        "ising": (hm.Ising(1), 2 * rng.integers(0, 2, (ROWS, parts)) - 1),
+        "potts, 5 states": (hm.Potts(1, states=5), rng.integers(0, 5, (ROWS, parts))),
+    }
+    chosen = [KINDS[i % kinds] for i in range(parts)]
+    rows = np.stack([units[kind][1][:, i] for i, kind in enumerate(chosen)], axis=1).astype(float)
+    if what == "missing":
+        rows[rng.random(rows.shape) < MISSING] = np.nan
+    key = jax.random.key(0)
+
+    def fit() -> None:
+        if what == "scikit-learn":
+            spec = [(kind.split(",")[0], [i]) for i, kind in enumerate(chosen)]
+            RBM(HIDDEN, visible=spec, random_state=0).fit(rows)
+            return
+        visible = hm.Mixed(*(units[kind][0] for kind in chosen))
+        rbm = hm.initialize(visible, hm.Bernoulli(HIDDEN), rows, key=key)
+        hm.fit(rbm, rows, key=key)
+
+    jax.devices()  # the start of the device is not compiling
+    seconds, programs = [], []
+    for _ in range(2):
+        began = time.perf_counter()
+        fit()
+        seconds.append(time.perf_counter() - began)
+        programs.append(len(compiled))
+    return {"seconds": seconds, "programs": programs[0], "jax": jax.__version__}
+
+
+def table(found: dict, pythons: list[str]) -> None:
+    """Print the medians."""
+    versions = [next(iter(found[python].values()))[0]["jax"] for python in pythons]
+    parts = [f"JAX {v}: first, s | second, s | programs" for v in versions]
+    print("| kinds | parts | rows |", " | ".join(parts), "|")
+    print("|---|---|---|" + "---|" * 3 * len(pythons))
+    for case in CASES:
+        cells = []
+        for python in pythons:
+            each = found[python][case]
+            first, second = (statistics.median(r["seconds"][i] for r in each) for i in (0, 1))
+            cells += [f"{first:.1f}", f"{second:.2f}", str(each[0]["programs"])]
+        print("| " + " | ".join(case.split(" ") + cells) + " |")
+
+
+def main() -> None:
+    """Run every case in turn."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pythons", nargs="*", default=[sys.executable])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--one", help="a case to run in this process, such as '5 12 missing'")
+    options = parser.parse_args()
+    if options.one:
+        kinds, parts, what = options.one.split(" ")
+        print(json.dumps(one(int(kinds), int(parts), what)))
+        return
+    pythons = options.pythons
+    found: dict = {python: {case: [] for case in CASES} for python in pythons}
+    for _ in range(options.rounds):
+        for case in CASES:
+            for python in pythons:
+                command = [python, __file__, "--one", case]
+                result = subprocess.run(command, check=True, capture_output=True, text=True)
+                found[python][case].append(json.loads(result.stdout.splitlines()[-1]))
+                last = found[python][case][-1]
+                print(case, last["jax"], [f"{s:.2f}" for s in last["seconds"]], file=sys.stderr)
+    table(found, pythons)
+
+
+if __name__ == "__main__":
+    main()
