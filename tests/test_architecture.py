@@ -10,7 +10,7 @@ import harmonium as hm
 
 ROOT = Path(hm.__file__).parent
 STOREYS = [
-    {"errors", "_threefry"},
+    {"errors", "_threefry", "parameters"},
     {"checks", "_special", "orders"},
     {"layers", "data"},
     {"rbm"},

@@ -5,6 +5,7 @@
 The storeys of the house, each importing only from those above it in this list:
 
     errors, _threefry   what users read when something is wrong; random numbers, quickly
+    parameters          which arrays are parameters, and which are data
     checks, _special, orders   checks of what users pass; stable functions; orders of rows
     layers, data        what a unit is; what a machine learns from
     rbm                 the machine: energy, free energy, conditionals, `.T`

@@ -1,7 +1,8 @@
 """A machine at every t from 0 to 1.
 
-Every leaf of a machine is a natural parameter, so energy is affine in the leaves, and over a convex
-domain each point of the straight line between two machines of finite Z is a machine of finite Z.
+Every parameter of a machine is a natural one, so energy is affine in the parameters, and over a
+convex domain each point of the straight line between two machines of finite Z is a machine of
+finite Z. What a machine holds of data, such as the values of clamped units, stays that of the end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from jaxtyping import Array, Float
 
 from .errors import InputError
 from .layers import AbstractLayer
+from .parameters import data_field, map_parameters
 from .rbm import RBM
 
 __all__ = ["AbstractPath", "Heating", "History", "Line", "Scaled"]
@@ -33,7 +35,7 @@ class Scaled(eqx.Module):
     """
 
     weights: Any
-    scale: Float[Array, ...]
+    scale: Float[Array, ...] = data_field()
 
     __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays leave `@` to us
 
@@ -97,8 +99,8 @@ class Line(AbstractPath):
     end: RBM
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Average the leaves."""
-        return jax.tree.map(lambda a, b: (1 - t) * a + t * b, self.start, self.end)
+        """Average the parameters."""
+        return _between(self.start, self.end, t)
 
     def ending_at(self, rbm: RBM) -> Line:
         """Draw the line to another end."""
@@ -161,14 +163,16 @@ class History(AbstractPath):
         position = jnp.asarray(t) * last
         before = jnp.clip(jnp.floor(position).astype(int), 0, last - 1)
         part = position - before
-        return jax.tree.map(
-            lambda leaf: (1 - part) * leaf[before] + part * leaf[before + 1], self.machines
+        start, end = (
+            jax.tree.map(lambda leaf, i=i: leaf[i], self.machines) for i in (before, before + 1)
         )
+        return _between(start, end, part)
 
     def ending_at(self, rbm: RBM) -> History:
         """Put another machine in the place of the last one."""
         return History(jax.tree.map(lambda all_, new: all_.at[-1].set(new), self.machines, rbm))
 
 
-def _between(start: AbstractLayer, end: AbstractLayer, t: Any) -> AbstractLayer:
-    return jax.tree.map(lambda a, b: (1 - t) * a + t * b, start, end)
+def _between(start: Any, end: Any, t: Any) -> Any:
+    """Return the average of the parameters, with the data of the end."""
+    return map_parameters(lambda b, a: (1 - t) * a + t * b, end, start)

@@ -14,6 +14,7 @@ from ._special import from_numpy, product
 from .checks import as_array
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
+from .parameters import map_parameters
 
 __all__ = ["RBM"]
 
@@ -155,7 +156,7 @@ class RBM(eqx.Module):
     @property
     def uncoupled(self) -> RBM:
         """The machine of these layers with weights of 0, of the same kind: independent units."""
-        return RBM(self.visible, self.hidden, jax.tree.map(jnp.zeros_like, self.weights))
+        return RBM(self.visible, self.hidden, map_parameters(jnp.zeros_like, self.weights))
 
     def project(self) -> RBM:
         """Move parameters that an optimiser's step took out of the domain back into it."""

@@ -18,7 +18,7 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.enumeration import enumerable
-from registry import LEVEL, covered, exact_states, examples, identify, machine
+from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine
 
 CHAINS = 20_000
 MOVES = (1, 4, 16)
@@ -139,3 +139,20 @@ def test_the_law_sees_swaps_by_a_free_energy_of_another_temperature():
     sampler, broken = hm.ReplicaExchange(times=4), SwappingByOneEnergy(times=4)
     assert lowest_p_value(sampler, sampler, rbm, rbm) > LEVEL_OF_ONE
     assert lowest_p_value(sampler, broken, rbm, rbm) < LEVEL_OF_ONE
+
+
+ALIKE = hm.Mixed(hm.Bernoulli(3), hm.Ising(2), hm.Gaussian(1), hm.Potts(1, states=3))
+ONCE = [(sampler, ALIKE, hm.Bernoulli(3), 0) for sampler in examples("samplers")]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "visible", "hidden", "seed"), CASES if ALL else ONCE, ids=identify
+)
+def test_held_units_stay_held(sampler, visible, hidden, seed):
+    """Whatever a sampler does to parameters, values at which units are held are none."""
+    rbm = machine(visible, hidden, seed)
+    rows = visible.decode(visible.sample_at_rest((6,), key=jax.random.key(seed))).astype(float)
+    rows[np.arange(rows.size).reshape(rows.shape) % 2 == 0] = np.nan
+    drawn = hm.sample(rbm, 2, key=jax.random.key(seed), sampler=sampler, steps=30, given=rows)
+    given = np.repeat(rows, 2, axis=0).astype(drawn.dtype if drawn.dtype.kind == "f" else float)
+    np.testing.assert_array_equal(np.where(np.isnan(given), given, drawn), given)

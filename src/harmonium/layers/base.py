@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 from .._special import from_numpy, product
 from ..checks import as_array
 from ..errors import InputError
+from ..parameters import map_parameters
 
 
 class AbstractLayer(eqx.Module):
@@ -27,8 +28,10 @@ class AbstractLayer(eqx.Module):
     where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
     Γ′(I) and its variance Γ″(I). These two functions are all that a machine needs of a layer.
 
-    Every array leaf is a natural parameter (the energy is affine in the leaves, over a convex
-    domain), so that any average of two layers of one type is a layer too.
+    Every array is a natural parameter (the energy is affine in the arrays, over a convex domain),
+    so that any average of two layers of one type is a layer too. An array that is no parameter,
+    such as values at which units are held, is declared by `data_field` of `harmonium.parameters`:
+    it stays as it is.
 
     States are arrays of shape (..., size): batch axes first, then `size` columns. A unit may own
     several columns (a Potts unit has one for each of its states); `n_units` counts the units, and
@@ -177,7 +180,7 @@ class AbstractLayer(eqx.Module):
 
         It is the base machine of a ladder of temperatures in the proper sense.
         """
-        return jax.tree.map(jnp.zeros_like, self)
+        return map_parameters(jnp.zeros_like, self)
 
     @property
     def normal(self) -> tuple[Array, Array] | None:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from ..parameters import data_field
 from .base import AbstractLayer
 
 
@@ -99,8 +100,8 @@ class Clamped(AbstractPartial):
         values: their states, shape (..., columns); anything finite where a unit is free.
     """
 
-    known: Bool[Array, "*batch units"]
-    values: Float[Array, "*batch columns"]
+    known: Bool[Array, "*batch units"] = data_field()
+    values: Float[Array, "*batch columns"] = data_field()
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Give the energies of the layer without the clamp."""
@@ -137,7 +138,7 @@ class Masked(AbstractPartial):
         present: which units there are, shape (..., units).
     """
 
-    present: Bool[Array, "*batch units"]
+    present: Bool[Array, "*batch units"] = data_field()
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
         """Give the energies of the units that are present, 0 of others."""

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..checks import positive_integer
 from ..errors import InputError
 from ..layers import Mixed
+from ..parameters import map_parameters
 from ..rbm import RBM
 from .base import AbstractSampler, Cloud
 
@@ -67,7 +68,7 @@ class Tempered(AbstractSampler):
         copies = round(self.beta)
         if copies != self.beta:
             raise InputError(f"Tempered beta: no machine has p_β for β = {self.beta:g}.")
-        visible = jax.tree.map(lambda leaf: copies * leaf, rbm.visible)
+        visible = map_parameters(lambda leaf: copies * leaf, rbm.visible)
         weights = jnp.concatenate([rbm.weights] * copies, axis=1)
         return [RBM(visible, Mixed(*[rbm.hidden] * copies), weights)]
 
@@ -79,7 +80,7 @@ class Tempered(AbstractSampler):
         self, rbm: RBM, state: TemperedState, *, key: PRNGKeyArray
     ) -> tuple[TemperedState, TemperedInfo]:
         """Make the sweeps."""
-        proposing: Any = jax.tree.map(lambda leaf: self.beta * leaf, rbm)
+        proposing: Any = map_parameters(lambda leaf: self.beta * leaf, rbm)
 
         def excess(v: Array) -> Array:
             return self.beta * rbm.free_energy(v) - proposing.free_energy(v)

@@ -1,0 +1,51 @@
+"""Which arrays of a model are parameters, and which are data.
+
+A temperature and a path act on parameters. Values at which units are held and masks are data: they
+stay as they are, whatever is done to the parameters beside them. A layer or a kind of weights says
+which of its fields are data by declaring them with `data_field`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+
+DATA = "harmonium: data, not parameters"
+
+
+def data_field(**options: Any) -> Any:
+    """Return a dataclass field for data, to be used as `eqx.field` is for parameters."""
+    return eqx.field(metadata={DATA: True}, **options)
+
+
+def map_parameters(function: Callable, tree: Any, *others: Any) -> Any:
+    """Return `tree` with a function applied to each of its parameters; its data are kept.
+
+    Args:
+        function: from an array of `tree`, and that of each of the others, to a new one.
+        tree: a layer, weights, a model, or any nest of them.
+        others: trees of the same structure.
+    """
+
+    def mapped(path: tuple, leaf: Any, *rest: Any) -> Any:
+        return leaf if _leads_to_data(tree, path) else function(leaf, *rest)
+
+    return jax.tree_util.tree_map_with_path(mapped, tree, *others)
+
+
+def _leads_to_data(tree: Any, path: tuple) -> bool:
+    for key in path:
+        name = getattr(key, "name", None)
+        if name is None:
+            tree = tree[getattr(key, "idx", getattr(key, "key", None))]
+            continue
+        if dataclasses.is_dataclass(tree):
+            fields = {field.name: field for field in dataclasses.fields(tree)}
+            if DATA in fields[name].metadata:
+                return True
+        tree = getattr(tree, name)
+    return False
