@@ -20,8 +20,15 @@ else:
     tf.function(lambda: tf.constant(0.0) + 1.0, jit_compile=True)()
 """
 STARTED = [
-    (flag, subprocess.Popen([sys.executable, "-c", TRIED], env=os.environ | {"XLA_FLAGS": flag},
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+    (
+        flag,
+        subprocess.Popen(
+            [sys.executable, "-c", TRIED],
+            env=os.environ | {"XLA_FLAGS": flag},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ),
+    )
     for flag in sys.argv[1:]
 ]
 print(*[flag for flag, process in STARTED if process.wait() == 0])

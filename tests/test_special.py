@@ -6,7 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from harmonium._special import from_numpy
+from harmonium._special import from_numpy, normals
+from harmonium._threefry import quick
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,11 @@ def test_arrays_become_jaxs_as_they_are_and_nothing_is_compiled(array, dtype, ca
         np.testing.assert_array_equal(found, array.astype(dtype))
     with jax.enable_x64(True):
         assert from_numpy(array).dtype == array.dtype
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (4, 3), (2, 3, 1)], ids=str)
+@pytest.mark.parametrize("kind", [lambda key: key, quick], ids=["JAX's key", "quick key"])
+def test_normals_are_those_of_jax(shape, kind):
+    key = jax.random.key(3)
+    found = normals(shape, np.float32, key=kind(key))
+    np.testing.assert_allclose(found, jax.random.normal(key, shape), rtol=1e-6)

@@ -1,10 +1,12 @@
 """What JAX has as well, in the forms that are accurate in float32, tails included, or quick."""
 
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 LOG_2PI = 1.8378770664093453
@@ -57,6 +59,16 @@ def log_2cosh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 def _log_2cosh_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     (x,), (dx,) = primals, tangents
     return log_2cosh(x), jnp.tanh(x) * dx
+
+
+def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
+    """Draw standard normal numbers: those of `jax.random.normal`, quickly for few columns too.
+
+    XLA's CPU computes several at once along the last axis alone, which for three columns means a
+    fourth of the speed; so they are drawn in one row, which a barrier keeps whole.
+    """
+    row = jax.random.normal(key, (math.prod(shape),), dtype)
+    return lax.optimization_barrier(row).reshape(shape)
 
 
 def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:

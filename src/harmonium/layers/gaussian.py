@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._special import LOG_2PI
+from .._special import LOG_2PI, normals
 from ..checks import positive_integer
 from ..errors import InputError
 from .base import AbstractLayer, parameter, weighted_mean
@@ -63,7 +63,7 @@ class Gaussian(AbstractLayer):
     ) -> Float[Array, "*batch columns"]:
         """Draw from the normal distribution with mean (I + b)/γ and variance 1/γ."""
         mean = self.mean(inputs)
-        noise = jax.random.normal(key, mean.shape, mean.dtype)
+        noise = normals(mean.shape, mean.dtype, key=key)
         return mean + noise * jax.lax.rsqrt(self.precision)
 
     def shift(self, delta: Float[Array, "*batch columns"]) -> "Gaussian":

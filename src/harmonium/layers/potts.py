@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._special import product
@@ -92,12 +93,10 @@ class Potts(AbstractLayer):
     ) -> Float[Array, "*batch columns"]:
         """Draw one state a site by inverting the cumulative distribution: one uniform a site."""
         logits = inputs + self.bias
-        by_site = self._by_site(logits)
-        odds = jnp.exp(by_site - by_site.max(-1, keepdims=True))
-        cumulative = jnp.cumsum(odds, axis=-1)
-        uniforms = jax.random.uniform(key, by_site.shape[:-1], logits.dtype)
-        threshold = uniforms[..., None] * cumulative[..., -1:]
-        chosen = (cumulative[..., :-1] <= threshold).sum(-1)
+        by_state = jnp.moveaxis(self._by_site(logits), -1, 0)
+        odds = jnp.exp(by_state - by_state.max(0))
+        uniforms = jax.random.uniform(key, odds.shape[1:], logits.dtype)
+        chosen = lax.platform_dependent(odds, uniforms, cpu=_passed_in_turn, default=_passed)
         one_hot = jax.nn.one_hot(chosen, self.states_per_site, dtype=logits.dtype)
         return one_hot.reshape(logits.shape)
 
@@ -162,3 +161,25 @@ class Potts(AbstractLayer):
         bits = 8 * math.ceil(math.log2(self.states_per_site) / 8)
         codes = np.asarray(self._by_site(jnp.asarray(x)).argmax(-1))
         return codes.astype({8: np.uint8, 16: np.uint16}.get(bits, np.uint32))
+
+
+def _passed(odds: Float[Array, "states *sites"], uniforms: Array) -> Integer[Array, "*sites"]:
+    """Count the states that a uniform number's share of all odds lies above, first to last."""
+    cumulative = jnp.cumsum(odds, axis=0)
+    return (cumulative[:-1] <= uniforms * cumulative[-1]).sum(0)
+
+
+def _passed_in_turn(odds: Array, uniforms: Array) -> Array:
+    """Do what `_passed` does, one state after the other.
+
+    XLA's CPU sums anew for each entry of a cumulative sum. This takes half the time at 21 states.
+    """
+    threshold = uniforms * odds.sum(0)
+
+    def passed(before: tuple[Array, Array], odd: Array) -> tuple[tuple[Array, Array], None]:
+        reached, count = before
+        reached = reached + odd
+        return (reached, count + (reached <= threshold)), None
+
+    nothing = (jnp.zeros_like(threshold), jnp.zeros(threshold.shape, jnp.int32))
+    return lax.scan(passed, nothing, odds[:-1])[0][1]

@@ -39,6 +39,7 @@ class Monitors:
         self.watched = [roomy(rows) for rows in some]
         self.few: Dataset | None = None
         self.spent = 0.0
+        self.key = key_of(0)  # the same draws each time: a smooth curve
 
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
         """Give what is finite of the monitors; `fit` says what they are.
@@ -48,8 +49,7 @@ class Monitors:
             seconds: time since the run began.
             last: whether nothing follows, so that nothing may be left out.
         """
-        key = key_of(0)
-        found = [np.asarray(_measured(rbm, *rows, key), np.float64) for rows in self.watched]
+        found = [np.asarray(_measured(rbm, *rows, self.key), np.float64) for rows in self.watched]
         (energy, variance, _), judged = found[0], found[-1]
         metrics = {"free_energy": energy}
         if len(found) > 1:
@@ -67,7 +67,7 @@ class Monitors:
         if self.few is None:
             affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
             self.few = self.judged.some(min(MONITORED_ROWS, affordable))
-        rows, weights = self.few.rows(key=key_of(0)), self.few.weights
+        rows, weights = self.few.rows(key=self.key), self.few.weights
         if self.few.absent:
             filled = _filled(rbm, with_holes(rbm.visible, from_numpy(rows)), key_of(1))
             rows = np.where(np.isnan(rows), rbm.visible.decode(filled), rows)
