@@ -5,7 +5,7 @@
 Each case runs in a process of its own, by each of the interpreters given (one for each version of
 JAX to be compared; this one if none is given), in turn. A first `fit` compiles, the second one of
 the same shapes does not. Both start from `hm.initialize`, on 400 rows with six hidden units; the
-seconds are medians over rounds. The four-kind case is also run by `harmonium.sklearn.RBM`. The
+seconds are medians over rounds. Two cases are also run by `harmonium.sklearn.RBM`. The
 table is Markdown, for docs/benchmarks.md. Run it with nothing else on the machine.
 """
 
@@ -25,6 +25,7 @@ CASES = [
     *(f"{kinds} {parts} complete" for kinds, parts in SIZES),
     *(f"{kinds} {parts} missing" for kinds, parts in SIZES),
     "4 4 scikit-learn",
+    "5 12 scikit-learn",
 ]
 
 

@@ -158,7 +158,7 @@ def test_built_in_sets_refuse_units_that_do_not_fit():
     assert "spins −1 or +1" in refusal(open_source, "bars", visible="ising")
     assert "values in [0, 1]" in refusal(open_source, "ising", visible="bernoulli")
     assert "no states with auto visibles" in refusal(open_source, "bars", states=2)
-    assert "visible among" in refusal(open_source, "bars", visible="softmax")
+    assert "--visible: expected one of" in refusal(open_source, "bars", visible="softmax")
 
 
 # --- split_off --------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_built_in_sets_refuse_units_that_do_not_fit():
 
 def numbered(rows: int, **options):
     codes = np.arange(rows)[:, None]
-    return as_table(codes, name="x", visible="potts", states=max(2, rows), **options)
+    return as_table(codes, name="x", coding="codes", states=max(2, rows), **options)
 
 
 def test_rows_are_divided_without_loss():

@@ -6,7 +6,7 @@ The storeys of the house, each importing only from those above it in this list:
 
     errors, _threefry   what users read when something is wrong; random numbers, quickly
     parameters          which arrays are parameters, and which are data
-    checks, _special, orders   checks of what users pass; stable functions; orders of rows
+    checks, _numerics, orders   checks of what users pass; stable functions; orders of rows
     layers, data        what a unit is; what a machine learns from
     rbm                 the machine: energy, free energy, conditionals, `.T`
     initial, gauge, path, rounding, enumeration, statistics, moves, bridge, quantities, sources
@@ -54,11 +54,9 @@ if TYPE_CHECKING:
     from .path import Heating as Heating
     from .path import History as History
     from .path import Line as Line
-    from .path import Scaled as Scaled
     from .rbm import RBM as RBM
     from .regimes import Verdict as Verdict
     from .regimes import equilibrium as equilibrium
-    from .rounding import Rounded as Rounded
     from .rounding import multiplies_bfloat16 as multiplies_bfloat16
     from .rounding import rounded as rounded
     from .samplers import *
@@ -69,12 +67,17 @@ if TYPE_CHECKING:
     from .storage import load as load
     from .storage import save as save
     from .training import *
+    from .weights import AbstractWeights as AbstractWeights
+    from .weights import MaskedWeights as MaskedWeights
+    from .weights import Rounded as Rounded
+    from .weights import Scaled as Scaled
 
 __version__ = "0.1.0"
 
 _HOMES = (
     "errors",
     "layers",
+    "weights",
     "data",
     "rbm",
     "initial",

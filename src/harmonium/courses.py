@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ._special import from_numpy
+from ._numerics import from_numpy
 from .bridge import effective_size
 from .path import AbstractPath, Heating
 from .rbm import RBM

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ._special import product
+from ._numerics import product
 from ._threefry import key_of
 from .data import Dataset
 from .errors import InputError
 from .layers import AbstractLayer
 from .rbm import RBM
+from .weights.base import over_rows
 
 __all__ = ["Standardization", "standardization"]
 
@@ -82,16 +83,15 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
         InputError: data outside the layer's domain.
     """
     dataset = Dataset.of(data, weights)
-    stretches = visible.stretches
-    if not stretches.any():
+    if not (visible.is_rescalable | visible.is_shiftable).any():
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     rows = visible.validate(dataset.rows(key=key_of(0))).astype(np.float64)
     share = None if dataset.weights is None else np.asarray(dataset.weights, np.float64)
     mean = np.average(rows, axis=0, weights=share)
     spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=share))
     varies = spread > SMALLEST_SPREAD * abs(mean)
-    mean, scale = np.where(stretches, mean, 0.0), np.where(stretches & varies, spread, 1.0)
-    return Standardization(mean, scale)
+    scale = np.where(visible.is_rescalable & varies, spread, 1.0)
+    return Standardization(np.where(visible.is_shiftable, mean, 0.0), scale)
 
 
 def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
@@ -106,5 +106,6 @@ def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
         raise InputError(f"Standardization: expected scales {expected}; got {np.shape(scale)}.")
     visible = rbm.visible.rescaled(scale, offset)
     along, origin = (rbm.visible.spread(jnp.asarray(x, rbm.visible.dtype)) for x in (scale, offset))
-    weights = rbm.weights / along[:, None]
-    return RBM(visible, rbm.hidden.shift(-product(origin, weights)), weights)
+    inverse = 1.0 / along
+    hidden = rbm.hidden.shift(-product(origin * inverse, rbm.weights))
+    return RBM(visible, hidden, over_rows(rbm.weights, inverse))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._special import product
+from ._numerics import product
 from ._threefry import key_of
 from .layers import AbstractLayer, Clamped
 from .moves import units_of_moves

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ._special import from_numpy, product
+from ._numerics import from_numpy, product
 from ._threefry import key_of
 from .checks import checked_key, positive_integer
 from .errors import InputError

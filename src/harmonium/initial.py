@@ -8,13 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ._special import from_numpy, product
+from ._numerics import from_numpy, product
 from ._threefry import key_of
 from .checks import checked_key, positive_integer
 from .data import Dataset
 from .errors import InputError
 from .layers import AbstractLayer
 from .rbm import RBM
+from .weights import MaskedWeights
+from .weights.masked import Pattern
 
 __all__ = ["initialize"]
 
@@ -31,6 +33,7 @@ def initialize(
     weights: Any = None,
     scale: float = 0.01,
     connections: int | None = None,
+    pattern: Any = None,
 ) -> RBM:
     """Make a machine with small random weights, W_ij ~ N(0, scale²).
 
@@ -50,6 +53,8 @@ def initialize(
         connections: number of visible units, chosen at random, that each hidden unit starts
             connected to, the other weights being 0 (Martens 2010: 15, with a larger scale); all of
             them if None. A Potts site counts as one, with all its states.
+        pattern: which units may ever be connected, a matrix of 0 and 1 of shape (visible units,
+            hidden units): the weights are then `MaskedWeights`. All of them if None.
 
     Raises:
         InputError: data outside the visible layer's domain, a scale that is not positive, or more
@@ -71,7 +76,21 @@ def initialize(
         if some.absent:
             rows = _missing_filled(visible, rows, some.weights)
         visible = _fitted(visible, from_numpy(rows), some.weights)
-    return _coupled(visible, hidden, scale, connections, data is not None, key=key_weights)
+    allowed = None if pattern is None else _columns_of(pattern, visible, hidden)
+    centred = data is not None
+    return _coupled(visible, hidden, scale, connections, allowed, centred, key=key_weights)
+
+
+def _columns_of(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> Pattern:
+    """Return the pattern of columns that one of units stands for."""
+    entries, expected = np.asarray(pattern), (visible.n_units, hidden.n_units)
+    if entries.shape != expected or not np.isin(entries, (0, 1)).all():
+        raise InputError(
+            f"pattern: expected a matrix of 0 and 1 of shape {expected}, a row for each unit of"
+            f" {visible}; got shape {entries.shape}, type {entries.dtype}."
+        )
+    by_hidden = hidden.spread(jnp.asarray(entries, bool))
+    return Pattern(np.asarray(visible.spread(by_hidden.T).T))
 
 
 def _missing_filled(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
@@ -113,19 +132,22 @@ def _coupled(
     hidden: AbstractLayer,
     scale: float,
     connections: int | None,
+    allowed: Pattern | None,
     centred: bool,
     *,
     key: PRNGKeyArray,
 ) -> RBM:
     """Draw the weights; let the biases take up what they add at the other layer's means."""
-    couplings = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
+    couplings: Any = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
     if connections is not None:
         first = jnp.arange(visible.n_units)[:, None] < connections
         chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
         chosen = jax.random.permutation(jax.random.fold_in(key, 1), chosen, independent=True)
         couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
+    if allowed is not None:
+        couplings = MaskedWeights(couplings, allowed).project()
     if centred:
         means = visible.mean(visible.resting), hidden.mean(hidden.resting)
-        visible = visible.shift(-product(couplings, means[1]))
+        visible = visible.shift(-product(means[1], couplings.T))
         hidden = hidden.shift(-product(means[0], couplings))
     return RBM(visible, hidden, couplings)

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ._special import from_numpy
+from ._numerics import from_numpy
 from .checks import as_array, checked_key
 from .courses import data_base, own_bases
 from .data import Dataset
@@ -230,12 +230,15 @@ def finite_z(rbm: RBM) -> bool:
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
     if the largest singular value of W / √(c_v c_h) is below 1.
     """
-    confined = [np.isfinite(np.asarray(side.confinement)) for side in (rbm.visible, rbm.hidden)]
+    confined = [np.isfinite(np.asarray(side.curvature)) for side in (rbm.visible, rbm.hidden)]
     if not all(side.any() for side in confined):
         return True  # one layer is bounded
-    strength = np.asarray(rbm.weights) / np.sqrt(
-        np.outer(np.asarray(rbm.visible.confinement), np.asarray(rbm.hidden.confinement))
-    )
+    weights = np.asarray(rbm.dense_weights)
+    curvatures = (np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden))
+    joint = np.sqrt(np.outer(*curvatures))
+    if (weights[joint == 0] != 0).any():
+        return False  # along these columns nothing is known to hold back what W adds
+    strength = weights / np.where(joint == 0, 1.0, joint)
     return not strength.any() or float(np.linalg.norm(strength, 2)) < 1.0
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer
 
-from ._special import product
+from ._numerics import product
 from .layers import AbstractLayer
 from .rbm import RBM
 
@@ -48,7 +48,7 @@ def neighbours_of(
     visible, hidden, inputs = rbm.visible, rbm.hidden, rbm.inputs_to_h(v)
     columns, changes = visible.moves(v)
     units = units_of_moves(visible, columns)
-    weights = rbm.weights
+    weights = rbm.dense_weights
     if of is not None:
         some = np.flatnonzero(np.isin(units, of))
         units, columns, changes = units[some], columns[some], changes[..., some, :]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,40 +18,11 @@ from jaxtyping import Array, Float
 
 from .errors import InputError
 from .layers import AbstractLayer
-from .parameters import data_field, map_parameters
+from .parameters import map_parameters
 from .rbm import RBM
+from .weights import Scaled
 
-__all__ = ["AbstractPath", "Heating", "History", "Line", "Scaled"]
-
-
-class Scaled(eqx.Module):
-    """Weights times a number, kept apart: v @ (tW) is computed as t (v @ W).
-
-    Machines at several temperatures then share one product with W.
-
-    Attributes:
-        weights: W, an array or whatever else has `@`, `.T` and a shape.
-        scale: t.
-    """
-
-    weights: Any
-    scale: Float[Array, ...] = data_field()
-
-    __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays leave `@` to us
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the weights."""
-        return self.weights.shape
-
-    @property
-    def T(self) -> Scaled:  # noqa: N802
-        """The transposed weights, with the same scale."""
-        return Scaled(self.weights.T, self.scale)
-
-    def __rmatmul__(self, states: Array) -> Array:
-        """Give states @ weights · scale."""
-        return (states @ self.weights) * self.scale
+__all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
 class AbstractPath(eqx.Module):

@@ -10,19 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ._special import from_numpy, product
+from ._numerics import from_numpy, product
 from .checks import as_array
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
 from .parameters import map_parameters
+from .weights import AbstractWeights
+from .weights.base import dense, is_plain, projected
 
 __all__ = ["RBM"]
 
 
 def _as_weights(weights: Any) -> Any:
     """Take lists, NumPy arrays and whole numbers as a floating-point array; leave others be."""
-    is_plain = isinstance(weights, list | np.ndarray)
-    if not is_plain and not (eqx.is_array(weights) and not eqx.is_inexact_array(weights)):
+    is_whole = is_plain(weights) and not eqx.is_inexact_array(weights)
+    if not (isinstance(weights, list | np.ndarray) or is_whole):
         return weights
     array = as_array(weights, "weights")
     if array.dtype.kind not in "buif":
@@ -45,7 +47,8 @@ class RBM(eqx.Module):
     Attributes:
         visible: the layer that data is seen on.
         hidden: the other layer.
-        weights: W, shape (visible.size, hidden.size): an array, or anything with `@` and `.T`.
+        weights: W, shape (visible.size, hidden.size): an array, or `AbstractWeights` such as
+            `MaskedWeights`.
 
     Source: Smolensky 1986; Hinton 2002.
     """
@@ -58,6 +61,9 @@ class RBM(eqx.Module):
         for name, layer in (("visible", self.visible), ("hidden", self.hidden)):
             if not isinstance(layer, AbstractLayer):
                 raise InputError(f"{name}: expected a layer such as Bernoulli(10); got {layer!r}.")
+        if not (is_plain(self.weights) or isinstance(self.weights, AbstractWeights)):
+            found = type(self.weights).__name__
+            raise InputError(f"weights: expected an array or AbstractWeights; got {found}.")
         expected = (self.visible.size, self.hidden.size)
         if tuple(jnp.shape(self.weights)) != expected:
             raise InputError(
@@ -149,9 +155,7 @@ class RBM(eqx.Module):
     @property
     def dense_weights(self) -> Array:
         """W as an array, whatever the machine keeps it as."""
-        if eqx.is_array(self.weights):
-            return self.weights
-        return self.inputs_to_h(jnp.eye(self.visible.size, dtype=self.visible.dtype))
+        return dense(self.weights)
 
     @property
     def uncoupled(self) -> RBM:
@@ -160,7 +164,7 @@ class RBM(eqx.Module):
 
     def project(self) -> RBM:
         """Move parameters that an optimiser's step took out of the domain back into it."""
-        return RBM(self.visible.project(), self.hidden.project(), self.weights)
+        return RBM(self.visible.project(), self.hidden.project(), projected(self.weights))
 
     def __str__(self) -> str:
         """Name the layers: what a person needs in a message."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ._special import from_numpy
+from ._numerics import from_numpy
 from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
 from .holes import given_seen, with_holes

@@ -13,6 +13,7 @@ from harmonium.data.base import Table, as_table, input_error
 from harmonium.data.builtin import BUILTIN, builtin
 from harmonium.data.readers import is_readable, read_array
 from harmonium.errors import InputError
+from harmonium.layers.registry import layer_named
 
 __all__ = ["open_source", "split_off"]
 
@@ -36,7 +37,7 @@ def open_source(
 
     Args:
         source: A built-in set's name, or a path.
-        visible: "auto", "bernoulli", "ising", "potts" or "gaussian"; see `as_table`.
+        visible: the kind of visible units, a registered name such as "bernoulli", or "auto".
         scale: The grey level that means 1, for files of other levels than 0 to 255.
         states: The number of states, for Potts visibles.
         seed: Draws the configurations of `ising`.
@@ -54,7 +55,7 @@ def open_source(
     return as_table(
         array,
         name=info.name,
-        visible=visible,
+        coding=_coding_of(visible),
         scale=scale,
         states=states,
         test=info.test,
@@ -143,17 +144,17 @@ def _open_builtin(
     table = builtin(name, seed=seed)
     if visible == "auto" and states is None:
         return table
-    is_grey = table.kind == "grey"
+    is_grey, coding = table.kind == "grey", _coding_of(visible)
     rows, test, notes = table.train, table.test, table.notes[:-1]
-    if is_grey and visible == "gaussian":
+    if is_grey and coding == "reals":
         rows = rows / np.float32(table.scale)
         test = None if test is None else test / np.float32(table.scale)
         notes = (*notes, f"{name}: grey levels divided by {table.scale:g}.")
     return as_table(
         rows,
         name=name,
-        visible=visible,
-        scale=table.scale if is_grey and visible == "bernoulli" else None,
+        coding=coding,
+        scale=table.scale if is_grey and coding == "levels" else None,
         states=states,
         test=test,
         labels=table.labels,
@@ -188,3 +189,8 @@ def _readable_names(folder: Path) -> list[str]:
         return sorted(file.name for file in folder.iterdir() if is_readable(file))
     except OSError:
         return []
+
+
+def _coding_of(visible: str) -> str:
+    """Return how rows are read for units of this name."""
+    return "auto" if visible == "auto" else layer_named(visible, "--visible", "auto").rows

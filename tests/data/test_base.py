@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harmonium.data.base import Table, as_table, count_of, describe, input_error
+from harmonium.data.base import CODINGS, Table, as_table, count_of, describe, input_error
 from harmonium.errors import InputError
 
 
@@ -28,9 +28,9 @@ def test_input_error_is_one_line_whatever_it_is_given():
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float16, np.float64])
-@pytest.mark.parametrize("visible", ["auto", "bernoulli"])
-def test_zeros_and_ones_are_binary(dtype, visible):
-    table = as_table(np.array([[0, 1], [1, 1]], dtype), name="x", visible=visible)
+@pytest.mark.parametrize("coding", ["auto", "levels"])
+def test_zeros_and_ones_are_binary(dtype, coding):
+    table = as_table(np.array([[0, 1], [1, 1]], dtype), name="x", coding=coding)
     assert (table.kind, table.scale, table.states) == ("binary", 1.0, None)
     assert table.train.dtype == np.uint8
     assert table.train.tolist() == [[0, 1], [1, 1]]
@@ -123,11 +123,11 @@ def test_test_rows_are_judged_with_the_training_rows():
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float32])
 def test_spins(dtype):
     array = np.array([[-1, 1], [1, 1]], dtype)
-    for visible in ("auto", "ising"):
-        table = as_table(array, name="x", visible=visible)
+    for coding in ("auto", "spins"):
+        table = as_table(array, name="x", coding=coding)
         assert (table.kind, table.train.dtype) == ("spins", np.int8)
     assert "taken for Ising spins" in as_table(array, name="x").notes[0]
-    assert "taken for" not in as_table(array, name="x", visible="ising").notes[0]
+    assert "taken for" not in as_table(array, name="x", coding="spins").notes[0]
 
 
 def test_auto_needs_both_spins_and_nothing_else():
@@ -137,7 +137,7 @@ def test_auto_needs_both_spins_and_nothing_else():
 
 
 def test_other_values_than_spins_are_refused():
-    message = refusal(np.array([[1, -1], [0, 1]]), visible="ising")
+    message = refusal(np.array([[1, -1], [0, 1]]), coding="spins")
     assert "expected spins −1 or +1; found 0 at row 1, column 0" in message
     assert "2 * x - 1" in message
     assert "--visible bernoulli" in message
@@ -149,7 +149,7 @@ def test_other_values_than_spins_are_refused():
 )
 def test_codes(highest, states, dtype):
     for array in (np.array([[0, highest]]), np.array([[0.0, highest]])):
-        table = as_table(array, name="x", visible="potts", states=states)
+        table = as_table(array, name="x", coding="codes", states=states)
         assert (table.kind, table.train.dtype) == ("codes", dtype)
         assert table.states == (states or max(2, highest + 1))
     assert table.notes == (f"x: 1 row of 2 codes with {table.states} states.",)
@@ -157,42 +157,42 @@ def test_codes(highest, states, dtype):
 
 @pytest.mark.parametrize("value", [-1, 4, 0.5, 1e300])
 def test_other_values_than_codes_are_refused(value):
-    message = refusal(np.array([[0, 1], [2, value]]), visible="potts", states=4)
+    message = refusal(np.array([[0, 1], [2, value]]), coding="codes", states=4)
     assert "expected whole codes from 0 to 3" in message
     assert "at row 1, column 1" in message
     assert "--states" in message
 
 
 def test_codes_are_not_to_be_identifiers():
-    message = refusal(np.array([[0, 70_000]]), visible="potts")
+    message = refusal(np.array([[0, 70_000]]), coding="codes")
     assert "whole codes from 0 to 65,535" in message
 
 
 def test_bools_are_codes_of_two_states():
-    assert as_table(np.array([[True, False]]), name="x", visible="potts").states == 2
+    assert as_table(np.array([[True, False]]), name="x", coding="codes").states == 2
 
 
 def test_reals_become_float32():
-    table = as_table(np.array([[-3.5, 1e6], [7, 0]]), name="x", visible="gaussian")
+    table = as_table(np.array([[-3.5, 1e6], [7, 0]]), name="x", coding="reals")
     assert (table.kind, table.train.dtype, table.scale) == ("real", np.float32, 1.0)
     assert table.notes == ("x: 2 rows of 2 real numbers.",)
 
 
 def test_reals_beyond_float32_are_refused():
-    message = refusal(np.array([[0, 1e39]]), visible="gaussian")
+    message = refusal(np.array([[0, 1e39]]), coding="reals")
     assert "the range of float32" in message
     assert "found 1e+39 at row 0, column 1" in message
 
 
 @pytest.mark.parametrize("states", [1, 0, 65_537])
 def test_an_impossible_number_of_states_is_refused(states):
-    assert "2 to 65,536 states" in refusal([[0, 1]], visible="potts", states=states)
+    assert "2 to 65,536 states" in refusal([[0, 1]], coding="codes", states=states)
 
 
 def test_options_of_another_kind_of_unit_are_refused():
-    assert "no scale with potts visibles" in refusal([[0, 1]], visible="potts", scale=2)
+    assert "no scale with codes" in refusal([[0, 1]], coding="codes", scale=2)
     assert "no states with auto visibles" in refusal([[0, 1]], states=2)
-    message = refusal([[0, 1]], visible="softmax")
+    message = refusal([[0, 1]], coding="softmax")
     assert "found 'softmax'" in message
     assert "gaussian" in message
 
@@ -200,12 +200,12 @@ def test_options_of_another_kind_of_unit_are_refused():
 # --- Any visibles -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("visible", ["auto", "bernoulli", "ising", "potts", "gaussian"])
+@pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_nan_and_infinity_are_always_refused(visible, value):
+def test_nan_and_infinity_are_always_refused(coding, value):
     array = np.ones((3, 4))
     array[1, 2] = array[2, 0] = value
-    message = refusal(array, visible=visible)
+    message = refusal(array, coding=coding)
     assert "expected finite numbers" in message
     assert f"found {value} at row 1, column 2 (counted from 0) and 1 more such" in message
     assert "drop the rows" in message

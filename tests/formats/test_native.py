@@ -1,7 +1,9 @@
 """Machines as files: what is written comes back, and whatever else is there is refused."""
 
+import importlib
 import json
 import random
+import sys
 from pathlib import Path
 
 import jax
@@ -193,3 +195,85 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch):
     assert Path("file").read_bytes() == b"old"
     write_whole("file", b"new")
     assert Path("file").read_bytes() == b"new"
+
+
+TERNARY = """
+import equinox as eqx, jax, jax.numpy as jnp
+from typing import ClassVar
+from harmonium.layers import AbstractDiscrete
+
+
+class {name}(AbstractDiscrete):
+    size: int = eqx.field(static=True)
+    bias: jax.Array
+    values: ClassVar = (-1.0, 0.0, 1.0)
+
+    def __init__(self, size, bias=None):
+        self.size = size
+        self.bias = jnp.zeros(size) if bias is None else jnp.asarray(bias)
+
+    def unit_energies(self, x):
+        return -self.bias * x
+
+    def shift(self, delta):
+        return {name}(self.size, self.bias + delta)
+
+    def fit_moments(self, x, weights=None):
+        return self
+"""
+
+
+@pytest.fixture
+def others(tmp_path, monkeypatch):
+    """Make a module of somebody else's, with layers of the same name as ours and of another one."""
+    name = f"others_{tmp_path.name.replace('-', '_')}"
+    text = TERNARY.format(name="Bernoulli") + TERNARY.format(name="Ternary").split("\n\n", 1)[1]
+    Path(f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    return importlib.import_module(name)
+
+
+@pytest.mark.parametrize("name", ["Bernoulli", "Ternary"])
+def test_another_persons_layer_comes_back_as_it_was(others, name):
+    rbm = machine(getattr(others, name)(3, jnp.arange(3.0)), hm.Mixed(hm.Ising(1), hm.Ising(1)))
+    hm.save(rbm, "m.safetensors")
+    del sys.modules[others.__name__]
+    back = hm.load("m.safetensors")  # its module is imported anew
+    assert type(back.visible).__module__ == others.__name__
+    assert type(back.visible).__name__ == name
+    np.testing.assert_array_equal(back.visible.bias, [0.0, 1.0, 2.0])
+
+
+def test_a_layer_whose_module_is_gone_is_refused(others, monkeypatch):
+    hm.save(machine(others.Ternary(3)), "m.safetensors")
+    del sys.modules[others.__name__]
+    Path(others.__file__).unlink()
+    importlib.invalidate_caches()
+    assert f"{others.__name__}:Ternary" in refusal("m.safetensors")
+
+
+@pytest.mark.parametrize("module", ["this", "os.path", "m", "m.inner", "nowhere", "..", "", "a b"])
+def test_a_file_runs_no_module_that_has_no_such_layer(module, capsys):
+    Path("m").mkdir()
+    Path("m/__init__.py").write_text("raise SystemExit('run')")
+    Path("m/inner.py").write_text("raise SystemExit('run')")
+    sys.path.insert(0, "")
+    try:
+        hm.save(machine(), "m.safetensors")
+        header = read_header("m.safetensors")
+        header["visible"]["type"] = f"{module}:Ternary"
+        save_file(load_file("m.safetensors"), "o.safetensors", {"harmonium": json.dumps(header)})
+        assert "layers that can be imported here" in refusal("o.safetensors")
+    finally:
+        sys.path.remove("")
+    assert not capsys.readouterr().out
+
+
+def test_a_layer_that_nobody_could_import_is_not_saved():
+    space: dict = {"__name__": "__main__"}
+    exec(TERNARY.format(name="Ternary"), space)
+    with pytest.raises(
+        hm.InputError, match="types that can be imported; found Ternary of __main__"
+    ):
+        hm.save(machine(space["Ternary"](3)), "m.safetensors")
+    assert not Path("m.safetensors").exists()

@@ -53,12 +53,13 @@ def test_cgf_is_the_log_sum_over_states(layer, seed):
     ids=identify,
 )
 def test_cgf_is_the_log_integral(layer, seed):
-    """By the trapezium rule, which converges faster than any power for smooth rapid decay."""
+    """By the trapezium rule over the support, or as much of it as has any weight."""
     layer, inputs, _ = drawn(layer, seed)
-    x = jnp.linspace(-40.0, 40.0, 20_001)[:, None]
-    grid = jnp.broadcast_to(x, (len(x), layer.size))
-    logs = jax.nn.logsumexp(inputs * grid - layer.unit_energies(grid), axis=0)
-    expected = logs + np.log(80.0 / 20_000)
+    low, high = (np.clip(end, -40.0, 40.0).astype(np.float32) for end in layer.support)
+    grid = jnp.linspace(low, high, 20_001)
+    ends = jnp.ones((len(grid), 1)).at[jnp.array([0, -1])].set(0.5)
+    logs = jax.nn.logsumexp(inputs * grid - layer.unit_energies(grid), axis=0, b=ends)
+    expected = logs + np.log((high - low) / 20_000)
     np.testing.assert_allclose(layer.unit_cgfs(inputs), expected, rtol=2e-5, atol=2e-5)
 
 
@@ -220,13 +221,19 @@ def test_projecting_changes_nothing_inside_the_domain(layer, seed):
 
 @over_layers
 def test_a_rescaled_layer_is_that_of_the_rescaled_units(layer, seed):
-    """U′(s·x + m) = U(x) up to a constant; units that do not stretch are left alone."""
+    """U′(s·x + m) = U(x) up to a constant; units that cannot be rescaled or shifted say so."""
     layer, inputs, key = drawn(layer, seed)
-    scale, offset = (np.where(layer.stretches, x, y) for x, y in ((2.5, 1.0), (-1.3, 0.0)))
+    scale = np.where(layer.is_rescalable, 2.5, 1.0)
+    offset = np.where(layer.is_shiftable, -1.3, 0.0)
     x = layer.sample(jnp.broadcast_to(inputs, (50, layer.size)), key=key)
     moved = layer.spread(jnp.asarray(scale)) * x + layer.spread(jnp.asarray(offset))
     gaps = layer.rescaled(scale, offset).energy(moved) - layer.energy(x)
     np.testing.assert_allclose(gaps, gaps[0], atol=2e-5)
-    if not layer.stretches.all():
-        with pytest.raises(hm.InputError, match="cannot be rescaled"):
-            layer.rescaled(np.full(layer.n_units, 2.5), np.zeros(layer.n_units))
+    ones, zeros = np.ones(layer.n_units), np.zeros(layer.n_units)
+    for able, what, asked in (
+        (layer.is_rescalable, "rescaled", (2.5 * ones, zeros)),
+        (layer.is_shiftable, "shifted", (ones, zeros - 1.3)),
+    ):
+        if not able.all():
+            with pytest.raises(hm.InputError, match=f"cannot be {what}"):
+                layer.rescaled(*asked)

@@ -51,4 +51,5 @@ def test_a_clamped_layer_is_rescaled_with_its_values():
     changed = layer.rescaled(np.array([2.0, 5.0]), np.array([1.0, 0.0]))
     np.testing.assert_allclose(changed.values, [7.0, 0.0])
     np.testing.assert_allclose(changed.layer.precision, [1 / 4, 1 / 25])
-    assert changed.stretches.all()
+    assert changed.is_rescalable.all()
+    assert changed.is_shiftable.all()

@@ -1,9 +1,7 @@
-import jax
 import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.layers.potts import _passed, _passed_in_turn
 
 EXAMPLES = [hm.Potts(2, states=3)]
 
@@ -27,21 +25,3 @@ def test_codes_out_of_range_are_refused():
         hm.Potts(2, states=3).validate([[0.5, 1.0]])
     with pytest.raises(hm.InputError, match="at least 2"):
         hm.Potts(2, states=1)
-
-
-@pytest.mark.parametrize("states", [2, 5, 21])
-def test_draws_invert_the_cumulative_distribution_on_every_device(states):
-    """On a CPU and elsewhere; a state of probability 0 is never drawn, whatever the rounding."""
-    rng = np.random.default_rng(states)
-    odds = rng.exponential(size=(states, 200, 50)).astype(np.float32)
-    odds[rng.random(odds.shape) < 0.4] = 0
-    odds[0, odds.sum(0) == 0] = 1
-    uniforms = rng.random(odds.shape[1:], dtype=np.float32)
-    uniforms[0] = 0
-    cumulative = odds.astype(float).cumsum(0)
-    expected = (cumulative <= uniforms * cumulative[-1]).sum(0)
-    for passed in (_passed, _passed_in_turn):
-        chosen = np.asarray(jax.jit(passed)(odds, uniforms))
-        assert (np.take_along_axis(odds, chosen[None], axis=0) > 0).all()
-        # Rounded sums move a draw with a probability below states² / 2^24.
-        assert (chosen != expected).sum() <= 10

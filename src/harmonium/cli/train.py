@@ -51,6 +51,16 @@ Seed = Annotated[int, whole("--seed", help="Seed of everything that is drawn.")]
 def train_cli(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A built-in set or a file.")],
     hidden: Annotated[int, whole("--hidden", help="Number of hidden units.")] = 64,
+    hidden_units: Annotated[
+        str,
+        word(
+            "--hidden-units",
+            help="Hidden units: bernoulli, ising, gaussian or potts.",
+        ),
+    ] = "bernoulli",
+    hidden_states: Annotated[
+        int | None, whole("--hidden-states", help="States of each hidden Potts unit.")
+    ] = None,
     method: Annotated[
         str,
         word(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from harmonium.data.parts import extremes, holds_only, is_mapped, parts_of
 from harmonium.errors import InputError
 
-VISIBLES = ("auto", "bernoulli", "ising", "potts", "gaussian")
+CODINGS = ("auto", "levels", "spins", "codes", "reals")
 MOST_STATES = 65_536
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -113,7 +113,7 @@ def as_table(
     array: ArrayLike,
     *,
     name: str,
-    visible: str = "auto",
+    coding: str = "auto",
     scale: int | float | None = None,
     states: int | None = None,
     test: ArrayLike | None = None,
@@ -126,21 +126,21 @@ def as_table(
     notes: tuple[str, ...] = (),
     source: str | None = None,
 ) -> Table:
-    """Turn a raw array into rows for one kind of visible unit.
+    """Turn a raw array into rows of one coding.
 
     `array`, `test` and `validation` are judged together and share one coding:
 
-    - "bernoulli": values in [0, 1]. All 0/1 is binary. Floats between are grey levels as they
+    - "levels": values in [0, 1]. All 0/1 is binary. Floats between are grey levels as they
       are. Integers with a maximum of 128 to 255 are grey levels of 255. Other levels need `scale`.
-    - "ising": exactly -1 and +1. "potts": codes 0 ... states - 1. "gaussian": any finite reals.
-    - "auto": "ising" when both -1 and +1 occur and nothing else, otherwise "bernoulli".
+    - "spins": exactly -1 and +1. "codes": codes 0 ... states - 1. "reals": any finite reals.
+    - "auto": "spins" when both -1 and +1 occur and nothing else, otherwise "levels".
 
     Args:
         array: Numbers of shape (rows, columns), or (rows, height, width), which is flattened.
         name: The table's name.
-        visible: The kind of visible unit, or "auto".
-        scale: The grey level that means 1 (Bernoulli visibles only).
-        states: The number of states (Potts visibles only); the largest code + 1 when left out.
+        coding: What the numbers are, or "auto".
+        scale: The grey level that means 1 (levels only).
+        states: The number of states (codes only); the largest code + 1 when left out.
         test: Test rows, of the same width.
         validation: Validation rows, likewise.
         labels: One label a row.
@@ -158,51 +158,49 @@ def as_table(
         InputError: The array does not fit; the message gives the first value and its place.
     """
     source = source or name
-    _check_options(source, visible, scale, states)
+    _check_options(source, coding, scale, states)
     parts = {"row": array, "test row": test, "validation row": validation}
     raw = {where: _numbers(part, source) for where, part in parts.items() if part is not None}
     given = _Given(source, {k: v.reshape(len(v), -1) for k, v in raw.items()}, scale, states)
     _check_parts(given)
-    coding = _CODINGS[visible](given)
+    read = _READERS[coding](given)
     rows = {
-        where: part if is_mapped(part) else part.astype(coding.dtype, copy=False)
+        where: part if is_mapped(part) else part.astype(read.dtype, copy=False)
         for where, part in given.parts.items()
     }
     own_shape = raw["row"].shape[1:]
     return Table(
         name=name,
         train=rows["row"],
-        kind=coding.kind,
+        kind=read.kind,
         test=rows.get("test row"),
         validation=rows.get("validation row"),
-        scale=coding.scale,
-        states=coding.states,
+        scale=read.scale,
+        states=read.states,
         image_shape=image_shape or (own_shape if len(own_shape) == 2 else None),
         labels=_one_each(labels, rows.get("row"), "labels", source),
         test_labels=_one_each(test_labels, rows.get("test row"), "test labels", source),
         weights=_one_each(weights, rows.get("row"), "weights", source),
         exhaustive=exhaustive,
-        notes=(*notes, *_notes(name, coding, raw["row"])),
+        notes=(*notes, *_notes(name, read, raw["row"])),
     )
 
 
-def _check_options(
-    source: str, visible: str, scale: int | float | None, states: int | None
-) -> None:
-    """Refuse an unknown kind of unit, and options that are wrong or belong to another kind."""
-    if visible not in VISIBLES:
-        raise input_error(source, f"visible among {', '.join(VISIBLES)}", repr(visible), "name one")
+def _check_options(source: str, coding: str, scale: int | float | None, states: int | None) -> None:
+    """Refuse an unknown coding, and options that are wrong or belong to another one."""
+    if coding not in CODINGS:
+        raise input_error(source, f"a coding among {', '.join(CODINGS)}", repr(coding), "name one")
     if scale is not None:
         found, level = f"scale={scale:g}", "the grey level that means 1, such as --scale 255"
-        if visible not in ("auto", "bernoulli"):
+        if coding not in ("auto", "levels"):
             advice = "leave the scale out, or choose --visible bernoulli"
-            raise input_error(source, f"no scale with {visible} visibles", found, advice)
+            raise input_error(source, f"no scale with {coding}", found, advice)
         if not 0 < scale <= _FLOAT32_MAX:
             raise input_error(source, "a finite positive scale", found, f"give {level}")
     if states is not None:
         found, advice = f"states={states}", "leave the states out, or choose --visible potts"
-        if visible != "potts":
-            raise input_error(source, f"no states with {visible} visibles", found, advice)
+        if coding != "codes":
+            raise input_error(source, f"no states with {coding}", found, advice)
         if not 2 <= states <= MOST_STATES:
             advice = "give the number of different codes, or leave it out"
             raise input_error(source, f"2 to {MOST_STATES:,} states", found, advice)
@@ -283,11 +281,11 @@ def _only(given: _Given, low: int, high: int) -> bool:
 
 def _auto(given: _Given) -> _Coding:
     if given.scale is None and _extremes(given) == (-1, 1) and _only(given, -1, 1):
-        return _ising(given)._replace(note=", taken for Ising spins as every value is −1 or +1")
-    return _bernoulli(given)
+        return _spins(given)._replace(note=", taken for Ising spins as every value is −1 or +1")
+    return _levels(given)
 
 
-def _bernoulli(given: _Given) -> _Coding:
+def _levels(given: _Given) -> _Coding:
     low, high = _extremes(given)
     if given.scale not in (None, 1):
         return _scaled(given, float(given.scale))
@@ -319,13 +317,13 @@ def _scaled(given: _Given, scale: float) -> _Coding:
     return _Coding("grey", dtype, scale=scale, note=f", divided by {scale:g}")
 
 
-def _ising(given: _Given) -> _Coding:
+def _spins(given: _Given) -> _Coding:
     advice = "write 0/1 as 2 * x - 1, or choose --visible bernoulli for them"
     _refuse_where(given, lambda rows: (rows != -1) & (rows != 1), "spins −1 or +1", advice)
     return _Coding("spins", np.int8)
 
 
-def _potts(given: _Given) -> _Coding:
+def _codes(given: _Given) -> _Coding:
     limit = given.states or MOST_STATES
     advice = "number the states from 0, and give no fewer --states than there are"
     expected = f"whole codes from 0 to {limit - 1:,}"
@@ -339,18 +337,18 @@ def _potts(given: _Given) -> _Coding:
     return _Coding("codes", np.min_scalar_type(states - 1), states=states, note=note)
 
 
-def _gaussian(given: _Given) -> _Coding:
+def _reals(given: _Given) -> _Coding:
     expected = f"reals within ±{_FLOAT32_MAX:.1e}, the range of float32"
     _refuse_where(given, lambda rows: np.abs(rows) > _FLOAT32_MAX, expected, "rescale them")
     return _Coding("real", np.float32)
 
 
-_CODINGS: dict[str, Callable[[_Given], _Coding]] = {
+_READERS: dict[str, Callable[[_Given], _Coding]] = {
     "auto": _auto,
-    "bernoulli": _bernoulli,
-    "ising": _ising,
-    "potts": _potts,
-    "gaussian": _gaussian,
+    "levels": _levels,
+    "spins": _spins,
+    "codes": _codes,
+    "reals": _reals,
 }
 
 

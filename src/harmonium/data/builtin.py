@@ -190,7 +190,7 @@ def _digits(seed: int) -> Table:
     return as_table(
         levels[train],
         name="digits",
-        visible="bernoulli",
+        coding="levels",
         scale=16,
         test=levels[test],
         labels=labels[train],
@@ -234,7 +234,7 @@ def _ising(seed: int) -> Table:
     return as_table(
         spins[:train],
         name="ising",
-        visible="ising",
+        coding="spins",
         test=spins[train:],
         image_shape=(ISING_SIDE, ISING_SIDE),
         notes=(note,),
@@ -255,7 +255,7 @@ def _mnist(seed: int) -> Table:
     return as_table(
         train,
         name="mnist",
-        visible="bernoulli",
+        coding="levels",
         scale=255,
         test=test,
         labels=labels,

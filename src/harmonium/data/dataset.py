@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer, PRNGKeyArray
 
-from .._special import from_numpy
+from .._numerics import from_numpy
 from .._threefry import key_of
 from ..errors import InputError
 from .stored import AbstractStored, roomy, stored

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer
 
-from .._special import from_numpy
+from .._numerics import from_numpy
 from ..checks import as_array
 from ..errors import InputError
 from .parts import extremes, holds_only, parts_of

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .._special import from_numpy
+from .._numerics import from_numpy
 from ..bridge import Sandwich, bennett, effective_size, jackknife, log_mean_exp, sandwich
 from ..courses import (
     STRETCHES,

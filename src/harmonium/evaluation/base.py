@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array
 
-from .._special import from_numpy
+from .._numerics import from_numpy
 from ..errors import NotFiniteError
 from ..rbm import RBM
 

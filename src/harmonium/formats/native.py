@@ -16,13 +16,13 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from .. import layers
-from .._special import from_numpy
+from .._numerics import from_numpy
+from ..data.base import input_error
 from ..errors import InputError, ModelFileError
-from ..interop.base import checked_machine, clause, dense_weights, finite, listed, short
-from ..layers import AbstractLayer
+from ..interop.base import checked_machine, clause, finite, listed, short
 from ..rbm import RBM
 from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, shortened, write_whole
+from .base_types import KINDS, name_of_type, type_named
 
 FORMAT = "harmonium"
 VERSION = 1
@@ -50,7 +50,8 @@ class Native(AbstractFormat):
             try:
                 visible = _rebuild(header["visible"], tensors, path)
                 hidden = _rebuild(header["hidden"], tensors, path)
-                return RBM(visible, hidden, _tensor(tensors, "weights", path))
+                weights = header.get("weights", {"tensor": "weights"})  # as before kinds of them
+                return RBM(visible, hidden, _rebuild(weights, tensors, path))
             except ModelFileError:
                 raise
             except InputError as error:
@@ -60,12 +61,13 @@ class Native(AbstractFormat):
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Give the content of a file that holds this machine."""
         rbm = checked_machine(rbm, source)
-        tensors: dict[str, np.ndarray] = {"weights": dense_weights(rbm)}
+        tensors: dict[str, np.ndarray] = {}
         header = {
             "format": FORMAT,
             "version": VERSION,
-            "visible": _describe(rbm.visible, "visible", tensors),
-            "hidden": _describe(rbm.hidden, "hidden", tensors),
+            "visible": _describe(rbm.visible, "visible", tensors, source),
+            "hidden": _describe(rbm.hidden, "hidden", tensors, source),
+            "weights": _describe(rbm.weights, "weights", tensors, source),
         }
         return _serialised(tensors, {FORMAT: json.dumps(header)})
 
@@ -107,37 +109,34 @@ def _serialised(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> byt
     return save_tensors({k: np.asarray(v, order="C") for k, v in tensors.items()}, metadata)
 
 
-def _describe(layer: AbstractLayer, name: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Describe a layer by its fields: parts nested, arrays by the name of their tensor."""
-    fields: dict[str, Any] = {}
-    for field in dataclasses.fields(layer):
-        value, place = getattr(layer, field.name), f"{name}.{field.name}"
-        if isinstance(value, AbstractLayer):
-            fields[field.name] = _describe(value, place, tensors)
-        elif isinstance(value, tuple):
-            fields[field.name] = [
-                _describe(v, f"{place}.{i}", tensors) for i, v in enumerate(value)
-            ]
-        elif eqx.is_array(value):
-            tensors[place] = np.asarray(value)
-            fields[field.name] = {"tensor": place}
-        else:
-            fields[field.name] = value
-    return {"type": type(layer).__name__, "fields": fields}
+def _describe(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
+    """Describe layers and weights by type and fields, and what fields hold: arrays by a tensor."""
+    if isinstance(value, KINDS):
+        fields = {
+            name: _describe(field, f"{place}.{name}", tensors, source)
+            for name, field in value.to_fields().items()
+        }
+        return {"type": name_of_type(type(value), source), "fields": fields}
+    if isinstance(value, tuple | list):
+        return [_describe(v, f"{place}.{i}", tensors, source) for i, v in enumerate(value)]
+    if isinstance(value, np.ndarray) or eqx.is_array(value):
+        tensors[place] = np.asarray(value)
+        return {"tensor": place}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    expected = "fields that are layers, arrays, numbers, text, or tuples of these"
+    raise input_error(source, expected, f"{short(value)} at {place}", "change the layer's field")
 
 
 def _rebuild(described: Any, tensors: dict[str, np.ndarray], path: Path) -> Any:
-    """Build a layer, or a field of one, from its description; the types are harmonium's own."""
+    """Build layers, weights, or a field of them from a description."""
     if isinstance(described, list):
         return tuple(_rebuild(item, tensors, path) for item in described)
     if not isinstance(described, dict):
         return described
     if "tensor" in described:
         return _tensor(tensors, described["tensor"], path)
-    kind = getattr(layers, str(described.get("type")), None)
-    if not (isinstance(kind, type) and issubclass(kind, AbstractLayer)):
-        found = f"the layer type {short(described.get('type'))}"
-        raise file_error(path, "layers that harmonium knows", found, "install a newer harmonium")
+    kind = type_named(described.get("type"), path)
     names = {field.name for field in dataclasses.fields(kind)}
     if set(described["fields"]) != names:
         found = listed(sorted(described["fields"]))

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._special import product
+from .._numerics import product
 from ..checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
@@ -94,7 +94,7 @@ class MeanField(AbstractGradient):
         self, rbm: RBM, batch: Cloud, state: MeanFieldState, *, key: PRNGKeyArray
     ) -> tuple[RBM, MeanFieldState, PhaseInfo]:
         """Move the solutions and differentiate; the key is not used."""
-        squares = rbm.weights**2 if self.order == 2 else None
+        squares = rbm.dense_weights**2 if self.order == 2 else None
 
         def again(_: Array, state: MeanFieldState) -> MeanFieldState:
             return _iterated(rbm, squares, state)
@@ -102,7 +102,7 @@ class MeanField(AbstractGradient):
         state = jax.lax.fori_loop(0, self.iterations, again, state)
 
         def loss(rbm: RBM) -> Array:
-            squares = rbm.weights**2 if self.order == 2 else None
+            squares = rbm.dense_weights**2 if self.order == 2 else None
             minus_log_z = _expansion(rbm, squares, state.visible, state.hidden).mean()
             return mean_free_energy(rbm, batch) - minus_log_z
 

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from .._special import product
+from .._numerics import product
 from ..holes import absent_units
 from ..layers import Masked
 from ..rbm import RBM

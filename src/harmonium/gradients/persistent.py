@@ -6,6 +6,7 @@ import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
 from ..checks import positive_integer
+from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 from .base import USUAL_RATE, AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
@@ -53,8 +54,7 @@ class Persistent(AbstractGradient):
         their chains there (docs/mnist.md). With fewer chains a high rate is noisier, and for other
         units none was measured: they have 0.1.
         """
-        kinds = {layer.kind_of_rows[0] for layer in (rbm.visible, rbm.hidden)}
-        is_known = kinds == {"bernoulli"} and self.chains >= CHAINS
+        is_known = _of_0_and_1(rbm.visible) and _of_0_and_1(rbm.hidden) and self.chains >= CHAINS
         times = rbm.visible.size / FEW_UNITS if is_known else 1.0
         return USUAL_RATE * min(MOST_TIMES, max(1.0, times))
 
@@ -73,3 +73,10 @@ class Persistent(AbstractGradient):
         state, _ = self.sampler.step(rbm, state, key=key)
         grads, info = cloud_gradient(rbm, batch, self.sampler.cloud(state))
         return grads, state, info
+
+
+def _of_0_and_1(layer: AbstractLayer) -> bool:
+    """Whether each unit is one column that takes 0 and 1."""
+    low, high = layer.support
+    is_binary = layer.n_states == 2**layer.n_units and layer.n_units == layer.size
+    return is_binary and not low.any() and bool((high == 1).all())

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from ..data.base import input_error
 from ..layers import AbstractLayer, Bernoulli, Ising
 from ..rbm import RBM
-from .base import KEEP_IT_NATIVE, bias_of, checked_machine, dense_weights, kind_of, optional
+from .base import KEEP_IT_NATIVE, checked_machine, dense_weights, optional
 
-VALUES = {"Bernoulli": (0.0, 1.0), "Ising": (-1.0, 1.0)}
-CODINGS = {"BINARY": VALUES["Bernoulli"], "SPIN": VALUES["Ising"]}  # by dimod's names
+CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # by dimod's names
 
 
 class Recoded(NamedTuple):
@@ -131,7 +131,7 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
         raise input_error(source, "vartype BINARY or SPIN", repr(vartype), "choose one of them")
     if vartype is None:
         low = np.concatenate([_values(layer, rbm, source)[0] for layer in _layers(rbm, source)])
-        vartype = "SPIN" if (low == VALUES["Ising"][0]).all() else "BINARY"
+        vartype = "SPIN" if (low == CODINGS["SPIN"][0]).all() else "BINARY"
     weights, a, b, offset = _quadratic(rbm, vartype, source)
     dimod = optional("dimod", "dimod", source)
     labels = [("v", i) for i in range(len(a))] + [("h", j) for j in range(len(b))]
@@ -151,12 +151,12 @@ def _quadratic(rbm: RBM, coding: str, source: str) -> _Quadratic:
     scale_v, shift_v = _recoding(visible, rbm, coding, source)
     scale_h, shift_h = _recoding(hidden, rbm, coding, source)
     weights = np.asarray(dense_weights(rbm), float)
-    a, b = _bias(visible), _bias(hidden)
+    (a, c_v), (b, c_h) = _field(visible), _field(hidden)
     return _Quadratic(
         scale_v[:, None] * weights * scale_h,
         scale_v * (a + weights @ shift_h),
         scale_h * (b + shift_v @ weights),
-        float(-a @ shift_v - b @ shift_h - shift_v @ weights @ shift_h),
+        float(c_v + c_h - a @ shift_v - b @ shift_h - shift_v @ weights @ shift_h),
     )
 
 
@@ -174,22 +174,22 @@ def _recoding(
 
 
 def _values(layer: AbstractLayer, rbm: RBM, source: str) -> tuple[np.ndarray, np.ndarray]:
-    """Give the lower and the higher value of each unit, those of a mixed layer's parts in order."""
-    low, high = [], []
-    for part in _parts(layer):
-        if kind_of(part) not in VALUES:
-            expected = "units that take two values, Bernoulli or Ising"
-            raise input_error(source, expected, f"{part} in {rbm}", KEEP_IT_NATIVE)
-        low += part.size * [VALUES[kind_of(part)][0]]
-        high += part.size * [VALUES[kind_of(part)][1]]
-    return np.array(low), np.array(high)
+    """Return the lower and the higher value of each unit.
+
+    Raises:
+        InputError: units that take other than two values.
+    """
+    if layer.n_states != 2**layer.size:
+        expected = "units that take two values, such as Bernoulli or Ising"
+        raise input_error(source, expected, f"{layer} in {rbm}", KEEP_IT_NATIVE)
+    return layer.support
 
 
-def _bias(layer: AbstractLayer) -> np.ndarray:
-    return np.concatenate([bias_of(part) for part in _parts(layer)]).astype(float)
-
-
-def _parts(layer: AbstractLayer) -> tuple[AbstractLayer, ...]:
-    """Give the layers side by side in a layer, which may be nested; itself, if it has no parts."""
-    parts = getattr(layer, "parts", None)
-    return (layer,) if parts is None else tuple(p for part in parts for p in _parts(part))
+def _field(layer: AbstractLayer) -> tuple[np.ndarray, float]:
+    """Return b and c of U(x) = −b·x + c, which the energy of two-valued units is."""
+    low, high = layer.support
+    at_low, at_high = (
+        np.asarray(layer.unit_energies(jnp.asarray(x, layer.dtype)), float) for x in (low, high)
+    )
+    field = (at_low - at_high) / (high - low)
+    return field, float((at_low + field * low).sum())

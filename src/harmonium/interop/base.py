@@ -13,10 +13,11 @@ import numpy as np
 from ..data.base import input_error
 from ..errors import InputError, MissingDependencyError
 from ..layers import AbstractLayer, Bernoulli, Potts
+from ..layers.registry import row_of
 from ..rbm import RBM
 
 KEEP_IT_NATIVE = "save it as .safetensors, which holds every machine"
-PLAIN = {("Bernoulli", "Bernoulli"), ("Potts", "Bernoulli")}  # what W, a and b alone can tell
+PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # what W, a and b alone can tell
 SHAPES = "(visible, hidden), or (sites, states, hidden) for Potts sites"
 
 
@@ -40,8 +41,9 @@ class Parameters(NamedTuple):
 
 
 def kind_of(layer: AbstractLayer) -> str:
-    """Give the name of a layer's type, by which other packages' tables list what they can hold."""
-    return type(layer).__name__
+    """Return a layer type's registered name, by which tables list what other packages can hold."""
+    row = row_of(layer)
+    return row.name if row else str(layer)
 
 
 def checked_machine(rbm: Any, source: str) -> RBM:
@@ -50,8 +52,8 @@ def checked_machine(rbm: Any, source: str) -> RBM:
         raise InputError(
             f"{source}: expected a machine, such as fit.rbm; got {type(rbm).__name__}."
         )
-    if len(jnp.shape(rbm.weights)) != 2:
-        found = f"several stacked, with weights of shape {jnp.shape(rbm.weights)}"
+    if len(rbm.weights.shape) != 2:
+        found = f"several stacked, with weights of shape {rbm.weights.shape}"
         raise input_error(source, "one machine", found, "take one of them out")
     return rbm
 

@@ -41,13 +41,14 @@ def to_dense(machine: Any) -> keras.layers.Dense:
     Raises:
         InputError: hidden units whose mean is no activation function of Dense.
     """
-    activation = {"Bernoulli": "sigmoid", "Ising": "tanh"}.get(machine.hidden.name_in_core)
-    if activation is None:
+    if machine.hidden.activation is None:
         raise InputError(
-            "to_layer: expected Bernoulli or Ising hidden units;"
-            f" got {machine.hidden.name_in_core}."
+            "to_layer: expected hidden units whose mean is an activation of Dense, Bernoulli or"
+            f" Ising; got {type(machine.hidden).__name__}."
         )
-    dense = keras.layers.Dense(machine.hidden.size, activation, dtype=machine.dtype_policy)
+    dense = keras.layers.Dense(
+        machine.hidden.size, machine.hidden.activation, dtype=machine.dtype_policy
+    )
     dense.build((None, machine.visible.size))
     dense.set_weights([to_numpy(x) for x in (machine.kernel, machine.hidden.bias)])
     return dense

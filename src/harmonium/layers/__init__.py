@@ -1,6 +1,7 @@
 """What a unit is: one file a type, all of them fulfilling `AbstractLayer`."""
 
 from .base import AbstractLayer as AbstractLayer
+from .base_discrete import AbstractDiscrete as AbstractDiscrete
 from .bernoulli import Bernoulli as Bernoulli
 from .clamped import AbstractPartial as AbstractPartial
 from .clamped import Clamped as Clamped
@@ -9,3 +10,4 @@ from .gaussian import Gaussian as Gaussian
 from .ising import Ising as Ising
 from .mixed import Mixed as Mixed
 from .potts import Potts as Potts
+from .registry import register_layer as register_layer

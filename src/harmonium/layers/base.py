@@ -1,5 +1,6 @@
 """What a unit is: the contract that every layer fulfils, and all that follows from it."""
 
+import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -12,10 +13,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._special import from_numpy, product
+from .._numerics import from_numpy, product
 from ..checks import as_array
 from ..errors import InputError
-from ..parameters import map_parameters
 
 
 class AbstractLayer(eqx.Module):
@@ -37,42 +37,8 @@ class AbstractLayer(eqx.Module):
     several columns (a Potts unit has one for each of its states); `n_units` counts the units, and
     a user's rows have one column for each unit.
 
-    A complete layer, in which a unit takes the values −1, 0 and +1 (Blume 1966, Capel 1966). Its
-    leaves are a field and the cost of being away from zero:
-
-    ```python
-    >>> import equinox as eqx, jax, jax.numpy as jnp
-    >>> from harmonium.layers import AbstractLayer
-    >>> class Ternary(AbstractLayer):
-    ...     size: int = eqx.field(static=True)
-    ...     bias: jax.Array
-    ...     cost: jax.Array
-    ...     def __init__(self, size, bias=None, cost=None):
-    ...         self.size = size
-    ...         self.bias = jnp.zeros(size) if bias is None else jnp.asarray(bias)
-    ...         self.cost = jnp.zeros(size) if cost is None else jnp.asarray(cost)
-    ...     def unit_energies(self, x):
-    ...         return self.cost * x**2 - self.bias * x
-    ...     def unit_cgfs(self, inputs):
-    ...         field = inputs + self.bias
-    ...         logits = jnp.stack([-field - self.cost, 0 * field, field - self.cost])
-    ...         return jax.nn.logsumexp(logits, axis=0)
-    ...     def sample(self, inputs, *, key):
-    ...         field = inputs + self.bias
-    ...         logits = jnp.stack([-field - self.cost, 0 * field, field - self.cost])
-    ...         return jax.random.categorical(key, logits, axis=0) - 1.0
-    ...     def shift(self, delta):
-    ...         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-    ...     def fit_moments(self, x, weights=None):
-    ...         return self  # a starting point for learning, so any layer of the type is right
-    ...     def outside(self, rows):
-    ...         return (rows != -1) & (rows != 0) & (rows != 1)
-    ...     def domain(self, unit):
-    ...         return "a Ternary unit takes the values -1, 0 and 1"
-    >>> Ternary(2).mean(jnp.array([0.0, 2.0])).round(3)
-    Array([0.   , 0.851], dtype=float32)
-
-    ```
+    A new layer says what the abstract methods ask for: docs/how_to_add_a_layer.md writes one of
+    real units. Units that take one of a few numbers need less: see `AbstractDiscrete`.
     """
 
     size: eqx.AbstractVar[int]
@@ -108,6 +74,19 @@ class AbstractLayer(eqx.Module):
 
         Smoothed as if one row more had been seen, so that every parameter is finite.
         """
+
+    @abstractmethod
+    def neutral(self) -> "AbstractLayer":
+        """Return the layer of this type without a preference: all states alike where it can be.
+
+        Annealing and temperature ladders start from it. Its Γ(0) must be finite, so the parameters
+        that make it so, such as a precision, stay.
+        """
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest value of each column, each of shape (columns,); ±∞ without a bound."""
 
     @abstractmethod
     def outside(self, rows: np.ndarray) -> np.ndarray:
@@ -150,11 +129,6 @@ class AbstractLayer(eqx.Module):
             raise NotImplementedError(f"{type(self).__name__}.moves, which a discrete layer needs")
         return np.zeros((0, 1), int), jnp.zeros((*x.shape[:-1], 0, 1), x.dtype)
 
-    @property
-    def kind_of_rows(self) -> tuple[str, int | None]:
-        """How a file of rows is read for this layer, and the number of states of codes."""
-        return "gaussian", None
-
     def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
         """Turn rows in the user's coding into states. Traceable; `validate` does the checking."""
         return jnp.asarray(rows, self.dtype)
@@ -164,23 +138,20 @@ class AbstractLayer(eqx.Module):
         return np.asarray(x)
 
     @property
-    def confinement(self) -> Float[Array, " columns"]:
-        """Give the curvature c with which U(x) grows as ½cx² far out; ∞ for bounded units.
+    def curvature(self) -> Float[Array, " columns"]:
+        """A curvature c such that U(x) grows at least as ½cx² far out; ∞ for bounded columns.
 
-        Whether a machine's Z is finite depends on both layers and W: see `finite_z`.
+        Whether a model's Z is finite depends on both layers and W: see `finite_z`. This is 0, which
+        promises nothing, for columns without a bound: layers that know better override it.
         """
-        return jnp.full(self.size, jnp.inf, self.dtype)
+        low, high = self.support
+        return from_numpy(
+            np.where(np.isfinite(low) & np.isfinite(high), np.inf, 0.0).astype(self.dtype)
+        )
 
     def project(self) -> "AbstractLayer":
         """Move parameters that an optimiser's step took out of the domain back into it."""
         return self
-
-    def neutral(self) -> "AbstractLayer":
-        """Give the layer of this type without a preference: all states alike where it is discrete.
-
-        It is the base machine of a ladder of temperatures in the proper sense.
-        """
-        return map_parameters(jnp.zeros_like, self)
 
     @property
     def normal(self) -> tuple[Array, Array] | None:
@@ -196,27 +167,41 @@ class AbstractLayer(eqx.Module):
         return x
 
     @property
-    def stretches(self) -> np.ndarray:
-        """Mark the units that may be measured in other units, from another origin: `rescaled`."""
+    def is_rescalable(self) -> np.ndarray:
+        """Mark the units that may be measured in other units: scale · x is of the same type."""
+        return np.zeros(self.n_units, bool)
+
+    @property
+    def is_shiftable(self) -> np.ndarray:
+        """Mark the units that may be measured from another origin: x + offset is of the type."""
         return np.zeros(self.n_units, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractLayer":
-        """Give the layer of scale · x + offset, with an entry of each for each unit.
+        """Return the layer of scale · x + offset, with an entry of each for each unit.
 
-        A unit that does not stretch takes the scale 1 and the offset 0 alone.
+        Units that can be neither rescaled nor shifted take scales of 1 and offsets of 0 alone.
 
         Raises:
-            InputError: naming the first unit that cannot be rescaled.
+            InputError: naming the first unit that cannot be rescaled or shifted.
         """
-        wrong = np.flatnonzero(((scale != 1) | (offset != 0)) & ~self.stretches)
-        if len(wrong):
-            raise InputError(
-                f"{self}: {self.domain(int(wrong[0]))}, which cannot be rescaled; got scale"
-                f" {scale[wrong[0]]:g} and offset {offset[wrong[0]]:g} for unit {wrong[0]}."
-            )
+        self.check_rescaling(scale, offset)
         return self
 
     # ---------------------------------------------------------------- what follows from it
+
+    def check_rescaling(self, scale: np.ndarray, offset: np.ndarray) -> None:
+        """Raise InputError unless each unit can be rescaled and shifted by what is asked of it."""
+        for change, asked, able, what in (
+            ("scale", scale, self.is_rescalable | (scale == 1), "rescaled"),
+            ("offset", offset, self.is_shiftable | (offset == 0), "shifted"),
+        ):
+            wrong = np.flatnonzero(~able)
+            if len(wrong):
+                first = int(wrong[0])
+                raise InputError(
+                    f"{self}: {self.domain(first)}, which cannot be {what}; got {change}"
+                    f" {asked[first]:g} for unit {first}."
+                )
 
     def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
         """Give U(x), the sum of the unit energies, in nats."""
@@ -240,17 +225,19 @@ class AbstractLayer(eqx.Module):
         return jax.grad(lambda i: self.unit_cgfs(i).sum())(inputs)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give each column's variance, the diagonal of Γ″(I).
+        """Return each column's variance, the diagonal of Γ″(I).
 
-        This general form takes one pass for each column; layers with a closed form override it.
+        Units are independent, so one pass serves a column of every unit at once.
         """
 
-        def along(direction: Array) -> Array:
-            tangent = jnp.broadcast_to(direction, inputs.shape)
-            return (jax.jvp(self.mean, (inputs,), (tangent,))[1] * direction).sum(-1)
+        def along(direction: np.ndarray) -> Array:
+            tangent = jnp.broadcast_to(jnp.asarray(direction, inputs.dtype), inputs.shape)
+            return jax.jvp(self.mean, (inputs,), (tangent,))[1] * tangent
 
-        directions = jnp.eye(self.size, dtype=inputs.dtype)
-        return jnp.moveaxis(jax.lax.map(along, directions), 0, -1)
+        with jax.ensure_compile_time_eval():
+            units = np.asarray(self.spread(jnp.arange(self.n_units)))  # in order
+        place = np.arange(self.size) - np.searchsorted(units, units)  # of a column in its unit
+        return sum((along(place == k) for k in range(place.max() + 1)), jnp.zeros_like(inputs))
 
     @property
     def dtype(self) -> Any:
@@ -311,6 +298,10 @@ class AbstractLayer(eqx.Module):
     def __str__(self) -> str:
         """Give the type and the number of units: what a person needs in a message."""
         return f"{type(self).__name__}({self.n_units})"
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return what a model file stores: layers, arrays, numbers and text, by field's name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod
     def from_fields(cls, **fields: Any) -> "AbstractLayer":

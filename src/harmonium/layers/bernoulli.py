@@ -1,6 +1,6 @@
 """Units that are 0 or 1."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -8,12 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._special import below_sigmoid, softplus
+from .._numerics import below_sigmoid, softplus
 from ..checks import positive_integer
-from .base import AbstractLayer, digits, parameter, weighted_mean
+from .base import parameter, weighted_mean
+from .base_discrete import AbstractDiscrete
+from .registry import register_layer
 
 
-class Bernoulli(AbstractLayer):
+@register_layer("bernoulli", rows="levels")
+class Bernoulli(AbstractDiscrete):
     """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
 
     The unit of the classical restricted Boltzmann machine (Smolensky 1986). Rows may hold any value
@@ -24,6 +27,7 @@ class Bernoulli(AbstractLayer):
         bias: b, shape (size,), in nats.
     """
 
+    values: ClassVar[tuple[float, ...]] = (0.0, 1.0)
     size: int = eqx.field(static=True)
     bias: Float[Array, "*machines size"]
 
@@ -58,20 +62,6 @@ class Bernoulli(AbstractLayer):
         """Add `delta` to the bias."""
         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
 
-    @property
-    def n_states(self) -> int:
-        """2^size."""
-        return 2**self.size
-
-    @property
-    def is_short(self) -> bool:
-        """Yes."""
-        return True
-
-    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
-        """Give the binary digits of the indices, the lowest first."""
-        return digits(indices, 2, self.size, self.dtype)
-
     def moves(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
@@ -84,11 +74,6 @@ class Bernoulli(AbstractLayer):
         """Set b = logit p with p = (n m + 1/2) / (n + 1), m the mean of n rows."""
         mean, n = weighted_mean(x, weights)
         return Bernoulli(self.size, jnp.log(n * mean + 0.5) - jnp.log(n * (1.0 - mean) + 0.5))
-
-    @property
-    def kind_of_rows(self) -> tuple[str, int | None]:
-        """How a file of rows is read."""
-        return "bernoulli", None
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark entries outside [0, 1]."""

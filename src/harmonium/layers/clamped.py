@@ -49,14 +49,24 @@ class AbstractPartial(AbstractLayer):
         return eqx.tree_at(lambda partial: partial.layer, self, fitted)
 
     @property
-    def confinement(self) -> Float[Array, " columns"]:
-        """Give that of the layer as a whole."""
-        return self.layer.confinement
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest values of the layer as a whole."""
+        return self.layer.support
 
     @property
-    def stretches(self) -> np.ndarray:
+    def curvature(self) -> Float[Array, " columns"]:
+        """Curvatures of the layer as a whole."""
+        return self.layer.curvature
+
+    @property
+    def is_rescalable(self) -> np.ndarray:
         """Mark what the layer as a whole marks."""
-        return self.layer.stretches
+        return self.layer.is_rescalable
+
+    @property
+    def is_shiftable(self) -> np.ndarray:
+        """Mark what the layer as a whole marks."""
+        return self.layer.is_shiftable
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
         """Rescale the layer as a whole."""

@@ -9,14 +9,16 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._special import LOG_2PI, normals
+from .._numerics import LOG_2PI, normals
 from ..checks import positive_integer
 from ..errors import InputError
 from .base import AbstractLayer, parameter, weighted_mean
+from .registry import register_layer
 
 SMALLEST_PRECISION = 1e-6
 
 
+@register_layer("gaussian", rows="reals")
 class Gaussian(AbstractLayer):
     """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
@@ -92,19 +94,30 @@ class Gaussian(AbstractLayer):
         return "a Gaussian unit takes finite numbers"
 
     @property
-    def stretches(self) -> np.ndarray:
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The whole line."""
+        return np.full(self.size, -np.inf), np.full(self.size, np.inf)
+
+    @property
+    def is_rescalable(self) -> np.ndarray:
+        """Mark all units."""
+        return np.ones(self.size, bool)
+
+    @property
+    def is_shiftable(self) -> np.ndarray:
         """Mark all units."""
         return np.ones(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Gaussian":
         """Give γ/s² and b/s + γm/s²: ½γz² − bz at z = (x − m)/s, up to a constant."""
+        self.check_rescaling(scale, offset)
         s, m = jnp.asarray(scale, self.dtype), jnp.asarray(offset, self.dtype)
         precision = self.precision / s**2
         new = self.bias / s + precision * m, precision
         return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
 
     @property
-    def confinement(self) -> Float[Array, " columns"]:
+    def curvature(self) -> Float[Array, " columns"]:
         """Give γ."""
         return self.precision
 

@@ -1,6 +1,6 @@
 """Units that are −1 or +1."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -8,12 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from .._special import below_sigmoid, log_2cosh
+from .._numerics import below_sigmoid, log_2cosh
 from ..checks import positive_integer
-from .base import AbstractLayer, digits, parameter, weighted_mean
+from .base import parameter, weighted_mean
+from .base_discrete import AbstractDiscrete
+from .registry import register_layer
 
 
-class Ising(AbstractLayer):
+@register_layer("ising", rows="spins")
+class Ising(AbstractDiscrete):
     """Spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b).
 
     Attributes:
@@ -21,6 +24,7 @@ class Ising(AbstractLayer):
         bias: b, the magnetic field, shape (size,), in nats.
     """
 
+    values: ClassVar[tuple[float, ...]] = (-1.0, 1.0)
     size: int = eqx.field(static=True)
     bias: Float[Array, "*machines size"]
 
@@ -56,20 +60,6 @@ class Ising(AbstractLayer):
         """Add `delta` to the bias."""
         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
 
-    @property
-    def n_states(self) -> int:
-        """2^size."""
-        return 2**self.size
-
-    @property
-    def is_short(self) -> bool:
-        """Yes."""
-        return True
-
-    def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
-        """Give the binary digits of the indices, the lowest first, 0 as −1."""
-        return 2.0 * digits(indices, 2, self.size, self.dtype) - 1.0
-
     def moves(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
@@ -84,19 +74,6 @@ class Ising(AbstractLayer):
         up, down = (0.5 * n * (1.0 + sign * mean) + 0.5 for sign in (1.0, -1.0))
         return Ising(self.size, 0.5 * (jnp.log(up) - jnp.log(down)))
 
-    @property
-    def kind_of_rows(self) -> tuple[str, int | None]:
-        """How a file of rows is read."""
-        return "ising", None
-
-    def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries other than −1 and +1."""
-        return (rows != -1) & (rows != 1)
-
     def domain(self, unit: int) -> str:
         """Say what a unit takes."""
         return "an Ising unit takes the values -1 and +1"
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Give small integers −1 and +1."""
-        return np.asarray(x).astype(np.int8)

@@ -172,14 +172,25 @@ class Mixed(AbstractLayer):
         return np.concatenate([part.decode(piece) for part, piece in pieces], axis=-1)
 
     @property
-    def confinement(self) -> Float[Array, " columns"]:
-        """Give the confinement of all parts."""
-        return jnp.concatenate([part.confinement for part in self.parts])
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest values of all parts' columns."""
+        low, high = zip(*(part.support for part in self.parts), strict=True)
+        return np.concatenate(low), np.concatenate(high)
 
     @property
-    def stretches(self) -> np.ndarray:
+    def curvature(self) -> Float[Array, " columns"]:
+        """Curvatures of all parts' columns."""
+        return jnp.concatenate([part.curvature for part in self.parts])
+
+    @property
+    def is_rescalable(self) -> np.ndarray:
         """Mark what each part marks."""
-        return np.concatenate([part.stretches for part in self.parts])
+        return np.concatenate([part.is_rescalable for part in self.parts])
+
+    @property
+    def is_shiftable(self) -> np.ndarray:
+        """Mark what each part marks."""
+        return np.concatenate([part.is_shiftable for part in self.parts])
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
         """Rescale every part by its units' entries."""

@@ -60,7 +60,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
 
 def _one_for_each_unit(rbm: RBM) -> tuple[np.ndarray, bool]:
     """Give a number for each visible unit and hidden column, and whether it is a weight itself."""
-    weights = finite_array(rbm.weights, "weights")
+    weights = finite_array(rbm.dense_weights, "weights")
     if rbm.visible.n_units == rbm.visible.size:
         return weights, True
     squares = rbm.visible.fold(jnp.asarray(weights.T**2))

@@ -28,7 +28,7 @@ def weight_histogram(rbm: RBM) -> Figure:
     Raises:
         InputError: parameters that are not finite.
     """
-    parameters = {"weights": finite_array(rbm.weights, "weights").ravel()}
+    parameters = {"weights": finite_array(rbm.dense_weights, "weights").ravel()}
     parameters |= dict(_arrays(rbm.visible, "visible"))
     parameters |= dict(_arrays(rbm.hidden, "hidden"))
     across = min(len(parameters), 3)

@@ -14,7 +14,6 @@ from .options import (
     BINARIZE,
     METHODS,
     PRECISIONS,
-    VISIBLES,
     check_choice,
     check_count,
     check_number,
@@ -29,8 +28,10 @@ class RunConfig:
 
     Attributes:
         source: a built-in set or a file.
-        visible: kind of the visible units; "auto" lets the data say.
-        hidden: number of hidden (Bernoulli) units.
+        visible: kind of the visible units, a registered name; "auto" lets the data say.
+        hidden: number of hidden units.
+        hidden_units: kind of the hidden units, a registered name.
+        hidden_states: number of states of hidden units that have codes, such as Potts.
         method: a gradient method, one of `METHODS`.
         k: Gibbs sweeps in an update.
         chains: chains in all, of the methods that have any.
@@ -50,6 +51,8 @@ class RunConfig:
     source: str
     visible: str = "auto"
     hidden: int = 64
+    hidden_units: str = "bernoulli"
+    hidden_states: int | None = None
     method: str = "pcd"
     k: int = 1
     chains: int = 500
@@ -71,15 +74,16 @@ class RunConfig:
         """
         if not isinstance(self.source, str):
             raise input_error("SOURCE", "a name", repr(self.source), "name a set or a file")
-        words = {"method": METHODS, "binarize": BINARIZE, "visible": VISIBLES}
+        words = {"method": METHODS, "binarize": BINARIZE}
         for name, allowed in (words | {"precision": PRECISIONS}).items():
             check_choice(f"--{name}", getattr(self, name), allowed)
         for name in ("hidden", "k", "chains", "batch"):
             check_count(f"--{name}", getattr(self, name))
         if self.epochs is not None:
             check_count("--epochs", self.epochs)
-        if self.states is not None:
-            check_count("--states", self.states, least=2)
+        for name in ("states", "hidden_states"):
+            if getattr(self, name) is not None:
+                check_count(f"--{name.replace('_', '-')}", getattr(self, name), least=2)
         check_seed(self.seed)
         if self.lr is not None:
             check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)

@@ -39,7 +39,7 @@ def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[s
 
 def describe_machine(rbm: RBM) -> dict[str, Any]:
     """Give a machine's layers, sizes and the spread of its parameters."""
-    weights = np.asarray(rbm.weights, float)
+    weights = np.asarray(rbm.dense_weights, float)
     return {
         "visible": str(rbm.visible),
         "hidden": str(rbm.hidden),

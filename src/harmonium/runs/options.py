@@ -20,7 +20,6 @@ WITHOUT_CHAINS = ("cd", "exact", "pseudo-likelihood", "ratio-matching", "flow")
 SCORES = ("auto", "exact", "annealed", "tempered")
 BINARIZE = ("stochastic", "threshold", "none")
 PRECISIONS = ("auto", "float32", "bfloat16")
-VISIBLES = ("auto", "bernoulli", "ising", "potts", "gaussian")
 PARTS = ("auto", "train", "validation", "test")
 
 

@@ -16,7 +16,8 @@ from ..gauge import Standardization, standardization
 from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
 from ..initial import initialize
-from ..layers import AbstractLayer, Bernoulli, Gaussian, Ising, Potts
+from ..layers import AbstractLayer
+from ..layers.registry import layer_named
 from ..rbm import RBM
 from ..sources import choose_rows, open_source
 from ..training import Recipe, method_named
@@ -54,10 +55,16 @@ class Rows(NamedTuple):
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, table: Table, parts: dict[str, Dataset], notes: tuple[str, ...]) -> Rows:
-        """Give the rows of a table that are stored in these parts."""
-        about = describe(table, len(parts["train"]))
-        return cls(table.name, about, visible_layer(table), table.image_shape, parts, notes)
+    def of(
+        cls,
+        table: Table,
+        parts: dict[str, Dataset],
+        notes: tuple[str, ...],
+        visible: str = "auto",
+    ) -> Rows:
+        """Return the rows of a table that are stored in these parts, for units of this name."""
+        about, layer = describe(table, len(parts["train"])), visible_layer(table, visible)
+        return cls(table.name, about, layer, table.image_shape, parts, notes)
 
 
 class Prepared(NamedTuple):
@@ -133,7 +140,7 @@ def prepare(config: RunConfig) -> Prepared:
         note = f"{rows.name}: learned in standardised columns, and kept in its own units."
         rows = rows._replace(notes=(*rows.notes, note))
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
-    rbm = initialize(visible, Bernoulli(config.hidden), start, key=key_init)
+    rbm = initialize(visible, hidden_layer(config), start, key=key_init)
     gradient = gradient_of(config, rbm)
     recipe = Recipe(rate=gradient.usual_rate(rbm) if config.lr is None else config.lr)
     return Prepared(rows, change, learned, rbm, gradient, recipe, key_run)
@@ -176,7 +183,8 @@ def read_rows(config: RunConfig) -> Rows:
     for name, (rows, which) in given.items():
         if rows is not None:
             parts[name], note = as_dataset(rows, table, config.binarize, which)
-    return Rows.of(table, parts, (*table.notes, *split.notes, *few, *note))
+    notes = (*table.notes, *split.notes, *few, *note)
+    return Rows.of(table, parts, notes, config.visible)
 
 
 def as_dataset(
@@ -195,12 +203,25 @@ def as_dataset(
     return Dataset(rows, scale=table.scale, which=which), (note,)
 
 
-def visible_layer(table: Table) -> AbstractLayer:
-    """Give the layer that takes a table's kind of rows."""
-    columns = table.train.shape[1]
-    if table.kind == "codes":
-        return Potts(columns, states=table.states or 2)
-    return {"spins": Ising, "real": Gaussian}.get(table.kind, Bernoulli)(columns)
+def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
+    """Return the layer of this name, or the one that takes a table's kind of rows."""
+    usual = {"codes": "potts", "spins": "ising", "real": "gaussian"}.get(table.kind, "bernoulli")
+    row = layer_named(usual if name == "auto" else name, "--visible", "auto")
+    return row.make(table.train.shape[1], table.states)
+
+
+def hidden_layer(config: RunConfig) -> AbstractLayer:
+    """Return the hidden layer that the options name."""
+    row = layer_named(config.hidden_units, "--hidden-units")
+    if row.rows == "codes" and config.hidden_states is None:
+        advice = "give it with --hidden-states"
+        expected = f"the number of states of {row.name} units"
+        raise input_error("--hidden-units", expected, "none", advice)
+    if row.rows != "codes" and config.hidden_states is not None:
+        found = f"--hidden-states {config.hidden_states}"
+        expected = f"no number of states for {row.name} units"
+        raise input_error("--hidden-units", expected, found, "leave it out")
+    return row.make(config.hidden, config.hidden_states)
 
 
 def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:

@@ -11,6 +11,7 @@ import numpy as np
 from .._threefry import key_of
 from ..data import Dataset
 from ..data.base import input_error
+from ..layers.registry import row_of
 from ..rbm import RBM
 from ..sources import open_source
 from .checks import refuse_misfit
@@ -114,8 +115,10 @@ def _rows_of(data: str, rbm: RBM, binarize: str, scale: float | None) -> Rows:
     Raises:
         InputError: it cannot be read, or has another width or other values.
     """
-    read_as, states = rbm.visible.kind_of_rows
-    table = open_source(data, visible=read_as, scale=scale, states=states)
+    visible, row = rbm.visible, row_of(rbm.visible)
+    states = visible.size // visible.n_units if row and row.rows == "codes" else None
+    named = row.name if row else "gaussian"  # any numbers: `refuse_misfit` knows which are right
+    table = open_source(data, visible=named, scale=scale, states=states)
     arrays = {"train": table.train, "validation": table.validation, "test": table.test}
     parts: dict[str, Dataset] = {}
     notes = table.notes

@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from .._special import from_numpy
+from .._numerics import from_numpy
 from ..checks import as_array, positive_integer
 from ..errors import InputError
 from ..path import AbstractPath, Heating

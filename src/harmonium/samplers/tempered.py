@@ -69,7 +69,7 @@ class Tempered(AbstractSampler):
         if copies != self.beta:
             raise InputError(f"Tempered beta: no machine has p_β for β = {self.beta:g}.")
         visible = map_parameters(lambda leaf: copies * leaf, rbm.visible)
-        weights = jnp.concatenate([rbm.weights] * copies, axis=1)
+        weights = jnp.concatenate([rbm.dense_weights] * copies, axis=1)
         return [RBM(visible, Mixed(*[rbm.hidden] * copies), weights)]
 
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> TemperedState:

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._special import from_numpy
+from .._numerics import from_numpy
 from .._threefry import key_of
 from ..checks import positive_integer
 from ..data import Dataset

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._special import product
+from .._numerics import product
 from ..checks import positive_integer
 from ..errors import InputError
 from ..gradients import AbstractGradient, Blend, Contrastive, Discriminative

@@ -9,25 +9,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..layers import AbstractLayer, Bernoulli, Gaussian, Ising, Mixed, Potts
-
-HIDDEN: dict[str, Callable[[int], AbstractLayer]] = {
-    "bernoulli": Bernoulli,
-    "ising": Ising,
-    "gaussian": Gaussian,
-}
-KINDS = ("bernoulli", "ising", "gaussian", "potts")
+from ..layers import AbstractLayer, Mixed
+from ..layers.registry import layer_named
 
 
 def hidden_layer(kind: Any, size: int) -> AbstractLayer:
-    """Give a hidden layer by its name.
+    """Return a hidden layer by its registered name; ("potts", 3) for units of 3 states.
 
     Raises:
         InputError: an unknown name.
     """
-    if kind not in HIDDEN:
-        raise InputError(f"hidden: expected one of {_listed(HIDDEN)}; got {kind!r}.")
-    return HIDDEN[kind](size)
+    name, states = kind if isinstance(kind, tuple) and len(kind) == 2 else (kind, None)
+    return layer_named(name, "hidden").make(size, states)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +43,8 @@ class Part:
     @property
     def layer(self) -> AbstractLayer:
         """A layer of this kind with a unit for each column."""
-        if self.kind == "potts":
-            return Potts(len(self.columns), states=max(2, len(self.categories[0])))
-        return HIDDEN[self.kind](len(self.columns))
+        states = max(2, len(self.categories[0])) if self.categories else None
+        return layer_named(self.kind, "visible", "auto").make(len(self.columns), states)
 
     def encode(self, table: np.ndarray, name: str) -> np.ndarray:
         """Give the columns in the library's coding."""
@@ -147,9 +139,6 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
         kinds = [_kind_of(table[:, c]) if spec == "auto" else spec for c in range(table.shape[1])]
     else:
         kinds = _kinds_by_pairs(spec, table.shape[1], names)
-    for kind in kinds:
-        if kind not in KINDS:
-            raise InputError(f"visible: expected 'auto' or one of {_listed(KINDS)}; got {kind!r}.")
     found = np.array(kinds)
     parts = [
         part
@@ -162,12 +151,13 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
 def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
     """Give the parts of one kind: one, or for codes one for each number of categories."""
     chosen, zeros, ones = table[:, columns], np.zeros(len(columns)), np.ones(len(columns))
-    if kind == "gaussian":
+    row = layer_named(kind, "visible", "auto")
+    if row.rows != "codes":
+        layer = row.make(len(columns))
         constant = chosen.max(0) == chosen.min(0)  # whose spread is rounding, and no scale
-        spread = np.where(constant, 1.0, chosen.std(0, dtype=float))
-        return [Part(kind, columns, chosen.mean(0, dtype=float), spread)]
-    if kind != "potts":
-        return [Part(kind, columns, zeros, ones)]
+        spread = np.where(constant | ~layer.is_rescalable, 1.0, chosen.std(0, dtype=float))
+        offset = np.where(layer.is_shiftable, chosen.mean(0, dtype=float), 0.0)
+        return [Part(kind, columns, offset, spread)]
     categories = [np.unique(column) for column in chosen.T]
     counts = np.array([len(values) for values in categories])
     parts = []
@@ -230,7 +220,3 @@ def _codes(column: np.ndarray, values: np.ndarray, place: int, name: str) -> np.
             f" {', '.join(f'{v:g}' for v in values[:10])}; found {column[row]:g} in row {row}."
         )
     return codes
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(repr(name) for name in names)

@@ -33,8 +33,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         (standardised inside), "potts" (categories: any numbers), or pairs (kind, columns) with
         columns by number, name, slice or mask. "auto" chooses for each column: "ising" if it holds
         −1 and 1, "bernoulli" if it lies in [0, 1], else "gaussian".
-    hidden : {"bernoulli", "ising", "gaussian"}, default="bernoulli"
-        What the hidden units are.
+    hidden : str or tuple, default="bernoulli"
+        What the hidden units are: "bernoulli", "ising", "gaussian", or ("potts", 3) for units of
+        three states.
     learning_rate : float, default=0.05
         Rate of ascent. In `fit` it falls to zero over the second half of the run.
     batch_size : int, default=100

@@ -269,7 +269,7 @@ def _relaxation(correlation: Array, sweeps: Array) -> Array:
 
 def _turned(rbm: RBM, directions: Float[Array, "visible few"]) -> Float[Array, "visible few"]:
     """Turn directions towards the leading left singular vectors of W: one power iteration."""
-    turned = (directions.T @ rbm.weights @ rbm.weights.T).T
+    turned = ((directions.T @ rbm.weights) @ rbm.weights.T).T
     found = []
     for column in turned.T:
         for other in found:

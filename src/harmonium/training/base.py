@@ -11,6 +11,7 @@ import optax
 from jaxtyping import Array
 
 from ..layers import AbstractLayer
+from ..weights.base import dense
 
 
 def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
@@ -35,3 +36,13 @@ def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> Abs
     """Add to a layer's update what shifting it by `delta` does: J δ."""
     tangent = jax.jvp(layer.shift, (layer.resting,), (delta,))[1]
     return jax.tree.map(jnp.add, updates, tangent)
+
+
+def add_gradient(weights: Any, grads: Any, of_dense: Array) -> Any:
+    """Return the gradient of weights with that of W, as an array, added: Jᵀ G of W's parameters."""
+    return jax.tree.map(jnp.add, grads, jax.vjp(dense, weights)[1](of_dense)[0])
+
+
+def change_of(weights: Any, updates: Any) -> Array:
+    """Return, as an array, the change of W that an update of its parameters makes."""
+    return jax.jvp(dense, (weights,), (updates,))[1]

@@ -9,10 +9,17 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
-from .._special import product
+from .._numerics import product
 from ..gradients import PhaseInfo
 from ..rbm import RBM
-from .base import add_shift, running_share, shift_gradient, transformation
+from .base import (
+    add_gradient,
+    add_shift,
+    change_of,
+    running_share,
+    shift_gradient,
+    transformation,
+)
 
 
 class CentredState(NamedTuple):
@@ -67,13 +74,16 @@ def centred(
         if model_share:  # the gradients carry the mass of their batch
             of_model = model_share * share / jnp.maximum(mass, jnp.finfo(mu.dtype).tiny)
             mu, lam = mu + of_model * g_b, lam + of_model * g_c
-        weights = grads.weights - jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
+        weights = add_gradient(
+            rbm.weights, grads.weights, -jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
+        )
         grads = eqx.tree_at(lambda machine: machine.weights, grads, weights)
         updates, inner_state = wrapped.update(
             grads, state.inner, rbm, info=info, mass=mass, **extra
         )
-        visible = add_shift(rbm.visible, updates.visible, -product(updates.weights, lam))
-        hidden = add_shift(rbm.hidden, updates.hidden, -product(mu, updates.weights))
+        change = change_of(rbm.weights, updates.weights)
+        visible = add_shift(rbm.visible, updates.visible, -product(change, lam))
+        hidden = add_shift(rbm.hidden, updates.hidden, -product(mu, change))
         updates = RBM(visible, hidden, updates.weights)
         return updates, CentredState(inner_state, state.count + 1, mu, lam)
 

@@ -18,6 +18,7 @@ from ..checks import checked_key
 from ..data import Dataset
 from ..gradients import AbstractGradient
 from ..orders import batches_in_order
+from ..parameters import map_parameters
 from ..rbm import RBM
 from ..samplers import Cloud
 from .monitors import Monitors
@@ -138,7 +139,7 @@ def make_update(
     if mass is not None:
         grads, extra["mass"] = jax.tree.map(lambda g: mass * g, grads), mass
     updates, optimizer_state = method.update(grads, state.optimizer, rbm, **extra)
-    moved = jax.tree.map(jnp.add, rbm, updates).project()
+    moved = map_parameters(jnp.add, rbm, updates).project()
     return TrainState(moved, gradient_state, optimizer_state, state.updates + 1)
 
 
@@ -207,8 +208,8 @@ def _epochs_a_record(epochs: int, rows: int, watching: int) -> int:
 @eqx.filter_jit
 def _update_ratio(before: RBM, after: RBM) -> Array:
     """Give |ΔW| / |W| of an update."""
-    change = jnp.linalg.norm(after.weights - before.weights)
-    return change / jnp.linalg.norm(before.weights)
+    start = before.dense_weights
+    return jnp.linalg.norm(after.dense_weights - start) / jnp.linalg.norm(start)
 
 
 class _Run:

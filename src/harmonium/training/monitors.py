@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from .._special import from_numpy
+from .._numerics import from_numpy
 from .._threefry import key_of
 from ..data import Dataset
 from ..evaluation import pseudo_log_likelihoods
@@ -33,7 +33,7 @@ class Monitors:
     def __init__(self, rbm: RBM, train: Dataset, held_out: Dataset | None):
         self.judged = train if held_out is None else held_out
         sets = [train] if held_out is None else [train, held_out]
-        affordable = max(FEWEST_ROWS, WORK // rbm.weights.size)
+        affordable = max(FEWEST_ROWS, WORK // (rbm.visible.size * rbm.hidden.size))
         some = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
         self.watching = sum(map(len, some))
         self.watched = [roomy(rows) for rows in some]

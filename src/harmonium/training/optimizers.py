@@ -17,6 +17,7 @@ import optax
 from jaxtyping import Array
 
 from ..errors import InputError
+from ..parameters import map_parameters
 from ..rbm import RBM
 from .base import transformation
 from .centring import centred
@@ -52,7 +53,7 @@ def averaged(
     ) -> tuple[RBM, AveragedState]:
         updates, inner_state = wrapped.update(grads, state.inner, rbm, **extra)
         share = 1.0 / (forgetting * state.count + 1.0)
-        average = jax.tree.map(
+        average = map_parameters(
             lambda mean, x, dx: mean + share * (x + dx - mean), state.average, rbm, updates
         )
         return updates, AveragedState(inner_state, average, state.count + 1)
@@ -73,9 +74,9 @@ def averaged_machine(state: Any, otherwise: RBM) -> RBM:
 
 
 @eqx.filter_jit
-def _kept(average: RBM, raw: Array) -> RBM:
+def _kept(average: RBM, raw: Any) -> RBM:
     average = average.project()
-    weights = jnp.where(raw == 0, 0.0, average.weights)
+    weights = map_parameters(lambda w, r: jnp.where(r == 0, 0.0, w), average.weights, raw)
     return eqx.tree_at(lambda machine: machine.weights, average, weights)
 
 

@@ -25,6 +25,7 @@ from jaxtyping import Array, Float
 from ..checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
+from ..parameters import map_parameters
 from ..rbm import RBM
 from .base import transformation
 from .schedules import RateState, Schedule, begun, step_size
@@ -260,10 +261,16 @@ def proximal(
         return begun(rbm, rate, total)
 
     def update(updates: RBM, state: RateState, rbm: RBM, **extra: Any) -> tuple[RBM, RateState]:
-        step, weights = step_size(state, hold, schedule), rbm.weights + updates.weights
-        for penalty in penalties:
-            weights = penalty.proximal(weights, step, rbm)
-        updates = eqx.tree_at(lambda m: m.weights, updates, weights - rbm.weights)
+        step = step_size(state, hold, schedule)
+
+        def stepped(update: Array, weights: Array) -> Array:
+            moved = weights + update
+            for penalty in penalties:
+                moved = penalty.proximal(moved, step, rbm)
+            return moved - weights
+
+        weights = map_parameters(stepped, updates.weights, rbm.weights)
+        updates = eqx.tree_at(lambda m: m.weights, updates, weights)
         return updates, state._replace(count=state.count + 1)
 
     return transformation(init, update)

@@ -24,6 +24,7 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..rounding import is_worth_rounding, rounded
 from ..samplers import Cloud
+from ..weights.base import is_plain
 from .methods import method_named
 from .optimizers import Recipe
 from .schedules import reschedule
@@ -90,9 +91,6 @@ def plan_run(
     """Check the arguments of `fit` and fill in the defaults; a stream's run has no last update."""
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a machine, as hm.initialize gives it; got {_kind(rbm)}.")
-    if not eqx.is_array(rbm.weights):
-        expected = 'weights in an array; for products in bfloat16 pass precision="bfloat16"'
-        raise InputError(f"rbm: expected a machine with {expected}; got {_kind(rbm.weights)}.")
     gradient = "pcd" if gradient is None else gradient
     if isinstance(gradient, str):
         gradient = method_named(gradient, argument="gradient")
@@ -144,6 +142,7 @@ def _rounds(
         f"{gradient.title} multiplies weights with other numbers too": gradient.multiplies_states,
         f"{' and '.join(layers)} may have other values": not layers,
         "the rows hold fractions, or numbers of more than a byte": dataset.is_short,
+        "the weights are kept in another form than an array": is_plain(rbm.weights),
         f"the machine's numbers are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
     }
     reason = next((reason for reason, is_right in reasons.items() if not is_right), None)

@@ -14,7 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from .._special import from_numpy
+from .._numerics import from_numpy
 from ..rbm import RBM
 from .base import transformation
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ..errors import InputError
 from ..gradients import PhaseInfo
 from ..rbm import RBM
-from .base import add_shift, running_share, transformation
+from .base import add_gradient, add_shift, running_share, transformation
 
 
 class ActivityState(NamedTuple):
@@ -75,7 +75,8 @@ def sparse_activity(
         activity = state.activity + share * (info.hidden_mean - state.activity)
         pull = strength * (activity - target)
         hidden = add_shift(rbm.hidden, grads.hidden, pull)
-        weights = grads.weights + jnp.outer(info.visible_mean, pull)
+        outer = jnp.outer(info.visible_mean, pull)
+        weights = add_gradient(rbm.weights, grads.weights, outer)
         pulled = eqx.tree_at(lambda m: (m.hidden, m.weights), grads, (hidden, weights))
         return pulled, ActivityState(activity, state.count + 1)
 

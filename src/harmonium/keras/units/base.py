@@ -22,7 +22,8 @@ class Unit(keras.layers.Layer):
     `harmonium.layers`. States have shape (..., columns). All arithmetic is in `dtype_of_sums`.
     """
 
-    name_in_core = ""
+    registered = ""  # the name in the registry of `harmonium.layers`
+    activation: str | None = None  # of a Dense layer with the same mean
     states_each: int | None = None  # values a unit can take; None for a continuum
     columns_each = 1
 

@@ -18,7 +18,8 @@ class Bernoulli(Unit):
     Rows may hold any value in [0, 1]; a fraction is used as it is, linearly.
     """
 
-    name_in_core = "Bernoulli"
+    registered = "bernoulli"
+    activation = "sigmoid"
     states_each = 2
 
     def energy(self, x: Tensor) -> Tensor:

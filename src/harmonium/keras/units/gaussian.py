@@ -37,7 +37,7 @@ class Gaussian(Unit):
     The precision γ > 0 is learnt too, from 1.
     """
 
-    name_in_core = "Gaussian"
+    registered = "gaussian"
 
     def build(self, input_shape: Any) -> None:
         """Make bias and precision."""

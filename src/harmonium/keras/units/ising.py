@@ -15,7 +15,8 @@ from .base import Tensor, Unit, value_at
 class Ising(Unit):
     """Spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b)."""
 
-    name_in_core = "Ising"
+    registered = "ising"
+    activation = "tanh"
     states_each = 2
 
     def energy(self, x: Tensor) -> Tensor:

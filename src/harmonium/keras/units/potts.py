@@ -23,7 +23,7 @@ class Potts(Unit):
         states: q, at least 2.
     """
 
-    name_in_core = "Potts"
+    registered = "potts"
 
     def __init__(self, states: int, **kwargs: Any):
         super().__init__(**kwargs)

@@ -13,7 +13,7 @@ from .ising import Ising
 from .potts import Potts
 
 KINDS = (Bernoulli, Ising, Gaussian, Potts)
-_NAMES = {"bernoulli": Bernoulli, "ising": Ising, "gaussian": Gaussian}
+_NAMES = {kind.registered: kind for kind in KINDS if kind is not Potts}  # made without arguments
 
 
 def get(identifier: Any, side: str, dtype: Any) -> Unit:
@@ -46,8 +46,11 @@ def like(layer: Any, side: str) -> Unit:
     Raises:
         InputError: a kind of layer that is not known here.
     """
+    from ...layers.registry import row_of
+
+    row = row_of(layer)
     for kind in KINDS:
-        if kind.name_in_core == type(layer).__name__:
+        if row is not None and kind.registered == row.name:
             return kind.like(layer)
-    known = ", ".join(kind.name_in_core for kind in KINDS)
-    raise InputError(f"{side}: expected one of {known}; got {layer}.")
+    known = ", ".join(kind.registered for kind in KINDS)
+    raise InputError(f"{side}: expected a layer of {known} units; got {layer}.")

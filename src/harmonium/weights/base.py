@@ -1,0 +1,106 @@
+"""What weights are: the contract of every kind but the plain array, which needs none."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+
+class AbstractWeights(eqx.Module):
+    """W of E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in another form than an array.
+
+    Whoever needs a product writes `states @ W` or `states @ W.T`; whoever needs entries, some rows,
+    squares or norms takes `dense`. What a method knows of W alone, such as the outer products that
+    centring subtracts, it brings to the parameters by differentiating `dense`, so a new kind serves
+    every method as it is. All arrays are parameters but those declared by `data_field`.
+
+    A complete kind, of products of two narrow factors:
+
+    ```python
+    >>> import jax, jax.numpy as jnp, harmonium as hm
+    >>> from harmonium.weights import AbstractWeights
+    >>> class LowRank(AbstractWeights):
+    ...     left: jax.Array
+    ...     right: jax.Array
+    ...     @property
+    ...     def shape(self):
+    ...         return len(self.left), len(self.right)
+    ...     @property
+    ...     def T(self):
+    ...         return LowRank(self.right, self.left)
+    ...     def __rmatmul__(self, states):
+    ...         return states @ self.left @ self.right.T
+    ...     @property
+    ...     def dense(self):
+    ...         return self.left @ self.right.T
+    ...     def over_rows(self, factors):
+    ...         return LowRank(factors[:, None] * self.left, self.right)
+    >>> weights = LowRank(jnp.ones((4, 1)), jnp.full((3, 1), 0.1))
+    >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), weights)
+    >>> round(hm.log_z(rbm).value, 3)
+    5.171
+
+    ```
+    """
+
+    __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays leave `@` to us
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """(visible columns, hidden columns)."""
+
+    @property
+    @abstractmethod
+    def T(self) -> AbstractWeights:  # noqa: N802  (the name that arrays have for it)
+        """The transposed weights."""
+
+    @abstractmethod
+    def __rmatmul__(self, states: Array) -> Array:
+        """Return states @ W."""
+
+    @property
+    @abstractmethod
+    def dense(self) -> Float[Array, "visible hidden"]:
+        """W as an array, differentiable in the parameters."""
+
+    @abstractmethod
+    def over_rows(self, factors: Float[Array, " visible"]) -> AbstractWeights:
+        """Return the weights with each visible column's row multiplied by its factor."""
+
+    def project(self) -> AbstractWeights:
+        """Move parameters that an optimiser's step took out of the domain back into it."""
+        return self
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return what a model file stores: layers, arrays, weights, numbers, text, by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @classmethod
+    def from_fields(cls, **fields: Any) -> AbstractWeights:
+        """Return the weights that `to_fields` described."""
+        return cls(**fields)
+
+
+def is_plain(weights: Any) -> bool:
+    """Whether weights are an array."""
+    return eqx.is_array(weights)
+
+
+def dense(weights: Any) -> Array:
+    """Return W as an array, whatever it is kept as."""
+    return weights if is_plain(weights) else weights.dense
+
+
+def projected(weights: Any) -> Any:
+    """Return weights inside their domain."""
+    return weights if is_plain(weights) else weights.project()
+
+
+def over_rows(weights: Any, factors: Array) -> Any:
+    """Return weights with each visible column's row multiplied by its factor."""
+    return factors[:, None] * weights if is_plain(weights) else weights.over_rows(factors)

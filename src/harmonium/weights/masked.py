@@ -1,0 +1,102 @@
+"""Weights between some pairs of units only: lattices, blocks, graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from .._numerics import from_numpy, product
+from ..errors import InputError
+from .base import AbstractWeights
+
+
+class Pattern:
+    """A matrix of yes and no that compares by its entries, so that a program is compiled for it."""
+
+    def __init__(self, entries: np.ndarray):
+        self.entries = entries.astype(bool)
+        self.entries.flags.writeable = False
+        self._hash = hash((self.entries.shape, np.packbits(self.entries).tobytes()))
+
+    def __hash__(self) -> int:
+        """Hash the entries."""
+        return self._hash
+
+    def __eq__(self, other: Any) -> bool:
+        """Compare the entries."""
+        return isinstance(other, Pattern) and np.array_equal(self.entries, other.entries)
+
+    def __repr__(self) -> str:
+        """Count the entries."""
+        return f"Pattern({int(self.entries.sum()):,} of {self.entries.size:,})"
+
+
+class MaskedWeights(AbstractWeights):
+    """Weights that are exactly 0 but where a pattern allows a connection, whatever the training.
+
+    Attributes:
+        weights: W, shape (visible, hidden), 0 outside the pattern.
+        pattern: where connections are. The constructor takes a matrix of 0 and 1, `connected` gives
+            it back.
+    """
+
+    weights: Float[Array, "*models visible hidden"]
+    pattern: Pattern = eqx.field(static=True)
+
+    def __init__(self, weights: Any, pattern: Any):
+        if not isinstance(pattern, Pattern):
+            entries = np.asarray(pattern)
+            if entries.ndim != 2 or not np.isin(entries, (0, 1)).all():
+                raise InputError(
+                    "MaskedWeights pattern: expected a matrix of 0 and 1, or of True and False;"
+                    f" got shape {entries.shape}, type {entries.dtype}."
+                )
+            pattern = Pattern(entries)
+        if isinstance(weights, list | np.ndarray):
+            weights = from_numpy(np.array(weights, float))
+        if jnp.shape(weights)[-2:] != pattern.entries.shape:
+            raise InputError(
+                f"MaskedWeights: expected a pattern of the shape of the weights,"
+                f" {jnp.shape(weights)}; got {pattern.entries.shape}."
+            )
+        self.weights, self.pattern = jnp.where(pattern.entries, weights, 0.0), pattern
+
+    @property
+    def connected(self) -> Bool[np.ndarray, "visible hidden"]:
+        """Where connections are."""
+        return self.pattern.entries
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the weights."""
+        return jnp.shape(self.weights)
+
+    @property
+    def T(self) -> MaskedWeights:  # noqa: N802
+        """The transposed weights, with the transposed pattern."""
+        return MaskedWeights(jnp.swapaxes(self.weights, -1, -2), Pattern(self.connected.T))
+
+    def __rmatmul__(self, states: Array) -> Array:
+        """Return states @ W."""
+        return product(states, self.dense)
+
+    @property
+    def dense(self) -> Float[Array, "visible hidden"]:
+        """W, with zeros outside the pattern."""
+        return jnp.where(self.connected, self.weights, 0.0)
+
+    def over_rows(self, factors: Float[Array, " visible"]) -> MaskedWeights:
+        """Multiply the rows; the pattern stays."""
+        return MaskedWeights(factors[:, None] * self.weights, self.pattern)
+
+    def project(self) -> MaskedWeights:
+        """Set entries outside the pattern to 0."""
+        return MaskedWeights(self.weights, self.pattern)
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the weights and where connections are."""
+        return {"weights": self.weights, "pattern": self.connected}

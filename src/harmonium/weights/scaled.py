@@ -1,0 +1,51 @@
+"""Weights times a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxtyping import Array, Float
+
+from ..parameters import data_field
+from .base import AbstractWeights, dense, over_rows, projected
+
+
+class Scaled(AbstractWeights):
+    """Weights times a number, kept apart: v @ (tW) is computed as t (v @ W).
+
+    Models at several temperatures then share one product with W.
+
+    Attributes:
+        weights: W, an array or other weights.
+        scale: t.
+    """
+
+    weights: Any
+    scale: Float[Array, ...] = data_field()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the weights."""
+        return self.weights.shape
+
+    @property
+    def T(self) -> Scaled:  # noqa: N802
+        """The transposed weights, with the same scale."""
+        return Scaled(self.weights.T, self.scale)
+
+    def __rmatmul__(self, states: Array) -> Array:
+        """Return states @ W · t."""
+        return (states @ self.weights) * self.scale
+
+    @property
+    def dense(self) -> Float[Array, "visible hidden"]:
+        """W · t."""
+        return dense(self.weights) * self.scale
+
+    def over_rows(self, factors: Float[Array, " visible"]) -> Scaled:
+        """Multiply the rows of the weights that are scaled."""
+        return Scaled(over_rows(self.weights, factors), self.scale)
+
+    def project(self) -> Scaled:
+        """Project the weights that are scaled."""
+        return Scaled(projected(self.weights), self.scale)

@@ -1,0 +1,151 @@
+"""What holds for every kind of weights: a model with it is the model of its dense weights."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.gradients.base import cloud_gradient
+from harmonium.samplers import Cloud
+from harmonium.training.base import add_gradient, change_of
+from harmonium.weights.base import over_rows, projected
+from registry import SEEDS, examples, identify, machine
+
+KINDS = examples("weights")
+NAMES = [type(kind(jnp.ones((2, 2)))).__name__ for kind in KINDS]
+LAYERS = [
+    (hm.Bernoulli(4), hm.Bernoulli(3)),
+    (hm.Potts(2, states=3), hm.Ising(2)),
+    (hm.Mixed(hm.Ising(2), hm.Potts(1, states=3)), hm.Bernoulli(3)),
+]
+CASES = [(kind, *layers, seed) for kind in KINDS for layers in LAYERS for seed in SEEDS]
+over_kinds = pytest.mark.parametrize(
+    ("kind", "visible", "hidden", "seed"),
+    CASES,
+    ids=[f"{name}-{i}-{seed}" for name in NAMES for i in range(len(LAYERS)) for seed in SEEDS],
+)
+
+
+def two(kind, visible, hidden, seed) -> tuple[hm.RBM, hm.RBM]:
+    """Return a model with such weights, and the one with the same weights as an array."""
+    rbm = machine(visible, hidden, seed)
+    ours = hm.RBM(rbm.visible, rbm.hidden, kind(rbm.weights))
+    return ours, hm.RBM(rbm.visible, rbm.hidden, ours.dense_weights)
+
+
+def rows_of(visible, n=40):
+    return visible.decode(visible.sample_at_rest((n,), key=jax.random.key(7)))
+
+
+@over_kinds
+def test_products_are_those_of_the_dense_form(kind, visible, hidden, seed):
+    ours, plain = two(kind, visible, hidden, seed)
+    v, h = (s.encode(rows_of(s, 6)) for s in (visible, hidden))
+    w = np.asarray(plain.weights, float)
+    assert ours.weights.shape == ours.weights.dense.shape == w.shape
+    assert ours.weights.T.shape == w.T.shape
+    np.testing.assert_allclose(ours.inputs_to_h(v), np.asarray(v) @ w, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ours.inputs_to_v(h), np.asarray(h) @ w.T, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ours.T.dense_weights, w.T, rtol=1e-6)
+    assert jax.tree.structure(ours.T.T) == jax.tree.structure(ours)
+    np.testing.assert_array_equal(projected(ours.weights).dense, ours.weights.dense)
+    factors = jnp.linspace(0.5, 2.0, visible.size)
+    changed = over_rows(ours.weights, factors)
+    assert type(changed) is type(ours.weights)
+    np.testing.assert_allclose(changed.dense, factors[:, None] * w, rtol=1e-2, atol=1e-6)
+
+
+@over_kinds
+def test_scores_are_those_of_the_dense_model(kind, visible, hidden, seed):
+    ours, plain = two(kind, visible, hidden, seed)
+    rows, key = rows_of(visible), jax.random.key(seed)
+    close = {"rtol": 1e-5, "atol": 1e-5}
+    assert hm.finite_z(ours) == hm.finite_z(plain)
+    np.testing.assert_allclose(hm.log_z(ours).value, hm.log_z(plain).value, **close)
+    np.testing.assert_allclose(hm.free_energies(ours, rows), hm.free_energies(plain, rows), **close)
+    pseudo = hm.pseudo_log_likelihoods
+    np.testing.assert_allclose(pseudo(ours, rows), pseudo(plain, rows), **close)
+    # of means, which bfloat16 rounds to 8 bits
+    errors = (hm.reconstruction_errors(rbm, rows) for rbm in (ours, plain))
+    np.testing.assert_allclose(*errors, rtol=2**-7, atol=2**-7)
+    found = hm.log_z(ours, method="annealed", key=key)
+    assert found.low <= hm.log_z(plain).value <= found.high
+
+
+@over_kinds
+def test_gradients_are_those_of_the_dense_model_brought_to_the_parameters(
+    kind, visible, hidden, seed
+):
+    ours, plain = two(kind, visible, hidden, seed)
+    v = [visible.sample_at_rest((8,), key=jax.random.key(i)) for i in (1, 2)]
+    clouds = [Cloud(x, jnp.full(8, 1 / 8)) for x in v]
+    found, _ = cloud_gradient(ours, *clouds)
+    expected, _ = cloud_gradient(plain, *clouds)
+    nothing = jax.tree.map(jnp.zeros_like, found.weights)
+    brought = add_gradient(ours.weights, nothing, expected.weights)
+    for one, other in zip(*map(jax.tree.leaves, (found.weights, brought)), strict=True):
+        # bfloat16 rounds a gradient to 8 bits
+        np.testing.assert_allclose(one, other, rtol=2**-7, atol=2**-8)
+
+
+@over_kinds
+def test_changes_of_parameters_are_changes_of_the_dense_form(kind, visible, hidden, seed):
+    """To first order: ⟨J u, G⟩ = ⟨u, Jᵀ G⟩ for any update u and gradient G."""
+    ours, plain = two(kind, visible, hidden, seed)
+    keys = jax.random.split(jax.random.key(seed))
+    g = jax.random.normal(keys[0], plain.weights.shape)
+    leaves, structure = jax.tree.flatten(ours.weights)
+    drawn = [
+        jax.random.normal(jax.random.fold_in(keys[1], i), x.shape) for i, x in enumerate(leaves)
+    ]
+    update = jax.tree.unflatten(structure, drawn)
+    nothing = jax.tree.map(jnp.zeros_like, ours.weights)
+    back = jax.tree.leaves(add_gradient(ours.weights, nothing, g))
+    there = (change_of(ours.weights, update) * g).sum()
+    np.testing.assert_allclose(
+        there, sum((x * y).sum() for x, y in zip(back, drawn, strict=True)), rtol=1e-4
+    )
+
+
+METHODS = examples("gradients")
+
+
+@pytest.mark.parametrize("method", METHODS, ids=identify)
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+def test_every_method_trains_every_kind(kind, method):
+    """With all that a recipe can do to a gradient, and what a run measures."""
+    visible, hidden = hm.Bernoulli(4), hm.Bernoulli(3)
+    ours, _ = two(kind, visible, hidden, 0)
+    rows = rows_of(visible)
+    recipe = hm.Recipe(momentum=0.5, decay=1e-3, penalties=(hm.L1(1e-4),), sparsity=(0.2, 0.01))
+    fitted = hm.fit(
+        ours,
+        rows,
+        key=jax.random.key(0),
+        gradient=method,
+        optimizer=recipe,
+        epochs=2,
+        batch_size=20,
+        validation=rows[:10],
+    )
+    assert not fitted.diverged
+    assert type(fitted.rbm.weights) is type(ours.weights)
+    assert fitted.history
+    assert (np.asarray(fitted.rbm.dense_weights) != np.asarray(ours.dense_weights)).any()
+    drawn = hm.sample(
+        fitted.rbm, 5, key=jax.random.key(1), given=np.where(rows < 1, np.nan, rows)[:2]
+    )
+    assert drawn.shape == (10, 4)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+def test_every_kind_is_saved_and_converted(kind, tmp_path):
+    ours, plain = two(kind, *LAYERS[0], 0)
+    hm.save(ours, tmp_path / "m.safetensors")
+    back = hm.load(tmp_path / "m.safetensors")
+    assert jax.tree.structure(back) == jax.tree.structure(ours)
+    for one, other in zip(*map(jax.tree.leaves, (back, ours)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    hm.save(ours, tmp_path / "m.npz")
+    np.testing.assert_allclose(hm.load(tmp_path / "m.npz").weights, plain.weights)

@@ -1,0 +1,42 @@
+"""Weights between some pairs of units only."""
+
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+
+EXAMPLES = [lambda w: hm.MaskedWeights(w, np.indices(w.shape).sum(0) % 3 > 0)]
+
+
+def lattice(side: int) -> np.ndarray:
+    """Connect each visible pixel of a picture with the hidden units above it and beside it."""
+    places = np.indices((side, side)).reshape(2, -1)
+    apart = np.abs(places[:, :, None] - places[:, None, :]).sum(0)
+    return apart <= 1
+
+
+def test_what_is_no_pattern_is_refused():
+    with pytest.raises(hm.InputError, match="matrix of 0 and 1"):
+        hm.MaskedWeights(np.ones((2, 2)), [[0, 2], [1, 1]])
+    with pytest.raises(hm.InputError, match=r"shape of the weights.*\(2, 2\)"):
+        hm.MaskedWeights(np.ones((3, 2)), np.ones((2, 2)))
+    with pytest.raises(hm.InputError, match="array or AbstractWeights; got Pattern"):
+        hm.RBM(hm.Ising(1), hm.Ising(1), hm.MaskedWeights([[1.0]], [[1]]).pattern)
+
+
+def test_a_lattice_stays_a_lattice():
+    """Through 1,000 updates with momentum, decay, centring, sparsity, penalties and averaging."""
+    pattern = lattice(3)
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (200, 9)).astype(float)
+    rows[:, 1] = rows[:, 0]
+    rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(9), rows, key=jax.random.key(0))
+    rbm = hm.RBM(rbm.visible, rbm.hidden, hm.MaskedWeights(rbm.weights, pattern))
+    recipe = hm.Recipe(momentum=0.9, decay=1e-3, penalties=(hm.L1(1e-4),))
+    fitted = hm.fit(rbm, rows, key=jax.random.key(1), optimizer=recipe, epochs=1_000)
+    for machine in (fitted.rbm, fitted.state.rbm):
+        assert (np.asarray(machine.weights.weights)[~pattern] == 0).all()
+        assert (np.asarray(machine.dense_weights)[pattern] != 0).mean() > 0.5
+    before, after = (hm.log_likelihood(m, rows).value for m in (rbm, fitted.rbm))
+    assert after > before + 0.1

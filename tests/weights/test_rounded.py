@@ -1,0 +1,5 @@
+"""Weights rounded to bfloat16; tests/test_rounding.py says when they are used."""
+
+import harmonium as hm
+
+EXAMPLES = [hm.Rounded, lambda w: hm.Rounded(w.T).T]
