@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import harmonium as hm
-from harmonium.evaluation import annealed_log_z, closed_log_z, exact_log_z, has_closed_form
+from harmonium.evaluation import Annealed
 
 LAYERS = [
     (hm.Bernoulli(12), hm.Bernoulli(5)),
@@ -57,14 +57,14 @@ def random_machine(visible, hidden, rng: np.random.Generator, strength: float) -
 
 
 def exact(rbm: hm.RBM) -> float:
-    return (closed_log_z(rbm) if has_closed_form(rbm) else exact_log_z(rbm)).value
+    return hm.log_z(rbm, method="exact").value
 
 
 def judge(rbm: hm.RBM, key, seconds: float) -> dict:
     """Estimate log Z by annealing alone, and say how far from the truth that is."""
     key_z, key_mixing = jax.random.split(key)
     started = time.perf_counter()
-    answer = annealed_log_z(rbm, key=key_z, seconds=seconds)
+    answer = Annealed(seconds=seconds).estimate(rbm, key=key_z)
     took, truth = time.perf_counter() - started, exact(rbm)
     mixing = hm.mixing(rbm, key=key_mixing, sweeps=4_096, seconds=5.0)
     return {

@@ -10,7 +10,7 @@ import pytest
 import harmonium as hm
 from harmonium.bridge import bennett
 from harmonium.enumeration import log_z as enumerated_log_z
-from harmonium.evaluation import annealed_log_z
+from harmonium.evaluation import Annealed
 from harmonium.likelihood import is_exact_cheap
 from registry import machine
 
@@ -60,7 +60,7 @@ def test_what_is_called_cheap_can_be_enumerated():
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"chains": 1}, {"chains": 0}, {"burn_in": 0}])
 def test_an_annealing_of_nothing_is_refused(wrong):
     with pytest.raises(hm.InputError, match=next(iter(wrong))):
-        annealed_log_z(start(), key=KEY, **wrong)
+        Annealed(**wrong)
 
 
 def test_a_layer_may_stand_twice_in_a_mixed_one():

@@ -10,7 +10,7 @@ from scipy import stats
 import harmonium as hm
 from harmonium import rounding
 from harmonium.enumeration import log_z
-from harmonium.evaluation import annealed_log_z
+from harmonium.evaluation import Annealed
 from harmonium.gradients import free_energy_gap
 from harmonium.training.plan import plan_run
 from registry import LEVEL, examples, identify, machine
@@ -233,9 +233,9 @@ def test_log_z_is_that_of_the_machine_though_chains_travel_to_the_rounded_one(mo
     found = hm.log_likelihood(rbm, BARS, key=key, method="annealed")
     assert found.converged
     assert found.low <= exact.value <= found.high
-    plain = annealed_log_z(rbm, key=key, paths=[hm.Heating.from_neutral(rbm)])
-    short = annealed_log_z(
-        rbm, key=key, paths=[hm.Heating.from_neutral(rounding.quicker(rbm, 512))]
+    plain = Annealed(paths=[hm.Heating.from_neutral(rbm)]).estimate(rbm, key=key)
+    short = Annealed(paths=[hm.Heating.from_neutral(rounding.quicker(rbm, 512))]).estimate(
+        rbm, key=key
     )
     assert short.value != plain.value
     assert short.low <= exact.log_z.value <= short.high

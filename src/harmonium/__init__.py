@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .ladders import adapted_ladder as adapted_ladder
     from .ladders import ladder_report as ladder_report
     from .layers import *
+    from .likelihood import Automatic as Automatic
     from .likelihood import finite_z as finite_z
     from .likelihood import free_energies as free_energies
     from .likelihood import log_likelihood as log_likelihood

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import equinox as eqx
@@ -12,108 +13,109 @@ from jaxtyping import Array, PRNGKeyArray
 
 from ._numerics import from_numpy
 from .checks import as_array, checked_key
-from .courses import data_base, own_bases
 from .data import Dataset
 from .enumeration import LARGEST_LOG2_STATES, enumerable
 from .errors import InputError, NotFiniteError
 from .evaluation import (
+    AbstractLogZ,
+    Annealed,
+    ClosedForm,
+    Enumerated,
+    Exchanged,
     LogLikelihood,
     LogZ,
-    annealed_log_z,
-    closed_log_z,
-    exact_log_z,
     has_closed_form,
     likelihood_from,
-    tempered_log_z,
 )
-from .evaluation.base import CHAINS, over_rows
+from .evaluation.base import needed_key, over_rows
 from .holes import PATIENT_SUMS, posterior, rows_at_once, way_to_sum, with_holes
-from .path import AbstractPath
 from .rbm import RBM
-from .rounding import quicker
 
-__all__ = ["finite_z", "free_energies", "log_likelihood", "log_z"]
+__all__ = ["Automatic", "finite_z", "free_energies", "log_likelihood", "log_z"]
 
-METHODS = ("auto", "exact", "annealed", "tempered")
 LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
 ROWS_AT_ONCE = 4096
 ROWS_TO_NOTE = 512  # at a time: there and back takes several copies
+
+
+@dataclass(frozen=True)
+class Automatic(AbstractLogZ):
+    """The exact answer where it is cheap or has a closed form, else an estimate.
+
+    Attributes:
+        otherwise: how to estimate; None refuses instead.
+    """
+
+    otherwise: AbstractLogZ | None = field(default_factory=Annealed)
+
+    def _chosen(self, rbm: RBM) -> AbstractLogZ:
+        if has_closed_form(rbm):
+            return ClosedForm()
+        if self.otherwise is None or is_exact_cheap(rbm):
+            return Enumerated()
+        return self.otherwise
+
+    def is_estimate(self, rbm: RBM) -> bool:
+        """Whether the answer is neither cheap to enumerate nor has a closed form."""
+        return self._chosen(rbm).is_estimate(rbm)
+
+    def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
+        """Let the estimate use the rows."""
+        return self._chosen(rbm).with_rows(rbm, dataset, key=key)
+
+    def estimate(
+        self,
+        rbm: RBM,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> LogZ:
+        """Return log Z in the way chosen."""
+        return self._chosen(rbm).estimate(rbm, key=key, progress=progress)
+
+
+WAYS: dict[str, Callable[..., AbstractLogZ]] = {
+    "auto": lambda **settings: Automatic(Annealed(**settings)),
+    "exact": lambda **settings: Automatic(None, **settings),
+    "annealed": Annealed,
+    "tempered": Exchanged,
+}
 
 
 def log_z(
     rbm: RBM,
     *,
     key: PRNGKeyArray | None = None,
-    method: str = "auto",
-    tolerance: float = 0.1,
-    seconds: float = 120.0,
-    chains: int | None = None,
-    steps: int | None = None,
-    paths: Sequence[AbstractPath] = (),
-    starts: Any = None,
-    burn_in: int | None = None,
+    method: AbstractLogZ | str = "auto",
     progress: Callable[[float], Any] | None = None,
+    **settings: Any,
 ) -> LogZ:
-    """Give log Z: exact where that is cheap, in closed form, or else annealed both ways.
-
-    It is enumerated where the smaller discrete layer is small enough, and has a closed form for two
-    Gaussian layers. Annealing adds steps and chains by itself until the two directions meet within
-    the tolerance or the time is up; the answer says which. Tempering, which is not chosen by
-    itself, runs replicas on two ladders until the interval is narrow enough (`tempered_log_z`).
+    """Return log Z with its interval, in nats: exact where that is cheap, else an estimate.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         key: a JAX random key; may be left out only where the answer is exact.
-        method: "auto", "exact", "annealed" or "tempered".
-        tolerance: nats that the two directions may lie apart, and the interval's half width.
-        seconds: time after which no new round begins.
-        chains: chains of an annealed estimate, in each direction, 512 if None; or independent
-            columns of replicas of a tempered one, 64 if None.
-        steps: of annealing: steps of each journey; as many as it takes if None.
-        paths: of annealing: paths from machines without weights, such as `Heating`, of which the
-            one that loses least work is taken; from the machine's own moments and from neutrality
-            if not given.
-        starts: of annealing: rows to travel back from as a check, in the user's coding, such as the
-            data.
-        burn_in: of annealing: Gibbs sweeps before chains are taken for draws of the machine.
+        method: a way such as `hm.Annealed(steps=1000)`, `hm.Exchanged()` or `hm.Enumerated()`; or
+            the name of one: "auto" enumerates where the smaller discrete layer is small enough,
+            uses the closed form of two Gaussian layers, and anneals otherwise; "exact" refuses
+            instead; "annealed" and "tempered" are `hm.Annealed` and `hm.Exchanged`.
         progress: called with the part done, from 0 to 1.
+        settings: of the way that is named, such as `tolerance` and `seconds`: its fields.
 
     Raises:
-        InputError: no key for an estimate, an unknown method, or arguments of annealing where it is
-            not what is asked for.
-        NotFiniteError: Z of the machine is infinite, or not known to be finite.
+        InputError: no key for an estimate, an unknown method, or settings that it does not have.
+        NotFiniteError: Z of the model is infinite, or not known to be finite.
         Interrupted: an interruption of an enumeration; it says how far that got.
     """
-    _check(rbm, method)
-    if not _is_estimated(rbm, method):
-        return closed_log_z(rbm) if has_closed_form(rbm) else exact_log_z(rbm, progress=progress)
+    way = _way(rbm, method, settings)
+    if not way.is_estimate(rbm):
+        return way.estimate(rbm, progress=progress)
     if not finite_z(rbm):
         raise NotFiniteError(
             f"{rbm}: Z is not known to be finite. Its continuous units are not confined: the matrix"
             " of their precisions and couplings is not positive definite."
         )
-    if key is None:
-        raise InputError(
-            f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
-        )
-    limits: Any = {"tolerance": tolerance, "seconds": seconds, "progress": progress}
-    limits |= {} if chains is None else {"chains": chains}
-    if method == "tempered":
-        of_annealing = {"steps": steps, "paths": paths or None, "starts": starts}
-        for name, value in {**of_annealing, "burn_in": burn_in}.items():
-            if value is not None:
-                raise InputError(f"{name}: method 'tempered' has no use for it; leave it out.")
-        return tempered_log_z(rbm, key=checked_key(key), **limits)
-    states = None if starts is None else rbm.visible.encode(rbm.visible.validate(starts, "starts"))
-    return annealed_log_z(
-        rbm,
-        key=checked_key(key),
-        steps=steps,
-        paths=paths,
-        starts=states,
-        burn_in=burn_in,
-        **limits,
-    )
+    return way.estimate(rbm, key=needed_key(rbm, key), progress=progress)
 
 
 _log_z = log_z  # `log_likelihood` has an argument of that name
@@ -125,28 +127,30 @@ def log_likelihood(
     *,
     key: PRNGKeyArray | None = None,
     log_z: LogZ | None = None,
-    method: str = "auto",
+    method: AbstractLogZ | str = "auto",
+    progress: Callable[[float], Any] | None = None,
     **settings: Any,
 ) -> LogLikelihood:
-    """Give the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats a row.
+    """Return the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats a row.
 
-    An annealed log Z also tries the independent machine with the rows' moments as a base, and
+    An annealed log Z also tries the independent model with the rows' moments as a base, and
     checks that the way back from the rows agrees. Rows with sample weights count by them. Of rows
-    with holes it is ⟨log p(v_seen)⟩, exactly: see `free_energies`.
+    with missing values it is ⟨log p(v_seen)⟩, exactly: see `free_energies`.
 
     Args:
-        rbm: the machine.
-        data: rows in the user's coding, shape (n, visible units), NaN where a unit is absent, or a
-            `Dataset`; binary values are drawn once from the grey levels of a stochastic one.
+        rbm: the model.
+        data: rows in the user's coding, shape (n, visible units), NaN where a value is missing, or
+            a `Dataset`; binary values are drawn once from the grey levels of a stochastic one.
         key: a JAX random key; may be left out only where the answer is exact.
         log_z: a log Z found before; found here if None.
         method: as in `log_z`.
-        settings: the other arguments of `log_z`.
+        progress: as in `log_z`.
+        settings: as in `log_z`.
 
     Raises:
         InputError: rows outside the visible layer's domain, or no key where one is needed.
     """
-    _check(rbm, method)
+    way = _way(rbm, method, settings)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
     dataset = Dataset.of(data)
     found, note = [], ""
@@ -156,18 +160,37 @@ def log_likelihood(
         note = note or _note(rbm, part)
     energies = np.concatenate(found)
     if log_z is None:
-        if keys[1] is not None and method != "tempered" and _is_estimated(rbm, method):
-            key_data, key_own = jax.random.split(keys[1])
-            near = quicker(rbm, settings.get("chains") or CHAINS)
-            bases = own_bases(near, key=key_own)
-            if not dataset.absent:
-                rows = dataset.some(ROWS_AT_ONCE).rows(key=keys[0])
-                bases.insert(0, data_base(near, rbm.visible.encode(rows), key=key_data))
-                settings = {"starts": rows} | settings
-            settings = {"paths": bases} | settings
-        log_z = _log_z(rbm, key=keys[2], method=method, **settings)
+        if keys[1] is not None and way.is_estimate(rbm):
+            way = way.with_rows(rbm, dataset, key=keys[1])
+        log_z = _log_z(rbm, key=keys[2], method=way, progress=progress)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
     return likelihood_from(energies, log_z, note, weights)
+
+
+def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
+    """Return the way that is named or given, of a model that has one log Z."""
+    if not isinstance(rbm, RBM):
+        raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
+    for layer in (rbm.visible, rbm.hidden):
+        if jax.eval_shape(layer.cgf, layer.resting).ndim:
+            raise InputError(
+                "rbm: expected one machine; got a batch. Condition on one row at a time."
+            )
+    given = {name: value for name, value in settings.items() if value is not None}
+    if isinstance(method, AbstractLogZ) and not given:
+        return method
+    if isinstance(method, AbstractLogZ) or method not in WAYS:
+        names = ", ".join(map(repr, WAYS))
+        expected = f"{names}, or a way such as hm.Annealed() with its own settings"
+        found = f"{method!r} and {', '.join(given)}" if given else repr(method)
+        raise InputError(f"method: expected {expected}; got {found}.")
+    try:
+        return WAYS[method](**given)
+    except TypeError:
+        unknown = ", ".join(given)
+        raise InputError(
+            f"{unknown}: method {method!r} does not have all of these settings; see its fields."
+        ) from None
 
 
 def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
@@ -210,11 +233,6 @@ def _free_energy(rbm: RBM, rows: Array) -> Array:
     return rbm.free_energy(rbm.visible.encode(rows))
 
 
-def _is_estimated(rbm: RBM, method: str) -> bool:
-    exact = is_exact_cheap(rbm) or has_closed_form(rbm)
-    return method in ("annealed", "tempered") or (method == "auto" and not exact)
-
-
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
     """Say whether log Z can be enumerated with at most this many terms times their width."""
     side = enumerable(rbm)
@@ -251,16 +269,3 @@ def _note(rbm: RBM, rows: np.ndarray) -> str:
         if not np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):
             return "; grey levels used as they are, which is no probability of binary rows"
     return ""
-
-
-def _check(rbm: Any, method: str) -> None:
-    if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
-    if method not in METHODS:
-        expected = ", ".join(map(repr, METHODS[:-1]))
-        raise InputError(f"method: expected {expected} or {METHODS[-1]!r}; got {method!r}.")
-    for layer in (rbm.visible, rbm.hidden):
-        if jax.eval_shape(layer.cgf, layer.resting).ndim:
-            raise InputError(
-                "rbm: expected one machine; got a batch. Condition on one row at a time."
-            )

@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.bridge import bennett, jackknife, ladder_log_z
-from harmonium.evaluation import exact_log_z
+from harmonium.evaluation import Enumerated
 from registry import exact_states, machine
 
 KEY = jax.random.key(0)
@@ -24,7 +24,7 @@ def answer(two_modes):
 
 
 def test_a_mode_that_gibbs_never_finds_is_counted(two_modes, answer):
-    np.testing.assert_allclose(exact_log_z(two_modes).value, np.log(2), atol=1e-3)
+    np.testing.assert_allclose(Enumerated().estimate(two_modes).value, np.log(2), atol=1e-3)
     chains = hm.sample(two_modes, 200, key=KEY, sampler=hm.Gibbs(1000))
     assert len(np.unique(chains.mean(1) > 0.5)) == 1
     assert answer.converged
@@ -57,7 +57,7 @@ def gains_of(rbm, sampler, n, key):
 
 def test_mbar_is_bennett_for_two_machines_and_right_on_a_ladder():
     rbm = machine(hm.Bernoulli(6), hm.Ising(3), 0, coupling=1.2)
-    exact = exact_log_z(rbm).value
+    exact = Enumerated().estimate(rbm).value
     for times, atol in ((2, 0.15), (4, 0.05)):
         sampler = hm.ReplicaExchange(times=times)
         v, *gains = gains_of(rbm, sampler, 2_000, KEY)
@@ -93,17 +93,19 @@ def test_training_by_exchange_carries_log_z():
     fit = hm.fit(rbm, rows, key=KEY, gradient=method, epochs=2_000)
     found = hm.carried_log_z(fit.state.rbm, sampler, fit.state.gradient, key=KEY, steps=128)
     assert found.converged, found.message
-    assert abs(found.value - exact_log_z(fit.state.rbm).value) < 2 * (found.high - found.low)
+    assert abs(found.value - Enumerated().estimate(fit.state.rbm).value) < 2 * (
+        found.high - found.low
+    )
 
 
 def test_arguments_are_checked(two_modes):
     with pytest.raises(hm.InputError, match="chains: expected at least 8"):
-        hm.tempered_log_z(two_modes, key=KEY, chains=4)
+        hm.Exchanged(chains=4).estimate(two_modes, key=KEY)
     with pytest.raises(hm.InputError, match="seconds: expected a positive number"):
-        hm.tempered_log_z(two_modes, key=KEY, seconds=0.0)
+        hm.Exchanged(seconds=0.0).estimate(two_modes, key=KEY)
     for sampler in (hm.ReplicaExchange(times=[0.2, 1.0]), weighted(two_modes)):
         with pytest.raises(hm.InputError, match="machine without weights"):
-            hm.tempered_log_z(two_modes, key=KEY, sampler=sampler)
+            hm.Exchanged(sampler=sampler).estimate(two_modes, key=KEY)
     with pytest.raises(hm.InputError, match=r"expected an hm\.ReplicaExchange"):
         hm.adapted_ladder(two_modes, hm.Gibbs(1), key=KEY)
     with pytest.raises(hm.InputError, match="acceptance: expected a number between"):
@@ -112,8 +114,11 @@ def test_arguments_are_checked(two_modes):
     state = hm.ReplicaExchange(times=3).init(two_modes, 8, key=KEY)
     with pytest.raises(hm.InputError, match="replicas of 4 machines"):
         hm.carried_log_z(two_modes, sampler, state, key=KEY)
-    with pytest.raises(hm.InputError, match="steps: method 'tempered' has no use"):
-        hm.log_z(two_modes, key=KEY, method="tempered", steps=100)
+    for method in ("tempered", "exact"):
+        with pytest.raises(hm.InputError, match=f"steps: method '{method}' does not have"):
+            hm.log_z(two_modes, key=KEY, method=method, steps=100)
+    with pytest.raises(hm.InputError, match=r"method: expected .*Exchanged.* and steps"):
+        hm.log_z(two_modes, key=KEY, method=hm.Exchanged(), steps=100)
 
 
 def weighted(rbm):

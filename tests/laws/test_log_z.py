@@ -10,7 +10,7 @@ from scipy import stats
 import harmonium as hm
 from harmonium.bridge import log_mean_exp
 from harmonium.courses import Course, moment_base
-from harmonium.evaluation import annealed_log_z, closed_log_z, exact_log_z, has_closed_form
+from harmonium.evaluation import Annealed
 from registry import ALL, LEVEL, SEEDS, machine
 
 PAIRS = [  # few, since each is compiled: machines of one shape share their programs
@@ -27,7 +27,7 @@ TWO_MODES = hm.RBM.from_arrays(6 * np.ones((16, 4)), -12 * np.ones(16), -48 * np
 
 
 def exact(rbm):
-    return (closed_log_z(rbm) if has_closed_form(rbm) else exact_log_z(rbm)).value
+    return hm.log_z(rbm, method="exact").value
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -37,7 +37,7 @@ def test_the_interval_covers(seed):
     for visible, hidden in PAIRS:
         for i in range(MACHINES):
             rbm = machine(visible, hidden, int(rng.integers(10_000)), float(rng.uniform(0.1, 1.5)))
-            found = annealed_log_z(rbm, key=jax.random.key(1000 * seed + i), **PLAN)
+            found = Annealed(**PLAN).estimate(rbm, key=jax.random.key(1000 * seed + i))
             truth = exact(rbm)
             assert found.low <= found.value <= found.high
             assert abs(found.value - truth) < 0.2
@@ -68,7 +68,7 @@ def test_both_directions_bound_on_average():
 def test_modes_that_short_chains_never_leave_are_found_from_a_broad_base():
     """Two equal modes far apart: chains from the machine's own biases see one, log Z = 0.00."""
     truth = exact(TWO_MODES)
-    found = annealed_log_z(TWO_MODES, key=jax.random.key(0))
+    found = Annealed().estimate(TWO_MODES, key=jax.random.key(0))
     assert truth == pytest.approx(np.log(2), abs=1e-3)
     assert abs(found.value - truth) < 0.2
     assert found.converged
@@ -76,11 +76,12 @@ def test_modes_that_short_chains_never_leave_are_found_from_a_broad_base():
 
 def test_starts_where_no_chain_came_are_a_doubt():
     path = moment_base(TWO_MODES, key=jax.random.key(0))
-    plan = {"key": jax.random.key(1), "paths": [path], "steps": 100}
-    blind = annealed_log_z(TWO_MODES, **plan)
+    plan, key = {"paths": [path], "steps": 100}, jax.random.key(1)
+    blind = Annealed(**plan).estimate(TWO_MODES, key=key)
     assert blind.converged  # and wrong: nothing that it saw speaks against it
     assert blind.value == pytest.approx(0.0, abs=0.05)
-    warned = annealed_log_z(TWO_MODES, **plan, starts=np.repeat([[0.0], [1.0]], 16, axis=1))
+    starts = np.repeat([[0.0], [1.0]], 16, axis=1)
+    warned = Annealed(**plan, starts=starts).estimate(TWO_MODES, key=key)
     assert not warned.converged
     assert "where no chain came" in warned.message
     assert warned.low <= exact(TWO_MODES) <= warned.high
@@ -88,7 +89,7 @@ def test_starts_where_no_chain_came_are_a_doubt():
 
 def test_what_has_not_converged_says_why_and_holds_by_markov():
     hard = machine(hm.Bernoulli(8), hm.Bernoulli(6), 1, coupling=6.0)
-    found = annealed_log_z(hard, key=jax.random.key(0), chains=16, steps=1, seconds=1.0)
+    found = Annealed(chains=16, steps=1, seconds=1.0).estimate(hard, key=jax.random.key(0))
     assert not found.converged
     assert found.message.startswith("Not converged: ")
     assert found.low <= exact(hard) <= found.high
@@ -127,7 +128,7 @@ def test_exact_is_chosen_where_it_is_cheap_and_a_key_is_asked_for_where_not():
     large = hm.initialize(hm.Bernoulli(60), hm.Bernoulli(50), key=jax.random.key(0))
     with pytest.raises(hm.InputError, match="pass key="):
         hm.log_z(large)
-    with pytest.raises(hm.InputError, match="'auto', 'exact', 'annealed' or 'tempered'"):
+    with pytest.raises(hm.InputError, match="'auto', 'exact', 'annealed', 'tempered', or a way"):
         hm.log_z(small, method="guess")
     with pytest.raises(hm.InputError, match="at most 2\\^28"):
         hm.log_z(large, method="exact")
@@ -173,7 +174,7 @@ def test_a_path_may_end_at_another_machine_close_by(seed):
         near = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + noise)
         paths, truth = [hm.Heating.from_neutral(near)], exact(rbm)
         key = jax.random.key(1000 * seed + i)
-        found = annealed_log_z(rbm, key=key, paths=paths, starts=np.eye(6), **PLAN)
+        found = Annealed(paths=paths, starts=np.eye(6), **PLAN).estimate(rbm, key=key)
         away.append(abs(exact(near) - truth))
         converged += found.converged
         misses += found.converged and not found.low <= truth <= found.high

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -17,33 +18,26 @@ from ..courses import (
     STRETCHES,
     Arrivals,
     Course,
+    data_base,
     drawn_by_weight,
     groups_of,
     own_bases,
     settled,
 )
+from ..data import Dataset
 from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
 from ..rbm import RBM
 from ..rounding import quicker
-from .base import CHAINS, TRUSTED_ESS, LogZ
+from .base import CHAINS, TRUSTED_ESS, AbstractLogZ, LogZ, needed_key
 
 FEWEST_GROUPS = 4
+MOST_STARTS = 4_096  # rows to travel back from
 PILOT = (3, 6)  # steps a stretch: to find the spacing, then to choose among the bases
 AIM, MOST_LOST = 0.5, 2.0  # nats lost there and back: a plan's aim; what more chains can bear
 FEWEST_STEPS, MOST_STEPS = 4, 2**20  # a stretch
 MET = "The two directions meet."
 MARKOV_BOUND = -float(np.log(0.025))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
-
-
-class Settings(NamedTuple):
-    """What a search for log Z was asked for; None is left to it."""
-
-    chains: int
-    steps: int | None
-    burn_in: int | None
-    tolerance: float
-    seconds: float
 
 
 class Journeys(NamedTuple):
@@ -76,20 +70,9 @@ class Journeys(NamedTuple):
         return float((costs > np.log(len(self.forward) * tolerance / 3.0)).mean())
 
 
-def annealed_log_z(
-    rbm: RBM,
-    *,
-    key: PRNGKeyArray,
-    chains: int = CHAINS,
-    steps: int | None = None,
-    paths: Sequence[AbstractPath] = (),
-    starts: Any = None,
-    burn_in: int | None = None,
-    tolerance: float = 0.1,
-    seconds: float = 120.0,
-    progress: Callable[[float], Any] | None = None,
-) -> LogZ:
-    """Estimate log Z by annealed importance sampling in both directions.
+@dataclass(frozen=True)
+class Annealed(AbstractLogZ):
+    """Annealed importance sampling in both directions.
 
     Forward, from exact draws of a base machine, the estimate is on average below log Z and so
     over-rates the model. Reverse, from draws of the machine itself, it is on average above, as far
@@ -111,9 +94,7 @@ def annealed_log_z(
     What no journey can see is a mode that no chain of any base ever finds: all then agree on log Z
     of what was found. `starts` from elsewhere, such as the data, would show it.
 
-    Args:
-        rbm: the machine.
-        key: a JAX random key.
+    Attributes:
         chains: chains in each direction.
         steps: steps of each journey; as many as it takes if None.
         paths: paths from independent machines to this one, or close by, to be tried; `own_bases` if
@@ -122,24 +103,66 @@ def annealed_log_z(
         burn_in: sweeps that resampled chains make first; a quarter of the steps if None.
         tolerance: nats that the two directions may lie apart, and the interval's half width.
         seconds: time after which no new round begins.
-        progress: called with the part done, from 0 to 1.
 
     Raises:
-        InputError: an impossible number, or a path that begins with weights.
-        NotFiniteError: weights are not finite, as for parameters out of all bounds.
+        InputError: an impossible number.
 
     Source: Neal 2001; Bennett 1976; Salakhutdinov & Murray 2008; Burda et al. 2015.
     """
-    asked = _checked(Settings(chains, steps, burn_in, tolerance, seconds), paths)
-    key_base, key_search = jax.random.split(key)
-    search = _Search(rbm, asked, starts, progress, key=key_search)
-    return search.rounds(*search.pilot(paths or own_bases(quicker(rbm, chains), key=key_base)))
+
+    chains: int = CHAINS
+    steps: int | None = None
+    paths: Sequence[AbstractPath] = ()
+    starts: Any = None
+    burn_in: int | None = None
+    tolerance: float = 0.1
+    seconds: float = 120.0
+
+    def __post_init__(self):
+        _check(self)
+
+    def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Annealed:
+        """Try the independent model with the rows' moments as a base too; travel back from rows.
+
+        Of incomplete rows neither is done.
+        """
+        if self.paths:
+            return self
+        key_data, key_own, key_rows = jax.random.split(key, 3)
+        near = quicker(rbm, self.chains)
+        bases = own_bases(near, key=key_own)
+        if dataset.absent:
+            return replace(self, paths=bases)
+        rows = dataset.some(MOST_STARTS).rows(key=key_rows)
+        bases.insert(0, data_base(near, rbm.visible.encode(rows), key=key_data))
+        return replace(self, paths=bases, starts=rows if self.starts is None else self.starts)
+
+    def estimate(
+        self,
+        rbm: RBM,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> LogZ:
+        """Return log Z.
+
+        Raises:
+            InputError: no key, a path that begins with weights, or starts that do not fit.
+            NotFiniteError: weights are not finite, as for parameters out of all bounds.
+        """
+        key_base, key_search = jax.random.split(needed_key(rbm, key))
+        starts = None
+        if self.starts is not None:
+            starts = rbm.visible.encode(rbm.visible.validate(self.starts, "starts"))
+        search = _Search(rbm, self, starts, progress, key=key_search)
+        paths = self.paths or own_bases(quicker(rbm, self.chains), key=key_base)
+        return search.rounds(*search.pilot(paths))
 
 
 class _Search:
     """A search for log Z: a pilot that chooses the course, then rounds until both sides meet."""
 
-    def __init__(self, rbm: RBM, asked: Settings, starts: Any, progress: Any, *, key: PRNGKeyArray):
+    def __init__(self, rbm: RBM, asked: Annealed, starts: Any, progress: Any, *, key: PRNGKeyArray):
         self.rbm, self.asked, self.key, self.keys_used = rbm, asked, key, 0
         self.groups = 1
         # Chains from the starts given travel along, a quarter as many.
@@ -323,7 +346,7 @@ def _contradictions(found: Sandwich, witnesses: Sequence[Arrivals]) -> list[tupl
     return against
 
 
-def _checked(asked: Settings, paths: Sequence[AbstractPath]) -> Settings:
+def _check(asked: Annealed) -> None:
     least = {"chains": 2, "steps": 1, "burn_in": 1}
     for name, lowest in least.items():
         number = getattr(asked, name)
@@ -332,10 +355,9 @@ def _checked(asked: Settings, paths: Sequence[AbstractPath]) -> Settings:
     for name in ("tolerance", "seconds"):
         if not getattr(asked, name) > 0:
             raise InputError(f"{name}: expected a positive number; got {getattr(asked, name)}.")
-    for path in paths:
+    for path in asked.paths:
         if not path.begins_uncoupled:
             raise InputError(
                 "path: expected one that begins at a machine without weights, as Heating does;"
                 " begin a History with one."
             )
-    return asked

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, PRNGKeyArray
 
 from .._numerics import from_numpy
-from ..errors import NotFiniteError
+from ..checks import checked_key
+from ..data import Dataset
+from ..errors import InputError, NotFiniteError
 from ..rbm import RBM
 
 CHAINS = 512  # of an annealed estimate, in each direction
@@ -64,6 +67,34 @@ class LogZ(NamedTuple):
         return (
             f"log Z = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({self.method}{doubt})"
         )
+
+
+class AbstractLogZ(ABC):
+    """A way to log Z; its settings are fields, checked when it is made."""
+
+    def is_estimate(self, rbm: RBM) -> bool:
+        """Whether the answer for this model is drawn: it then needs a key and a finite Z."""
+        return True
+
+    def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
+        """Return the way that also uses what rows of data tell of the model, if it can."""
+        return self
+
+    @abstractmethod
+    def estimate(
+        self,
+        rbm: RBM,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> LogZ:
+        """Return log Z with its interval.
+
+        Args:
+            rbm: the model.
+            key: a JAX random key; not needed where `is_estimate` is false.
+            progress: called with the part done, from 0 to 1.
+        """
 
 
 class LogLikelihood(NamedTuple):
@@ -323,3 +354,16 @@ def over_rows(of_rows: Callable[[RBM, Array], Array], rbm: RBM, rows: Any, most:
         filled = np.concatenate([some, np.repeat(some[:1], size - len(some), axis=0)])
         found.append(np.asarray(of_rows(rbm, from_numpy(filled)))[: len(some)])
     return np.concatenate(found)
+
+
+def needed_key(rbm: RBM, key: Any) -> PRNGKeyArray:
+    """Return the key of an estimate.
+
+    Raises:
+        InputError: there is none.
+    """
+    if key is None:
+        raise InputError(
+            f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
+        )
+    return checked_key(key)

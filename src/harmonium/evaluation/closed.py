@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..errors import InputError, NotFiniteError
 from ..rbm import RBM
-from .base import LogZ, exact_result
+from .base import AbstractLogZ, LogZ, exact_result
 
 
 def has_closed_form(rbm: RBM) -> bool:
@@ -14,18 +16,37 @@ def has_closed_form(rbm: RBM) -> bool:
     return rbm.visible.normal is not None and rbm.hidden.normal is not None
 
 
-def closed_log_z(rbm: RBM) -> LogZ:
-    """Give log Z = ½ [N log 2π − log det Λ + θᵀ Λ⁻¹ θ] of a machine of two normal layers.
+@dataclass(frozen=True)
+class ClosedForm(AbstractLogZ):
+    """log Z = ½ [N log 2π − log det Λ + θᵀ Λ⁻¹ θ] of a model of two normal layers.
 
     θ holds the biases of both layers, and Λ is the joint precision matrix of their N units,
 
         Λ = ( diag γ_v    −W     )
             (   −Wᵀ     diag γ_h )
-
-    Raises:
-        InputError: a layer is not normal.
-        NotFiniteError: Λ is not positive definite, so Z is infinite.
     """
+
+    def is_estimate(self, rbm: RBM) -> bool:
+        """No."""
+        return False
+
+    def estimate(
+        self,
+        rbm: RBM,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> LogZ:
+        """Return log Z.
+
+        Raises:
+            InputError: a layer is not normal.
+            NotFiniteError: Λ is not positive definite, so Z is infinite.
+        """
+        return _in_closed_form(rbm)
+
+
+def _in_closed_form(rbm: RBM) -> LogZ:
     if rbm.visible.normal is None or rbm.hidden.normal is None:
         raise InputError(f"log Z in closed form: expected two Gaussian layers; got {rbm}.")
     fields, precisions = zip(rbm.visible.normal, rbm.hidden.normal, strict=True)

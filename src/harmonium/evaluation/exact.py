@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -13,26 +14,41 @@ import numpy as np
 from ..enumeration import LARGEST_LOG2_STATES, chunk_plan, enumerable, partial_log_z
 from ..errors import InputError, Interrupted
 from ..rbm import RBM
-from .base import LogZ, exact_result
+from .base import AbstractLogZ, LogZ, exact_result
 
 CHUNKS_PER_DISPATCH = 64
 
 
-def exact_log_z(rbm: RBM, *, progress: Callable[[float], Any] | None = None) -> LogZ:
-    """Give log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
+@dataclass(frozen=True)
+class Enumerated(AbstractLogZ):
+    """log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
 
-    Each chunk is summed in the machine's precision and the chunks in float64, on the host. Memory
+    Each chunk is summed in the model's precision and the chunks in float64, on the host. Memory
     does not grow with the number of states.
-
-    Args:
-        rbm: a machine with a discrete layer of at most 2^28 joint states.
-        progress: called with the part done, from 0 to 1, between stretches of chunks.
-
-    Raises:
-        InputError: too many states, or neither layer is discrete.
-        Interrupted: a KeyboardInterrupt that says how far it got; the states summed by then bound
-            log Z from below.
     """
+
+    def is_estimate(self, rbm: RBM) -> bool:
+        """No."""
+        return False
+
+    def estimate(
+        self,
+        rbm: RBM,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> LogZ:
+        """Return log Z of a model with a discrete layer of at most 2^28 joint states.
+
+        Raises:
+            InputError: too many states, or neither layer is discrete.
+            Interrupted: a KeyboardInterrupt that says how far it got; the states summed by then
+                bound log Z from below.
+        """
+        return _enumerated(rbm, progress)
+
+
+def _enumerated(rbm: RBM, progress: Callable[[float], Any] | None) -> LogZ:
     side = enumerable(rbm)
     if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
         raise InputError(
@@ -88,4 +104,4 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
     q = np.bincount(index.ravel(), weights=w / w.sum(), minlength=len(states))
     states, q = states[q > 0], q[q > 0]
     free_energies = np.asarray(rbm.free_energy(rbm.visible.encode(states)), float)
-    return float(q @ np.log(q) + q @ free_energies + exact_log_z(rbm).value)
+    return float(q @ np.log(q) + q @ free_energies + Enumerated().estimate(rbm).value)

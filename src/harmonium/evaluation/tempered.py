@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -20,7 +21,7 @@ from ..ladders import LadderReport, LadderRun, checked_ladder, pilot
 from ..path import AbstractPath
 from ..rbm import RBM
 from ..samplers import ReplicaExchange
-from .base import LogZ
+from .base import AbstractLogZ, LogZ, needed_key
 
 FIRST_STEPS = 256
 ROUNDS, ACCEPTANCE = 5, 0.5  # of the pilot
@@ -48,17 +49,9 @@ class _Ladder(NamedTuple):
     report: LadderReport
 
 
-def tempered_log_z(
-    rbm: RBM,
-    *,
-    key: PRNGKeyArray,
-    sampler: ReplicaExchange | None = None,
-    chains: int = 64,
-    tolerance: float = 0.1,
-    seconds: float = 120.0,
-    progress: Callable[[float], Any] | None = None,
-) -> LogZ:
-    """Estimate log Z by replica exchange from independent machines.
+@dataclass(frozen=True)
+class Exchanged(AbstractLogZ):
+    """Replica exchange from independent models: Bennett's ratios between neighbouring replicas.
 
     log Z of the machine less that of the base is the sum of Bennett's ratios between neighbouring
     machines. Columns of replicas are independent, so the 95 % interval is that of leaving out one
@@ -78,46 +71,64 @@ def tempered_log_z(
 
     What no ladder can see is a mode that the replicas of neither ever find.
 
-    Args:
-        rbm: the machine.
-        key: a JAX random key.
+    Attributes:
         sampler: a ladder from an independent machine, used as it is, and alone, instead of both.
         chains: independent columns of replicas, at least 8.
         tolerance: nats, the interval's half width.
         seconds: time after which a run is not doubled.
-        progress: called with the part done, from 0 to 1.
 
     Raises:
-        InputError: an impossible number, or a ladder that begins with weights.
-        NotFiniteError: free energies are not finite.
+        InputError: an impossible number.
 
     Source: Bennett 1976; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022; Krause, Fischer & Igel
     2020 (for machines of this kind).
     """
-    _check_numbers(chains, tolerance, seconds)
-    told, deadline = progress or (lambda part: None), time.perf_counter() + seconds
-    key_base, *keys = jax.random.split(checked_key(key), 3)
-    if sampler is not None:
-        runs = [LadderRun.fresh(rbm, _based(rbm, sampler), chains, key=keys[0])]
-    else:
-        bases = [ReplicaExchange(), ReplicaExchange(moment_base(rbm, key=key_base))]
-        runs = []
-        for base, key_run in zip(bases, keys, strict=True):
-            runs.append(pilot(rbm, base, chains, ROUNDS, ACCEPTANCE, key=key_run))
-            told(0.1 * len(runs))
-    steps, found, spent = FIRST_STEPS, None, 0.0
-    while found is None or (not found.converged and time.perf_counter() + spent < deadline):
-        started = time.perf_counter()
-        for run in runs:
-            run.until(steps)
-        found = _concluded([_judged(run, tolerance) for run in runs])
-        steps, spent = 2 * steps, time.perf_counter() - started
-        told(float(np.clip(1.0 - (deadline - time.perf_counter()) / seconds, 0.2, 1.0)))
-    told(1.0)
-    if not found.converged:
-        late = f" The {seconds:g} s allowed are up; allow more with `seconds`."
-        found = found._replace(message=found.message + late)
-    return found
+
+    chains: int = 64
+    sampler: ReplicaExchange | None = None
+    tolerance: float = 0.1
+    seconds: float = 120.0
+
+    def __post_init__(self):
+        _check_numbers(self.chains, self.tolerance, self.seconds)
+
+    def estimate(
+        self,
+        rbm: RBM,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> LogZ:
+        """Return log Z.
+
+        Raises:
+            InputError: no key, or a ladder that begins with weights.
+            NotFiniteError: free energies are not finite.
+        """
+        told, seconds = progress or (lambda part: None), self.seconds
+        deadline = time.perf_counter() + seconds
+        key_base, *keys = jax.random.split(needed_key(rbm, key), 3)
+        if self.sampler is not None:
+            runs = [LadderRun.fresh(rbm, _based(rbm, self.sampler), self.chains, key=keys[0])]
+        else:
+            bases = [ReplicaExchange(), ReplicaExchange(moment_base(rbm, key=key_base))]
+            runs = []
+            for base, key_run in zip(bases, keys, strict=True):
+                runs.append(pilot(rbm, base, self.chains, ROUNDS, ACCEPTANCE, key=key_run))
+                told(0.1 * len(runs))
+        steps, found, spent = FIRST_STEPS, None, 0.0
+        while found is None or (not found.converged and time.perf_counter() + spent < deadline):
+            started = time.perf_counter()
+            for run in runs:
+                run.until(steps)
+            found = _concluded([_judged(run, self.tolerance) for run in runs])
+            steps, spent = 2 * steps, time.perf_counter() - started
+            told(float(np.clip(1.0 - (deadline - time.perf_counter()) / seconds, 0.2, 1.0)))
+        told(1.0)
+        if not found.converged:
+            late = f" The {seconds:g} s allowed are up; allow more with `seconds`."
+            found = found._replace(message=found.message + late)
+        return found
 
 
 def carried_log_z(
@@ -133,7 +144,7 @@ def carried_log_z(
 
     The replicas stand in the laws of the machines on the ladder, as far as they kept up with the
     training, so a short continuation is enough for Bennett's ratios. It relies on the rules of
-    `tempered_log_z`, but for the round trips, which may have been made in training.
+    `Exchanged`, but for the round trips, which may have been made in training.
 
     Args:
         rbm: the machine that the replicas belong to, `fit.state.rbm`.

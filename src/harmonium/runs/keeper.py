@@ -10,7 +10,7 @@ import numpy as np
 from .._threefry import key_of
 from ..courses import data_base
 from ..errors import NotFiniteError
-from ..evaluation import annealed_log_z, exact_log_z, likelihood_from
+from ..evaluation import Annealed, Enumerated, likelihood_from
 from ..likelihood import free_energies, is_exact_cheap
 from ..training import Fit, Report, TrainState
 from ..training.optimizers import averaged_machine
@@ -122,10 +122,10 @@ def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
 
     def estimate() -> Any:
         if is_exact_cheap(rbm, QUICK_EXACT_WORK):
-            log_z = exact_log_z(rbm)
+            log_z = Enumerated().estimate(rbm)
         else:
             path = data_base(rbm, rbm.visible.encode(rows), key=key)
-            log_z = annealed_log_z(rbm, key=key, paths=[path], **QUICK)
+            log_z = Annealed(paths=[path], **QUICK).estimate(rbm, key=key)
         return likelihood_from(free_energies(rbm, rows), log_z)
 
     try:
