@@ -246,5 +246,5 @@ def test_a_family_leaves_absent_units_out():
     np.testing.assert_array_equal(info.visible_mean[:3], 0.0)
     np.testing.assert_allclose(grads.weights[3:], expected.weights, atol=0.04)
     np.testing.assert_allclose(grads.visible.parts[1].bias, expected.visible.bias, atol=0.04)
-    assert method.takes_holes
-    assert not method.follows_likelihood
+    assert method.about.takes_missing
+    assert not method.about.follows_likelihood

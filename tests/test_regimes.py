@@ -132,10 +132,14 @@ def test_exact_learning_has_no_chains():
 
 def test_methods_say_what_they_are():
     ladder = hm.Persistent(hm.ReplicaExchange(times=3))
-    titles = [method.title for method in (hm.Exact(), hm.Persistent(hm.Gibbs(2)), ladder)]
+    titles = [method.about.title for method in (hm.Exact(), hm.Persistent(hm.Gibbs(2)), ladder)]
     assert titles == ["exact gradient", "PCD-2", "PCD by steps of replica exchange"]
     method = hm.Contrastive(hm.Gibbs(10))
-    assert (method.title, method.sweeps_per_update, method.carried(())) == ("CD-10", 10, None)
+    assert (method.about.title, method.about.sweeps, method.standing(None, ()).chains) == (
+        "CD-10",
+        10,
+        None,
+    )
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "PCD-1"])

@@ -16,7 +16,7 @@ from harmonium.training.plan import plan_run
 from registry import LEVEL, examples, identify, machine
 
 EPSILON = 2.0**-8  # largest relative error of rounding to eight bits, and as much for its sums
-METHODS = [method for method in examples("gradients") if method.multiplies_states]
+METHODS = [method for method in examples("gradients") if method.about.multiplies_states]
 BARS = hm.open_source("bars").train
 FEW_ROWS = hm.Cloud.uniform(jnp.asarray(BARS[:11], jnp.float32))
 
@@ -241,13 +241,15 @@ def test_log_z_is_that_of_the_machine_though_chains_travel_to_the_rounded_one(mo
     assert short.low <= exact.log_z.value <= short.high
 
 
-def test_a_rounded_machine_is_scored_and_not_trained():
+def test_a_rounded_machine_is_scored_and_trained():
     key, rbm = jax.random.key(0), wide()
     found = hm.log_z(hm.rounded(rbm), method="annealed", key=key)
     exact = hm.log_z(with_short_weights(rbm)).value
     assert found.low <= exact <= found.high
-    with pytest.raises(hm.InputError, match="weights in an array; for products in bfloat16 pass"):
-        hm.fit(hm.rounded(rbm), BARS, key=key, epochs=1)
+    small = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
+    fitted = hm.fit(hm.rounded(small), BARS, key=key, epochs=1).rbm
+    assert isinstance(fitted.weights, rounding.Rounded)
+    assert (fitted.weights.weights != small.weights).any()
 
 
 def test_the_rounded_machine_is_taken_where_it_is_exact_and_quicker(monkeypatch):

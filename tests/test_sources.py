@@ -157,7 +157,7 @@ def test_built_in_sets_for_the_units_named():
 def test_built_in_sets_refuse_units_that_do_not_fit():
     assert "spins −1 or +1" in refusal(open_source, "bars", visible="ising")
     assert "values in [0, 1]" in refusal(open_source, "ising", visible="bernoulli")
-    assert "no states with auto visibles" in refusal(open_source, "bars", states=2)
+    assert "no states with auto" in refusal(open_source, "bars", states=2)
     assert "--visible: expected one of" in refusal(open_source, "bars", visible="softmax")
 
 

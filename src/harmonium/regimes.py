@@ -112,7 +112,7 @@ def equilibrium(
     at_equilibrium = None if reached and not mixing.resolved else reached
     agree, p, cloud = None, 1.0, None
     if state is not None and isinstance(method, AbstractGradient):
-        cloud = method.carried(state)
+        cloud = method.standing(rbm, state).chains
     if cloud is not None:
         agree, p = _stand_in_law(rbm, sampler, cloud, mixing, key=key_chains)
     said = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit)
@@ -125,7 +125,7 @@ def _named(
 ) -> tuple[str, tuple[AbstractSampler, int] | tuple[None, None]]:
     """Give a method's name in words, what moves its chains, and its k."""
     if isinstance(method, AbstractGradient):
-        return method.title, method.kernel(rbm, state) or (None, None)
+        return method.about.title, method.standing(rbm, state).kernel or (None, None)
     if isinstance(method, bool) or not isinstance(method, int | np.integer):
         raise InputError(
             "method: expected a gradient method such as hm.Persistent(hm.Gibbs(1)), or the number"

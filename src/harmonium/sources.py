@@ -13,7 +13,7 @@ from harmonium.data.base import Table, as_table, input_error
 from harmonium.data.builtin import BUILTIN, builtin
 from harmonium.data.readers import is_readable, read_array
 from harmonium.errors import InputError
-from harmonium.layers.registry import layer_named
+from harmonium.layers.registry import Registered, registered_layers
 
 __all__ = ["open_source", "split_off"]
 
@@ -193,4 +193,17 @@ def _readable_names(folder: Path) -> list[str]:
 
 def _coding_of(visible: str) -> str:
     """Return how rows are read for units of this name."""
-    return "auto" if visible == "auto" else layer_named(visible, "--visible", "auto").rows
+    return "auto" if visible == "auto" else named_units("--visible", visible, "auto").rows
+
+
+def named_units(option: str, name: str, *others: str) -> Registered:
+    """Return the row of the layer type that an option names.
+
+    Raises:
+        InputError: there is none of this name.
+    """
+    rows = {row.name: row for row in registered_layers()}
+    if name not in rows:
+        expected = f"one of {', '.join((*others, *rows))}"
+        raise input_error(option, expected, repr(name), "choose one of them")
+    return rows[name]

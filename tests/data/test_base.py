@@ -61,7 +61,7 @@ def test_integers_up_to_127_need_a_scale_and_are_told_which(highest):
     assert f"found {highest} at row 1, column 1 (counted from 0)" in message
     assert f"--scale MAX (scale={highest} is the largest seen)" in message
     assert "--visible potts" in message
-    assert "gaussian" in message
+    assert "reals" in message
 
 
 def test_given_a_scale_whole_levels_stay_small():
@@ -191,10 +191,10 @@ def test_an_impossible_number_of_states_is_refused(states):
 
 def test_options_of_another_kind_of_unit_are_refused():
     assert "no scale with codes" in refusal([[0, 1]], coding="codes", scale=2)
-    assert "no states with auto visibles" in refusal([[0, 1]], states=2)
+    assert "no states with auto" in refusal([[0, 1]], states=2)
     message = refusal([[0, 1]], coding="softmax")
     assert "found 'softmax'" in message
-    assert "gaussian" in message
+    assert "reals" in message
 
 
 # --- Any visibles -----------------------------------------------------------------------

@@ -17,8 +17,8 @@ def test_without_fast_parameters_it_is_pcd():
     found = [m.estimate(rbm, batch, m.init(rbm, batch, key=KEY), key=KEY)[0] for m in (plain, fast)]
     for a, b in zip(*map(jax.tree.leaves, found), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert fast.follows_likelihood
-    assert not hm.FastPersistent(hm.Gibbs(1)).follows_likelihood
+    assert fast.about.follows_likelihood
+    assert not hm.FastPersistent(hm.Gibbs(1)).about.follows_likelihood
 
 
 def test_chains_leave_a_mode_that_plain_chains_never_do():
@@ -33,7 +33,7 @@ def test_chains_leave_a_mode_that_plain_chains_never_do():
             return method.estimate(rbm, on, state, key=jax.random.fold_in(KEY, i))[1]
 
         state = jax.lax.fori_loop(0, 100, update, state)
-        shares.append(float(method.carried(state).states.mean()))
+        shares.append(float(method.standing(None, state).chains.states.mean()))
     assert shares[0] < 0.05 < 0.3 < shares[1]
 
 

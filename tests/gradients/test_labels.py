@@ -75,11 +75,11 @@ def test_a_blend_has_the_chains_and_the_name_of_its_parts():
     rbm = machine(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
     batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
     blend = hm.Blend(hm.Discriminative(), hm.Persistent(hm.Gibbs(2), chains=7), shares=(1, 0.01))
-    assert blend.carried(blend.init(rbm, batch, key=KEY)).states.shape == (7, 5)
-    assert blend.sweeps_per_update == 2
-    assert blend.title == "discriminative + 0.01 PCD-2"
-    assert not blend.follows_likelihood
-    assert EXAMPLES[1].follows_likelihood
+    assert blend.standing(rbm, blend.init(rbm, batch, key=KEY)).chains.states.shape == (7, 5)
+    assert blend.about.sweeps == 2
+    assert blend.about.title == "discriminative + 0.01 PCD-2"
+    assert not blend.about.follows_likelihood
+    assert EXAMPLES[1].about.follows_likelihood
 
 
 def test_rows_without_a_label_teach_by_what_they_are():

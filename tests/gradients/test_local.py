@@ -35,13 +35,13 @@ def from_all_states(method, rbm, batch):
                     "ratio matching": 0.5 * ((p - own) ** 2).sum(),
                     "minimum probability flow": jnp.exp(0.5 * (free[here] - free[same])).sum()
                     - 1.0,
-                }[method.title]
+                }[method.about.title]
             )
     return total
 
 
 @pytest.mark.parametrize("visible", VISIBLES, ids=str)
-@pytest.mark.parametrize("method", EXAMPLES, ids=lambda method: method.title)
+@pytest.mark.parametrize("method", EXAMPLES, ids=lambda method: method.about.title)
 def test_it_is_the_gradient_of_the_objective_as_written(method, visible):
     rbm = machine(visible, hm.Bernoulli(3), 0)
     rows = visible.states(jnp.array([0, 3, 5, 5]))
@@ -54,7 +54,7 @@ def test_it_is_the_gradient_of_the_objective_as_written(method, visible):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", EXAMPLES, ids=lambda method: method.title)
+@pytest.mark.parametrize("method", EXAMPLES, ids=lambda method: method.about.title)
 def test_it_finds_the_machine_that_made_the_rows(method):
     """All objectives are least at the truth: their gradients there vanish over its own law."""
     rbm = machine(hm.Potts(2, states=3), hm.Ising(2), 0)

@@ -9,11 +9,11 @@ EXAMPLES = [hm.Marginal(hm.Persistent(hm.Gibbs(100), chains=64)), hm.PerPattern(
 
 def test_it_is_named_after_what_learns():
     method = hm.Marginal(hm.Persistent(hm.Gibbs(3)), absent=2)
-    assert method.title == "PCD-3, absent units summed out"
-    assert method.sweeps_per_update == 3
-    assert method.follows_likelihood
-    assert not hm.Marginal(hm.PseudoLikelihood()).follows_likelihood
-    assert hm.PerPattern(hm.Gibbs(2)).title == "CD-2, one machine for each pattern"
+    assert method.about.title == "PCD-3, absent units summed out"
+    assert method.about.sweeps == 3
+    assert method.about.follows_likelihood
+    assert not hm.Marginal(hm.PseudoLikelihood()).about.follows_likelihood
+    assert hm.PerPattern(hm.Gibbs(2)).about.title == "CD-2, one machine for each pattern"
 
 
 def test_arguments_are_checked():

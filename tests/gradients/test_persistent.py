@@ -37,6 +37,6 @@ def test_chains_persist_and_may_be_any_number():
 def test_the_usual_rate_grows_with_visible_units_of_0_and_1(visible, hidden, chains, rate):
     rbm = machine(visible, hidden, 0)
     method = hm.Persistent(hm.Gibbs(1), chains=chains)
-    assert method.usual_rate(rbm) == pytest.approx(rate)
-    assert hm.Marginal(method).usual_rate(rbm) == method.usual_rate(rbm)  # what `fit` makes of it
-    assert hm.Contrastive(hm.Gibbs(1)).usual_rate(rbm) == 0.1
+    assert method.about.rate(rbm) == pytest.approx(rate)
+    assert hm.Marginal(method).about.rate(rbm) == method.about.rate(rbm)  # what `fit` makes of it
+    assert hm.Contrastive(hm.Gibbs(1)).about.rate(rbm) == 0.1

@@ -13,7 +13,7 @@ from harmonium._threefry import key_of
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine, pairs
 
 REPEATS, AT_ONCE = 400, 100
-CASES = covered("gradients", lambda method: method.follows_likelihood)
+CASES = covered("gradients", lambda method: method.about.follows_likelihood)
 PAIRS = pairs()
 SOME = PAIRS if ALL else PAIRS[::2]  # JAX differentiates them all alike
 

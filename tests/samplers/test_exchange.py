@@ -98,7 +98,7 @@ def test_training_by_exchange_climbs(bars):
     method = hm.Persistent(hm.ReplicaExchange(times=4), chains=50)
     run = {"gradient": method, "optimizer": hm.Recipe(0.2), "epochs": 2_000, "batch_size": 14}
     fit = hm.fit(rbm, bars, key=jax.random.key(0), **run)
-    assert method.carried(fit.state.gradient).states.shape == (50, 9)
+    assert method.standing(fit.state.rbm, fit.state.gradient).chains.states.shape == (50, 9)
     before, after = (hm.log_likelihood(m, bars).value for m in (rbm, fit.rbm))
     assert before < -5.0
     assert after > -3.2  # log 14 = 2.64 is the best there is

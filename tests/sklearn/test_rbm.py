@@ -126,14 +126,14 @@ def test_hidden_units_of_other_kinds():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"visible": "poisson"}, "visible: expected 'auto' or one of 'bernoulli'"),
+        ({"visible": "poisson"}, "visible: expected one of 'auto', 'bernoulli'"),
         ({"visible": [("potts", [0])]}, r"a kind for every column; none for \[1, 2, 3\]"),
         ({"visible": [("potts", slice(None)), ("ising", [1])]}, "column 1 is named twice"),
         ({"visible": [("potts", ["hue"])]}, "pairs"),
         ({"visible": [("potts", [9])]}, "there are 4 columns"),
         ({"visible": [("potts", [True, False])]}, "a mask of 2 for 4 columns"),
         ({"visible": "bernoulli"}, r"values in \[0, 1\]; found"),
-        ({"hidden": "potts"}, "hidden: expected one of 'bernoulli'"),
+        ({"hidden": "potts"}, "potts: expected a number of states"),
     ],
 )
 def test_mistakes_are_named(wrong, message):

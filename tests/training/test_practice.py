@@ -38,7 +38,7 @@ def estimate(rbm, x=X):
     return grads, info
 
 
-@pytest.mark.parametrize("gradient", METHODS, ids=lambda g: g.title)
+@pytest.mark.parametrize("gradient", METHODS, ids=lambda g: g.about.title)
 def test_everything_at_once_resumes_bit_for_bit(gradient, rbm):
     options = {"gradient": gradient, "optimizer": EVERYTHING, "epochs": 8, "batch_size": 8}
     whole = hm.fit(rbm, X, key=KEY, **options)

@@ -1,7 +1,9 @@
 """How the likelihood climbs: one file a method, all of them fulfilling `AbstractGradient`."""
 
+from .base import About as About
 from .base import AbstractGradient as AbstractGradient
 from .base import PhaseInfo as PhaseInfo
+from .base import Standing as Standing
 from .base import cloud_gradient as cloud_gradient
 from .base import free_energy_gap as free_energy_gap
 from .base import mean_free_energy as mean_free_energy

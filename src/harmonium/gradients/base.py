@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -28,6 +30,59 @@ class PhaseInfo(NamedTuple):
     visible_mean: Float[Array, " visible"]
     hidden_mean: Float[Array, " hidden"]
     gap: Float[Array, ""]
+
+
+def usual_rate(rbm: RBM) -> float:
+    """Return the learning rate for a `Recipe` that has served most models."""
+    return USUAL_RATE
+
+
+class About(NamedTuple):
+    """What a method says of itself; a method around another one replaces a part of it.
+
+    Attributes:
+        title: its name in words, such as "PCD-1".
+        sweeps: Gibbs sweeps of a chain in one update, the k of CD-k; None where none are made.
+        follows_likelihood: whether the estimate tends to the gradient of −log likelihood as its
+            chains get long.
+        multiplies_states: whether weights are used in no other way than by `@`, and of states, so
+            that `Rounded` ones serve.
+        takes_missing: whether a batch may have missing values, NaN; `fit` sees to them if not.
+        data_share: how much of ∇⟨F⟩_data is in the gradient: all of it, where two clouds are
+            compared.
+        rate: from a model to the usual learning rate.
+    """
+
+    title: str
+    sweeps: int | None = None
+    follows_likelihood: bool = True
+    multiplies_states: bool = False
+    takes_missing: bool = False
+    data_share: float = 1.0
+    rate: Callable[[RBM], float] = usual_rate
+
+    @classmethod
+    def by(cls, sampler: AbstractSampler, name: str, **others: Any) -> About:
+        """Return that of a method whose chains make one step of a sampler: "CD" becomes CD-k."""
+        k = sampler.sweeps_per_step
+        title = name if k is None else f"{name}-{k}"
+        return cls(title, k, multiplies_states=sampler.multiplies_states, **others)
+
+
+class Standing(NamedTuple):
+    """What a method's state shows.
+
+    Attributes:
+        chains: those that go on from update to update; None where there are none.
+        kernel: what moves the chains, and its steps in an update; None where there are no chains.
+        measures: numbers by name, for the run's history.
+        notes: what the method did of its own accord, and why, a line each.
+    """
+
+    chains: Cloud | None = None
+    kernel: tuple[AbstractSampler, int] | None = None
+    measures: Mapping[str, Array] = MappingProxyType({})
+    notes: Sequence[str] = ()
 
 
 class AbstractGradient(eqx.Module):
@@ -67,66 +122,18 @@ class AbstractGradient(eqx.Module):
         """Give (gradient of −log likelihood, new state, info)."""
 
     @property
-    def sweeps_per_update(self) -> int | None:
-        """Gibbs sweeps of a chain in one update, the k of CD-k; None where no chains are swept.
+    def about(self) -> About:
+        """What the method says of itself, whatever the model."""
+        return About(type(self).__name__)
 
-        Of a method with a `sampler`, that is one step of it.
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """Return what the method's state shows: chains, what moves them, numbers, notes.
+
+        Args:
+            rbm: the model.
+            state: the method's state; None before a run, when there is only the kernel to tell.
         """
-        sampler = getattr(self, "sampler", None)
-        return None if sampler is None else sampler.sweeps_per_step
-
-    @property
-    def follows_likelihood(self) -> bool:
-        """Whether the estimate tends to the gradient of −log likelihood as its chains get long."""
-        return True
-
-    @property
-    def multiplies_states(self) -> bool:
-        """Whether weights are used in no other way than by `@`, and of states: for `Rounded`."""
-        return False
-
-    @property
-    def takes_holes(self) -> bool:
-        """Whether a batch may have absent units, whose columns are NaN; `fit` sees to it if not."""
-        return False
-
-    @property
-    def data_share(self) -> float:
-        """How much of ∇⟨F⟩_data is in the gradient: all of it, where two clouds are compared."""
-        return 1.0
-
-    @property
-    def title(self) -> str:
-        """The method's name in words, such as "PCD-1"."""
-        return self.with_sweeps(type(self).__name__)
-
-    def with_sweeps(self, name: str) -> str:
-        """Give a name followed by the sweeps of an update, if they are known."""
-        return name if self.sweeps_per_update is None else f"{name}-{self.sweeps_per_update}"
-
-    def usual_rate(self, rbm: RBM) -> float:
-        """Give a learning rate for a `Recipe` that has served such machines, to begin with."""
-        return USUAL_RATE
-
-    def carried(self, state: Any) -> Cloud | None:
-        """Give the chains that go on from update to update; None where there are none."""
-        return None
-
-    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
-        """Give what moves the chains, and its steps in an update; None where there are no chains.
-
-        It may depend on the machine and the state; `state` may be None where it does not.
-        """
-        sampler = getattr(self, "sampler", None)
-        return None if sampler is None else sampler.moves
-
-    def measures(self, state: Any) -> dict[str, Array]:
-        """Give what the method knows of itself, as numbers by name, for the run's history."""
-        return {}
-
-    def notes(self, state: Any) -> list[str]:
-        """Say what the method did of its own accord, and why."""
-        return []
+        return Standing()
 
 
 def check_sampler(sampler: Any) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from ..errors import InputError
 from ..rbm import RBM
-from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo
+from ..samplers import Cloud
+from .base import About, AbstractGradient, PhaseInfo, Standing
 
 
 class Blend(AbstractGradient):
@@ -47,62 +47,31 @@ class Blend(AbstractGradient):
         self.methods, self.shares = methods, tuple(float(share) for share in given)
 
     @property
-    def sweeps_per_update(self) -> int | None:
-        """Those of the first method that makes any."""
-        sweeps = [method.sweeps_per_update for method in self.methods]
-        return next((k for k in sweeps if k is not None), None)
-
-    @property
-    def follows_likelihood(self) -> bool:
-        """Where all methods do and their shares add up to 1."""
-        together = abs(sum(self.shares) - 1.0) < 1e-6
-        return together and all(method.follows_likelihood for method in self.methods)
-
-    @property
-    def multiplies_states(self) -> bool:
-        """Where all methods do no more."""
-        return all(method.multiplies_states for method in self.methods)
-
-    @property
-    def takes_holes(self) -> bool:
-        """Where all methods do."""
-        return all(method.takes_holes for method in self.methods)
-
-    @property
-    def data_share(self) -> float:
+    def about(self) -> About:
         """That of all methods together."""
-        pairs = zip(self.methods, self.shares, strict=True)
-        return sum(share * method.data_share for method, share in pairs)
+        each = [method.about for method in self.methods]
+        pairs = list(zip(each, self.shares, strict=True))
+        title = " + ".join(a.title if s == 1.0 else f"{s:g} {a.title}" for a, s in pairs)
+        return About(
+            title,
+            next((a.sweeps for a in each if a.sweeps is not None), None),
+            abs(sum(self.shares) - 1.0) < 1e-6 and all(a.follows_likelihood for a in each),
+            all(a.multiplies_states for a in each),
+            all(a.takes_missing for a in each),
+            sum(s * a.data_share for a, s in pairs),
+        )
 
-    @property
-    def title(self) -> str:
-        """The titles with their shares, such as "discriminative + 0.01 PCD-1"."""
-        pairs = zip(self.methods, self.shares, strict=True)
-        return " + ".join(m.title if s == 1.0 else f"{s:g} {m.title}" for m, s in pairs)
-
-    def carried(self, state: Any) -> Cloud | None:
-        """Give the chains of the first method that has any."""
-        pairs = zip(self.methods, state, strict=True)
-        clouds = (method.carried(each) for method, each in pairs)
-        return next((cloud for cloud in clouds if cloud is not None), None)
-
-    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
-        """Give that of the first method that has any."""
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """Chains and kernel of the first method that has any, and what all know and did."""
         states = [None] * len(self.methods) if state is None else state
         pairs = zip(self.methods, states, strict=True)
-        kernels = (method.kernel(rbm, each) for method, each in pairs)
-        return next((kernel for kernel in kernels if kernel is not None), None)
-
-    def measures(self, state: Any) -> dict[str, Array]:
-        """Give what all methods know of themselves."""
-        pairs = zip(self.methods, state, strict=True)
-        found = [method.measures(each) for method, each in pairs]
-        return {name: value for each in found for name, value in each.items()}
-
-    def notes(self, state: Any) -> list[str]:
-        """Say what all methods did."""
-        pairs = zip(self.methods, state, strict=True)
-        return [note for method, each in pairs for note in method.notes(each)]
+        found = [method.standing(rbm, each) for method, each in pairs]
+        return Standing(
+            next((each.chains for each in found if each.chains is not None), None),
+            next((each.kernel for each in found if each.kernel is not None), None),
+            {name: value for each in found for name, value in each.measures.items()},
+            [note for each in found for note in each.notes],
+        )
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Any, ...]:
         """Start every method."""

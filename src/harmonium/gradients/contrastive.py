@@ -1,10 +1,12 @@
 """Contrastive divergence: chains that start at the data."""
 
+from typing import Any
+
 from jaxtyping import PRNGKeyArray
 
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, check_sampler, contrasted
+from .base import About, AbstractGradient, PhaseInfo, Standing, check_sampler, contrasted
 
 
 class Contrastive(AbstractGradient):
@@ -25,14 +27,13 @@ class Contrastive(AbstractGradient):
         check_sampler(self.sampler)
 
     @property
-    def multiplies_states(self) -> bool:
-        """If the sampler does no more."""
-        return self.sampler.multiplies_states
-
-    @property
-    def title(self) -> str:
+    def about(self) -> About:
         """CD-k."""
-        return self.with_sweeps("CD")
+        return About.by(self.sampler, "CD")
+
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """Chains are not carried; `kernel` is what moves them."""
+        return Standing(kernel=self.sampler.moves)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Nothing is carried."""

@@ -13,7 +13,7 @@ from ..checks import positive_integer
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+from .base import About, AbstractGradient, PhaseInfo, Standing, mean_free_energy, phase_info
 
 NARROWER = 2  # how much narrower a round is than the one before
 NARROWEST = 4  # chains
@@ -63,26 +63,20 @@ class Coupled(AbstractGradient):
             positive_integer(self.chains, "Coupled chains")
 
     @property
-    def multiplies_states(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def title(self) -> str:
+    def about(self) -> About:
         """Unbiased CD-k."""
-        return f"unbiased CD-{self.sweeps}"
+        return About(f"unbiased CD-{self.sweeps}", multiplies_states=True)
 
-    def kernel(self, rbm: RBM, state: Any) -> None:
-        """None: chains that end when they meet have no relaxation to keep up with."""
-        return
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """Coupling times; chains that end when they meet have no relaxation to keep up with."""
+        if state is None:
+            return Standing()
+        times = {"coupling_time": state.mean, "longest_coupling_time": state.longest}
+        return Standing(measures=times)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> CoupledState:
         """No pair has met yet."""
         return CoupledState(jnp.zeros((), batch.weights.dtype), jnp.zeros((), jnp.int32))
-
-    def measures(self, state: CoupledState) -> dict[str, Array]:
-        """Give the coupling times."""
-        return {"coupling_time": state.mean, "longest_coupling_time": state.longest}
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: CoupledState, *, key: PRNGKeyArray

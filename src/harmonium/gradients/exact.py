@@ -9,7 +9,7 @@ from ..enumeration import chunk_of_states, chunk_plan, enumerable, partial_log_z
 from ..errors import InputError
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info
 
 LARGEST_LOG2_STATES = 24
 
@@ -22,9 +22,9 @@ class Exact(AbstractGradient):
     """
 
     @property
-    def title(self) -> str:
+    def about(self) -> About:
         """What it is."""
-        return "exact gradient"
+        return About("exact gradient")
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Check that the machine can be enumerated; nothing is carried."""

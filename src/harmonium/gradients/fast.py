@@ -11,7 +11,7 @@ from ..checks import positive_integer
 from ..errors import InputError
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
+from .base import About, AbstractGradient, PhaseInfo, Standing, check_sampler, cloud_gradient
 
 
 class FastState(NamedTuple):
@@ -56,18 +56,15 @@ class FastPersistent(AbstractGradient):
             raise InputError(f"FastPersistent decay: expected from 0 to below 1; got {self.decay}.")
 
     @property
-    def follows_likelihood(self) -> bool:
-        """Only without fast parameters."""
-        return self.rate == 0
+    def about(self) -> About:
+        """FPCD-k, which follows the likelihood only without fast parameters."""
+        about = About.by(self.sampler, "FPCD", follows_likelihood=self.rate == 0)
+        return about._replace(multiplies_states=False)
 
-    @property
-    def title(self) -> str:
-        """FPCD-k."""
-        return self.with_sweeps("FPCD")
-
-    def carried(self, state: FastState) -> Cloud:
-        """Give the chains."""
-        return self.sampler.cloud(state.chains)
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """The chains."""
+        chains = None if state is None else self.sampler.cloud(state.chains)
+        return Standing(chains, self.sampler.moves)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> FastState:
         """Start the chains from the machine without its weights."""

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..path import Heating
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
+from .base import About, AbstractGradient, PhaseInfo, Standing, check_sampler, cloud_gradient
 
 
 class JarzynskiState(NamedTuple):
@@ -70,24 +70,21 @@ class Jarzynski(AbstractGradient):
             raise InputError(f"Jarzynski threshold: expected 0 to 1; got {self.threshold}.")
 
     @property
-    def multiplies_states(self) -> bool:
-        """If the sampler does no more."""
-        return self.sampler.multiplies_states
-
-    @property
-    def title(self) -> str:
+    def about(self) -> About:
         """Jarzynski-k."""
-        return self.with_sweeps("Jarzynski")
+        return About.by(self.sampler, "Jarzynski")
 
-    def carried(self, state: JarzynskiState) -> Cloud:
-        """Give the chains with their weights."""
-        return Cloud(state.v, jax.nn.softmax(state.log_weights))
-
-    def measures(self, state: JarzynskiState) -> dict[str, Array]:
-        """Give log Z, the effective part of the chains, and the number of resamplings."""
-        log_z = state.log_z + _log_mean(state.log_weights)
-        part = _effective_part(state.log_weights)
-        return {"log_z": log_z, "effective_chains": part, "resampled": state.resampled}
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """Chains with their weights, log Z, their effective part, and the number of resamplings."""
+        kernel = self.sampler.moves
+        if state is None:
+            return Standing(kernel=kernel)
+        found = {
+            "log_z": state.log_z + _log_mean(state.log_weights),
+            "effective_chains": _effective_part(state.log_weights),
+            "resampled": state.resampled,
+        }
+        return Standing(_cloud(state), kernel, found)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
         """Draw the chains from the machine without its weights, whose log Z is known."""
@@ -113,7 +110,7 @@ class Jarzynski(AbstractGradient):
         chains, _ = self.sampler.step(rbm, chains, key=key_move)
         v = self.sampler.cloud(chains).states
         state = state._replace(v=v, energies=rbm.free_energy(v))
-        grads, info = cloud_gradient(rbm, batch, self.carried(state))
+        grads, info = cloud_gradient(rbm, batch, _cloud(state))
         return grads, state, info
 
 
@@ -139,3 +136,8 @@ def _effective_part(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
     """Give (Σw)² / (n Σw²), from 1/n to 1."""
     shares = jax.nn.softmax(log_weights)
     return 1.0 / (len(shares) * (shares @ shares))
+
+
+def _cloud(state: JarzynskiState) -> Cloud:
+    """Return the chains with their weights."""
+    return Cloud(state.v, jax.nn.softmax(state.log_weights))

@@ -16,8 +16,8 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..path import AbstractPath, Heating, History
 from ..rbm import RBM
-from ..samplers import AbstractSampler, Cloud, ReplicaExchange
-from .base import AbstractGradient, PhaseInfo, cloud_gradient
+from ..samplers import Cloud, ReplicaExchange
+from .base import About, AbstractGradient, PhaseInfo, Standing, cloud_gradient
 
 MEMORY = 0.02  # of the running mean of acceptance: about 50 steps
 PACE = 0.05  # at which temperatures move to where they should be
@@ -84,32 +84,21 @@ class AbstractLadder(AbstractGradient):
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
         """Let the ladder take up, give up or move places."""
 
-    @property
-    def sweeps_per_update(self) -> int:
-        """The sweeps of one step."""
-        return self.sweeps
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """Replicas at the model, the exchange on the ladder, its length and least acceptance."""
+        if state is None:
+            return Standing()
+        found = {
+            "ladder": 1 + (~state.at_end).sum(),
+            "acceptance": jnp.append(state.acceptance, 1.0).min(),
+        }
+        return Standing(chains_at_end(state), (self.sampler(rbm, state), 1), found)
 
     def sampler(self, rbm: RBM, state: LadderState) -> ReplicaExchange:
         """Give the replica exchange on the ladder as it stands."""
         path, times = self.on(rbm, state)
         blank = ReplicaExchange(path, 2, self.sweeps)
         return eqx.tree_at(lambda sampler: sampler.times, blank, times)
-
-    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
-        """Give the replica exchange on the ladder; it is not known without a state."""
-        return None if state is None else (self.sampler(rbm, state), 1)
-
-    def carried(self, state: LadderState) -> Cloud:
-        """Give the replicas at every place that holds the present machine."""
-        n = state.replicas.v.shape[1]
-        shares = jnp.repeat(state.at_end / (state.at_end.sum() * n), n)
-        states = state.replicas.v
-        return Cloud(states.reshape(-1, states.shape[-1]), shares.astype(states.dtype))
-
-    def measures(self, state: LadderState) -> dict[str, Array]:
-        """Give the length of the ladder, and the least probability to swap on it."""
-        length = 1 + (~state.at_end).sum()
-        return {"ladder": length, "acceptance": jnp.append(state.acceptance, 1.0).min()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
         """Draw all replicas from the machine without its weights."""
@@ -132,8 +121,16 @@ class AbstractLadder(AbstractGradient):
     ) -> tuple[RBM, LadderState, PhaseInfo]:
         """Swap and sweep, take the gap, and see to the ladder."""
         state = self.moved(rbm, state, key=key)
-        grads, info = cloud_gradient(rbm, batch, self.carried(state))
+        grads, info = cloud_gradient(rbm, batch, chains_at_end(state))
         return grads, self.changed(rbm, state), info
+
+
+def chains_at_end(state: LadderState) -> Cloud:
+    """Return the replicas at every place that holds the present model."""
+    n = state.replicas.v.shape[1]
+    shares = jnp.repeat(state.at_end / (state.at_end.sum() * n), n)
+    states = state.replicas.v
+    return Cloud(states.reshape(-1, states.shape[-1]), shares.astype(states.dtype))
 
 
 class Temperatures(NamedTuple):
@@ -150,7 +147,7 @@ class Temperatures(NamedTuple):
     hidden: AbstractLayer
 
 
-class Tempering(AbstractLadder):
+class AbstractTempering(AbstractLadder):
     r"""Parallel tempering whose temperatures move so that all neighbours swap equally often.
 
     The ladder leads from the layers that the run began with, without weights, to the present
@@ -162,16 +159,6 @@ class Tempering(AbstractLadder):
     Source: Desjardins, Courville & Bengio 2010 (adaptive tempering in training); Kofke 2002; Syed,
     Bouchard-Côté, Deligiannidis & Doucet 2022.
     """
-
-    @property
-    def multiplies_states(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def title(self) -> str:
-        """PT-k."""
-        return self.with_sweeps("PT")
 
     def first_ladder(self, rbm: RBM) -> Temperatures:
         """All but the base at t = 1."""
@@ -194,6 +181,15 @@ class Tempering(AbstractLadder):
         return state._replace(ladder=state.ladder._replace(times=moved), at_end=moved == 1.0)
 
 
+class Tempering(AbstractTempering):
+    """PCD by parallel tempering, as `AbstractTempering` says."""
+
+    @property
+    def about(self) -> About:
+        """PT-k."""
+        return About(f"PT-{self.sweeps}", self.sweeps, multiplies_states=True)
+
+
 class Trajectory(AbstractLadder):
     r"""Parallel trajectory tempering: the ladder is made of machines that the run has passed.
 
@@ -207,9 +203,9 @@ class Trajectory(AbstractLadder):
     """
 
     @property
-    def title(self) -> str:
+    def about(self) -> About:
         """PTT-k."""
-        return self.with_sweeps("PTT")
+        return About(f"PTT-{self.sweeps}", self.sweeps)
 
     def first_ladder(self, rbm: RBM) -> RBM:
         """The machine without its weights, everywhere."""

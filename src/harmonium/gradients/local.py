@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -13,7 +14,7 @@ from ..layers import AbstractLayer
 from ..moves import Neighbours, neighbours_of, surprise_of_units, units_of_moves
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import AbstractGradient, PhaseInfo, phase_info
+from .base import About, AbstractGradient, PhaseInfo, phase_info
 
 
 class AbstractLocal(AbstractGradient):
@@ -23,15 +24,12 @@ class AbstractLocal(AbstractGradient):
     each move. How modes that lie far apart share their weight is not learned at all.
     """
 
-    @property
-    def follows_likelihood(self) -> bool:
-        """It has an objective of its own."""
-        return False
+    title: eqx.AbstractClassVar[str]
 
     @property
-    def data_share(self) -> float:
-        """None."""
-        return 0.0
+    def about(self) -> About:
+        """A name, and an objective of its own, in which there is nothing of ⟨F⟩_data."""
+        return About(self.title, follows_likelihood=False, data_share=0.0)
 
     def units_of(self, visible: AbstractLayer) -> Sequence[int] | None:
         """Give the units whose moves count; None for all."""
@@ -69,17 +67,14 @@ class PseudoLikelihood(AbstractLocal):
     Source: Besag 1975; Marlin, Swersky, Chen & de Freitas 2010.
     """
 
-    @property
-    def title(self) -> str:
-        """What it is."""
-        return "pseudo-likelihood"
+    title: ClassVar[str] = "pseudo-likelihood"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Give −Σ_i log p(v_i | rest)."""
         return surprise_of_units(found).sum(0)
 
 
-class Discriminative(PseudoLikelihood):
+class Discriminative(AbstractLocal):
     """Ascent on log p(label | all other units), the label being one of the visible units.
 
     Of a machine over (v, y) this is log p(y | v), exactly and without Z:
@@ -95,12 +90,8 @@ class Discriminative(PseudoLikelihood):
     Source: Larochelle & Bengio 2008.
     """
 
+    title: ClassVar[str] = "discriminative"
     target: int | tuple[int, ...] = eqx.field(static=True, default=-1)
-
-    @property
-    def title(self) -> str:
-        """What it is."""
-        return "discriminative"
 
     @property
     def targets(self) -> tuple[int, ...]:
@@ -110,6 +101,10 @@ class Discriminative(PseudoLikelihood):
     def units_of(self, visible: AbstractLayer) -> tuple[int, ...]:
         """Give the labels, counted from the beginning."""
         return tuple(unit % visible.n_units for unit in self.targets)
+
+    def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
+        """Give −Σ log p(label | rest)."""
+        return surprise_of_units(found).sum(0)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Check that the labels are there and discrete; nothing is carried."""
@@ -135,10 +130,7 @@ class RatioMatching(AbstractLocal):
     Source: Hyvärinen 2007; Marlin, Swersky, Chen & de Freitas 2010.
     """
 
-    @property
-    def title(self) -> str:
-        """What it is."""
-        return "ratio matching"
+    title: ClassVar[str] = "ratio matching"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Give the score of each row."""
@@ -156,10 +148,7 @@ class ProbabilityFlow(AbstractLocal):
     Source: Sohl-Dickstein, Battaglino & DeWeese 2011.
     """
 
-    @property
-    def title(self) -> str:
-        """What it is."""
-        return "minimum probability flow"
+    title: ClassVar[str] = "minimum probability flow"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Give the flow out of each row."""

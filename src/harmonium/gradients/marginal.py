@@ -13,8 +13,8 @@ from ..checks import positive_integer
 from ..errors import InputError
 from ..holes import Posterior, completed, draw, posterior
 from ..rbm import RBM
-from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, mean_free_energy
+from ..samplers import Cloud
+from .base import About, AbstractGradient, PhaseInfo, Standing, mean_free_energy
 
 
 class Marginal(AbstractGradient):
@@ -53,49 +53,15 @@ class Marginal(AbstractGradient):
             positive_integer(self.absent, "Marginal absent")
 
     @property
-    def takes_holes(self) -> bool:
-        """Yes."""
-        return True
+    def about(self) -> About:
+        """That of the inner method, with missing values."""
+        about = self.inner.about
+        title = f"{about.title}, absent units summed out"
+        return about._replace(title=title, takes_missing=True, multiplies_states=False)
 
-    @property
-    def sweeps_per_update(self) -> int | None:
-        """Those of the inner method."""
-        return self.inner.sweeps_per_update
-
-    @property
-    def follows_likelihood(self) -> bool:
-        """If the inner method does."""
-        return self.inner.follows_likelihood
-
-    @property
-    def data_share(self) -> float:
+    def standing(self, rbm: RBM, state: Any) -> Standing:
         """That of the inner method."""
-        return self.inner.data_share
-
-    @property
-    def title(self) -> str:
-        """The inner method's, and what is done besides."""
-        return f"{self.inner.title}, absent units summed out"
-
-    def usual_rate(self, rbm: RBM) -> float:
-        """Give that of the inner method."""
-        return self.inner.usual_rate(rbm)
-
-    def carried(self, state: Any) -> Cloud | None:
-        """Give the inner method's chains."""
-        return self.inner.carried(state)
-
-    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
-        """Give that of the inner method."""
-        return self.inner.kernel(rbm, state)
-
-    def measures(self, state: Any) -> dict[str, Array]:
-        """Give what the inner method knows of itself."""
-        return self.inner.measures(state)
-
-    def notes(self, state: Any) -> list[str]:
-        """Say what the inner method did."""
-        return self.inner.notes(state)
+        return self.inner.standing(rbm, state)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the inner method."""
@@ -114,7 +80,7 @@ class Marginal(AbstractGradient):
         key_fill, key_inner = jax.random.split(key)
         filled, found = self._filled(rbm, batch, key=key_fill)
         grads, state, info = self.inner.estimate(rbm, filled, state, key=key_inner)
-        share = self.inner.data_share
+        share = self.inner.about.data_share
         if found is None or not share:
             return grads, state, info
         if found.h is None:  # already summed; ⟨F⟩ differs from F(v_seen) by the entropy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import AbstractGradient, PhaseInfo, mean_free_energy, phase_info
+from .base import About, AbstractGradient, PhaseInfo, Standing, mean_free_energy, phase_info
 
 
 class MeanFieldState(NamedTuple):
@@ -65,18 +65,15 @@ class MeanField(AbstractGradient):
             raise InputError(f"MeanField order: expected 1 or 2; got {self.order!r}.")
 
     @property
-    def follows_likelihood(self) -> bool:
-        """It follows that of an expansion."""
-        return False
+    def about(self) -> About:
+        """What it is called; it follows an expansion of the likelihood."""
+        title = "TAP" if self.order == 2 else "mean field"
+        return About(title, follows_likelihood=False)
 
-    @property
-    def title(self) -> str:
-        """What it is called."""
-        return "TAP" if self.order == 2 else "mean field"
-
-    def measures(self, state: MeanFieldState) -> dict[str, Array]:
-        """Give how much the solutions still move."""
-        return {"mean_field_residual": state.residual}
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """How much the solutions still move."""
+        found = {} if state is None else {"mean_field_residual": state.residual}
+        return Standing(measures=found)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
         """Start near draws of the machine without its weights."""

@@ -11,7 +11,7 @@ from ..holes import absent_units
 from ..layers import Masked
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import AbstractGradient, PhaseInfo, check_sampler, contrasted
+from .base import About, AbstractGradient, PhaseInfo, Standing, check_sampler, contrasted
 
 
 class PerPattern(AbstractGradient):
@@ -42,19 +42,15 @@ class PerPattern(AbstractGradient):
         check_sampler(self.sampler)
 
     @property
-    def takes_holes(self) -> bool:
-        """Yes."""
-        return True
+    def about(self) -> About:
+        """CD-k of the family, whose likelihood is not that of one model."""
+        about = About.by(self.sampler, "CD", takes_missing=True, follows_likelihood=False)
+        title = f"{about.title}, one machine for each pattern"
+        return about._replace(title=title, multiplies_states=False)
 
-    @property
-    def follows_likelihood(self) -> bool:
-        """Not that of one machine, where rows have holes."""
-        return False
-
-    @property
-    def title(self) -> str:
-        """CD-k of the family."""
-        return f"{self.with_sweeps('CD')}, one machine for each pattern"
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """What moves the chains."""
+        return Standing(kernel=self.sampler.moves)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Nothing is carried."""

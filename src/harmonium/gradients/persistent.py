@@ -9,7 +9,15 @@ from ..checks import positive_integer
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import USUAL_RATE, AbstractGradient, PhaseInfo, check_sampler, cloud_gradient
+from .base import (
+    USUAL_RATE,
+    About,
+    AbstractGradient,
+    PhaseInfo,
+    Standing,
+    check_sampler,
+    cloud_gradient,
+)
 
 CHAINS = 500
 FEW_UNITS, MOST_TIMES = 64, 4.0  # 0/1 units that the usual rate is for; how far it grows with them
@@ -36,31 +44,29 @@ class Persistent(AbstractGradient):
         positive_integer(self.chains, "Persistent chains")
 
     @property
-    def multiplies_states(self) -> bool:
-        """If the sampler does no more."""
-        return self.sampler.multiplies_states
-
-    @property
-    def title(self) -> str:
-        """PCD-k, or by what other moves."""
+    def about(self) -> About:
+        """PCD-k, or by what other moves, with a rate of its own."""
         kernel, _ = self.sampler.moves
-        return self.with_sweeps("PCD") if kernel.unit == "sweeps" else f"PCD by {kernel.unit}"
+        about = About.by(self.sampler, "PCD", rate=self.usual_rate)
+        by_sweeps = kernel.unit == "sweeps"
+        return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
 
     def usual_rate(self, rbm: RBM) -> float:
-        """Give 0.1, and of more than 64 visible 0/1 units in proportion to them, up to 0.4.
+        """Return 0.1, and of more than 64 visible 0/1 units in proportion to them, up to 0.4.
 
         Within 10,000 updates with 500 chains most sets of up to 800 columns come out best at 0.4 or
-        above, but those that a machine can nearly know by heart, such as bars and stripes, lose
-        their chains there (docs/mnist.md). With fewer chains a high rate is noisier, and for other
-        units none was measured: they have 0.1.
+        above, but those that a model can nearly overfit, such as bars and stripes, lose their
+        chains there (docs/mnist.md). With fewer chains a high rate is noisier, and for other units
+        none was measured: they have 0.1.
         """
         is_known = _of_0_and_1(rbm.visible) and _of_0_and_1(rbm.hidden) and self.chains >= CHAINS
         times = rbm.visible.size / FEW_UNITS if is_known else 1.0
         return USUAL_RATE * min(MOST_TIMES, max(1.0, times))
 
-    def carried(self, state: Any) -> Cloud:
-        """Give the chains."""
-        return self.sampler.cloud(state)
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """The chains."""
+        chains = None if state is None else self.sampler.cloud(state)
+        return Standing(chains, self.sampler.moves)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the chains from the machine without its weights."""

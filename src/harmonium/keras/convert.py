@@ -20,7 +20,7 @@ def from_harmonium(cls: type, machine: Any, **options: Any) -> Any:
     n_visible, n_hidden = machine.weights.shape
     result = cls(n_hidden, **units, **options)
     result.build((None, n_visible))
-    result.kernel.assign(np.asarray(machine.weights))
+    result.kernel.assign(np.asarray(machine.dense_weights))
     result.visible.take(machine.visible)
     result.hidden.take(machine.hidden)
     return result

@@ -17,9 +17,8 @@ from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
 from ..initial import initialize
 from ..layers import AbstractLayer
-from ..layers.registry import layer_named
 from ..rbm import RBM
-from ..sources import choose_rows, open_source
+from ..sources import choose_rows, named_units, open_source
 from ..training import Recipe, method_named
 from .checks import refuse_many_states
 from .config import RunConfig
@@ -142,7 +141,7 @@ def prepare(config: RunConfig) -> Prepared:
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
     rbm = initialize(visible, hidden_layer(config), start, key=key_init)
     gradient = gradient_of(config, rbm)
-    recipe = Recipe(rate=gradient.usual_rate(rbm) if config.lr is None else config.lr)
+    recipe = Recipe(rate=gradient.about.rate(rbm) if config.lr is None else config.lr)
     return Prepared(rows, change, learned, rbm, gradient, recipe, key_run)
 
 
@@ -206,13 +205,13 @@ def as_dataset(
 def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
     """Return the layer of this name, or the one that takes a table's kind of rows."""
     usual = {"codes": "potts", "spins": "ising", "real": "gaussian"}.get(table.kind, "bernoulli")
-    row = layer_named(usual if name == "auto" else name, "--visible", "auto")
+    row = named_units("--visible", usual if name == "auto" else name, "auto")
     return row.make(table.train.shape[1], table.states)
 
 
 def hidden_layer(config: RunConfig) -> AbstractLayer:
     """Return the hidden layer that the options name."""
-    row = layer_named(config.hidden_units, "--hidden-units")
+    row = named_units("--hidden-units", config.hidden_units)
     if row.rows == "codes" and config.hidden_states is None:
         advice = "give it with --hidden-states"
         expected = f"the number of states of {row.name} units"

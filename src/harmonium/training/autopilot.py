@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..checks import positive_integer
-from ..gradients import PhaseInfo, Tempering, cloud_gradient
-from ..gradients.ladders import MEMORY, WAIT
+from ..gradients import About, PhaseInfo, Standing, cloud_gradient
+from ..gradients.ladders import MEMORY, WAIT, AbstractTempering, chains_at_end
 from ..rbm import RBM
-from ..samplers import AbstractSampler, Cloud, Gibbs
+from ..samplers import Cloud, Gibbs
 
 DIRECTIONS = 2  # of the weights, along which chains are watched
 FORGOTTEN = math.exp(-2.0)  # what is left of a correlation after one relaxation time
@@ -51,7 +51,7 @@ class AutopilotState(NamedTuple):
     n_acts: Int[Array, ""]
 
 
-class Autopilot(Tempering):
+class Autopilot(AbstractTempering):
     r"""PCD that keeps to equilibrium: `hm.fit(..., gradient="auto")`.
 
     It begins as PCD-1 with `machines · chains` chains. At every update it looks at observables of
@@ -85,35 +85,22 @@ class Autopilot(Tempering):
         positive_integer(self.most_sweeps, "Autopilot most_sweeps")
 
     @property
-    def sweeps_per_update(self) -> int | None:
-        """It changes as the run goes on: see `measures`."""
-        return None
+    def about(self) -> About:
+        """Its name; the sweeps change as the run goes on."""
+        return About("autopilot", multiplies_states=True)
 
-    @property
-    def title(self) -> str:
-        """What it is."""
-        return "autopilot"
-
-    def kernel(self, rbm: RBM, state: Any) -> tuple[AbstractSampler, int] | None:
-        """Give sweeps, or the replica exchange that chains have come to."""
+    def standing(self, rbm: RBM, state: Any) -> Standing:
+        """Return chains and what moves them by now, k, their relaxation, and what was done."""
         if state is None:
-            return None
+            return Standing()
         sampler = self.sampler(rbm, state.ladder) if bool(state.engaged) else Gibbs(1)
-        return sampler, int(state.sweeps)
-
-    def carried(self, state: AutopilotState) -> Cloud:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Give the chains of the machine itself."""
-        return super().carried(state.ladder)
-
-    def measures(self, state: AutopilotState) -> dict[str, Array]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Give k, the relaxation time in sweeps, and the length of the ladder."""
-        relaxation = _relaxation(_correlation(state), state.sweeps)
-        length = jnp.where(state.engaged, 1 + (~state.ladder.at_end).sum(), 1)
-        return {"k": state.sweeps, "relaxation": relaxation, "ladder": length}
-
-    def notes(self, state: AutopilotState) -> list[str]:
-        """Say what was done and why, a line each."""
-        return [_in_words(*act) for act in state.acts[: int(state.n_acts)].tolist()]
+        found = {
+            "k": state.sweeps,
+            "relaxation": _relaxation(_correlation(state), state.sweeps),
+            "ladder": jnp.where(state.engaged, 1 + (~state.ladder.at_end).sum(), 1),
+        }
+        notes = [_in_words(*act) for act in state.acts[: int(state.n_acts)].tolist()]
+        return Standing(chains_at_end(state.ladder), (sampler, int(state.sweeps)), found, notes)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> AutopilotState:
         """Draw all chains from the machine without its weights."""
@@ -150,7 +137,7 @@ class Autopilot(Tempering):
             moments=state.moments + MEMORY * (moments - state.moments),
             directions=_turned(rbm, state.directions),
         )
-        grads, info = cloud_gradient(rbm, batch, self.carried(state))
+        grads, info = cloud_gradient(rbm, batch, chains_at_end(state.ladder))
         return grads, self._acted(rbm, state), info
 
     def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
@@ -188,7 +175,7 @@ class Autopilot(Tempering):
         state: AutopilotState,
     ) -> Float[Array, "2 twice_observables"]:
         """Give covariances and variances over chains of the machine itself, and over columns."""
-        shares = self.carried(state).weights
+        shares = chains_at_end(state.ladder).weights
         flat = (len(before), -1)
         single = _weighted(before.reshape(flat), after.reshape(flat), shares)
         uniform = jnp.full(before.shape[-1], state.engaged / before.shape[-1], shares.dtype)

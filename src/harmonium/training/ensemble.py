@@ -100,7 +100,7 @@ def _check_alike(machines: list[RBM]) -> None:
 
 def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     """Give each machine's optimiser, and see that one compiled loop serves them all."""
-    usual = Recipe(rate=plan.method.gradient.usual_rate(rbm))
+    usual = Recipe(rate=plan.method.gradient.about.rate(rbm))
     made = {id(recipes[0]): plan.optimizer}  # a function would give another one at each call
     for recipe in recipes:
         if id(recipe) not in made:
@@ -191,4 +191,4 @@ def _fit(plan: Plan, states: TrainState, i: int, updates: int, monitors: Monitor
     record = {"update": updates, "epoch": updates / plan.per_epoch}
     if not diverged:
         record |= monitors(rbm, NO_TIME, last=False)
-    return Fit(rbm, [record], state, message, diverged, plan.method.notes(state.gradient))
+    return Fit(rbm, [record], state, message, diverged, plan.method.notes(rbm, state.gradient))

@@ -251,7 +251,8 @@ class _Run:
             message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
             message = f"nothing to do: the run stands {done}; ask for more epochs"
-        return Fit(rbm, history, state, message, False, self.method.notes(state.gradient))
+        notes = self.method.notes(state.rbm, state.gradient)
+        return Fit(rbm, history, state, message, False, notes)
 
     def _advanced(
         self, state: TrainState, updates: int, target: int, began: float
@@ -301,7 +302,7 @@ class _Run:
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
             metrics["samples_per_second"] = round(samples, 1)
             metrics |= self.monitors(rbm, seconds, last=updates == self.total)
-            of_method = self.method.gradient.measures(state.gradient)
+            of_method = self.method.gradient.standing(state.rbm, state.gradient).measures
             metrics |= {name: float(value) for name, value in of_method.items()}
             ratio = math.nan if before is None else float(_update_ratio(before.rbm, state.rbm))
             metrics |= {"update_ratio": ratio} if math.isfinite(ratio) else {}
@@ -317,4 +318,5 @@ class _Run:
         )
         warnings.warn(message, DivergenceWarning, stacklevel=4)
         rbm = averaged_machine(state.optimizer, state.rbm)
-        return Fit(rbm, history, state, message, True, self.method.notes(state.gradient))
+        notes = self.method.notes(state.rbm, state.gradient)
+        return Fit(rbm, history, state, message, True, notes)

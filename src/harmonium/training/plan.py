@@ -60,10 +60,10 @@ class Method(eqx.Module):
         grads, state, info = self.gradient.estimate(rounded(rbm), batch, state, key=key)
         return jax.tree.unflatten(jax.tree.structure(rbm), jax.tree.leaves(grads)), state, info
 
-    def notes(self, state: Any) -> tuple[str, ...]:
+    def notes(self, rbm: RBM, state: Any) -> tuple[str, ...]:
         """Give what a user is told of a run whose gradient method carries this."""
         rounds = ("products were taken in bfloat16, in which the states are exact",)
-        return tuple(self.gradient.notes(state)) + rounds * self.rounds
+        return tuple(self.gradient.standing(rbm, state).notes) + rounds * self.rounds
 
 
 class Plan(NamedTuple):
@@ -98,7 +98,7 @@ def plan_run(
         expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or a name such as "auto"'
         raise InputError(f"gradient: expected {expected}; got {_kind(gradient)}.")
     dataset = checked_dataset(rbm, data, weights, "data")
-    if dataset.absent and not gradient.takes_holes:
+    if dataset.absent and not gradient.about.takes_missing:
         gradient = Marginal(gradient, absent=dataset.absent)
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
     batch = min(batch, len(dataset))
@@ -106,7 +106,7 @@ def plan_run(
     if epochs is None:
         epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
     total = positive_integer(epochs, "epochs") * per_epoch
-    usual = Recipe(rate=gradient.usual_rate(rbm))
+    usual = Recipe(rate=gradient.about.rate(rbm))
     optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
@@ -137,9 +137,10 @@ def _rounds(
     """
     if precision not in (None, *PRECISIONS):
         raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
+    about = gradient.about
     layers = [str(each) for each in (rbm.visible, rbm.hidden) if not each.is_short]
     reasons = {
-        f"{gradient.title} multiplies weights with other numbers too": gradient.multiplies_states,
+        f"{about.title} multiplies weights with other numbers too": about.multiplies_states,
         f"{' and '.join(layers)} may have other values": not layers,
         "the rows hold fractions, or numbers of more than a byte": dataset.is_short,
         "the weights are kept in another form than an array": is_plain(rbm.weights),
