@@ -150,3 +150,27 @@ def test_public_names_are_there_and_lazy():
         hm.nonsense  # noqa: B018
     code = "import sys, harmonium, harmonium.cli; assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_no_concrete_class_inherits_from_a_concrete_one():
+    """What two types share stands in an abstract one; errors alone are of kinds."""
+    classes = {
+        node.name: [ast.unparse(base).split(".")[-1] for base in node.bases]
+        for file in MODULES
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    shared = (
+        "Abstract",
+        "Base",
+        "Unit",
+        "Machine",
+    )  # the last two: what Keras models and units are
+    wrong = {
+        f"{name}({base})"
+        for name, bases in classes.items()
+        for base in bases
+        if base in classes and base != name
+        if not base.startswith(shared) and not base.endswith("Error")
+    }
+    assert not wrong

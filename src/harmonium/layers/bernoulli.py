@@ -15,17 +15,8 @@ from .base_discrete import AbstractDiscrete
 from .registry import register_layer
 
 
-@register_layer("bernoulli", rows="levels")
-class Bernoulli(AbstractDiscrete):
-    """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
-
-    The unit of the classical restricted Boltzmann machine (Smolensky 1986). Rows may hold any value
-    in [0, 1]: a fraction is used as it is, linearly (see `data` for drawing binary values instead).
-
-    Attributes:
-        size: number of units.
-        bias: b, shape (size,), in nats.
-    """
+class AbstractBernoulli(AbstractDiscrete):
+    """The arithmetic of 0/1 units: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b)."""
 
     values: ClassVar[tuple[float, ...]] = (0.0, 1.0)
     size: int = eqx.field(static=True)
@@ -58,7 +49,7 @@ class Bernoulli(AbstractDiscrete):
         """Draw ones with probability σ(I + b)."""
         return below_sigmoid(inputs + self.bias, key=key)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "Bernoulli":
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractBernoulli":
         """Add `delta` to the bias."""
         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
 
@@ -67,6 +58,26 @@ class Bernoulli(AbstractDiscrete):
     ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
         """Flip each unit: x → 1 − x."""
         return np.arange(self.size)[:, None], (1.0 - 2.0 * x)[..., None]
+
+    def decode(self, x: Any) -> np.ndarray:
+        """Give bytes 0 and 1."""
+        return np.asarray(x).astype(np.uint8)
+
+
+@register_layer("bernoulli", rows="levels")
+class Bernoulli(AbstractBernoulli):
+    """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
+
+    The unit of the classical restricted Boltzmann machine (Smolensky 1986). Rows may hold any value
+    in [0, 1]: a fraction is used as it is, linearly (see `data` for drawing binary values instead).
+
+    Attributes:
+        size: number of units.
+        bias: b, shape (size,), in nats.
+    """
+
+    def __init__(self, size: int, bias: Any = None):
+        super().__init__(size, bias)
 
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
@@ -82,7 +93,3 @@ class Bernoulli(AbstractDiscrete):
     def domain(self, unit: int) -> str:
         """Say what a unit takes."""
         return "a Bernoulli unit takes values in [0, 1]"
-
-    def decode(self, x: Any) -> np.ndarray:
-        """Give bytes 0 and 1."""
-        return np.asarray(x).astype(np.uint8)

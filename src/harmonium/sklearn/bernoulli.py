@@ -18,6 +18,7 @@ from ..evaluation import LogLikelihood, pseudo_log_likelihoods
 from ..initial import initialize
 from ..interop import to_sklearn
 from ..layers import Bernoulli
+from ..layers.bernoulli import AbstractBernoulli
 from ..likelihood import log_likelihood
 from ..rbm import RBM as Machine
 from ..samplers import Gibbs
@@ -43,11 +44,15 @@ from .base import (
 MONITORED_ROWS = 500
 
 
-class AnyReals(Bernoulli):
+class AnyReals(AbstractBernoulli):
     """Bernoulli units on which data may hold any number, used linearly: scikit-learn's habit."""
 
     def __init__(self, size: int, bias: Any = None):
         super().__init__(size, bias)
+
+    def domain(self, unit: int) -> str:
+        """Say what a unit takes."""
+        return "a unit takes any finite number"
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark nothing."""
@@ -55,7 +60,7 @@ class AnyReals(Bernoulli):
 
     def fit_moments(self, x: jax.Array, weights: jax.Array | None = None) -> AnyReals:
         """Fit the moments of the rows with what lies outside [0, 1] moved to its ends."""
-        fitted = super().fit_moments(jnp.clip(x, 0.0, 1.0), weights)
+        fitted = Bernoulli(self.size).fit_moments(jnp.clip(x, 0.0, 1.0), weights)
         return AnyReals(self.size, fitted.bias)
 
 
