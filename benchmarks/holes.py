@@ -61,11 +61,11 @@ def conditional_log_z(rbm, base, seen, v, chains, steps, key):
     path = hm.Heating(held, rbm.hidden.neutral(), machine)
     shape = (chains, *seen.shape)
     zeros = jnp.zeros(shape[:2])
-    forward = Annealing(held.sample_at_rest(shape[:2], key=keys[0]), zeros)
+    forward = Annealing(held.sample_without_inputs(shape[:2], key=keys[0]), zeros)
     forward = anneal(path, 0.0, 1.0, steps, forward, key=keys[1])
 
     def sweep(i, v):
-        return machine.swept(v, key=jax.random.fold_in(keys[2], i))
+        return machine.gibbs_sweep(v, key=jax.random.fold_in(keys[2], i))
 
     there = jax.lax.fori_loop(0, SWEEPS, sweep, jnp.broadcast_to(v, shape))
     back = anneal(path, 1.0, 0.0, steps, Annealing(there, zeros), key=keys[3])

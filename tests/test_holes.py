@@ -217,7 +217,7 @@ def test_a_column_that_is_never_seen_or_weighs_nothing_starts_as_the_layer_is():
     rows[:10, 2], rows[10:, 2] = 1.0, np.nan
     weights = np.r_[np.zeros(10), np.ones(390)]
     rbm = hm.initialize(hm.Ising(3), hm.Bernoulli(1), rows, key=KEY, weights=weights, scale=1e-9)
-    means = np.asarray(rbm.visible.mean(rbm.visible.resting))
+    means = np.asarray(rbm.visible.mean(rbm.visible.zero_inputs))
     seen = np.average(rows[:, 0], weights=weights)
     np.testing.assert_allclose(means, [seen, 0.0, 0.0], atol=4.5 / np.sqrt(390))
 

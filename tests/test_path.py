@@ -34,6 +34,6 @@ def test_what_a_layer_holds_is_not_scaled(partial, t):
         for name in {"known", "values", "present"} & set(vars(here)):
             np.testing.assert_array_equal(getattr(here, name), getattr(expected, name))
         np.testing.assert_allclose(here.layer.bias, bias, rtol=1e-6)
-        drawn = np.asarray(here.sample_at_rest((5,), key=jax.random.key(0)))
+        drawn = np.asarray(here.sample_without_inputs((5,), key=jax.random.key(0)))
         outer = {held: [1.0, -1.0], masked: [0.0]}[partial]
         np.testing.assert_array_equal(drawn[:, [0, 2] if partial is held else [1]], [outer] * 5)

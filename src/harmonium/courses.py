@@ -207,7 +207,7 @@ def data_base(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> H
 def moment_base(rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300) -> Heating:
     """Give the path from the independent machine whose moments short chains of `rbm` have."""
     key_draw, key_move, key_h = jax.random.split(key, 3)
-    v = rbm.visible.sample_at_rest((chains,), key=key_draw)
+    v = rbm.visible.sample_without_inputs((chains,), key=key_draw)
     return data_base(rbm, settled(rbm, v, jnp.asarray(sweeps), key=key_move), key=key_h)
 
 

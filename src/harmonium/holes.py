@@ -65,7 +65,7 @@ def absent_units(
 
 def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
     """Give the machine whose visible units are held where they are seen, one for each row."""
-    values = jnp.where(jnp.isnan(v), rbm.visible.mean(rbm.visible.resting), v)
+    values = jnp.where(jnp.isnan(v), rbm.visible.mean(rbm.visible.zero_inputs), v)
     known = ~absent_units(rbm.visible, v)
     values = jax.lax.stop_gradient(values)
     clamped = Clamped(layer=rbm.visible, known=known, values=values)  # pyright: ignore
@@ -130,8 +130,8 @@ def over_hidden(rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
     visible = rbm.visible
     h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states, dtype=jnp.uint32))
     inputs, absent = rbm.inputs_to_v(h), absent_units(visible, v)
-    resting = jax.lax.stop_gradient(visible.mean(visible.resting))
-    unit_energies = visible.unit_energies(jnp.where(jnp.isnan(v), resting, v))
+    zero_inputs = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
+    unit_energies = visible.unit_energies(jnp.where(jnp.isnan(v), zero_inputs, v))
     seen = jnp.where(absent, 0.0, unit_energies).sum(-1)
     reached = product(jnp.nan_to_num(v), inputs.T)
     reached += product(absent.astype(v.dtype), visible.unit_cgfs(inputs).T)
@@ -179,7 +179,7 @@ def _table_of_moves(visible: AbstractLayer, columns: np.ndarray) -> np.ndarray:
 
 def _most_states(visible: AbstractLayer) -> int:
     """Give the number of states of the unit that has most."""
-    columns, _ = visible.moves(visible.sample(visible.resting, key=key_of(0)))
+    columns, _ = visible.moves(visible.sample(visible.zero_inputs, key=key_of(0)))
     return int(np.bincount(units_of_moves(visible, columns)).max()) + 1
 
 
@@ -187,7 +187,7 @@ def _completions(
     visible: AbstractLayer, v: Float[Array, "n visible"], absent: int
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
     """Give all completions, and which are one: rows with fewer absent units have fewer."""
-    anything = visible.sample_at_rest(v.shape[:-1], key=key_of(0))
+    anything = visible.sample_without_inputs(v.shape[:-1], key=key_of(0))
     start = jnp.where(jnp.isnan(v), anything, v)
     columns, changes = visible.moves(start)
     table = _table_of_moves(visible, columns)

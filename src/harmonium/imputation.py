@@ -170,7 +170,7 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
 
     Of a unit of two states, or one-hot, it is the most probable one.
     """
-    state = visible.sample_at_rest(mean.shape[:-1], key=key_of(0))
+    state = visible.sample_without_inputs(mean.shape[:-1], key=key_of(0))
     columns, changes = visible.moves(state)
     units = units_of_moves(visible, columns)
     discrete = np.isin(np.arange(visible.n_units), units)

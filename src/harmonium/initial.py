@@ -118,7 +118,7 @@ def _missing_filled(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> n
 
 @eqx.filter_jit
 def _at_rest(visible: AbstractLayer, n: int) -> Array:
-    return visible.sample_at_rest((n,), key=key_of(0))
+    return visible.sample_without_inputs((n,), key=key_of(0))
 
 
 @eqx.filter_jit
@@ -147,7 +147,7 @@ def _coupled(
     if allowed is not None:
         couplings = MaskedWeights(couplings, allowed).project()
     if centred:
-        means = visible.mean(visible.resting), hidden.mean(hidden.resting)
+        means = visible.mean(visible.zero_inputs), hidden.mean(hidden.zero_inputs)
         visible = visible.shift(-product(means[1], couplings.T))
         hidden = hidden.shift(-product(means[0], couplings))
     return RBM(visible, hidden, couplings)

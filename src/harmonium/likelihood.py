@@ -172,7 +172,7 @@ def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
     for layer in (rbm.visible, rbm.hidden):
-        if jax.eval_shape(layer.cgf, layer.resting).ndim:
+        if jax.eval_shape(layer.cgf, layer.zero_inputs).ndim:
             raise InputError(
                 "rbm: expected one machine; got a batch. Condition on one row at a time."
             )

@@ -53,7 +53,7 @@ class AbstractPath(eqx.Module):
 @eqx.filter_jit
 def _log_z_of_base(path: AbstractPath) -> Array:
     base = path.at(0.0)
-    return base.visible.cgf(base.visible.resting) + base.hidden.cgf(base.hidden.resting)
+    return base.visible.cgf(base.visible.zero_inputs) + base.hidden.cgf(base.hidden.zero_inputs)
 
 
 @eqx.filter_jit

@@ -145,7 +145,7 @@ class RBM(eqx.Module):
         """Draw v from p(v | h)."""
         return self.visible.sample(self.inputs_to_v(h), key=key)
 
-    def swept(
+    def gibbs_sweep(
         self, v: Float[Array, "*batch visible"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch visible"]:
         """Make one sweep of block Gibbs sampling, v → h → v."""

@@ -32,7 +32,11 @@ def quicker(rbm: RBM, chains: int) -> RBM:
     That is where all states are exact in bfloat16, the device is quicker at it, and the products of
     so many chains are worth the conversions.
     """
-    is_exact = rbm.visible.is_short and rbm.hidden.is_short and rbm.visible.dtype == jnp.float32
+    is_exact = (
+        rbm.visible.is_exact_in_bfloat16
+        and rbm.hidden.is_exact_in_bfloat16
+        and rbm.visible.dtype == jnp.float32
+    )
     if not (is_exact and is_plain(rbm.weights) and is_worth_rounding(rbm, chains)):
         return rbm
     # Rounded here and now: XLA would take the rounding out of a loop once for each use, and then

@@ -25,7 +25,7 @@ def problem(visible, hidden, seed):
     continuous units align, and chains of a hundred sweeps would not be long.
     """
     rbm = machine(visible, hidden, seed, coupling=0.4)
-    spreads = [jnp.sqrt(layer.variance(layer.resting)) for layer in (rbm.visible, rbm.hidden)]
+    spreads = [jnp.sqrt(layer.variance(layer.zero_inputs)) for layer in (rbm.visible, rbm.hidden)]
     strength = jnp.linalg.norm(spreads[0][:, None] * rbm.weights * spreads[1], 2)
     weaker = rbm.weights * jnp.minimum(1.0, 0.9 / strength)
     rbm = eqx.tree_at(lambda m: m.weights, rbm, weaker)

@@ -165,7 +165,7 @@ def test_states_that_are_said_to_be_short_are_exact_in_bfloat16(layer, seed):
     layer, inputs, key = drawn(layer, seed)
     x = layer.sample(jnp.broadcast_to(inputs, (50, layer.size)), key=key)
     is_exact = bool((x == x.astype(jnp.bfloat16)).all())
-    assert is_exact or not layer.is_short
+    assert is_exact or not layer.is_exact_in_bfloat16
 
 
 @over_discrete
@@ -200,7 +200,7 @@ def test_fitted_moments_are_those_of_the_states(layer, seed):
         fitted = layer.fit_moments(x, w)
         mean = x.mean(0) if w is None else w @ x / w.sum()
         # one row more, at the middle of the domain, moves a mean of 400 rows by this at the most
-        np.testing.assert_allclose(fitted.mean(fitted.resting), mean, atol=5e-3)
+        np.testing.assert_allclose(fitted.mean(fitted.zero_inputs), mean, atol=5e-3)
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(fitted))
 
 

@@ -24,8 +24,8 @@ over_discrete = pytest.mark.parametrize(
 def test_turning_twice_gives_the_machine(visible, hidden, seed):
     rbm = machine(visible, hidden, seed)
     assert eqx.tree_equal(rbm.T.T, rbm)
-    v = rbm.visible.sample(rbm.visible.resting, key=jax.random.key(seed))
-    h = rbm.hidden.sample(rbm.hidden.resting, key=jax.random.key(seed))
+    v = rbm.visible.sample(rbm.visible.zero_inputs, key=jax.random.key(seed))
+    h = rbm.hidden.sample(rbm.hidden.zero_inputs, key=jax.random.key(seed))
     np.testing.assert_allclose(rbm.energy(v, h), rbm.T.energy(h, v), rtol=1e-5, atol=1e-5)
 
 

@@ -26,7 +26,7 @@ MOST_MACHINES = 4
 
 
 def short(*layers):
-    return all(layer.is_short for layer in layers)
+    return all(layer.is_exact_in_bfloat16 for layer in layers)
 
 
 CASES = covered("samplers")
@@ -151,7 +151,9 @@ ONCE = [(sampler, ALIKE, hm.Bernoulli(3), 0) for sampler in examples("samplers")
 def test_held_units_stay_held(sampler, visible, hidden, seed):
     """Whatever a sampler does to parameters, values at which units are held are none."""
     rbm = machine(visible, hidden, seed)
-    rows = visible.decode(visible.sample_at_rest((6,), key=jax.random.key(seed))).astype(float)
+    rows = visible.decode(visible.sample_without_inputs((6,), key=jax.random.key(seed))).astype(
+        float
+    )
     rows[np.arange(rows.size).reshape(rows.shape) % 2 == 0] = np.nan
     drawn = hm.sample(rbm, 2, key=jax.random.key(seed), sampler=sampler, steps=30, given=rows)
     given = np.repeat(rows, 2, axis=0).astype(drawn.dtype if drawn.dtype.kind == "f" else float)

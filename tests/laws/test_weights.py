@@ -35,7 +35,7 @@ def two(kind, visible, hidden, seed) -> tuple[hm.RBM, hm.RBM]:
 
 
 def rows_of(visible, n=40):
-    return visible.decode(visible.sample_at_rest((n,), key=jax.random.key(7)))
+    return visible.decode(visible.sample_without_inputs((n,), key=jax.random.key(7)))
 
 
 @over_kinds
@@ -78,7 +78,7 @@ def test_gradients_are_those_of_the_dense_model_brought_to_the_parameters(
     kind, visible, hidden, seed
 ):
     ours, plain = two(kind, visible, hidden, seed)
-    v = [visible.sample_at_rest((8,), key=jax.random.key(i)) for i in (1, 2)]
+    v = [visible.sample_without_inputs((8,), key=jax.random.key(i)) for i in (1, 2)]
     clouds = [Cloud(x, jnp.full(8, 1 / 8)) for x in v]
     found, _ = cloud_gradient(ours, *clouds)
     expected, _ = cloud_gradient(plain, *clouds)

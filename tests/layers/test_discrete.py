@@ -48,6 +48,6 @@ def test_rows_are_the_values():
     with pytest.raises(hm.InputError, match="Ternary unit takes the values -1, 0 and 1; found 2"):
         layer.validate([[0, 2]])
     assert layer.decode(jnp.array([1.0, -1.0])).dtype == np.int8
-    assert layer.is_short
+    assert layer.is_exact_in_bfloat16
     assert not layer.is_rescalable.any()
     np.testing.assert_array_equal(layer.support, [[-1, -1], [1, 1]])

@@ -26,4 +26,6 @@ def test_a_constant_column_gets_a_finite_precision():
     for rows in (x, x[:, :1]):
         fitted = hm.Gaussian(rows.shape[1]).fit_moments(rows)
         assert np.isfinite(fitted.precision).all()
-        np.testing.assert_allclose(fitted.mean(fitted.resting), rows.mean(0), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            fitted.mean(fitted.zero_inputs), rows.mean(0), rtol=1e-5, atol=1e-5
+        )

@@ -27,5 +27,5 @@ def test_a_wrong_entry_is_named_by_its_own_column():
 
 def test_parts_draw_with_keys_of_their_own():
     layer = hm.Mixed(hm.Gaussian(50), hm.Gaussian(50))
-    x = layer.sample(layer.resting, key=jax.random.key(0))
+    x = layer.sample(layer.zero_inputs, key=jax.random.key(0))
     assert not np.allclose(x[:50], x[50:])

@@ -43,7 +43,7 @@ def an_update(parts):
     """Give a function that starts PCD and makes one estimate, and its arguments."""
     rbm = hm.initialize(hm.Mixed(*parts), hm.Bernoulli(4), key=key_of(0))
     method = hm.Persistent(hm.Gibbs(1), chains=7)
-    batch = Cloud.uniform(rbm.visible.sample_at_rest((5,), key=key_of(1)))
+    batch = Cloud.uniform(rbm.visible.sample_without_inputs((5,), key=key_of(1)))
 
     def update(rbm, batch, key):
         first, second = jax.random.split(key)
@@ -84,7 +84,7 @@ def test_more_kinds_compile_no_more_programs(missing):
     rng = np.random.default_rng(0)
     for parts in (KINDS[2:3], KINDS[:4]):
         visible = hm.Mixed(*parts)
-        rows = visible.decode(visible.sample_at_rest((40,), key=key_of(0))).astype(float)
+        rows = visible.decode(visible.sample_without_inputs((40,), key=key_of(0))).astype(float)
         rows[rng.random(rows.shape) < missing] = np.nan
         jax.clear_caches()
         programs.clear()

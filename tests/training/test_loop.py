@@ -25,7 +25,7 @@ def rows(n=30, columns=6, seed=0):
 
 def balanced(rbm):
     """Let the biases take up what the weights add, so that all units of the machine vary."""
-    v, h = rbm.visible.mean(rbm.visible.resting), rbm.hidden.mean(rbm.hidden.resting)
+    v, h = rbm.visible.mean(rbm.visible.zero_inputs), rbm.hidden.mean(rbm.hidden.zero_inputs)
     shifted = rbm.visible.shift(-rbm.weights @ h), rbm.hidden.shift(-v @ rbm.weights)
     return hm.RBM(*shifted, rbm.weights)
 
@@ -170,7 +170,7 @@ def test_rows_that_fill_up_a_size_are_never_seen():
     """Data of like sizes share a compiled loop; a fit of 17 rows is one of 17 rows."""
     x = hm.bars_and_stripes(4)[:17]
     rows = hm.Dataset(x)
-    assert len(rows.roomy()) == 18
+    assert len(rows.padded()) == 18
     fits = [
         hm.fit(start(x), data, key=KEY, weights=w, batch_size=5, epochs=3, gradient=hm.Exact()).rbm
         for data, w in ((x, None), (np.concatenate([x, x[:1]]), np.r_[np.ones(17), 0.0] * 18 / 17))

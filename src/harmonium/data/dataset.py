@@ -14,7 +14,7 @@ from jaxtyping import Array, Integer, PRNGKeyArray
 from .._numerics import from_numpy
 from .._threefry import key_of
 from ..errors import InputError
-from .stored import AbstractStored, roomy, stored
+from .stored import AbstractStored, padded, stored
 
 MOST_TO_COPY = 2**15  # rows: a copy of more of them is dearer than a second to compile
 
@@ -93,9 +93,9 @@ class Dataset(eqx.Module):
         return self.stored.columns
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """Whether the values that a machine learns from are small whole numbers, all of them."""
-        return self.stochastic or (self.stored.is_short and self.scale == 1.0)
+        return self.stochastic or (self.stored.is_exact_in_bfloat16 and self.scale == 1.0)
 
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
         """Give rows in the user's coding; the key draws their binary values if `stochastic`."""
@@ -142,12 +142,12 @@ class Dataset(eqx.Module):
         weights = None if self.weights is None else self.weights[chosen]
         return self._with(self.stored.chosen(chosen), weights)
 
-    def roomy(self) -> Dataset:
+    def padded(self) -> Dataset:
         """Give the dataset with rows of no meaning added, so that there are few sizes to compile.
 
         They are for loops that know how many rows count. Of many rows no copy is made.
         """
-        count = roomy(len(self))
+        count = padded(len(self))
         if count == len(self) or len(self) > MOST_TO_COPY:
             return self
         weights = None if self.weights is None else np.pad(self.weights, (0, count - len(self)))

@@ -36,7 +36,7 @@ class AbstractStored(eqx.Module):
         return False
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """Whether its numbers are whole and fit in a byte."""
         return False
 
@@ -73,7 +73,7 @@ class Bits(AbstractStored):
         return True
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """Yes."""
         return True
 
@@ -100,7 +100,7 @@ class Numbers(AbstractStored):
     values: Array
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """If they are stored in bytes."""
         return self.values.dtype.itemsize == 1
 
@@ -144,7 +144,7 @@ class Nonzeros(AbstractStored):
     longest: int = eqx.field(static=True)
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """If they are stored in bytes."""
         return self.values.dtype.itemsize == 1
 
@@ -182,9 +182,9 @@ class Nonzeros(AbstractStored):
         """Add empty rows; the entries are filled up too, for few sizes mean few compilations."""
         missing = count - len(self)
         first = from_numpy(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
-        total = roomy(len(self.places))
+        total = padded(len(self.places))
         places, values = (_with_more_rows(array, total) for array in (self.places, self.values))
-        longest = min(roomy(self.longest), self.columns)
+        longest = min(padded(self.longest), self.columns)
         return Nonzeros(self.columns, first, places, values, longest)
 
 
@@ -232,7 +232,7 @@ def _indices(which: Any, n: int) -> np.ndarray:
     return found
 
 
-def roomy(n: int) -> int:
+def padded(n: int) -> int:
     """Round a number of rows up by an eighth at most: data of like sizes share a compiled loop."""
     step = 1 << max(0, (n - 1).bit_length() - 4)
     return -(-n // step) * step

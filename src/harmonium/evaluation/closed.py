@@ -13,7 +13,9 @@ from .base import AbstractLogZ, LogZ, exact_result
 
 def has_closed_form(rbm: RBM) -> bool:
     """Say whether both layers are normal, so that the joint density is one normal distribution."""
-    return rbm.visible.normal is not None and rbm.hidden.normal is not None
+    return (
+        rbm.visible.gaussian_parameters is not None and rbm.hidden.gaussian_parameters is not None
+    )
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,11 @@ class ClosedForm(AbstractLogZ):
 
 
 def _in_closed_form(rbm: RBM) -> LogZ:
-    if rbm.visible.normal is None or rbm.hidden.normal is None:
+    if rbm.visible.gaussian_parameters is None or rbm.hidden.gaussian_parameters is None:
         raise InputError(f"log Z in closed form: expected two Gaussian layers; got {rbm}.")
-    fields, precisions = zip(rbm.visible.normal, rbm.hidden.normal, strict=True)
+    fields, precisions = zip(
+        rbm.visible.gaussian_parameters, rbm.hidden.gaussian_parameters, strict=True
+    )
     theta, gamma = (
         np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
     )

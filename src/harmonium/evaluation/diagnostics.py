@@ -209,7 +209,7 @@ def _check(rbm: Any, chains: Any) -> None:
 
 
 def _cgf_at_rest(layer: AbstractLayer) -> Array:
-    return layer.cgf(layer.resting)
+    return layer.cgf(layer.zero_inputs)
 
 
 def _other_side(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:

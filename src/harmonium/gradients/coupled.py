@@ -84,7 +84,7 @@ class Coupled(AbstractGradient):
         """Run pairs of chains until all have met."""
         key_rows, key_ahead, key_meet = jax.random.split(key, 3)
         v, weights = self._starts(batch, key=key_rows)
-        ahead = rbm.swept(v, key=key_ahead)
+        ahead = rbm.gibbs_sweep(v, key=key_ahead)
         pairs = Pairs(ahead, v, (ahead == v).all(-1), jnp.ones(len(v), jnp.int32))
         sums, times = _until_met(rbm, pairs, weights, self.sweeps, key=key_meet)
         data_energy, data_grads = eqx.filter_value_and_grad(mean_free_energy)(rbm, batch)

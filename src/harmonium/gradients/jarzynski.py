@@ -88,7 +88,7 @@ class Jarzynski(AbstractGradient):
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
         """Draw the chains from the machine without its weights, whose log Z is known."""
-        v = rbm.visible.sample_at_rest((self.chains,), key=key)
+        v = rbm.visible.sample_without_inputs((self.chains,), key=key)
         energies, none = rbm.uncoupled.free_energy(v), jnp.zeros(self.chains, v.dtype)
         log_z = Heating(rbm.visible, rbm.hidden, rbm).log_z_of_base
         return JarzynskiState(v, energies, none, log_z, jnp.zeros((), jnp.int32))

@@ -103,7 +103,7 @@ class AbstractLadder(AbstractGradient):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
         """Draw all replicas from the machine without its weights."""
         key_draw, key_start = jax.random.split(key)
-        v = rbm.visible.sample_at_rest((self.machines, self.chains), key=key_draw)
+        v = rbm.visible.sample_without_inputs((self.machines, self.chains), key=key_draw)
         at_end = jnp.arange(self.machines) > 0
         accepted = jnp.ones(self.machines - 1, v.dtype)
         replicas = ReplicaExchange(None, 2).start_each(rbm, v, key=key_start)

@@ -83,7 +83,7 @@ class MeanField(AbstractGradient):
                     f"TAP of {rbm}: expected units of one column; those of {layer} have several."
                     " Choose hm.MeanField(order=1), or another method."
                 )
-        hidden = rbm.inputs_to_h(rbm.visible.sample_at_rest((self.solutions,), key=key))
+        hidden = rbm.inputs_to_h(rbm.visible.sample_without_inputs((self.solutions,), key=key))
         visible = rbm.inputs_to_v(rbm.hidden.mean(hidden))
         return MeanFieldState(visible, hidden, jnp.zeros((), hidden.dtype))
 

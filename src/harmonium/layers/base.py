@@ -109,7 +109,7 @@ class AbstractLayer(eqx.Module):
         return None
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """Whether every state is made of small whole numbers, which bfloat16 holds exactly."""
         return False
 
@@ -154,7 +154,7 @@ class AbstractLayer(eqx.Module):
         return self
 
     @property
-    def normal(self) -> tuple[Array, Array] | None:
+    def gaussian_parameters(self) -> tuple[Array, Array] | None:
         """Give (b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
         return None
 
@@ -245,15 +245,15 @@ class AbstractLayer(eqx.Module):
         return jax.tree.leaves(self)[0].dtype
 
     @property
-    def resting(self) -> Float[Array, " columns"]:
-        """A constant input of zero: `mean(resting)` is the layer's mean without a machine."""
+    def zero_inputs(self) -> Float[Array, " columns"]:
+        """A constant input of zero: `mean(zero_inputs)` is the layer's mean without a machine."""
         return from_numpy(np.zeros(self.size, self.dtype))
 
-    def sample_at_rest(
+    def sample_without_inputs(
         self, shape: Sequence[int], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
         """Draw states of the layer by itself, without inputs: as many as the batch axes `shape`."""
-        return self.sample(jnp.broadcast_to(self.resting, (*shape, self.size)), key=key)
+        return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
     def check(self, x: Any, name: str) -> None:
         """Raise InputError unless the last axis of `x` has `size` columns."""

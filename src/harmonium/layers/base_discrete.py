@@ -111,7 +111,7 @@ class AbstractDiscrete(AbstractLayer):
         return np.full(self.size, min(self.values)), np.full(self.size, max(self.values))
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """Whether the values are small whole numbers."""
         return all(x == int(x) and abs(x) <= EXACT_IN_BFLOAT16 for x in self.values)
 

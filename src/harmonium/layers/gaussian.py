@@ -122,7 +122,7 @@ class Gaussian(AbstractLayer):
         return self.precision
 
     @property
-    def normal(self) -> tuple[Array, Array]:
+    def gaussian_parameters(self) -> tuple[Array, Array]:
         """Give (b, γ)."""
         return self.bias, self.precision
 

@@ -110,9 +110,9 @@ class Mixed(AbstractLayer):
         return None if None in counts else math.prod(counts)  # pyright: ignore
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """Where all parts' states are."""
-        return all(part.is_short for part in self.parts)
+        return all(part.is_exact_in_bfloat16 for part in self.parts)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Give the joint states: the first part's index is the lowest digit of a mixed radix."""
@@ -206,9 +206,9 @@ class Mixed(AbstractLayer):
         return Mixed(*(part.neutral() for part in self.parts))
 
     @property
-    def normal(self) -> tuple[Array, Array] | None:
+    def gaussian_parameters(self) -> tuple[Array, Array] | None:
         """Give (b, γ) of all parts, None if one of them is not normal."""
-        found = [part.normal for part in self.parts]
+        found = [part.gaussian_parameters for part in self.parts]
         if None in found:
             return None
         fields, precisions = zip(*found, strict=True)  # pyright: ignore

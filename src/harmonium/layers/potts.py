@@ -118,7 +118,7 @@ class Potts(AbstractLayer):
         return self.states_per_site**self.sites
 
     @property
-    def is_short(self) -> bool:
+    def is_exact_in_bfloat16(self) -> bool:
         """Yes."""
         return True
 

@@ -66,7 +66,7 @@ def anneal(
     def step(s: Array, state: Annealing) -> Annealing:
         here, there = machine(s), machine(s + 1)
         gain = here.free_energy(state.v) - there.free_energy(state.v)
-        v = there.swept(state.v, key=jax.random.fold_in(key, s))
+        v = there.gibbs_sweep(state.v, key=jax.random.fold_in(key, s))
         return Annealing(v, state.log_weights + gain)
 
     return jax.lax.fori_loop(0, steps, step, state)
@@ -75,7 +75,9 @@ def anneal(
 def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
     """Draw chains from the machine at t = 0 of a path whose start has no weights."""
     layer = path.at(0.0).visible
-    return Annealing(layer.sample_at_rest((chains,), key=key), jnp.zeros(chains, layer.dtype))
+    return Annealing(
+        layer.sample_without_inputs((chains,), key=key), jnp.zeros(chains, layer.dtype)
+    )
 
 
 class ClusterState(NamedTuple):
@@ -169,6 +171,6 @@ class AnnealedClusters(AbstractSampler):
         A journey weighs and then moves, so its reverse moves and then weighs.
         """
         key_sweep, key_back = jax.random.split(key)
-        before = path.at(1.0).swept(v, key=key_sweep)
+        before = path.at(1.0).gibbs_sweep(v, key=key_sweep)
         begun = Annealing(before, jnp.zeros(len(v), v.dtype))
         return -anneal(path, 1.0, 0.0, self.steps, begun, key=key_back).log_weights

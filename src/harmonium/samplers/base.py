@@ -96,4 +96,4 @@ class AbstractSampler(eqx.Module):
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
         """Give the state of n chains drawn from the machine without its weights."""
         draw, start = jax.random.split(key)
-        return self.start(rbm, rbm.visible.sample_at_rest((n,), key=draw), key=start)
+        return self.start(rbm, rbm.visible.sample_without_inputs((n,), key=draw), key=start)

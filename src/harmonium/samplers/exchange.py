@@ -116,7 +116,7 @@ class ReplicaExchange(AbstractSampler):
         path = self.path_to(rbm)
 
         def draw(t: Array, key: PRNGKeyArray) -> Array:
-            return path.at(t).visible.sample_at_rest((n,), key=key)
+            return path.at(t).visible.sample_without_inputs((n,), key=key)
 
         key_draw, key_start = jax.random.split(key)
         keys = jax.random.split(key_draw, len(self.times))
@@ -184,7 +184,7 @@ class ReplicaExchange(AbstractSampler):
         """Make all sweeps but the first."""
 
         def sweep(here: RBM, v: Array, key: PRNGKeyArray) -> Array:
-            return here.swept(v, key=key)
+            return here.gibbs_sweep(v, key=key)
 
         def again(i: Array, v: Array) -> Array:
             return _each(sweep, path, self.times, v, key=jax.random.fold_in(key, i))

@@ -88,7 +88,7 @@ class Tempered(AbstractSampler):
         def sweep(i: Array, carry: tuple) -> tuple:
             v, here, accepted = carry
             key_sweep, key_u = jax.random.split(jax.random.fold_in(key, i))
-            new = proposing.swept(v, key=key_sweep)
+            new = proposing.gibbs_sweep(v, key=key_sweep)
             there = excess(new)
             uniforms = jax.random.uniform(key_u, here.shape, here.dtype)
             taken = jnp.log(uniforms) < here - there

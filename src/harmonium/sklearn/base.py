@@ -285,6 +285,6 @@ def sweeps(machine: Machine, rows: jax.Array, k: jax.Array, key: jax.Array) -> j
     """Make k Gibbs sweeps from the rows; give visible states in arithmetic columns."""
 
     def sweep(i: jax.Array, v: jax.Array) -> jax.Array:
-        return machine.swept(v, key=jax.random.fold_in(key, i))
+        return machine.gibbs_sweep(v, key=jax.random.fold_in(key, i))
 
     return jax.lax.fori_loop(0, k, sweep, machine.visible.encode(rows))

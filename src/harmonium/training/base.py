@@ -29,12 +29,12 @@ def running_share(rate: float, count: Array, mass: Any) -> Array:
 
 def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
     """Give the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
-    return jax.vjp(layer.shift, layer.resting)[1](grads)[0]
+    return jax.vjp(layer.shift, layer.zero_inputs)[1](grads)[0]
 
 
 def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
     """Add to a layer's update what shifting it by `delta` does: J δ."""
-    tangent = jax.jvp(layer.shift, (layer.resting,), (delta,))[1]
+    tangent = jax.jvp(layer.shift, (layer.zero_inputs,), (delta,))[1]
     return jax.tree.map(jnp.add, updates, tangent)
 
 

@@ -61,7 +61,7 @@ def centred(
 
     def init(rbm: RBM) -> CentredState:
         inner_state, count = wrapped.init(rbm), jnp.zeros((), jnp.int32)
-        return CentredState(inner_state, count, rbm.visible.resting, rbm.hidden.resting)
+        return CentredState(inner_state, count, rbm.visible.zero_inputs, rbm.hidden.zero_inputs)
 
     def update(
         grads: RBM, state: CentredState, rbm: RBM, *, info: PhaseInfo, mass: Any = 1.0, **extra: Any

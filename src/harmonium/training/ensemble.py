@@ -21,7 +21,7 @@ from ..rbm import RBM
 from .loop import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .monitors import Monitors
 from .optimizers import Recipe, averaged_machine
-from .plan import Method, Plan, checked_optimizer, first_state, plan_run, roomy
+from .plan import Method, Plan, checked_optimizer, first_state, padded, plan_run
 from .state import Fit, TrainState
 
 NO_TIME = -1.0  # for pseudo-likelihoods, which for a hundred machines take as long as the rest
@@ -144,7 +144,7 @@ def _trained(
 
     Give also how many updates each has made.
     """
-    dataset, n = roomy(plan.dataset)
+    dataset, n = padded(plan.dataset)
     limit = growth_limit(jax.vmap(largest)(state.rbm))
     kept, made, updates, chunk = state, np.zeros(len(keys), int), 0, 1
     while updates < plan.total:

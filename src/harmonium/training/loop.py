@@ -31,8 +31,8 @@ from .plan import (
     checked_dataset,
     continued,
     first_state,
+    padded,
     plan_run,
-    roomy,
     run_keys,
 )
 from .state import Fit, Report, TrainState
@@ -155,7 +155,7 @@ def advance(
 ) -> TrainState:
     """Make updates on the first n rows until there are `until` of them: a pure function.
 
-    It is compiled once for any number of updates, and for all n that share a `roomy` dataset.
+    It is compiled once for any number of updates, and for all n that share a `padded` dataset.
     Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates
     draw from keys split off fold_in(key′, e), so the result does not depend on how a run is cut
     into chunks. All keys of an epoch come at once: on a small machine one costs a tenth of an
@@ -218,7 +218,7 @@ class _Run:
     def __init__(self, rbm: RBM, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
         self.method, self.key, self.rows = plan.method, key, len(plan.dataset)
         self.monitors = Monitors(rbm, plan.dataset, held_out)
-        self.dataset, self.n = roomy(plan.dataset)
+        self.dataset, self.n = padded(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
         self.calling = 0.0  # time spent on calls for single updates
         self.measure_every = plan.per_epoch * _epochs_a_record(

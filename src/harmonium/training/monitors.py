@@ -17,7 +17,7 @@ from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..holes import completed, with_holes
 from ..rbm import RBM
-from .plan import batch_of, roomy
+from .plan import batch_of, padded
 
 MONITORED_ROWS = 2_000
 FEWEST_ROWS = 100
@@ -36,7 +36,7 @@ class Monitors:
         affordable = max(FEWEST_ROWS, WORK // (rbm.visible.size * rbm.hidden.size))
         some = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
         self.watching = sum(map(len, some))
-        self.watched = [roomy(rows) for rows in some]
+        self.watched = [padded(rows) for rows in some]
         self.few: Dataset | None = None
         self.spent = 0.0
         self.key = key_of(0)  # the same draws each time: a smooth curve

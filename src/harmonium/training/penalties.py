@@ -105,7 +105,7 @@ class AbstractGroups(AbstractPenalty):
         """Give each weight's place the number of weights in its group."""
         layers = (rbm.visible, rbm.hidden)
         down, along = (
-            _total(jnp.ones_like(layer.resting), layer, side)
+            _total(jnp.ones_like(layer.zero_inputs), layer, side)
             for layer, side in zip(layers, self.parting, strict=True)
         )
         return jnp.outer(down, along)

@@ -138,11 +138,11 @@ def _rounds(
     if precision not in (None, *PRECISIONS):
         raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
     about = gradient.about
-    layers = [str(each) for each in (rbm.visible, rbm.hidden) if not each.is_short]
+    layers = [str(each) for each in (rbm.visible, rbm.hidden) if not each.is_exact_in_bfloat16]
     reasons = {
         f"{about.title} multiplies weights with other numbers too": about.multiplies_states,
         f"{' and '.join(layers)} may have other values": not layers,
-        "the rows hold fractions, or numbers of more than a byte": dataset.is_short,
+        "the rows hold fractions, or numbers of more than a byte": dataset.is_exact_in_bfloat16,
         "the weights are kept in another form than an array": is_plain(rbm.weights),
         f"the machine's numbers are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
     }
@@ -250,9 +250,9 @@ def batch_of(
     return Cloud(rows, weights.astype(rows.dtype)), mass
 
 
-def roomy(dataset: Dataset) -> tuple[Dataset, Array]:
+def padded(dataset: Dataset) -> tuple[Dataset, Array]:
     """Give a dataset with rows of no meaning added, and how many count."""
-    return dataset.roomy(), jnp.asarray(len(dataset), jnp.int32)
+    return dataset.padded(), jnp.asarray(len(dataset), jnp.int32)
 
 
 def run_keys(key: PRNGKeyArray) -> Key[Array, " 3"]:

@@ -60,7 +60,7 @@ def sparse_activity(
             raise InputError(f"sparse_activity {name}: expected {expected}; got {value}.")
 
     def init(rbm: RBM) -> ActivityState:
-        return ActivityState(rbm.hidden.resting, jnp.zeros((), jnp.int32))
+        return ActivityState(rbm.hidden.zero_inputs, jnp.zeros((), jnp.int32))
 
     def update(
         grads: RBM,

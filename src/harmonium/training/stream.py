@@ -58,7 +58,7 @@ def absorb(
     n, updates = jnp.asarray(len(plan.dataset), jnp.int32), state.updates
     begun = state._replace(updates=jnp.zeros_like(updates))
     until = jnp.asarray(plan.total, jnp.int32)
-    reached = advance(plan.method, plan.dataset.roomy(), n, begun, until, key=checked_key(key))
+    reached = advance(plan.method, plan.dataset.padded(), n, begun, until, key=checked_key(key))
     reached = reached._replace(updates=updates + plan.total)
     message = f"absorbed {len(plan.dataset):,} rows in {plan.total:,} updates"
     diverged = not float(largest(reached.rbm)) < growth_limit(largest(state.rbm))

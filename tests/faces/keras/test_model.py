@@ -192,7 +192,7 @@ def test_adapt_starts_as_the_core_does(rows, as_numpy):
     rbm.adapt(iter([rows[:15], (rows[15:], rows[15:])]))
     kernel = as_numpy(rbm.kernel)
     visible, hidden = hm.Bernoulli(6).fit_moments(jnp.asarray(rows)), hm.Bernoulli(4)
-    means = visible.mean(visible.resting), hidden.mean(hidden.resting)
+    means = visible.mean(visible.zero_inputs), hidden.mean(hidden.zero_inputs)
     np.testing.assert_allclose(
         as_numpy(rbm.visible.bias), visible.shift(-kernel @ means[1]).bias, atol=1e-5
     )
