@@ -7,6 +7,7 @@ BIN = $(VENV)/bin
 # Compiling takes one core and most of the time, so as many tests at once as there are cores.
 SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
+TESTS ?= --ignore=tests/laws
 # Tests compile many small programs and run each once, so compile them in a hurry, and keep them for
 # the other worker and the next time; `make laws` compiles as users do. XLA ends a program at a flag
 # that it does not know, so tests/quick_flags.py tries each, once for an environment.
@@ -25,13 +26,16 @@ RACE ?= .venv-race
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test laws faces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test cover laws faces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
-test: $(VENV)/.quick  ## the tests, with a pairwise cover of the laws' combinations
-	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL)
+test: $(VENV)/.quick  ## the tests, without the laws
+	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL) $(TESTS)
+
+cover: TESTS = tests/laws
+cover: test  ## the laws, over a pairwise cover of their combinations
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
@@ -51,6 +55,7 @@ oldest:  ## the tests with the first JAX that is supported
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.test
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
 	$(MAKE) VENV=.venv-oldest test
+	$(MAKE) VENV=.venv-oldest cover
 
 newest:  ## the demo and all tests on a newer Debian, by root on Debian; SUITE=testing for the newest Python
 	.ci/newest whole

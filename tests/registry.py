@@ -1,7 +1,7 @@
 """The examples that the laws run over, from the test files of layers, samplers and gradients.
 
 A test file of a registered part holds a list EXAMPLES; the laws find it by themselves.
-`make test` runs a pairwise cover of the combinations with one seed, `make laws` all with ten.
+`make cover` runs a pairwise cover of the combinations with one seed, `make laws` all with ten.
 """
 
 import importlib.util
