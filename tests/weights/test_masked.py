@@ -31,8 +31,8 @@ def test_a_lattice_stays_a_lattice():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (200, 9)).astype(float)
     rows[:, 1] = rows[:, 0]
-    rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(9), rows, key=jax.random.key(0))
-    rbm = hm.RBM(rbm.visible, rbm.hidden, hm.MaskedWeights(rbm.weights, pattern))
+    layers = hm.Bernoulli(9), hm.Bernoulli(9)
+    rbm = hm.initialize(*layers, rows, key=jax.random.key(0), pattern=pattern)
     recipe = hm.Recipe(momentum=0.9, decay=1e-3, penalties=(hm.L1(1e-4),))
     fitted = hm.fit(rbm, rows, key=jax.random.key(1), optimizer=recipe, epochs=1_000)
     for machine in (fitted.rbm, fitted.state.rbm):
@@ -40,3 +40,15 @@ def test_a_lattice_stays_a_lattice():
         assert (np.asarray(machine.dense_weights)[pattern] != 0).mean() > 0.5
     before, after = (hm.log_likelihood(m, rows).value for m in (rbm, fitted.rbm))
     assert after > before + 0.1
+
+
+def test_a_pattern_of_units_is_one_of_columns():
+    """A site of three states is connected with all of them or none."""
+    visible, hidden = hm.Potts(2, states=3), hm.Mixed(hm.Potts(1, states=2), hm.Ising(1))
+    rbm = hm.initialize(visible, hidden, key=jax.random.key(0), pattern=[[1, 0], [0, 1]])
+    expected = np.repeat(np.array([[1, 1, 0], [0, 0, 1]], bool), 3, axis=0)
+    np.testing.assert_array_equal(rbm.weights.connected, expected)
+    np.testing.assert_array_equal(rbm.dense_weights != 0, expected)
+    for wrong in (np.ones((6, 3)), [[0, 2], [1, 1]]):
+        with pytest.raises(hm.InputError, match=r"pattern: expected a matrix .* \(2, 2\)"):
+            hm.initialize(visible, hidden, key=jax.random.key(0), pattern=wrong)
