@@ -135,11 +135,8 @@ def test_methods_say_what_they_are():
     titles = [method.about.title for method in (hm.Exact(), hm.Persistent(hm.Gibbs(2)), ladder)]
     assert titles == ["exact gradient", "PCD-2", "PCD by steps of replica exchange"]
     method = hm.Contrastive(hm.Gibbs(10))
-    assert (method.about.title, method.about.sweeps, method.standing(None, ()).chains) == (
-        "CD-10",
-        10,
-        None,
-    )
+    assert (method.about.title, method.about.sweeps) == ("CD-10", 10)
+    assert method.standing(QUICK, ()).chains is None
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "PCD-1"])

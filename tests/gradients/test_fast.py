@@ -33,7 +33,7 @@ def test_chains_leave_a_mode_that_plain_chains_never_do():
             return method.estimate(rbm, on, state, key=jax.random.fold_in(KEY, i))[1]
 
         state = jax.lax.fori_loop(0, 100, update, state)
-        shares.append(float(method.standing(None, state).chains.states.mean()))
+        shares.append(float(method.standing(rbm, state).chains.states.mean()))
     assert shares[0] < 0.05 < 0.3 < shares[1]
 
 

@@ -30,7 +30,7 @@ def test_the_ladder_grows_with_the_machine_and_both_worlds_keep_their_share(kind
     assert 3 <= lengths[-1] <= 10
     assert bool(state.at_end[-1])
     assert not bool(state.at_end[0])
-    cloud = method.standing(None, state).chains
+    cloud = method.standing(fit.state.rbm, state).chains
     np.testing.assert_allclose(cloud.weights.sum(), 1.0, rtol=1e-5)
     on = float(cloud.weights @ (cloud.states.mean(1) > 0.5))
     assert 0.2 < on < 0.8  # 0.05 to 0.1 is the spread of so few independent replicas
