@@ -52,5 +52,5 @@ def like(layer: Any, side: str) -> Unit:
     for kind in KINDS:
         if row is not None and kind.registered == row.name:
             return kind.like(layer)
-    known = ", ".join(kind.registered for kind in KINDS)
-    raise InputError(f"{side}: expected a layer of {known} units; got {layer}.")
+    known = ", ".join(kind.__name__ for kind in KINDS)
+    raise InputError(f"{side}: expected one of {known}; got {layer}.")
