@@ -43,8 +43,8 @@ def to_dense(machine: Any) -> keras.layers.Dense:
     """
     if machine.hidden.activation is None:
         raise InputError(
-            "to_layer: expected hidden units whose mean is an activation of Dense, Bernoulli or"
-            f" Ising; got {type(machine.hidden).__name__}."
+            "to_layer: expected Bernoulli or Ising hidden units, whose means are activations of"
+            f" Dense; got {type(machine.hidden).__name__}."
         )
     dense = keras.layers.Dense(
         machine.hidden.size, machine.hidden.activation, dtype=machine.dtype_policy
