@@ -83,13 +83,13 @@ def initialize(
 
 def _columns_of(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> Pattern:
     """Return the pattern of columns that one of units stands for."""
-    entries, expected = np.asarray(pattern), (visible.n_units, hidden.n_units)
-    if entries.shape != expected or not np.isin(entries, (0, 1)).all():
+    entries, expected = Pattern(pattern).entries, (visible.n_units, hidden.n_units)
+    if entries.shape != expected:
         raise InputError(
             f"pattern: expected a matrix of 0 and 1 of shape {expected}, a row for each unit of"
-            f" {visible}; got shape {entries.shape}, type {entries.dtype}."
+            f" {visible}; got shape {entries.shape}."
         )
-    by_hidden = hidden.spread(jnp.asarray(entries, bool))
+    by_hidden = hidden.spread(jnp.asarray(entries))
     return Pattern(np.asarray(visible.spread(by_hidden.T).T))
 
 

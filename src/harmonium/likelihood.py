@@ -27,7 +27,7 @@ from .evaluation import (
     has_closed_form,
     likelihood_from,
 )
-from .evaluation.base import needed_key, over_rows
+from .evaluation.base import over_rows
 from .holes import PATIENT_SUMS, posterior, rows_at_once, way_to_sum, with_holes
 from .rbm import RBM
 
@@ -63,15 +63,9 @@ class Automatic(AbstractLogZ):
         """Let the estimate use the rows."""
         return self._chosen(rbm).with_rows(rbm, dataset, key=key)
 
-    def estimate(
-        self,
-        rbm: RBM,
-        *,
-        key: PRNGKeyArray | None = None,
-        progress: Callable[[float], Any] | None = None,
-    ) -> LogZ:
+    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
         """Return log Z in the way chosen."""
-        return self._chosen(rbm).estimate(rbm, key=key, progress=progress)
+        return self._chosen(rbm).found(rbm, key, told)
 
 
 WAYS: dict[str, Callable[..., AbstractLogZ]] = {
@@ -108,14 +102,12 @@ def log_z(
         Interrupted: an interruption of an enumeration; it says how far that got.
     """
     way = _way(rbm, method, settings)
-    if not way.is_estimate(rbm):
-        return way.estimate(rbm, progress=progress)
-    if not finite_z(rbm):
+    if way.is_estimate(rbm) and not finite_z(rbm):
         raise NotFiniteError(
             f"{rbm}: Z is not known to be finite. Its continuous units are not confined: the matrix"
             " of their precisions and couplings is not positive definite."
         )
-    return way.estimate(rbm, key=needed_key(rbm, key), progress=progress)
+    return way.estimate(rbm, key=key, progress=progress)
 
 
 _log_z = log_z  # `log_likelihood` has an argument of that name

@@ -29,7 +29,7 @@ from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
 from ..rbm import RBM
 from ..rounding import quicker
-from .base import CHAINS, TRUSTED_ESS, AbstractLogZ, LogZ, needed_key
+from .base import CHAINS, TRUSTED_ESS, AbstractLogZ, LogZ, check_positive
 
 FEWEST_GROUPS = 4
 MOST_STARTS = 4_096  # rows to travel back from
@@ -137,24 +137,18 @@ class Annealed(AbstractLogZ):
         bases.insert(0, data_base(near, rbm.visible.encode(rows), key=key_data))
         return replace(self, paths=bases, starts=rows if self.starts is None else self.starts)
 
-    def estimate(
-        self,
-        rbm: RBM,
-        *,
-        key: PRNGKeyArray | None = None,
-        progress: Callable[[float], Any] | None = None,
-    ) -> LogZ:
+    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
         """Return log Z.
 
         Raises:
             InputError: no key, a path that begins with weights, or starts that do not fit.
             NotFiniteError: weights are not finite, as for parameters out of all bounds.
         """
-        key_base, key_search = jax.random.split(needed_key(rbm, key))
+        key_base, key_search = jax.random.split(key)
         starts = None
         if self.starts is not None:
             starts = rbm.visible.encode(rbm.visible.validate(self.starts, "starts"))
-        search = _Search(rbm, self, starts, progress, key=key_search)
+        search = _Search(rbm, self, starts, told, key=key_search)
         paths = self.paths or own_bases(quicker(rbm, self.chains), key=key_base)
         return search.rounds(*search.pilot(paths))
 
@@ -162,13 +156,13 @@ class Annealed(AbstractLogZ):
 class _Search:
     """A search for log Z: a pilot that chooses the course, then rounds until both sides meet."""
 
-    def __init__(self, rbm: RBM, asked: Annealed, starts: Any, progress: Any, *, key: PRNGKeyArray):
+    def __init__(self, rbm: RBM, asked: Annealed, starts: Any, told: Any, *, key: PRNGKeyArray):
         self.rbm, self.asked, self.key, self.keys_used = rbm, asked, key, 0
         self.groups = 1
         # Chains from the starts given travel along, a quarter as many.
         many = max(1, asked.chains // 4)
         self.starts = None if starts is None else np.asarray(starts)[np.arange(many) % len(starts)]
-        self.told, self.done = progress or (lambda part: None), 0.0
+        self.told, self.done = told, 0.0
         self.began = time.perf_counter()
         self.pace = 0.0  # seconds that a step of all stretches costs, there and back
         self.stretches = min(STRETCHES, asked.steps or STRETCHES)
@@ -352,9 +346,7 @@ def _check(asked: Annealed) -> None:
         number = getattr(asked, name)
         if number is not None and number < lowest:
             raise InputError(f"{name}: expected a whole number of at least {lowest}; got {number}.")
-    for name in ("tolerance", "seconds"):
-        if not getattr(asked, name) > 0:
-            raise InputError(f"{name}: expected a positive number; got {getattr(asked, name)}.")
+    check_positive(tolerance=asked.tolerance, seconds=asked.seconds)
     for path in asked.paths:
         if not path.begins_uncoupled:
             raise InputError(

@@ -81,6 +81,9 @@ class AbstractLogZ(ABC):
         return self
 
     @abstractmethod
+    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+        """Return log Z with a key that has been checked where there is need of one."""
+
     def estimate(
         self,
         rbm: RBM,
@@ -94,7 +97,20 @@ class AbstractLogZ(ABC):
             rbm: the model.
             key: a JAX random key; not needed where `is_estimate` is false.
             progress: called with the part done, from 0 to 1.
+
+        Raises:
+            InputError: no key where one is needed, or a model that the way does not fit.
+            NotFiniteError: Z is infinite, or parameters are not finite.
         """
+        if not self.is_estimate(rbm):
+            key = None
+        elif key is None:
+            raise InputError(
+                f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
+            )
+        else:
+            key = checked_key(key)
+        return self.found(rbm, key, progress or (lambda part: None))
 
 
 class LogLikelihood(NamedTuple):
@@ -356,14 +372,8 @@ def over_rows(of_rows: Callable[[RBM, Array], Array], rbm: RBM, rows: Any, most:
     return np.concatenate(found)
 
 
-def needed_key(rbm: RBM, key: Any) -> PRNGKeyArray:
-    """Return the key of an estimate.
-
-    Raises:
-        InputError: there is none.
-    """
-    if key is None:
-        raise InputError(
-            f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
-        )
-    return checked_key(key)
+def check_positive(**numbers: float) -> None:
+    """Raise InputError unless all of these are positive."""
+    for name, number in numbers.items():
+        if not number > 0:
+            raise InputError(f"{name}: expected a positive number; got {number}.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,44 +34,34 @@ class ClosedForm(AbstractLogZ):
         """No."""
         return False
 
-    def estimate(
-        self,
-        rbm: RBM,
-        *,
-        key: PRNGKeyArray | None = None,
-        progress: Callable[[float], Any] | None = None,
-    ) -> LogZ:
+    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
         """Return log Z.
 
         Raises:
             InputError: a layer is not normal.
             NotFiniteError: Λ is not positive definite, so Z is infinite.
         """
-        return _in_closed_form(rbm)
-
-
-def _in_closed_form(rbm: RBM) -> LogZ:
-    if rbm.visible.gaussian_parameters is None or rbm.hidden.gaussian_parameters is None:
-        raise InputError(f"log Z in closed form: expected two Gaussian layers; got {rbm}.")
-    fields, precisions = zip(
-        rbm.visible.gaussian_parameters, rbm.hidden.gaussian_parameters, strict=True
-    )
-    theta, gamma = (
-        np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
-    )
-    n, matrix = rbm.visible.size, np.diag(gamma)
-    matrix[:n, n:] = -np.asarray(rbm.dense_weights, np.float64)
-    matrix[n:, :n] = matrix[:n, n:].T
-    if not (np.isfinite(matrix).all() and np.isfinite(theta).all()):
-        raise NotFiniteError("log Z: the machine's parameters are not finite.")
-    lowest = float(np.linalg.eigvalsh(matrix)[0])
-    if lowest <= 0:
-        raise NotFiniteError(
-            f"log Z of {rbm} is infinite: its couplings are too strong for its precisions (the"
-            f" joint precision matrix has the eigenvalue {lowest:.3g}). Scale the weights down."
+        if rbm.visible.gaussian_parameters is None or rbm.hidden.gaussian_parameters is None:
+            raise InputError(f"log Z in closed form: expected two Gaussian layers; got {rbm}.")
+        fields, precisions = zip(
+            rbm.visible.gaussian_parameters, rbm.hidden.gaussian_parameters, strict=True
         )
-    log_det = np.linalg.slogdet(matrix)[1]
-    value = 0.5 * (
-        len(theta) * np.log(2 * np.pi) - log_det + theta @ np.linalg.solve(matrix, theta)
-    )
-    return exact_result(float(value), "exact, closed form")
+        theta, gamma = (
+            np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
+        )
+        n, matrix = rbm.visible.size, np.diag(gamma)
+        matrix[:n, n:] = -np.asarray(rbm.dense_weights, np.float64)
+        matrix[n:, :n] = matrix[:n, n:].T
+        if not (np.isfinite(matrix).all() and np.isfinite(theta).all()):
+            raise NotFiniteError("log Z: the machine's parameters are not finite.")
+        lowest = float(np.linalg.eigvalsh(matrix)[0])
+        if lowest <= 0:
+            raise NotFiniteError(
+                f"log Z of {rbm} is infinite: its couplings are too strong for its precisions (the"
+                f" joint precision matrix has the eigenvalue {lowest:.3g}). Scale the weights down."
+            )
+        log_det = np.linalg.slogdet(matrix)[1]
+        value = 0.5 * (
+            len(theta) * np.log(2 * np.pi) - log_det + theta @ np.linalg.solve(matrix, theta)
+        )
+        return exact_result(float(value), "exact, closed form")

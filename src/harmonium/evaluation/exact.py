@@ -31,13 +31,7 @@ class Enumerated(AbstractLogZ):
         """No."""
         return False
 
-    def estimate(
-        self,
-        rbm: RBM,
-        *,
-        key: PRNGKeyArray | None = None,
-        progress: Callable[[float], Any] | None = None,
-    ) -> LogZ:
+    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
         """Return log Z of a model with a discrete layer of at most 2^28 joint states.
 
         Raises:
@@ -45,35 +39,31 @@ class Enumerated(AbstractLogZ):
             Interrupted: a KeyboardInterrupt that says how far it got; the states summed by then
                 bound log Z from below.
         """
-        return _enumerated(rbm, progress)
-
-
-def _enumerated(rbm: RBM, progress: Callable[[float], Any] | None) -> LogZ:
-    side = enumerable(rbm)
-    if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
-        raise InputError(
-            f"Exact log Z of {rbm}: expected a discrete layer with at most"
-            f" 2^{LARGEST_LOG2_STATES} joint states. Leave the method out, or choose 'annealed'."
-        )
-    rows, chunks = chunk_plan(side)
-    sums: list[np.ndarray] = []
-    try:
-        for first in range(0, chunks, CHUNKS_PER_DISPATCH):
-            count = min(CHUNKS_PER_DISPATCH, chunks - first)
-            start = jnp.asarray(first, jnp.uint32)
-            sums.append(np.asarray(_log_sums(side, rows, start, count), np.float64))
-            if progress is not None:
-                progress((first + count) / chunks)
-    except KeyboardInterrupt:
-        done = min(1.0, len(sums) * CHUNKS_PER_DISPATCH / chunks)
-        bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
-        raise Interrupted(
-            f"exact log Z: interrupted after {100 * done:.0f} % of {side.visible.n_states:,}"
-            f" states; those alone say that log Z is at least {bound:.4f}"
-        ) from None
-    with np.errstate(invalid="ignore"):  # what is not finite is refused below
-        value = float(np.logaddexp.reduce(np.concatenate(sums)))
-    return exact_result(value, f"exact, {side.visible.n_states:,} states")
+        side = enumerable(rbm)
+        if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
+            raise InputError(
+                f"Exact log Z of {rbm}: expected a discrete layer with at most"
+                f" 2^{LARGEST_LOG2_STATES} joint states."
+                " Leave the method out, or choose 'annealed'."
+            )
+        rows, chunks = chunk_plan(side)
+        sums: list[np.ndarray] = []
+        try:
+            for first in range(0, chunks, CHUNKS_PER_DISPATCH):
+                count = min(CHUNKS_PER_DISPATCH, chunks - first)
+                start = jnp.asarray(first, jnp.uint32)
+                sums.append(np.asarray(_log_sums(side, rows, start, count), np.float64))
+                told((first + count) / chunks)
+        except KeyboardInterrupt:
+            done = min(1.0, len(sums) * CHUNKS_PER_DISPATCH / chunks)
+            bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
+            raise Interrupted(
+                f"exact log Z: interrupted after {100 * done:.0f} % of {side.visible.n_states:,}"
+                f" states; those alone say that log Z is at least {bound:.4f}"
+            ) from None
+        with np.errstate(invalid="ignore"):  # what is not finite is refused below
+            value = float(np.logaddexp.reduce(np.concatenate(sums)))
+        return exact_result(value, f"exact, {side.visible.n_states:,} states")
 
 
 @eqx.filter_jit

@@ -21,7 +21,7 @@ from ..ladders import LadderReport, LadderRun, checked_ladder, pilot
 from ..path import AbstractPath
 from ..rbm import RBM
 from ..samplers import ReplicaExchange
-from .base import AbstractLogZ, LogZ, needed_key
+from .base import AbstractLogZ, LogZ, check_positive
 
 FIRST_STEPS = 256
 ROUNDS, ACCEPTANCE = 5, 0.5  # of the pilot
@@ -92,22 +92,15 @@ class Exchanged(AbstractLogZ):
     def __post_init__(self):
         _check_numbers(self.chains, self.tolerance, self.seconds)
 
-    def estimate(
-        self,
-        rbm: RBM,
-        *,
-        key: PRNGKeyArray | None = None,
-        progress: Callable[[float], Any] | None = None,
-    ) -> LogZ:
+    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
         """Return log Z.
 
         Raises:
             InputError: no key, or a ladder that begins with weights.
             NotFiniteError: free energies are not finite.
         """
-        told, seconds = progress or (lambda part: None), self.seconds
-        deadline = time.perf_counter() + seconds
-        key_base, *keys = jax.random.split(needed_key(rbm, key), 3)
+        seconds, deadline = self.seconds, time.perf_counter() + self.seconds
+        key_base, *keys = jax.random.split(key, 3)
         if self.sampler is not None:
             runs = [LadderRun.fresh(rbm, _based(rbm, self.sampler), self.chains, key=keys[0])]
         else:
@@ -294,6 +287,4 @@ def _based(rbm: RBM, sampler: Any) -> ReplicaExchange:
 def _check_numbers(chains: Any, tolerance: float, seconds: float) -> None:
     if positive_integer(chains, "chains") < FEWEST_CHAINS:
         raise InputError(f"chains: expected at least {FEWEST_CHAINS}; got {chains}.")
-    for name, number in (("tolerance", tolerance), ("seconds", seconds)):
-        if not number > 0:
-            raise InputError(f"{name}: expected a positive number; got {number}.")
+    check_positive(tolerance=tolerance, seconds=seconds)

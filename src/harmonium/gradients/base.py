@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -75,13 +74,11 @@ class Standing(NamedTuple):
     Attributes:
         chains: those that go on from update to update; None where there are none.
         kernel: what moves the chains, and its steps in an update; None where there are no chains.
-        measures: numbers by name, for the run's history.
-        notes: what the method did of its own accord, and why, a line each.
+        notes: what the method changed by itself, and why, a line each.
     """
 
     chains: Cloud | None = None
     kernel: tuple[AbstractSampler, int] | None = None
-    measures: Mapping[str, Array] = MappingProxyType({})
     notes: Sequence[str] = ()
 
 
@@ -127,13 +124,17 @@ class AbstractGradient(eqx.Module):
         return About(type(self).__name__)
 
     def standing(self, rbm: RBM, state: Any) -> Standing:
-        """Return what the method's state shows: chains, what moves them, numbers, notes.
+        """Return what the method's state shows: chains, what moves them, notes.
 
         Args:
             rbm: the model.
             state: the method's state; None before a run, when there is only the kernel to tell.
         """
         return Standing()
+
+    def measures(self, state: Any) -> dict[str, Array]:
+        """Return numbers of the state by name, for each record of the run's history."""
+        return {}
 
 
 def check_sampler(sampler: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from ..errors import InputError
 from ..rbm import RBM
@@ -62,16 +62,21 @@ class Blend(AbstractGradient):
         )
 
     def standing(self, rbm: RBM, state: Any) -> Standing:
-        """Chains and kernel of the first method that has any, and what all know and did."""
+        """Chains and kernel of the first method that has any, and what all did."""
         states = [None] * len(self.methods) if state is None else state
         pairs = zip(self.methods, states, strict=True)
         found = [method.standing(rbm, each) for method, each in pairs]
         return Standing(
             next((each.chains for each in found if each.chains is not None), None),
             next((each.kernel for each in found if each.kernel is not None), None),
-            {name: value for each in found for name, value in each.measures.items()},
             [note for each in found for note in each.notes],
         )
+
+    def measures(self, state: Any) -> dict[str, Array]:
+        """Return what all methods know of themselves."""
+        pairs = zip(self.methods, state, strict=True)
+        found = [method.measures(each) for method, each in pairs]
+        return {name: value for each in found for name, value in each.items()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Any, ...]:
         """Start every method."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,7 +13,7 @@ from ..checks import positive_integer
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, Standing, mean_free_energy, phase_info
+from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info
 
 NARROWER = 2  # how much narrower a round is than the one before
 NARROWEST = 4  # chains
@@ -67,12 +67,9 @@ class Coupled(AbstractGradient):
         """Unbiased CD-k."""
         return About(f"unbiased CD-{self.sweeps}", multiplies_states=True)
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
-        """Coupling times; chains that end when they meet have no relaxation to keep up with."""
-        if state is None:
-            return Standing()
-        times = {"coupling_time": state.mean, "longest_coupling_time": state.longest}
-        return Standing(measures=times)
+    def measures(self, state: CoupledState) -> dict[str, Array]:
+        """Return the coupling times."""
+        return {"coupling_time": state.mean, "longest_coupling_time": state.longest}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> CoupledState:
         """No pair has met yet."""

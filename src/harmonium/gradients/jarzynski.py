@@ -75,16 +75,14 @@ class Jarzynski(AbstractGradient):
         return About.by(self.sampler, "Jarzynski")
 
     def standing(self, rbm: RBM, state: Any) -> Standing:
-        """Chains with their weights, log Z, their effective part, and the number of resamplings."""
-        kernel = self.sampler.moves
-        if state is None:
-            return Standing(kernel=kernel)
-        found = {
-            "log_z": state.log_z + _log_mean(state.log_weights),
-            "effective_chains": _effective_part(state.log_weights),
-            "resampled": state.resampled,
-        }
-        return Standing(_cloud(state), kernel, found)
+        """Chains with their weights."""
+        return Standing(None if state is None else _cloud(state), self.sampler.moves)
+
+    def measures(self, state: JarzynskiState) -> dict[str, Array]:
+        """Return log Z, the effective part of the chains, and the number of resamplings."""
+        log_z = state.log_z + _log_mean(state.log_weights)
+        part = _effective_part(state.log_weights)
+        return {"log_z": log_z, "effective_chains": part, "resampled": state.resampled}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
         """Draw the chains from the machine without its weights, whose log Z is known."""

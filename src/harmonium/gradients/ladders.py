@@ -85,20 +85,21 @@ class AbstractLadder(AbstractGradient):
         """Let the ladder take up, give up or move places."""
 
     def standing(self, rbm: RBM, state: Any) -> Standing:
-        """Replicas at the model, the exchange on the ladder, its length and least acceptance."""
+        """Replicas at the model, and the exchange on the ladder."""
         if state is None:
             return Standing()
-        found = {
-            "ladder": 1 + (~state.at_end).sum(),
-            "acceptance": jnp.append(state.acceptance, 1.0).min(),
-        }
-        return Standing(chains_at_end(state), (self.sampler(rbm, state), 1), found)
+        return Standing(chains_at_end(state), (self.sampler(rbm, state), 1))
 
     def sampler(self, rbm: RBM, state: LadderState) -> ReplicaExchange:
         """Give the replica exchange on the ladder as it stands."""
         path, times = self.on(rbm, state)
         blank = ReplicaExchange(path, 2, self.sweeps)
         return eqx.tree_at(lambda sampler: sampler.times, blank, times)
+
+    def measures(self, state: Any) -> dict[str, Array]:
+        """Return the length of the ladder, and the least probability to swap on it."""
+        length = 1 + (~state.at_end).sum()
+        return {"ladder": length, "acceptance": jnp.append(state.acceptance, 1.0).min()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
         """Draw all replicas from the machine without its weights."""

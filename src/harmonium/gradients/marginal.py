@@ -63,6 +63,10 @@ class Marginal(AbstractGradient):
         """That of the inner method."""
         return self.inner.standing(rbm, state)
 
+    def measures(self, state: Any) -> dict[str, Array]:
+        """Return those of the inner method."""
+        return self.inner.measures(state)
+
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the inner method."""
         key_fill, key_inner = jax.random.split(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, Standing, mean_free_energy, phase_info
+from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info
 
 
 class MeanFieldState(NamedTuple):
@@ -70,10 +70,9 @@ class MeanField(AbstractGradient):
         title = "TAP" if self.order == 2 else "mean field"
         return About(title, follows_likelihood=False)
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
-        """How much the solutions still move."""
-        found = {} if state is None else {"mean_field_residual": state.residual}
-        return Standing(measures=found)
+    def measures(self, state: MeanFieldState) -> dict[str, Array]:
+        """Return how much the solutions still move."""
+        return {"mean_field_residual": state.residual}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
         """Start near draws of the machine without its weights."""

@@ -90,17 +90,18 @@ class Autopilot(AbstractTempering):
         return About("autopilot", multiplies_states=True)
 
     def standing(self, rbm: RBM, state: Any) -> Standing:
-        """Return chains and what moves them by now, k, their relaxation, and what was done."""
+        """Return chains, what moves them by now, and what was done."""
         if state is None:
             return Standing()
         sampler = self.sampler(rbm, state.ladder) if bool(state.engaged) else Gibbs(1)
-        found = {
-            "k": state.sweeps,
-            "relaxation": _relaxation(_correlation(state), state.sweeps),
-            "ladder": jnp.where(state.engaged, 1 + (~state.ladder.at_end).sum(), 1),
-        }
         notes = [_in_words(*act) for act in state.acts[: int(state.n_acts)].tolist()]
-        return Standing(chains_at_end(state.ladder), (sampler, int(state.sweeps)), found, notes)
+        return Standing(chains_at_end(state.ladder), (sampler, int(state.sweeps)), notes)
+
+    def measures(self, state: AutopilotState) -> dict[str, Array]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return k, the relaxation time in sweeps, and the length of the ladder."""
+        relaxation = _relaxation(_correlation(state), state.sweeps)
+        length = jnp.where(state.engaged, 1 + (~state.ladder.at_end).sum(), 1)
+        return {"k": state.sweeps, "relaxation": relaxation, "ladder": length}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> AutopilotState:
         """Draw all chains from the machine without its weights."""

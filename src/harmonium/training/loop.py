@@ -302,7 +302,7 @@ class _Run:
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
             metrics["samples_per_second"] = round(samples, 1)
             metrics |= self.monitors(rbm, seconds, last=updates == self.total)
-            of_method = self.method.gradient.standing(state.rbm, state.gradient).measures
+            of_method = self.method.gradient.measures(state.gradient)
             metrics |= {name: float(value) for name, value in of_method.items()}
             ratio = math.nan if before is None else float(_update_ratio(before.rbm, state.rbm))
             metrics |= {"update_ratio": ratio} if math.isfinite(ratio) else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +18,18 @@ from .base import AbstractWeights
 class Pattern:
     """A matrix of yes and no that compares by its entries, so that a program is compiled for it."""
 
-    def __init__(self, entries: np.ndarray):
+    def __init__(self, entries: Any):
+        """Take a matrix of 0 and 1.
+
+        Raises:
+            InputError: it is none.
+        """
+        entries = np.asarray(entries)
+        if entries.ndim != 2 or not np.isin(entries, (0, 1)).all():
+            raise InputError(
+                "pattern: expected a matrix of 0 and 1, or of True and False;"
+                f" got shape {entries.shape}, type {entries.dtype}."
+            )
         self.entries = entries.astype(bool)
         self.entries.flags.writeable = False
         self._hash = hash((self.entries.shape, np.packbits(self.entries).tobytes()))
@@ -28,7 +40,14 @@ class Pattern:
 
     def __eq__(self, other: Any) -> bool:
         """Compare the entries."""
+        if other is self:
+            return True
         return isinstance(other, Pattern) and np.array_equal(self.entries, other.entries)
+
+    @functools.cached_property
+    def turned(self) -> Pattern:
+        """The pattern seen from the other side."""
+        return Pattern(self.entries.T)
 
     def __repr__(self) -> str:
         """Count the entries."""
@@ -48,14 +67,7 @@ class MaskedWeights(AbstractWeights):
     pattern: Pattern = eqx.field(static=True)
 
     def __init__(self, weights: Any, pattern: Any):
-        if not isinstance(pattern, Pattern):
-            entries = np.asarray(pattern)
-            if entries.ndim != 2 or not np.isin(entries, (0, 1)).all():
-                raise InputError(
-                    "MaskedWeights pattern: expected a matrix of 0 and 1, or of True and False;"
-                    f" got shape {entries.shape}, type {entries.dtype}."
-                )
-            pattern = Pattern(entries)
+        pattern = pattern if isinstance(pattern, Pattern) else Pattern(pattern)
         if isinstance(weights, list | np.ndarray):
             weights = from_numpy(np.array(weights, float))
         if jnp.shape(weights)[-2:] != pattern.entries.shape:
@@ -78,7 +90,7 @@ class MaskedWeights(AbstractWeights):
     @property
     def T(self) -> MaskedWeights:  # noqa: N802
         """The transposed weights, with the transposed pattern."""
-        return MaskedWeights(jnp.swapaxes(self.weights, -1, -2), Pattern(self.connected.T))
+        return MaskedWeights(jnp.swapaxes(self.weights, -1, -2), self.pattern.turned)
 
     def __rmatmul__(self, states: Array) -> Array:
         """Return states @ W."""

@@ -68,7 +68,7 @@ class Rounded(AbstractWeights):
 def short(x: Array) -> Array:
     """Round to the nearest number of bfloat16.
 
-    XLA may leave out a conversion there and back, but never `reduce_precision`.
+    XLA may leave out a conversion to bfloat16 and back again, but never `reduce_precision`.
     """
     if x.dtype == SHORT:
         return x
