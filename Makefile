@@ -16,7 +16,7 @@ QUICK ?= --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_cou
 quickly = XLA_FLAGS="$$(cat $(1)/.quick)" JAX_COMPILATION_CACHE_DIR="$$(cd $(1) && pwd)/.compiled" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
 
-FACES ?= .venv-faces
+INTERFACES ?= .venv-interfaces
 BACKENDS ?= tensorflow jax torch
 TORCH ?= torch==2.13.0
 
@@ -26,7 +26,7 @@ RACE ?= .venv-race
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test cover laws faces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test cover laws interfaces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
@@ -41,15 +41,15 @@ laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
 	  tests/sklearn/test_checks.py
 
-faces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
-	@$(MAKE) --no-print-directory -j 2 $(addprefix face-,others $(BACKENDS))
+interfaces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
+	@$(MAKE) --no-print-directory -j 2 $(addprefix interface-,others $(BACKENDS))
 
 # One process each, two at a time: two workers for each would import and compile everything twice.
-face-%: $(FACES)/.quick
-	@$(call quickly,$(FACES)) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
-	  $(if $(filter others,$*),,KERAS_BACKEND=$*) $(FACES)/bin/python -m pytest -q \
-	  $(if $(filter others,$*),tests/faces/interop tests/faces/ways,tests/faces/keras) \
-	  >$(FACES)/$*.log 2>&1; status=$$?; echo "$*:"; cat $(FACES)/$*.log; exit $$status
+interface-%: $(INTERFACES)/.quick
+	@$(call quickly,$(INTERFACES)) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
+	  $(if $(filter others,$*),,KERAS_BACKEND=$*) $(INTERFACES)/bin/python -m pytest -q \
+	  $(if $(filter others,$*),tests/interfaces/io tests/interfaces/from_scratch,tests/interfaces/keras) \
+	  >$(INTERFACES)/$*.log 2>&1; status=$$?; echo "$*:"; cat $(INTERFACES)/$*.log; exit $$status
 
 oldest:  ## the tests with the first JAX that is supported
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.test
@@ -70,10 +70,10 @@ bench: $(RACE)/.race  ## speed beside every peer and the machine's own ceilings,
 	$(RACE)/bin/python benchmarks/ensembles.py
 	$(RACE)/bin/python benchmarks/growth.py
 
-reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
+reproduce: $(VENV)/.base $(INTERFACES)/.interfaces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
 	$(BIN)/python benchmarks/published.py shark --seeds 20
 	$(BIN)/python benchmarks/published.py pydeep --seeds 10
-	$(FACES)/bin/python benchmarks/three_ways.py
+	$(INTERFACES)/bin/python benchmarks/three_ways.py
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/bars.py
 	$(BIN)/python benchmarks/coupled.py
@@ -81,7 +81,7 @@ reproduce: $(VENV)/.base $(FACES)/.faces  ## published runs made again, docs/thr
 	$(BIN)/python benchmarks/jumps.py
 	$(BIN)/python benchmarks/likelihood.py
 	$(BIN)/python benchmarks/labels.py hybrid
-	$(BIN)/python benchmarks/holes.py
+	$(BIN)/python benchmarks/missing_values.py
 
 mnist: $(RACE)/.race  ## docs/mnist.md: the search, the record and the picture, hours; needs HARMONIUM_DATA
 	$(RACE)/bin/python benchmarks/mnist.py search
@@ -103,10 +103,10 @@ $(VENV)/.base $(VENV)/.test $(VENV)/.dev: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRA)'
 	@touch $@
 
-$(FACES)/.faces: pyproject.toml
-	$(MAKE) VENV=$(FACES) $(FACES)/.test
-	$(FACES)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(FACES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]' \
+$(INTERFACES)/.interfaces: pyproject.toml
+	$(MAKE) VENV=$(INTERFACES) $(INTERFACES)/.test
+	$(INTERFACES)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(INTERFACES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]' \
 	  rbms==0.5.0
 	@touch $@
 
@@ -119,9 +119,9 @@ $(RACE)/.race: pyproject.toml
 
 # The flags of QUICK that this environment knows.
 $(VENV)/.quick: $(VENV)/.test
-$(FACES)/.quick: $(FACES)/.faces
-$(addsuffix /.quick,$(sort $(VENV) $(FACES))):
+$(INTERFACES)/.quick: $(INTERFACES)/.interfaces
+$(addsuffix /.quick,$(sort $(VENV) $(INTERFACES))):
 	@$(@D)/bin/python tests/quick_flags.py $(QUICK) >$@.part && mv $@.part $@
 
 clean:  ## remove the environment and the runs
-	rm -rf $(VENV) $(FACES) $(RACE) .venv-oldest .newest runs
+	rm -rf $(VENV) $(INTERFACES) $(RACE) .venv-oldest .newest runs

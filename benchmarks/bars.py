@@ -22,8 +22,8 @@ import numpy as np
 from three_ways_pictures import save_small
 
 import harmonium as hm
-from harmonium import enumeration
 from harmonium._threefry import key_of
+from harmonium.partition_function import enumerated
 from harmonium.plot.base import COLORS, GREY, label, legend_below, new_figure
 
 CHAINS, EVERY, SAVED_EVERY = 1_000, 100, 1_000
@@ -58,7 +58,7 @@ def machine_of(key) -> hm.RBM:
 
 def total_log_likelihood(rbm: hm.RBM, rows: jax.Array) -> jax.Array:
     """Give Σ log p over the rows, exactly."""
-    return -rbm.free_energy(rows).sum() - len(rows) * enumeration.log_z(rbm)
+    return -rbm.free_energy(rows).sum() - len(rows) * enumerated.log_z(rbm)
 
 
 def stretch(method, rate, rbm, state, batch, first, key):

@@ -26,7 +26,7 @@ from three_ways_pictures import save_small
 
 import harmonium as hm
 from harmonium._threefry import key_of
-from harmonium.enumeration import log_z
+from harmonium.partition_function.enumerated import log_z
 from harmonium.plot.base import GREY, SMALL, label, new_figure
 
 CHAINS, BATCH = 500, 100

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import harmonium as hm
-from harmonium.evaluation import Annealed
+from harmonium.partition_function.annealed import Annealed
 
 LAYERS = [
     (hm.Bernoulli(12), hm.Bernoulli(5)),

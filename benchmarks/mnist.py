@@ -25,7 +25,7 @@ import numpy as np
 from scipy.ndimage import affine_transform
 
 import harmonium as hm
-from harmonium.interop import from_sklearn
+from harmonium.io.convert import from_sklearn
 
 HIDDEN, SEARCHED = 500, 50_000
 SECONDS_TO_SCORE = 120.0

@@ -110,7 +110,7 @@ def likelihoods(seeds=6):
             models = (
                 cls(16, n_iter=passes, random_state=s, **more).fit(rows) for s in range(seeds)
             )
-            machines = map(hm.interop.from_sklearn, models)
+            machines = map(hm.io.from_sklearn, models)
             scores = [hm.log_likelihood(machine, rows).value for machine in machines]
             found[f"{name}, {passes} passes"] = [float(np.mean(scores)), float(np.std(scores))]
     return found
@@ -133,7 +133,7 @@ def mean_update(cls, machine, rows, chains, repeats):
             model = Ours.from_harmonium(machine, random_state=seed, **settings)
             model._state = begun._replace(gradient=begun.gradient._replace(h=jax.numpy.array(here)))
         else:
-            model = hm.interop.to_sklearn(machine)
+            model = hm.io.to_sklearn(machine)
             model.set_params(learning_rate=rate, batch_size=10, random_state=seed)
             model.h_samples_ = here.astype(float)
         before = model.components_.astype(float)

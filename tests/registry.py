@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 import harmonium as hm
-from harmonium.enumeration import enumerable
+from harmonium.partition_function.enumerated import enumerable
 
 HERE = Path(__file__).parent
 ALL = os.environ.get("HARMONIUM_LAWS") == "all"

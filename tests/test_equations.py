@@ -19,8 +19,8 @@ import pytest
 from scipy.stats import chi2
 
 import harmonium as hm
-from harmonium.enumeration import log_z as traced_log_z
 from harmonium.gradients import mean_free_energy
+from harmonium.partition_function.enumerated import log_z as traced_log_z
 
 N_V, N_H, N_ROWS = 4, 3, 7
 N_W = N_V * N_H

@@ -4,7 +4,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from harmonium.storage import SUFFIXES
+from harmonium.io.storage import SUFFIXES
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

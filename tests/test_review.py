@@ -8,10 +8,10 @@ import optax
 import pytest
 
 import harmonium as hm
-from harmonium.bridge import bennett
-from harmonium.enumeration import log_z as enumerated_log_z
-from harmonium.evaluation import Annealed
 from harmonium.likelihood import is_exact_cheap
+from harmonium.partition_function.annealed import Annealed
+from harmonium.partition_function.bridge import bennett
+from harmonium.partition_function.enumerated import log_z as enumerated_log_z
 from registry import machine
 
 KEY = jax.random.key(0)

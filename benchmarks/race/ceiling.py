@@ -10,7 +10,7 @@ def train(load, short=False):
     x = jnp.asarray(load.data()[: load.batch], dtype)
     w = 0.01 * jax.random.normal(jax.random.key(0), (load.visible, load.hidden))
     h = jnp.ones((load.batch, load.hidden), dtype)
-    # XLA multiplies bfloat16 as such only in these forms: see harmonium.rounding.
+    # XLA multiplies bfloat16 as such only in these forms: see harmonium.precision.
     blocks = lambda y: y.reshape(-1, 2, y.shape[-1]) if load.batch % 2 == 0 else y[:, None]  # noqa: E731
 
     def dot(x, y, over):

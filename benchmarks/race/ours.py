@@ -5,9 +5,9 @@ import jax.numpy as jnp
 from workloads import CannotError, repeated
 
 import harmonium as hm
-from harmonium import enumeration
 from harmonium._threefry import key_of
-from harmonium.rounding import quicker
+from harmonium.partition_function import enumerated
+from harmonium.precision import quicker
 from harmonium.samplers.annealing import anneal, start_annealing
 
 PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
@@ -86,7 +86,7 @@ def log_z(load, precision=None):
     """Sum over all states of the hidden layer."""
     only_once(precision)
     rbm = machine(load)
-    total = jax.jit(enumeration.log_z)
+    total = jax.jit(enumerated.log_z)
 
     return repeated(lambda: total(rbm).block_until_ready(), 2**load.hidden)
 

@@ -2,21 +2,19 @@
 
     import harmonium as hm
 
-The storeys of the house, each importing only from those above it in this list:
+The packages, each importing only from those above it in this list:
 
-    errors, _threefry   what users read when something is wrong; random numbers, quickly
-    parameters          which arrays are parameters, and which are data
-    checks, _numerics, orders   checks of what users pass; stable functions; orders of rows
-    layers, data        what a unit is; what a machine learns from
-    rbm                 the machine: energy, free energy, conditionals, `.T`
-    initial, gauge, path, rounding, enumeration, statistics, moves, bridge, quantities, sources
-    interop             other packages' objects to machines and back
-    samplers, formats   how states are drawn; what a model file is
-    courses, ladders, holes  journeys from independent machines and back; ladders; absent units
-    gradients, evaluation, storage   how the likelihood climbs; how good a machine is; files
-    sampling, imputation, likelihood, regimes   the public verbs that choose among those
+    errors, parameters, statistics, _threefry   errors; parameters and data; sums; random numbers
+    checks, _numerics   checks of what users pass; stable functions
+    layers, weights     what a unit is; what W is kept as
+    data, rbm           rows to learn from; the model: energy, free energy, conditionals, `.T`
+    initialization, standardize, path, precision, single_site
+    samplers            how states are drawn
+    missing, partition_function, io   missing values; ways to log Z; files and other packages
+    gradients           how the likelihood climbs
+    diagnostics, evaluation, sampling, likelihood   how chains mix; how good a model is
     training            the loop
-    plot, sklearn, keras   what people look at; the machine in others' manners
+    plot, sklearn, keras   pictures; the scikit-learn and Keras interfaces
     runs                a run from a source to a folder
     cli                 the command
 
@@ -29,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .data import *
+    from .diagnostics import *
     from .errors import HarmoniumError as HarmoniumError
     from .errors import InputError as InputError
     from .errors import Interrupted as Interrupted
@@ -36,37 +35,33 @@ if TYPE_CHECKING:
     from .errors import ModelFileError as ModelFileError
     from .errors import NotFiniteError as NotFiniteError
     from .evaluation import *
-    from .gauge import Standardization as Standardization
-    from .gauge import standardization as standardization
     from .gradients import *
-    from .imputation import Imputation as Imputation
-    from .imputation import impute as impute
-    from .initial import initialize as initialize
-    from .ladders import LadderReport as LadderReport
-    from .ladders import adapted_ladder as adapted_ladder
-    from .ladders import ladder_report as ladder_report
+    from .initialization import initialize as initialize
+    from .io import load as load
+    from .io import save as save
     from .layers import *
     from .likelihood import Automatic as Automatic
+    from .likelihood import LogLikelihood as LogLikelihood
+    from .likelihood import exact_kl as exact_kl
     from .likelihood import finite_z as finite_z
     from .likelihood import free_energies as free_energies
+    from .likelihood import likelihood_from as likelihood_from
     from .likelihood import log_likelihood as log_likelihood
     from .likelihood import log_z as log_z
+    from .missing import *
+    from .partition_function import *
     from .path import AbstractPath as AbstractPath
     from .path import Heating as Heating
     from .path import History as History
     from .path import Line as Line
+    from .precision import multiplies_bfloat16 as multiplies_bfloat16
+    from .precision import rounded as rounded
     from .rbm import RBM as RBM
-    from .regimes import Verdict as Verdict
-    from .regimes import equilibrium as equilibrium
-    from .rounding import multiplies_bfloat16 as multiplies_bfloat16
-    from .rounding import rounded as rounded
     from .samplers import *
     from .sampling import condition as condition
     from .sampling import sample as sample
-    from .sources import open_source as open_source
-    from .sources import split_off as split_off
-    from .storage import load as load
-    from .storage import save as save
+    from .standardize import Standardization as Standardization
+    from .standardize import standardization as standardization
     from .training import *
     from .weights import AbstractWeights as AbstractWeights
     from .weights import MaskedWeights as MaskedWeights
@@ -81,28 +76,27 @@ _HOMES = (
     "weights",
     "data",
     "rbm",
-    "initial",
-    "gauge",
+    "initialization",
+    "standardize",
     "path",
-    "rounding",
-    "storage",
-    "sources",
+    "precision",
+    "io.storage",
     "samplers",
-    "ladders",
+    "missing",
+    "partition_function",
     "gradients",
+    "diagnostics",
     "evaluation",
     "sampling",
-    "imputation",
     "likelihood",
-    "regimes",
     "training",
 )
-_ROOMS = ("interop",)  # whose names are kept inside
+_INSIDE = ("io",)  # whose names are kept inside
 
 
 def __getattr__(name: str) -> Any:
-    """Find a public name in the storey that offers it."""
-    if name in _HOMES or name in _ROOMS:
+    """Find a public name in the module or package that offers it."""
+    if name in _HOMES or name in _INSIDE:
         return import_module(f"{__name__}.{name}")
     if not name.startswith("_"):
         for home in _HOMES:
@@ -119,6 +113,6 @@ def __dir__() -> list[str]:
 
 
 def _public(module: ModuleType) -> list[str]:
-    """Give a file's `__all__`, or all that a folder re-exports."""
+    """Return a module's `__all__`, or all that a package re-exports."""
     names = [n for n, v in vars(module).items() if n[0] != "_" and not isinstance(v, ModuleType)]
     return getattr(module, "__all__", names)

@@ -73,3 +73,15 @@ def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
     """Give samples and data as matrices with the same columns."""
     theirs = checked_rows(data, "data")
     return checked_beside(samples, "samples", theirs), theirs
+
+
+def check_positive(**numbers: float) -> None:
+    """Raise InputError unless all of these are positive."""
+    for name, number in numbers.items():
+        if not number > 0:
+            raise InputError(f"{name}: expected a positive number; got {number}.")
+
+
+def described(value: Any) -> str:
+    """Return what an error says was found: a number or a short text itself, else its type."""
+    return f"{value!r:.40}" if isinstance(value, int | float | str) else type(value).__name__

@@ -4,7 +4,7 @@ Everything that a user can bring about raises a `HarmoniumError`, so that one `e
 and the command can print each as a single line.
 """
 
-__all__ = [
+__all__ = [  # the errors; the rest is for our own modules
     "HarmoniumError",
     "InputError",
     "Interrupted",
@@ -36,3 +36,13 @@ class MissingDependencyError(HarmoniumError, ImportError):
 
 class Interrupted(KeyboardInterrupt):
     """A user's interruption of long work; the message says how far it got."""
+
+
+def input_error(source: str, expected: str, found: str, advice: str) -> InputError:
+    """Return the one-line error "SOURCE: expected ...; found ...; ADVICE."."""
+    return InputError(" ".join(f"{source}: expected {expected}; found {found}; {advice}.".split()))
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return "1 row", "1,437 rows"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -4,38 +4,93 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ._numerics import from_numpy
 from .checks import as_array, checked_key
 from .data import Dataset
-from .enumeration import LARGEST_LOG2_STATES, enumerable
+from .data.parts import in_parts, parts_of
 from .errors import InputError, NotFiniteError
-from .evaluation import (
-    AbstractLogZ,
-    Annealed,
-    ClosedForm,
-    Enumerated,
-    Exchanged,
-    LogLikelihood,
-    LogZ,
-    has_closed_form,
-    likelihood_from,
-)
-from .evaluation.base import over_rows
-from .holes import PATIENT_SUMS, posterior, rows_at_once, way_to_sum, with_holes
+from .missing.marginal import PATIENT_SUMS, entries_of_sum, posterior, way_to_sum, with_holes
+from .partition_function.annealed import Annealed
+from .partition_function.base import AbstractLogZ, LogZ
+from .partition_function.closed_form import ClosedForm, has_closed_form
+from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
+from .partition_function.replica_exchange import Exchanged
 from .rbm import RBM
+from .statistics import effective_size
 
-__all__ = ["Automatic", "finite_z", "free_energies", "log_likelihood", "log_z"]
+__all__ = [
+    "Automatic",
+    "LogLikelihood",
+    "exact_kl",
+    "finite_z",
+    "free_energies",
+    "likelihood_from",
+    "log_likelihood",
+    "log_z",
+]
 
 LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
-ROWS_AT_ONCE = 4096
-ROWS_TO_NOTE = 512  # at a time: there and back takes several copies
+
+
+class LogLikelihood(NamedTuple):
+    """Mean log-likelihood of rows, nats a row, with the interval that log Z leaves open.
+
+    Attributes:
+        value: ⟨−F(v)⟩ − log Z.
+        low: with log Z at the upper end of its interval.
+        high: with log Z at the lower end of its interval.
+        method: how log Z was found, and what the rows are if they are no states of the model.
+        converged: whether the interval can be relied on.
+        stderr_rows: standard error of the mean over rows, which the interval does not hold.
+        log_z: the log Z behind it.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    converged: bool
+    stderr_rows: float
+    log_z: LogZ
+
+    def __str__(self) -> str:
+        """Say it in a sentence."""
+        doubt = "" if self.converged else ", NOT converged"
+        return (
+            f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats a row,"
+            f" ± {self.stderr_rows:.4f} over rows ({self.method}{doubt})"
+        )
+
+
+def likelihood_from(
+    free_energies: np.ndarray, log_z: LogZ, note: str = "", weights: np.ndarray | None = None
+) -> LogLikelihood:
+    """Combine free energies of rows with log Z, whose interval becomes theirs, turned round.
+
+    With weights, the mean over rows is a weighted one and counts for (Σw)²/Σw² rows (Kish 1965).
+    """
+    share = np.ones(len(free_energies)) if weights is None else np.asarray(weights, np.float64)
+    worth = float(effective_size(share))
+    share = share / share.sum()
+    energies = np.asarray(free_energies, np.float64)
+    mean = -float(share @ energies)
+    spread = float(share @ (energies + mean) ** 2)
+    stderr = float(np.sqrt(spread / (worth - 1.0))) if worth > 1.0 else float("nan")
+    return LogLikelihood(
+        value=mean - log_z.value,
+        low=mean - log_z.high,
+        high=mean - log_z.low,
+        method=log_z.method + note,
+        converged=log_z.converged,
+        stderr_rows=stderr,
+        log_z=log_z,
+    )
 
 
 @dataclass(frozen=True)
@@ -144,11 +199,10 @@ def log_likelihood(
     """
     way = _way(rbm, method, settings)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
-    dataset = Dataset.of(data)
+    dataset = Dataset.of(data).checked_for(rbm.visible)
     found, note = [], ""
-    for i, part in enumerate(dataset.parts(ROWS_AT_ONCE, key=keys[0])):
-        rbm.visible.validate(part, "data", i * ROWS_AT_ONCE, holes=dataset.absent > 0)
-        found.append(free_energies(rbm, part))
+    for part in dataset.parts(key=keys[0]):
+        found.append(_free_energies(rbm, part))
         note = note or _note(rbm, part)
     energies = np.concatenate(found)
     if log_z is None:
@@ -195,12 +249,14 @@ def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
         InputError: rows outside the domain, or holes where there are more than 2^16 hidden states
             and more than 2^12 completions of a row.
     """
-    array = as_array(rows, "data")
-    holes = np.isnan(array) if array.dtype.kind == "f" and array.ndim == 2 else np.zeros((1, 1))
-    if not holes.any():
-        return over_rows(_free_energy, rbm, array, ROWS_AT_ONCE)
-    array = rbm.visible.validate(array, holes=True)
-    absent = int(holes.sum(1).max())
+    return _free_energies(rbm, rbm.visible.validate(as_array(rows, "data"), holes=True))
+
+
+def _free_energies(rbm: RBM, rows: np.ndarray) -> np.ndarray:
+    """Return F of rows that lie in the domain."""
+    absent = int(np.isnan(rows).sum(1).max())
+    if not absent:
+        return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest)
     if way_to_sum(rbm, absent, PATIENT_SUMS)[0] is None:
         raise InputError(
             f"data: rows with holes ask for a sum over at most {PATIENT_SUMS.hidden:,} hidden"
@@ -208,9 +264,8 @@ def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
             f" {absent} absent units has more. Estimate F of one row's seen units:"
             " -hm.log_z(hm.condition(rbm, row[None]), key=key).value."
         )
-    size = min(ROWS_AT_ONCE, rows_at_once(rbm, absent, PATIENT_SUMS))
-    parts = [array[first : first + size] for first in range(0, len(array), size)]
-    return np.concatenate([_free_energy_of_seen(rbm, from_numpy(p), absent) for p in parts])
+    width = max(rbm.widest, entries_of_sum(rbm, absent, PATIENT_SUMS))
+    return in_parts(lambda some, _: _free_energy_of_seen(rbm, some, absent), rows, width)
 
 
 @eqx.filter_jit
@@ -254,10 +309,35 @@ def finite_z(rbm: RBM) -> bool:
 
 def _note(rbm: RBM, rows: np.ndarray) -> str:
     """Say so where discrete units hold values between their states."""
-    for first in range(0, len(rows), ROWS_TO_NOTE):
-        some = rows[first : first + ROWS_TO_NOTE]
+    for some in parts_of(rows):
         seen = ~np.isnan(some)
         back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
         if not np.allclose(back[seen], some[seen], rtol=1e-3, atol=1e-3):
             return "; grey levels used as they are, which is no probability of binary rows"
     return ""
+
+
+def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
+    """Give KL(q‖p) = Σ_v q(v) log q(v) − Σ_v q(v) log p(v), nats, q the distribution of the rows.
+
+    Equal rows are one state of q. Minimising it is maximising the likelihood.
+
+    Args:
+        rbm: a machine that can be enumerated, with a discrete visible layer.
+        rows: in the user's coding, shape (n, visible units).
+        weights: the rows' probabilities, up to a factor; equal if None.
+
+    Raises:
+        InputError: the visible layer is a continuum, where KL from a finite set is infinite.
+    """
+    if rbm.visible.n_states is None:
+        raise InputError(
+            f"KL: {rbm.visible} is a continuum, from which a set of rows is infinitely far."
+        )
+    array = rbm.visible.validate(rows)
+    w = np.ones(len(array)) if weights is None else np.asarray(weights, float)
+    states, index = np.unique(array, axis=0, return_inverse=True)
+    q = np.bincount(index.ravel(), weights=w / w.sum(), minlength=len(states))
+    states, q = states[q > 0], q[q > 0]
+    free_energies = np.asarray(rbm.free_energy(rbm.visible.encode(states)), float)
+    return float(q @ np.log(q) + q @ free_energies + Enumerated().estimate(rbm).value)

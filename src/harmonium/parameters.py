@@ -37,6 +37,12 @@ def map_parameters(function: Callable, tree: Any, *others: Any) -> Any:
     return jax.tree_util.tree_map_with_path(mapped, tree, *others)
 
 
+def data_in(tree: Any) -> list[Any]:
+    """Return the arrays of a layer, of weights or of a model that are data."""
+    with_paths = jax.tree_util.tree_leaves_with_path(tree)
+    return [leaf for path, leaf in with_paths if _leads_to_data(tree, path)]
+
+
 def _leads_to_data(tree: Any, path: tuple) -> bool:
     for key in path:
         name = getattr(key, "name", None)

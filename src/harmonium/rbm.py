@@ -103,6 +103,11 @@ class RBM(eqx.Module):
         """The same machine seen from the other side: layers exchanged, weights transposed."""
         return RBM(self.hidden, self.visible, self.weights.T)
 
+    @property
+    def widest(self) -> int:
+        """Columns of the wider layer."""
+        return max(self.visible.size, self.hidden.size)
+
     def energy(
         self, v: Float[Array, "*#batch visible"], h: Float[Array, "*#batch hidden"]
     ) -> Float[Array, ...]:

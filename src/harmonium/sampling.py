@@ -13,7 +13,7 @@ from jaxtyping import Array, PRNGKeyArray
 from ._numerics import from_numpy
 from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
-from .holes import given_seen, with_holes
+from .missing.marginal import given_seen, with_holes
 from .rbm import RBM
 from .samplers import AbstractSampler, Gibbs
 
@@ -92,9 +92,5 @@ def _with_gaps(given: Any) -> np.ndarray:
 @eqx.filter_jit
 def _draw(rbm: RBM, sampler: AbstractSampler, n: int, steps: Array, *, key: PRNGKeyArray) -> Array:
     key_init, key_step = jax.random.split(key)
-    state: Any = sampler.init(rbm, n, key=key_init)
-
-    def step(i: Array, state: Any) -> Any:
-        return sampler.step(rbm, state, key=jax.random.fold_in(key_step, i))[0]
-
-    return sampler.cloud(jax.lax.fori_loop(0, steps, step, state)).states
+    state = sampler.init(rbm, n, key=key_init)
+    return sampler.cloud(sampler.steps(rbm, state, steps, key=key_step)).states

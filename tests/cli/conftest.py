@@ -12,7 +12,7 @@ from rich.console import Console
 from harmonium.cli import main
 from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
-from harmonium.runs.painter import Painted
+from harmonium.runs.figure_process import Painted
 from harmonium.runs.train import train
 
 
@@ -95,7 +95,7 @@ def no_pictures(monkeypatch) -> None:
 
 def leave_out_pictures(patch: pytest.MonkeyPatch) -> None:
     """Neither draw nor sample what would be drawn."""
-    patch.setattr("harmonium.runs.painter.Painter", NoPainter)
+    patch.setattr("harmonium.runs.figure_process.Painter", NoPainter)
     patch.setattr("harmonium.runs.train.rows_to_draw", lambda *_: (None, None))
 
 

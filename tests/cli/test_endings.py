@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import harmonium as hm
-from harmonium.runs.keeper import Keeper
+from harmonium.runs.checkpointing import Keeper
 
 SMALL = "--hidden 4 --chains 8 --batch 8"
 # A child of a shell's background job would ignore SIGINT; a terminal's does not.
@@ -132,7 +132,7 @@ def test_a_resumed_run_that_is_cut_short_at_once_keeps_the_averaged_model(
 ):
     cli(f"train bars {SMALL} --epochs 12 --out run")
     before = load_file("run/model.safetensors")
-    monkeypatch.setattr("harmonium.runs.train.fit", interrupted)
+    monkeypatch.setattr("harmonium.runs.train.run_plan", interrupted)
     assert cli("resume run --epochs 20").status == 130
     for name, array in load_file("run/model.safetensors").items():
         np.testing.assert_array_equal(array, before[name])
@@ -141,7 +141,7 @@ def test_a_resumed_run_that_is_cut_short_at_once_keeps_the_averaged_model(
 def test_an_interruption_before_the_first_update_can_be_resumed(cli, no_pictures, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, 0, KeyboardInterrupt())
-        patch.setattr("harmonium.runs.train.fit", interrupted)
+        patch.setattr("harmonium.runs.train.run_plan", interrupted)
         status, _, err = cli(f"train bars {SMALL} --epochs 3 --out run")
     assert (status, "after 0 updates" in err) == (130, True)
     assert cli("resume run").status == 0

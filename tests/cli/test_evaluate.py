@@ -139,7 +139,7 @@ def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, mo
 def test_a_picture_that_fails_loses_no_other(trained, tmp_path, monkeypatch):
     for name in ("measured_mixing", "verdict", "quality"):
         monkeypatch.setattr(f"harmonium.runs.evaluate.{name}", overflow)
-    monkeypatch.setattr("harmonium.runs.illustrate.energies", overflow)
+    monkeypatch.setattr("harmonium.runs.figures.energies", overflow)
     wanted = Wanted(run=str(trained), pictures=str(tmp_path / "figures"))
     found = evaluate(wanted, Display(Console(quiet=True)))
     assert [Path(path).name for path in found["pictures"]] == PICTURES[3:]

@@ -40,7 +40,7 @@ def test_rows_come_back(rows, form):
 
 @pytest.mark.parametrize(("rows", "form"), KINDS.values(), ids=KINDS)
 def test_some_rows_alone_are_stored(monkeypatch, rows, form):
-    monkeypatch.setattr("harmonium.data.parts.ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("harmonium.data.parts.rows_at_once", lambda width: 3)
     dense = rows.toarray() if scipy.sparse.issparse(rows) else rows
     some = np.array([7, 0, 19, 3, 4, 5, 11])
     data = hm.Dataset(rows, np.arange(7), which=some)

@@ -21,7 +21,7 @@ def test_chunks_add_up(monkeypatch):
     rbm = machine(hm.Bernoulli(7), hm.Bernoulli(5), 0)
     batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(20)))
     whole, _, info = hm.Exact().estimate(rbm, batch, (), key=jax.random.key(0))
-    monkeypatch.setattr("harmonium.enumeration.chunk_plan.__defaults__", (50,))
+    monkeypatch.setattr("harmonium.partition_function.enumerated.chunk_plan.__defaults__", (50,))
     cut, _, info_cut = hm.Exact().estimate(rbm, batch, (), key=jax.random.key(0))
     for a, b in zip(jax.tree.leaves((whole, info)), jax.tree.leaves((cut, info_cut)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium import enumeration
 from harmonium._threefry import key_of
+from harmonium.partition_function import enumerated
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine, pairs
 
 REPEATS, AT_ONCE = 400, 100
@@ -39,7 +39,7 @@ def enumerated_gradient(rbm, batch):
     """Differentiate −Σ w log p(v) = Σ w F(v) + log Z, with Z summed over states, by JAX."""
 
     def loss(rbm):
-        return batch.weights @ rbm.free_energy(batch.states) + enumeration.log_z(rbm)
+        return batch.weights @ rbm.free_energy(batch.states) + enumerated.log_z(rbm)
 
     return eqx.filter_value_and_grad(loss)(rbm)
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.bridge import log_mean_exp
-from harmonium.courses import Course, moment_base
-from harmonium.evaluation import Annealed
+from harmonium.partition_function.annealed import Annealed
+from harmonium.partition_function.schedule import Course, moment_base
+from harmonium.statistics import log_mean_exp
 from registry import ALL, LEVEL, SEEDS, machine
 
 PAIRS = [  # few, since each is compiled: machines of one shape share their programs

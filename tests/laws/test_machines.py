@@ -8,7 +8,7 @@ import pytest
 import scipy.special
 
 import harmonium as hm
-from harmonium import enumeration
+from harmonium.partition_function import enumerated
 from registry import identify, machine, pairs
 
 PAIRS = pairs()
@@ -40,7 +40,7 @@ def twice(rbm):
         "free energy": (rbm.free_energy(v), -jax.nn.logsumexp(joint, axis=1)),
         "mean of h": (rbm.mean_h_from_v(v), jax.nn.softmax(joint, axis=1) @ h),
         "mean of v": (rbm.mean_v_from_h(h), jax.nn.softmax(joint, axis=0).T @ v),
-        "log Z": (enumeration.log_z(rbm), log_z),
+        "log Z": (enumerated.log_z(rbm), log_z),
     }
     return pairs, log_z
 
@@ -52,9 +52,9 @@ def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, see
     for name, (found, expected) in pairs.items():
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
     for side in (rbm, rbm.T):
-        rows, chunks = enumeration.chunk_plan(side, elements=side.visible.size * 3)
+        rows, chunks = enumerated.chunk_plan(side, entries=side.visible.size * 3)
         assert rows * chunks >= side.visible.n_states
-        sums = enumeration.partial_log_z(side, rows, 0, chunks)
+        sums = enumerated.partial_log_z(side, rows, 0, chunks)
         np.testing.assert_allclose(scipy.special.logsumexp(sums), log_z, rtol=1e-5)
 
 
@@ -74,7 +74,7 @@ def along(rbm, other, v):
         "heating on its way": (heating.at(0.4), hm.Line(base, rbm).at(0.4)),
     }
     pairs = {name: [one.free_energy(v) for one in two] for name, two in machines.items()}
-    return pairs | {"log Z of the base": [heating.log_z_of_base, enumeration.log_z(base)]}
+    return pairs | {"log Z of the base": [heating.log_z_of_base, enumerated.log_z(base)]}
 
 
 @over_pairs

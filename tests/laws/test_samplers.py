@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from harmonium.enumeration import enumerable
+from harmonium.partition_function.enumerated import enumerable
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine
 
 CHAINS = 20_000

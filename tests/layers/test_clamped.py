@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.enumeration import log_z
+from harmonium.partition_function.enumerated import log_z
 from registry import machine
 
 

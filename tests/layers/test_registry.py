@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.data.base import CODINGS, as_table
+from harmonium.data.table import CODINGS, as_table
 from harmonium.layers import registry
 from harmonium.layers.registry import layer_named, registered_layers, row_of
 

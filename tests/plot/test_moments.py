@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from harmonium.evaluation.moments import groups, quantities_of
 from harmonium.plot import means, moments
-from harmonium.quantities import groups, quantities_of
 
 RNG = np.random.default_rng(0)
 DATA = RNG.integers(0, 2, (60, 8)).astype(np.uint8)

@@ -9,7 +9,7 @@ from registry import machine
 
 
 def test_a_value_far_down_is_named_by_its_row(monkeypatch):
-    monkeypatch.setattr("harmonium.data.parts.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("harmonium.data.parts.rows_at_once", lambda width: 7)
     rbm, rows = machine(hm.Bernoulli(6), hm.Bernoulli(2), 0), np.zeros((40, 6))
     refuse_misfit(rows, rbm, "rows.npy", "mend it")
     rows[31, 5] = 1.5

@@ -7,7 +7,8 @@ import pytest
 import harmonium as hm
 from harmonium.errors import InputError
 from harmonium.runs.config import RunConfig
-from harmonium.runs.prepare import prepare, read_rows
+from harmonium.runs.prepare import prepare
+from harmonium.runs.rows import rows_of_run
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 )
 def test_the_layer_that_takes_the_rows(visible, rows, layer):
     np.save("rows.npy", np.array(rows))
-    assert str(read_rows(RunConfig(source="rows.npy", visible=visible)).visible) == layer
+    assert str(rows_of_run(RunConfig(source="rows.npy", visible=visible)).visible) == layer
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_what_becomes_of_grey_levels(binarize, values, note):
     levels = np.array([[0, 4, 8, 16], [16, 4, 8, 0]] * 9)
     np.save("rows.npy", levels)
     config = RunConfig(source="rows.npy", scale=16, binarize=binarize)
-    rows = read_rows(config)
+    rows = rows_of_run(config)
     seen = rows.parts["train"].rows(key=jax.random.key(0))
     assert set(np.unique(seen)) == values
     assert note in rows.notes[-1]
@@ -62,7 +63,7 @@ def test_rows_are_held_out_alike_for_the_same_seed():
 
 def test_a_part_of_0_holds_nothing_out():
     np.save("reals.npy", np.arange(240.0).reshape(60, 4))
-    rows = read_rows(RunConfig(source="reals.npy", visible="gaussian", validation=0))
+    rows = rows_of_run(RunConfig(source="reals.npy", visible="gaussian", validation=0))
     assert set(rows.parts) == {"train"}
     assert not any("too few" in note for note in rows.notes)
 
@@ -77,10 +78,12 @@ def test_the_rows_of_a_file_with_parts():
 
 
 def test_the_method_that_the_options_name():
-    assert isinstance(prepare(RunConfig(source="bars", hidden=4)).gradient, hm.Persistent)
+    assert isinstance(
+        prepare(RunConfig(source="bars", hidden=4)).plan.method.gradient, hm.Persistent
+    )
     cd, exact = ({"source": "bars", "hidden": 4, "method": name} for name in ("cd", "exact"))
-    assert isinstance(prepare(RunConfig(**cd)).gradient, hm.Contrastive)
-    assert isinstance(prepare(RunConfig(**exact)).gradient, hm.Exact)
+    assert isinstance(prepare(RunConfig(**cd)).plan.method.gradient, hm.Contrastive)
+    assert isinstance(prepare(RunConfig(**exact)).plan.method.gradient, hm.Exact)
     np.save("wide.npy", np.eye(30))
     with pytest.raises(InputError, match=r"--method exact: expected .* 2\^24 joint states"):
         prepare(RunConfig(source="wide.npy", method="exact", hidden=30))
@@ -117,12 +120,12 @@ def test_real_columns_are_learned_standardised_and_the_machine_is_of_the_rows():
 def test_a_large_file_stays_on_disk_and_gives_the_same_rows(monkeypatch, rows, options):
     np.save("rows.npy", rows)
     config = RunConfig(source="rows.npy", **options)
-    read, prepared = read_rows(config), prepare(config)
+    read, prepared = rows_of_run(config), prepare(config)
     monkeypatch.setattr("harmonium.data.readers.LARGE", 1)
     table = hm.open_source("rows.npy", **options)
     assert not table.train.flags.writeable
     assert table.train.dtype == rows.dtype
-    mapped = read_rows(config)
+    mapped = rows_of_run(config)
     assert (mapped.about, mapped.notes) == (read.about, read.notes)
     assert len(mapped.parts["validation"]) == 10
     for name in ("train", "validation"):

@@ -43,7 +43,7 @@ def test_it_has_what_theirs_has():
 
 def test_what_theirs_learnt_can_be_put_in(fitted):
     theirs = Theirs(3, n_iter=2, random_state=0).fit(BARS)
-    ours = BernoulliRBM.from_harmonium(hm.interop.from_sklearn(theirs))
+    ours = BernoulliRBM.from_harmonium(hm.io.from_sklearn(theirs))
     np.testing.assert_allclose(ours.transform(BARS), theirs.transform(BARS), atol=1e-6)
     np.testing.assert_allclose(ours.free_energy(BARS), theirs._free_energy(BARS), rtol=1e-6)
     back = BernoulliRBM.from_harmonium(fitted.rbm_)

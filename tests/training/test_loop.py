@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import chi2
 
 import harmonium as hm
-from harmonium.orders import batches_in_order, keyed_order, random_order
+from harmonium.data.shuffling import batches_in_order, keyed_order, random_order
 from harmonium.training import monitors
+from harmonium.training.arguments import plan_run
 from harmonium.training.loop import _epochs_a_record
-from harmonium.training.plan import plan_run
 from registry import machine
 
 KEY = jax.random.key(7)

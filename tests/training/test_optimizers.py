@@ -57,7 +57,7 @@ def test_centring_is_gradient_descent_in_centred_coordinates():
         return hm.RBM(hm.Bernoulli(5, b - w @ lam), hm.Bernoulli(3, c - mu @ w), w)
 
     def loss(w, b, c):
-        from harmonium.enumeration import log_z
+        from harmonium.partition_function.enumerated import log_z
 
         rbm = plain(w, b, c)
         return batch.weights @ rbm.free_energy(batch.states) + log_z(rbm)
@@ -131,8 +131,8 @@ def test_a_recipe_is_printable_and_checked():
 def test_an_ensemble_of_machines_is_a_vmap_of_the_loop():
     """Rates are array leaves of the state: machines with rates of their own train at once."""
     from harmonium.training import begin
+    from harmonium.training.arguments import plan_run
     from harmonium.training.loop import advance
-    from harmonium.training.plan import plan_run
 
     rbm = machine(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"gradient": hm.Exact(), "epochs": 10, "batch_size": 12}

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from .base import INTERRUPTED, USERS_MISTAKE, complain
+from .errors import sentence_of
 from .evaluate import EVALUATE_HELP, evaluate_cli
 from .export import EXPORT_HELP, export_cli
 from .info import INFO_HELP, info_cli
-from .mistakes import sentence_of
 from .sample import SAMPLE_HELP, sample_cli
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
 

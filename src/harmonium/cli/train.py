@@ -169,7 +169,7 @@ def painter_for(epochs: int | None) -> Any:
 
     Not where no epochs are told, since most such runs are long, and it would only wait.
     """
-    from ..runs.painter import Painter
+    from ..runs.figure_process import Painter
 
     painter = Painter()
     if epochs is not None:

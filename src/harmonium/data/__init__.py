@@ -1,8 +1,10 @@
 """What a machine learns from: readers of files, built-in sets, and rows on the device."""
 
-from .base import Table as Table
-from .base import as_table as as_table
 from .builtin import bars_and_stripes as bars_and_stripes
 from .builtin import ising_configurations as ising_configurations
 from .builtin import labelled_shifter as labelled_shifter
 from .dataset import Dataset as Dataset
+from .sources import open_source as open_source
+from .splits import split_off as split_off
+from .table import Table as Table
+from .table import as_table as as_table

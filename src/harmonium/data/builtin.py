@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonium.data.base import Table, as_table, input_error
+from ..errors import input_error
+from .table import Table, as_table
 
 DATA_VARIABLE = "HARMONIUM_DATA"
 DIGITS_TEST_ROWS = 360

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from jaxtyping import Array, Integer, PRNGKeyArray
 from .._numerics import from_numpy
 from .._threefry import key_of
 from ..errors import InputError
+from ..layers import AbstractLayer
+from .parts import rows_at_once
 from .stored import AbstractStored, padded, stored
 
 MOST_TO_COPY = 2**15  # rows: a copy of more of them is dearer than a second to compile
@@ -28,6 +31,8 @@ class Dataset(eqx.Module):
         scale: what a stored value is divided by; 255 for grey levels in bytes.
         stochastic: whether each visit draws a binary value with the stored one as its probability.
         absent: the most NaN that a row has, each a value that is absent; 0 where there are none.
+        fits: the `form` of the layer whose domain every value is known to lie in; None where
+            nothing was looked at.
     """
 
     stored: AbstractStored
@@ -35,6 +40,7 @@ class Dataset(eqx.Module):
     scale: float = eqx.field(static=True)
     stochastic: bool = eqx.field(static=True)
     absent: int = eqx.field(static=True)
+    fits: tuple | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -69,6 +75,7 @@ class Dataset(eqx.Module):
         self.stochastic = stochastic and not self.stored.is_binary
         self.weights = None if weights is None else checked_weights(weights, len(self.stored))
         self.absent = self.stored.most_absent
+        self.fits = None
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
@@ -82,6 +89,33 @@ class Dataset(eqx.Module):
         if weights is not None:
             raise InputError("weights: the dataset has its own; pass plain rows with weights.")
         return data
+
+    def checked_for(self, visible: AbstractLayer, name: str = "data") -> Dataset:
+        """Return the dataset, of which every value lies in a layer's domain, or is NaN.
+
+        The rows are looked at once for each layer: the dataset returned knows that it fits.
+
+        Args:
+            visible: the layer that will take the rows.
+            name: what to call them in an error.
+
+        Raises:
+            InputError: naming the first entry that does not fit.
+        """
+        if self.fits == visible.form:
+            return self
+        size = rows_at_once(self.columns)
+        for first in range(0, len(self), size):
+            rows = np.asarray(self.values(first, first + size))
+            visible.validate(rows, name, first, holes=self.absent > 0)
+            if self.stored.is_binary:
+                break  # bits are bits in every row: only the width and the domain are in question
+        return self._known_to_fit(visible.form)
+
+    def _known_to_fit(self, form: tuple | None) -> Dataset:
+        same = copy.copy(self)
+        object.__setattr__(same, "fits", form)  # no array: `eqx.tree_at` does not reach it
+        return same
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -160,10 +194,11 @@ class Dataset(eqx.Module):
 
     def values(self, first: int, last: int) -> Array:
         """Give the stored values of a slice of the rows, undrawn, divided by the scale."""
-        return _undrawn(self, np.arange(first, min(last, len(self))))
+        return _undrawn(self._known_to_fit(None), np.arange(first, min(last, len(self))))
 
-    def parts(self, size: int, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
+    def parts(self, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
         """Give all rows as `rows` does, a part at a time: sparse ones are never all dense."""
+        size = rows_at_once(self.columns)
         if self.stochastic:
             drawn = self.rows(key=key)
             yield from (drawn[first : first + size] for first in range(0, len(self), size))
@@ -181,7 +216,7 @@ class Dataset(eqx.Module):
             if self.stochastic:
                 raise InputError("key: binary values are drawn from these grey levels; pass key=.")
             key = key_of(0)
-        return np.asarray(_taken(self, np.arange(len(self)), key))
+        return np.asarray(_taken(self._known_to_fit(None), np.arange(len(self)), key))
 
 
 @eqx.filter_jit

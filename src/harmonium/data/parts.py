@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-ROWS_AT_ONCE = 8_192
+from .._numerics import from_numpy
+
+ENTRIES_AT_ONCE = 2**21  # of the largest array of a computation: 8 MB in float32
+
+
+def rows_at_once(width: int) -> int:
+    """Return how many rows to compute at a time: a power of two, and at most 2²¹ entries.
+
+    Args:
+        width: entries that one row takes in the largest array of the computation.
+    """
+    return 1 << max(0, (ENTRIES_AT_ONCE // max(1, width)).bit_length() - 1)
 
 
 def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
@@ -19,11 +31,34 @@ def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
         which: the indices of the rows to give; all of them if None.
     """
     mapped = _mapped(matrix)
-    for first in range(0, matrix.shape[0] if which is None else len(which), ROWS_AT_ONCE):
-        some = slice(first, first + ROWS_AT_ONCE)
+    size = rows_at_once(math.prod(matrix.shape[1:]))
+    for first in range(0, matrix.shape[0] if which is None else len(which), size):
+        some = slice(first, first + size)
         yield matrix[some if which is None else which[some]]
         if mapped is not None:
             mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = None) -> np.ndarray:
+    """Apply a compiled function to rows, a part at a time, and return the parts' results joined.
+
+    The last part is filled up with copies of its first row, and parts of fewer rows are powers of
+    two: few sizes, few compilations. A sparse matrix is written out one part at a time.
+
+    Args:
+        function: from some rows and the number of the part to an array with an entry for each row.
+        rows: an array, or one of SciPy's sparse matrices by rows.
+        width: entries that a row takes in the largest array; see `rows_at_once`.
+        dtype: what the rows become; as they are if None.
+    """
+    size = min(rows_at_once(width), 1 << (rows.shape[0] - 1).bit_length())
+    found = []
+    for number, first in enumerate(range(0, rows.shape[0], size)):
+        part = rows[first : first + size]
+        part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype)
+        filled = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
+        found.append(np.asarray(function(from_numpy(filled), number))[: len(part)])
+    return np.concatenate(found)
 
 
 def extremes(matrix: Any, which: np.ndarray | None = None) -> tuple[Any, Any]:

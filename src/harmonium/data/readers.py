@@ -1,7 +1,7 @@
-"""Files to raw arrays: .npy, .npz, .csv, .tsv, .txt, .parquet and idx (also .gz).
+"""Files to arrays: .npy, .npz, .csv, .tsv, .txt, .parquet and idx (also .gz).
 
-A reader turns the bytes of one format into an array and says what it did; `read_array` chooses the
-reader by the file's name. Nothing here judges what the numbers mean (see `table.as_table`), and
+A reader turns the bytes of one format into arrays and says what it did; `read_file` chooses the
+reader by the file's name. Nothing here judges what the numbers mean (see `as_table`), and
 nothing is ever unpickled.
 """
 
@@ -19,8 +19,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from harmonium.data.base import count_of, input_error
-from harmonium.errors import InputError, MissingDependencyError
+from ..errors import InputError, MissingDependencyError, count_of, input_error
 
 LARGE = 2**28  # bytes; an .npy file of so many is read a part at a time, when it is used
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)
@@ -43,19 +42,21 @@ _WHY_NOT = {
 }
 
 
-class FileInfo(NamedTuple):
-    """What a file held beside its training rows.
+class Contents(NamedTuple):
+    """What a file holds, as it is: of any shape and any numbers.
 
     Attributes:
         name: The file's stem.
-        test: Raw test rows, or None.
-        validation: Raw validation rows, or None.
+        train: The rows to learn from.
+        test: Test rows, or None.
+        validation: Validation rows, or None.
         labels: One label for each training row, or None.
         test_labels: One label for each test row, or None.
         notes: One sentence for each thing that was done.
     """
 
     name: str
+    train: np.ndarray
     test: np.ndarray | None = None
     validation: np.ndarray | None = None
     labels: np.ndarray | None = None
@@ -72,16 +73,13 @@ class _Source(NamedTuple):
     key: str | None
 
 
-_Contents = tuple[np.ndarray, FileInfo]
-
-
 def is_readable(path: str | os.PathLike) -> bool:
-    """Whether the file's name has a suffix that `read_array` knows."""
+    """Whether the file's name has a suffix that `read_file` knows."""
     return _reader_of(Path(path)) is not None
 
 
-def read_array(path: str | os.PathLike, key: str | None = None) -> _Contents:
-    """Read the array of a file as it is.
+def read_file(path: str | os.PathLike, key: str | None = None) -> Contents:
+    """Read what a file holds.
 
     Args:
         path: The file; its suffix, in capitals or not, names its format.
@@ -90,7 +88,7 @@ def read_array(path: str | os.PathLike, key: str | None = None) -> _Contents:
             three dimensions. Beside an `n_visible`, rows are packed bits and are unpacked.
 
     Returns:
-        The raw array, of any shape and dtype that the file holds, and what else was found.
+        The rows, of any shape and dtype that the file holds, and what else was found.
 
     Raises:
         InputError: The file is missing, damaged, or not of the format that its name says.
@@ -116,19 +114,19 @@ def read_array(path: str | os.PathLike, key: str | None = None) -> _Contents:
         raise input_error(label, "a readable file", found, advice) from None
 
 
-def _reader_of(path: Path) -> Callable[[_Source], _Contents] | None:
+def _reader_of(path: Path) -> Callable[[_Source], Contents] | None:
     """Choose the reader by the file's name."""
     return _read_idx if _IDX_NAME.fullmatch(path.name) else _READERS.get(path.suffix.lower())
 
 
-def _read_npy(source: _Source) -> _Contents:
+def _read_npy(source: _Source) -> Contents:
     expected = "a NumPy .npy file of numbers"
     _check_magic(source, np.lib.format.MAGIC_PREFIX, expected, "numpy.save")
     path = Path(source.file.name)
     try:
         if path.stat().st_size >= LARGE:
-            return np.load(path, mmap_mode="r", allow_pickle=False), FileInfo(source.name)
-        return np.load(source.file, allow_pickle=False), FileInfo(source.name)
+            return Contents(source.name, np.load(path, mmap_mode="r", allow_pickle=False))
+        return Contents(source.name, np.load(source.file, allow_pickle=False))
     except _DAMAGE as error:
         raise _numpy_error(source.label, expected, error) from None
 
@@ -149,7 +147,7 @@ def _numpy_error(label: str, expected: str, error: Exception) -> InputError:
     return input_error(label, expected, f"a truncated or damaged one ({error})", _COPY_AGAIN)
 
 
-def _read_npz(source: _Source) -> _Contents:
+def _read_npz(source: _Source) -> Contents:
     expected = "a NumPy .npz file of arrays"
     _check_magic(source, b"PK", expected, "numpy.savez")
     try:
@@ -162,8 +160,9 @@ def _read_npz(source: _Source) -> _Contents:
     notes = [f"{source.name}: {key!r} gives the {part} rows." for part, key in keys.items()]
     if any(parts[part] is not arrays[key] for part, key in keys.items()):
         notes.append(f"{source.name}: bits unpacked, {parts['train'].shape[1]:,} a row.")
-    return parts["train"], FileInfo(
+    return Contents(
         name=source.name,
+        train=parts["train"],
         test=parts.get("test"),
         validation=parts.get("validation"),
         labels=_labels(arrays, parts, "train"),
@@ -235,7 +234,7 @@ def _labels(
     return None
 
 
-def _read_text(source: _Source) -> _Contents:
+def _read_text(source: _Source) -> Contents:
     try:
         text = source.file.read().decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -262,8 +261,8 @@ def _read_text(source: _Source) -> _Contents:
     is_text_whole = not any(mark in line for line in plain for mark in ".eEnN")
     is_whole = is_text_whole and np.abs(values).max() < 2**53
     names = f"{source.name}: the first line names the {count_of(len(header), 'column')}."
-    info = FileInfo(source.name, notes=(names,) if header else ())
-    return values.astype(np.int64) if is_whole else values, info
+    rows = values.astype(np.int64) if is_whole else values
+    return Contents(source.name, rows, notes=(names,) if header else ())
 
 
 def _cells(line: str, delimiter: str | None) -> list[str]:
@@ -320,7 +319,7 @@ def _text_error(
     return input_error(label, "rows of numbers", reason, "check how it was written")
 
 
-def _read_idx(source: _Source) -> _Contents:
+def _read_idx(source: _Source) -> Contents:
     data = source.file.read()
     if data[:2] == b"\x1f\x8b":
         try:
@@ -339,10 +338,10 @@ def _read_idx(source: _Source) -> _Contents:
         expected = f"{size * dtype.itemsize:,} bytes after the head for the dimensions {shape}"
         raise input_error(source.label, expected, f"{len(data) - start:,}", _COPY_AGAIN)
     values = np.frombuffer(data, dtype, size, start).reshape(shape)
-    return values.astype(dtype.newbyteorder("="), copy=False), FileInfo(source.name)
+    return Contents(source.name, values.astype(dtype.newbyteorder("="), copy=False))
 
 
-def _read_parquet(source: _Source) -> _Contents:
+def _read_parquet(source: _Source) -> Contents:
     try:
         import pandas as pd
 
@@ -364,10 +363,10 @@ def _read_parquet(source: _Source) -> _Contents:
     missing = frame.isna().to_numpy().any()
     dtype = np.float64 if missing or "f" in kinds.values() else np.int64
     values = frame.to_numpy(dtype=dtype, na_value=np.nan) if missing else frame.to_numpy(dtype)
-    return values, FileInfo(source.name)
+    return Contents(source.name, values)
 
 
-_READERS: dict[str, Callable[[_Source], _Contents]] = {
+_READERS: dict[str, Callable[[_Source], Contents]] = {
     ".npy": _read_npy,
     ".npz": _read_npz,
     ".csv": _read_text,

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..checks import checked_beside, checked_rows, positive_integer
 from ..errors import InputError
-from ..quantities import (
+from .base import Quality, Score
+from .moments import (
     Quantities,
     check_codes,
     cumulants,
@@ -17,7 +18,6 @@ from ..quantities import (
     quantities_of,
     squared_distances,
 )
-from .base import Quality, Score
 
 MOST_GROUPS = 2_000
 MOST_AXES = 20

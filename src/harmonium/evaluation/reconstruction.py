@@ -8,10 +8,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..data.parts import in_parts
 from ..rbm import RBM
-from .base import over_rows
-
-ROWS_AT_ONCE = 4096
 
 
 def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
@@ -30,7 +28,8 @@ def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
 
     Source: Hinton 2010, section 5.
     """
-    return over_rows(_of_rows, rbm, rows, ROWS_AT_ONCE)
+    array = rbm.visible.validate(rows)
+    return in_parts(lambda some, _: _of_rows(rbm, some), array, rbm.widest)
 
 
 @eqx.filter_jit

@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from ..enumeration import chunk_of_states, chunk_plan, enumerable, partial_log_z
 from ..errors import InputError
+from ..partition_function.enumerated import chunk_of_states, chunk_plan, enumerable, partial_log_z
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info

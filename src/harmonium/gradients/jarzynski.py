@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..path import Heating
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
+from ..statistics import effective_size, log_mean_exp, resampled
 from .base import About, AbstractGradient, PhaseInfo, Standing, check_sampler, cloud_gradient
 
 
@@ -80,7 +81,7 @@ class Jarzynski(AbstractGradient):
 
     def measures(self, state: JarzynskiState) -> dict[str, Array]:
         """Return log Z, the effective part of the chains, and the number of resamplings."""
-        log_z = state.log_z + _log_mean(state.log_weights)
+        log_z = state.log_z + log_mean_exp(state.log_weights)
         part = _effective_part(state.log_weights)
         return {"log_z": log_z, "effective_chains": part, "resampled": state.resampled}
 
@@ -114,26 +115,20 @@ class Jarzynski(AbstractGradient):
 
 def _drawn_anew(state: JarzynskiState, *, key: PRNGKeyArray) -> JarzynskiState:
     """Resample systematically: a chain of weight w is drawn ⌊nw⌋ or ⌈nw⌉ times."""
-    n = len(state.log_weights)
-    ends = jnp.cumsum(jax.nn.softmax(state.log_weights))
-    points = (jnp.arange(n) + jax.random.uniform(key, (), ends.dtype)) / n
-    chosen = jnp.minimum(jnp.searchsorted(ends, points), n - 1)
+    weights = jax.nn.softmax(state.log_weights)
+    offset = jax.random.uniform(key, (), weights.dtype)
+    chosen = resampled(weights, len(weights), offset)
     return state._replace(
         v=state.v[chosen],
         log_weights=jnp.zeros_like(state.log_weights),
-        log_z=state.log_z + _log_mean(state.log_weights),
+        log_z=state.log_z + log_mean_exp(state.log_weights),
         resampled=state.resampled + 1,
     )
 
 
-def _log_mean(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
-    return jax.nn.logsumexp(log_weights) - jnp.log(len(log_weights))
-
-
 def _effective_part(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
     """Give (Σw)² / (n Σw²), from 1/n to 1."""
-    shares = jax.nn.softmax(log_weights)
-    return 1.0 / (len(shares) * (shares @ shares))
+    return effective_size(jax.nn.softmax(log_weights)) / len(log_weights)
 
 
 def _cloud(state: JarzynskiState) -> Cloud:

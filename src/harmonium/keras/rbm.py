@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from . import convert, gap, monitors, start
+from . import convert, gap, monitors
+from . import initialization as start
 from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer
-from .machine import Machine
+from .model import Machine
 from .units import registry
 from .units.base import Tensor
 

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 from .._numerics import from_numpy, product
 from ..checks import as_array
 from ..errors import InputError
+from ..parameters import data_in
 
 
 class AbstractLayer(eqx.Module):
@@ -97,6 +98,12 @@ class AbstractLayer(eqx.Module):
         """Say in words what this unit takes: "a Bernoulli unit takes values in [0, 1]"."""
 
     # ---------------------------------------------------------------- what some layers add
+
+    @property
+    def form(self) -> tuple:
+        """What does not change in training, to be compared: type, sizes and data."""
+        data = tuple(np.asarray(array).tobytes() for array in data_in(self))
+        return (jax.tree.structure(self), *data)
 
     @property
     def n_units(self) -> int:

@@ -8,18 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..bridge import log_mean_exp
 from ..errors import InputError
-from .base import (
-    BLUE,
-    GREY,
-    ORANGE,
-    checked_numbers,
-    histograms,
-    label,
-    legend_below,
-    new_figure,
-)
+from ..statistics import log_mean_exp
+from .base import BLUE, GREY, ORANGE, checked_numbers, histograms, label, legend_below, new_figure
 
 
 def journeys(

@@ -22,7 +22,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..checks import as_array
 from ..errors import InputError
-from ..formats.base import write_whole
+from ..io.formats.base import write_whole
 
 ImageShape = tuple[int, int] | Literal["square"] | None
 

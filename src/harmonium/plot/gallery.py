@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..quantities import states_of
+from ..evaluation.moments import states_of
 from ..rbm import RBM
 from .base import ImageShape, save_figure
 from .curves import learning_curves

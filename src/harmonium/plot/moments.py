@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ..checks import checked_pair
 from ..errors import InputError
-from ..quantities import AS_IT_IS, Quantities, check_codes, groups, quantities_of
+from ..evaluation.moments import AS_IT_IS, Quantities, check_codes, groups, quantities_of
 from .base import BLUE, GREY, SMALL, evenly_spaced, label, new_figure
 
 MOST_PAIRS = 5_000

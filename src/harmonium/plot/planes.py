@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 
 from ..checks import checked_pair
-from ..quantities import check_codes, principal_axes, quantities_of
+from ..evaluation.moments import check_codes, principal_axes, quantities_of
 from .base import BLUE, GREY, evenly_spaced, label, new_figure
 
 MOST_ROWS = 10_000

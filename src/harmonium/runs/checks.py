@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.base import input_error
 from ..data.parts import parts_of
-from ..enumeration import enumerable
+from ..errors import input_error
+from ..partition_function.enumerated import enumerable
 from ..rbm import RBM
 
 

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..data.base import input_error
-from ..errors import ModelFileError
+from ..errors import ModelFileError, input_error
 from .options import (
     BINARIZE,
     METHODS,

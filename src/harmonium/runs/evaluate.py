@@ -9,14 +9,18 @@ from typing import Any
 
 import jax
 
-from ..data.base import input_error
-from ..errors import NotFiniteError
-from ..evaluation import LogZ
-from ..evaluation.exact import LARGEST_LOG2_STATES
+from ..errors import NotFiniteError, input_error
+from ..io.storage import load
 from ..likelihood import finite_z, log_likelihood, log_z
+from ..partition_function.base import LogZ
+from ..partition_function.enumerated import LARGEST_LOG2_STATES
 from ..rbm import RBM
-from ..storage import load
-from .blocks import (
+from .checks import refuse_many_states
+from .display import Display
+from .figures import Material, Pictures, illustrate
+from .folder import EVALUATION, check_folder
+from .memory import refuse_beyond_memory
+from .metrics import (
     MIXING_SECONDS,
     MOST_ROWS,
     NO_ROWS,
@@ -27,12 +31,6 @@ from .blocks import (
     reconstruction,
     verdict,
 )
-from .checks import refuse_many_states
-from .display import Display
-from .draws import SECONDS, Drawn, draw, sweeps_for
-from .folder import EVALUATION, check_folder
-from .illustrate import Material, Pictures, illustrate
-from .memory import refuse_beyond_memory
 from .options import (
     BINARIZE,
     EVALUATION_SEED,
@@ -44,6 +42,7 @@ from .options import (
     check_seed,
 )
 from .prepare import BYTES, COPIES_IN_FLIGHT
+from .progress import NotMeasuredError, Stages, Unknown
 from .records import (
     gap_record,
     mixing_record,
@@ -54,9 +53,9 @@ from .records import (
     record,
     verdict_record,
 )
+from .sampling import SECONDS, Drawn, draw, sweeps_for
 from .score import finite_score, log_z_record, score_record
-from .stages import NotMeasuredError, Stages, Unknown
-from .subject import Subject, is_run, subject_of
+from .target import Subject, is_run, subject_of
 
 DEFAULT_CHAINS = 512
 QUICK = Unknown("left out by --quick")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..storage import SUFFIXES, load, save
+from ..io.storage import SUFFIXES, load, save
 from .options import check_target
 
 

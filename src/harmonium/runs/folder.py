@@ -13,12 +13,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..data.base import input_error
-from ..errors import InputError, ModelFileError
-from ..formats.base import write_whole
-from ..formats.native import load_tree, read_header, save_tree
+from ..errors import InputError, ModelFileError, input_error
+from ..io.formats.base import write_whole
+from ..io.formats.native import load_tree, read_header, save_tree
+from ..io.storage import MODEL, save
 from ..rbm import RBM
-from ..storage import MODEL, save
 from ..training import TrainState
 from .config import RunConfig
 from .jsonable import to_json

@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..data.base import describe
+from ..data.sources import open_source
+from ..data.table import describe
 from ..errors import HarmoniumError
+from ..io.storage import holds_machine, load
 from ..rbm import RBM
-from ..sources import open_source
-from ..storage import holds_machine, load
 from .checks import states_to_sum
 from .folder import CONFIG, RunFolder
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..data.base import input_error
+from ..errors import input_error
 
 LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
 SEEDS = 2**32

@@ -10,60 +10,28 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 
 from .._threefry import key_of
-from ..data import Dataset, Table
-from ..data.base import count_of, describe, input_error
-from ..gauge import Standardization, standardization
+from ..data import Dataset
+from ..data.sources import named_units
+from ..errors import input_error
 from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
-from ..initial import initialize
+from ..initialization import initialize
 from ..layers import AbstractLayer
 from ..rbm import RBM
-from ..sources import choose_rows, named_units, open_source
-from ..training import Recipe, method_named
+from ..standardize import Standardization, standardization
+from ..training import Recipe, TrainState, method_named
+from ..training.arguments import Plan, plan_run
+from ..training.start import first_state
 from .checks import refuse_many_states
 from .config import RunConfig
 from .memory import refuse_beyond_memory
 from .options import LARGEST_COUNT, WITHOUT_CHAINS
+from .rows import Rows, rows_of_run
 
-FEWEST_ROWS_TO_HOLD_OUT = 50
 ROWS_TO_START_FROM = 10_000
 COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
 COPIES_OF_WEIGHTS = 8  # the machine, its average, gradients, updates
 BYTES = 4
-
-
-class Rows(NamedTuple):
-    """The rows of a run's source.
-
-    The source's own arrays are not kept beside the datasets made of them, which are smaller.
-
-    Attributes:
-        name: the source's.
-        about: what it is, in a line.
-        visible: the layer that takes such rows.
-        image_shape: height and width of a row as a picture, or None.
-        parts: the rows to learn from, and those held out and to test on where there are any.
-        notes: sentences that say what was done to the data.
-    """
-
-    name: str
-    about: str
-    visible: AbstractLayer
-    image_shape: tuple[int, int] | None
-    parts: dict[str, Dataset]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls,
-        table: Table,
-        parts: dict[str, Dataset],
-        notes: tuple[str, ...],
-        visible: str = "auto",
-    ) -> Rows:
-        """Return the rows of a table that are stored in these parts, for units of this name."""
-        about, layer = describe(table, len(parts["train"])), visible_layer(table, visible)
-        return cls(table.name, about, layer, table.image_shape, parts, notes)
 
 
 class Prepared(NamedTuple):
@@ -74,8 +42,8 @@ class Prepared(NamedTuple):
         change: from standardised rows to the source's, where columns can be rescaled.
         learned: what the run learns from and holds out: the source's rows, standardised.
         rbm: the machine of `learned` before the first update.
-        gradient: the method.
-        recipe: what happens to a gradient.
+        plan: the run's fixed parts: method, optimiser, batches.
+        rate: the learning rate that it begins with.
         key: the run's key.
     """
 
@@ -83,9 +51,14 @@ class Prepared(NamedTuple):
     change: Standardization
     learned: dict[str, Dataset]
     rbm: RBM
-    gradient: AbstractGradient
-    recipe: Recipe
+    plan: Plan
+    rate: float
     key: Any
+
+    @property
+    def start(self) -> TrainState:
+        """The state before the first update."""
+        return first_state(self.rbm, self.plan, key=self.key)
 
     @property
     def train(self) -> Dataset:
@@ -128,7 +101,7 @@ def prepare(config: RunConfig) -> Prepared:
     Raises:
         InputError: anything in the options or the source that cannot be used.
     """
-    rows = read_rows(config)
+    rows = rows_of_run(config)
     visible = rows.visible
     check_sizes(config, visible, len(rows.parts["train"]))
     key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
@@ -141,72 +114,29 @@ def prepare(config: RunConfig) -> Prepared:
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
     rbm = initialize(visible, hidden_layer(config), start, key=key_init)
     gradient = gradient_of(config, rbm)
-    recipe = Recipe(rate=gradient.about.rate(rbm) if config.lr is None else config.lr)
-    return Prepared(rows, change, learned, rbm, gradient, recipe, key_run)
+    rate = gradient.about.rate(rbm) if config.lr is None else config.lr
+    precision = None if config.precision == "auto" else config.precision
+    plan = plan_run(
+        rbm,
+        learned["train"],
+        None,
+        gradient,
+        Recipe(rate=rate),
+        config.epochs,
+        config.batch,
+        precision,
+    )
+    return Prepared(rows, change, learned, rbm, plan, rate, key_run)
 
 
 def _standardised(rows: Dataset, change: Standardization) -> Dataset:
     if change.is_identity:
         return rows
     found, done = np.empty((len(rows), rows.columns), canonicalize_dtype(float)), 0
-    for part in rows.parts(ROWS_TO_START_FROM):
+    for part in rows.parts():
         found[done : done + len(part)] = change.standardised(part)
         done += len(part)
     return Dataset(found, rows.weights)
-
-
-def read_rows(config: RunConfig) -> Rows:
-    """Read a run's source and hold rows out, always the same ones.
-
-    Raises:
-        InputError: the source cannot be used as given.
-    """
-    table = open_source(
-        config.source,
-        visible=config.visible,
-        scale=config.scale,
-        states=config.states,
-        seed=config.seed,
-    )
-    enough = len(table.train) >= FEWEST_ROWS_TO_HOLD_OUT or table.validation is not None
-    few = ()
-    if config.validation and not enough and not table.exhaustive:
-        few = (f"{table.name}: {count_of(len(table.train), 'row')}, too few to hold any out.",)
-    split = choose_rows(table, config.validation if enough else 0.0, seed=config.seed)
-    given = {
-        "train": (table.train, split.kept),
-        "validation": (split.source, split.held),
-        "test": (table.test, None),
-    }
-    parts, note = {}, ()
-    for name, (rows, which) in given.items():
-        if rows is not None:
-            parts[name], note = as_dataset(rows, table, config.binarize, which)
-    notes = (*table.notes, *split.notes, *few, *note)
-    return Rows.of(table, parts, notes, config.visible)
-
-
-def as_dataset(
-    rows: np.ndarray, table: Table, binarize: str, which: np.ndarray | None = None
-) -> tuple[Dataset, tuple[str, ...]]:
-    """Store rows, of these indices, grey levels as they are to be used; say what was done."""
-    if table.kind != "grey":
-        return Dataset(rows, which=which), ()
-    if binarize == "threshold":
-        note = f"{table.name}: grey levels of at least one half count as 1, others as 0."
-        return Dataset(rows >= 0.5 * table.scale, which=which), (note,)
-    if binarize == "stochastic":
-        note = f"{table.name}: pixels are drawn as 0 or 1 from their grey level at each visit."
-        return Dataset(rows, scale=table.scale, stochastic=True, which=which), (note,)
-    note = f"{table.name}: grey levels are used as they are; no score of theirs is a probability."
-    return Dataset(rows, scale=table.scale, which=which), (note,)
-
-
-def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
-    """Return the layer of this name, or the one that takes a table's kind of rows."""
-    usual = {"codes": "potts", "spins": "ising", "real": "gaussian"}.get(table.kind, "bernoulli")
-    row = named_units("--visible", usual if name == "auto" else name, "auto")
-    return row.make(table.train.shape[1], table.states)
 
 
 def hidden_layer(config: RunConfig) -> AbstractLayer:
@@ -254,8 +184,3 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
         expected = f"at most {LARGEST_COUNT:,} updates in all"
         found = f"{config.epochs:,} epochs of {updates:,} updates"
         raise input_error("--epochs", expected, found, "lower --epochs")
-
-
-def introduce(rows: Rows) -> list[str]:
-    """Describe the rows in lines."""
-    return [rows.about, *(f"  {note}" for note in rows.notes)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..evaluation import Mixing
-from ..regimes import Verdict
-from .blocks import MIXING_SECONDS, Compared, Mean
-from .draws import Drawn
-from .illustrate import Pictures
-from .stages import Unknown
+from ..diagnostics.base import Mixing
+from ..diagnostics.equilibrium_report import Verdict
+from .figures import Pictures
+from .metrics import MIXING_SECONDS, Compared, Mean
+from .progress import Unknown
+from .sampling import Drawn
 
 NOT_KNOWN = "not_known"
 

@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 
 from .._threefry import key_of
-from ..data.base import input_error
-from ..data.readers import read_array
-from ..errors import HarmoniumError, NotFiniteError
-from ..formats.base import write_whole
+from ..data.readers import read_file
+from ..errors import HarmoniumError, NotFiniteError, input_error
+from ..io.formats.base import write_whole
+from ..io.storage import load
 from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
 from ..samplers import Gibbs
 from ..sampling import sample
-from ..storage import load
 from .checks import refuse_misfit
 from .folder import CONFIG, RunFolder
 from .memory import refuse_beyond_memory
 from .options import check_count, check_seed, check_target
-from .prepare import BYTES, COPIES_IN_FLIGHT, read_rows
+from .prepare import BYTES, COPIES_IN_FLIGHT
+from .rows import rows_of_run
 
 SUFFIXES = (".npy", ".npz", ".csv", ".png")
 
@@ -71,7 +71,7 @@ def read_given(given: str, rbm: RBM) -> np.ndarray:
         InputError: rows of another width, or values that the visible units do not take.
     """
     name, advice = f"--given {given}", "write nan where a value is to be drawn"
-    array = read_array(given)[0]
+    array = read_file(given).train
     if array.dtype.kind not in "biuf" or array.ndim not in (2, 3) or not array.size:
         expected, found = "rows of numbers", f"an array of {array.dtype}, shape {array.shape}"
         raise input_error(name, expected, found, advice)
@@ -106,7 +106,7 @@ def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
     """Give the shape of a row as a picture: the source's own, else a square, if it is one."""
     if (Path(run) / CONFIG).is_file():
         try:
-            return read_rows(RunFolder(run).config()).image_shape
+            return rows_of_run(RunFolder(run).config()).image_shape
         except HarmoniumError:  # the source may have moved since
             pass
     side = round(columns**0.5)

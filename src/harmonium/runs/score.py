@@ -10,8 +10,10 @@ import jax
 import numpy as np
 
 from ..errors import HarmoniumError, NotFiniteError
-from ..evaluation import LogLikelihood, LogZ
+from ..likelihood import LogLikelihood
+from ..partition_function.base import LogZ
 from ..rbm import RBM
+from ..statistics import log_mean_exp
 
 
 def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
@@ -48,10 +50,6 @@ def log_z_record(log_z: LogZ) -> dict[str, Any]:
     """Give a log Z's numbers and words; of the journeys' weights the two one-sided estimates."""
     record = log_z._asdict()
     forward, reverse = record.pop("forward"), record.pop("reverse")
-    record["forward_estimate"] = None if forward is None else _log_mean(forward)
-    record["reverse_estimate"] = None if reverse is None else -_log_mean(reverse)
+    record["forward_estimate"] = None if forward is None else float(log_mean_exp(forward))
+    record["reverse_estimate"] = None if reverse is None else -float(log_mean_exp(reverse))
     return record
-
-
-def _log_mean(log_weights: np.ndarray) -> float:
-    return float(np.logaddexp.reduce(log_weights) - np.log(len(log_weights)))

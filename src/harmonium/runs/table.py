@@ -9,12 +9,13 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from ..data.base import count_of
-from ..evaluation.base import TRUSTED_ESS, count
-from .blocks import MIXING_SECONDS, MIXING_SWEEPS
+from ..diagnostics.base import count
+from ..errors import count_of
+from ..partition_function.base import TRUSTED_ESS
 from .display import Display, nats
-from .draws import SECONDS
+from .metrics import MIXING_SECONDS, MIXING_SWEEPS
 from .records import NOT_KNOWN
+from .sampling import SECONDS
 
 Line = tuple[str, str, str]  # what it is, what was found, how to read it
 TWO_ERRORS = 2.0

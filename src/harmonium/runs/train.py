@@ -13,19 +13,19 @@ from typing import Any
 import jax
 
 from .._threefry import key_of
-from ..data.base import input_error
-from ..errors import NotFiniteError
+from ..errors import NotFiniteError, input_error
 from ..likelihood import log_likelihood
 from ..rbm import RBM
 from ..sampling import sample
-from ..training import DivergenceWarning, Fit, TrainState, begin, fit
+from ..training import DivergenceWarning, Fit, TrainState
+from ..training.loop import run_plan
+from .checkpointing import Keeper
 from .config import RunConfig
 from .display import Display
+from .figure_process import Painter
 from .folder import CHECKPOINT, RunFolder, check_target
-from .keeper import Keeper
 from .options import EVALUATION_SEED, check_count
-from .painter import Painter
-from .prepare import Prepared, introduce, prepare
+from .prepare import Prepared, prepare
 from .score import finite_score, log_z_record, score_record
 
 ROWS_TO_PICTURE = 2_000
@@ -45,7 +45,7 @@ def train(
     if out is not None:
         check_target(Path(out), overwrite=overwrite)
     prepared = prepare(config)
-    state = start_of(config, prepared)
+    state = prepared.start
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         return carry_out(config, prepared, state, folder, display, painter)
 
@@ -67,7 +67,7 @@ def resume(path: str, epochs: int | None, display: Display, painter: Painter) ->
         config = replace(config, epochs=epochs)
     with folder:
         prepared = prepare(config)
-        state = folder.state(start_of(config, prepared), prepared.fingerprint, config.source)
+        state = folder.state(prepared.start, prepared.fingerprint, config.source)
         updates = int(state.updates)
         _refuse_fewer_epochs(config, prepared, updates)
         folder.write_config(config)
@@ -84,23 +84,6 @@ def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) ->
         raise input_error("--epochs", f"at least the {made:g} epochs made", found, advice)
 
 
-def start_of(config: RunConfig, prepared: Prepared) -> TrainState:
-    """Give the state before the first update."""
-    return begin(prepared.rbm, prepared.train, **plan_of(config, prepared))
-
-
-def plan_of(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
-    """Give what a run's first state and its updates must agree on, as arguments of both."""
-    return {
-        "key": prepared.key,
-        "gradient": prepared.gradient,
-        "optimizer": prepared.recipe,
-        "epochs": config.epochs,
-        "batch_size": config.batch,
-        "precision": None if config.precision == "auto" else config.precision,
-    }
-
-
 def carry_out(
     config: RunConfig,
     prepared: Prepared,
@@ -114,13 +97,13 @@ def carry_out(
     stage = "interrupted"
     try:
         keeper.save()
-        for line in introduce(prepared.rows):
+        for line in prepared.rows.introduction:
             display.say(line)
-        how = f"{config.method} at rate {prepared.recipe.rate:g}"
+        how = f"{config.method} at rate {prepared.rate:g}"
         display.say(f"{prepared.rbm}, {how}, to {folder.path}")
         if (config.epochs or math.inf) * config.updates_an_epoch(len(prepared.train)) > SHORT_RUN:
             painter.stop()  # it would wait for long
-        result = learn(config, prepared, state, keeper, display)
+        result = learn(prepared, state, keeper, display)
         keeper.keep(result)
         stage = "trained, and interrupted while it was scored,"
         summary = finish(prepared, result, keeper, painter, display)
@@ -132,16 +115,14 @@ def carry_out(
     return summary
 
 
-def learn(
-    config: RunConfig, prepared: Prepared, state: TrainState, keeper: Keeper, display: Display
-) -> Fit:
+def learn(prepared: Prepared, state: TrainState, keeper: Keeper, display: Display) -> Fit:
     """Make the updates, measuring, showing and keeping as they go; give the machine of the rows."""
     with display, warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)  # the summary says so
-        result = fit(
+        result = run_plan(
             prepared.rbm,
-            prepared.train,
-            **plan_of(config, prepared),
+            prepared.plan,
+            key=prepared.key,
             validation=prepared.validation,
             callbacks=[keeper.measure, keeper, display],  # what is shown is kept
             state=state,

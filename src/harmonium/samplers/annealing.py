@@ -11,6 +11,7 @@ from ..checks import positive_integer
 from ..errors import InputError
 from ..path import AbstractPath, Heating
 from ..rbm import RBM
+from ..statistics import effective_size
 from .base import AbstractSampler, Cloud
 
 Number = Float[Array, ""] | float
@@ -153,7 +154,7 @@ class AnnealedClusters(AbstractSampler):
         chosen = jax.random.categorical(key_choose, log_weights)
         cluster = jnp.concatenate([state.v[:, None], members], axis=1)
         shares = jax.nn.softmax(log_weights, axis=1)
-        info = ClusterInfo((chosen > 0).mean(), (1.0 / (shares**2).sum(1)).mean())
+        info = ClusterInfo((chosen > 0).mean(), effective_size(shares).mean())
         return ClusterState(cluster[jnp.arange(n), chosen]), info
 
     def cloud(self, state: ClusterState) -> Cloud:

@@ -31,7 +31,7 @@ class Cloud(NamedTuple):
         count = states.shape[0]
         return cls(states, jnp.full(count, 1.0 / count, states.dtype))
 
-    def mean_of(self, values: Float[Array, n * shape]) -> Float[Array, "*shape"]:
+    def mean_of(self, values: Float[Array, "n ..."]) -> Float[Array, ...]:
         """Give Σ w_i x_i over the rows of an array."""
         return jnp.tensordot(self.weights, values, axes=1, precision="highest")
 
@@ -54,6 +54,26 @@ class AbstractSampler(eqx.Module):
     @abstractmethod
     def step(self, rbm: RBM, state: Any, *, key: PRNGKeyArray) -> tuple[Any, Any]:
         """Move every chain; give the new state and an info."""
+
+    def steps(
+        self, rbm: RBM, state: Any, count: Array | int, *, key: PRNGKeyArray, first: Array | int = 0
+    ) -> Any:
+        """Return the state after so many steps; their number may be traced.
+
+        Step s draws from fold_in(key, s), so steps made in several portions equal a single run.
+
+        Args:
+            rbm: the model.
+            state: the chains.
+            count: number of steps.
+            key: a JAX random key.
+            first: the number of the first step.
+        """
+
+        def step(i: Array, state: Any) -> Any:
+            return self.step(rbm, state, key=jax.random.fold_in(key, first + i))[0]
+
+        return jax.lax.fori_loop(0, count, step, state)
 
     @abstractmethod
     def cloud(self, state: Any) -> Cloud:

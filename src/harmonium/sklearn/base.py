@@ -20,11 +20,13 @@ from .._numerics import from_numpy
 from .._threefry import key_of
 from ..checks import positive_integer
 from ..data import Dataset
+from ..data.parts import in_parts
 from ..errors import InputError
 from ..gradients import AbstractGradient
-from ..initial import initialize
+from ..initialization import initialize
 from ..layers import AbstractLayer
 from ..rbm import RBM as Machine
+from ..samplers import Gibbs
 from ..training import (
     METHOD_NAMES,
     DivergenceWarning,
@@ -37,7 +39,6 @@ from ..training import (
     method_named,
 )
 
-ROWS_AT_ONCE = 4096
 FLOATS = (np.float64, np.float32)
 
 
@@ -64,22 +65,6 @@ def at_precision(dtype: Any) -> Any:
     return jax.enable_x64(True) if np.dtype(dtype) == np.float64 else nullcontext()
 
 
-def in_parts(function: Callable[..., Any], rows: Any, dtype: Any, size: int = ROWS_AT_ONCE) -> Any:
-    """Apply a compiled function of (rows, index of the part) to the rows, a part at a time.
-
-    The last part is filled up to a power of two, so that few sizes are compiled, and a sparse
-    matrix is written out one part at a time.
-    """
-    found = []
-    for part, first in enumerate(range(0, rows.shape[0], size)):
-        some = rows[first : first + size]
-        some = np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype)
-        room = min(size, 1 << (len(some) - 1).bit_length())
-        filled = np.concatenate([some, np.repeat(some[:1], room - len(some), axis=0)])
-        found.append(np.asarray(function(from_numpy(filled), part))[: len(some)])
-    return np.concatenate(found)
-
-
 class BaseRBM(BaseEstimator):
     """Parameters that all estimators have, and learning by them."""
 
@@ -102,7 +87,7 @@ class BaseRBM(BaseEstimator):
         """Train from the beginning, on rows in the library's coding."""
         learning = self._learning()
         key_start, key_run = self._new_keys()
-        dataset = Dataset(rows, sample_weight, name="X")
+        dataset = Dataset(rows, sample_weight, name="X").checked_for(visible, "X")
         rbm = initialize(visible, hidden, dataset, key=key_start)
         self._state, self._belongs = None, self._what_states_belong_to()
         if self.n_iter == 0:
@@ -245,7 +230,7 @@ class BaseRBM(BaseEstimator):
         check_is_fitted(self)
         with at_precision(dtype):
             machine = in_dtype(self._machine(), dtype)
-            return in_parts(lambda some, part: function(machine, some), rows, dtype)
+            return in_parts(lambda some, _: function(machine, some), rows, machine.widest, dtype)
 
 
 def in_dtype(machine: Machine, dtype: Any) -> Machine:
@@ -283,8 +268,6 @@ def free_energy(machine: Machine, rows: jax.Array) -> jax.Array:
 @eqx.filter_jit
 def sweeps(machine: Machine, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
     """Make k Gibbs sweeps from the rows; give visible states in arithmetic columns."""
-
-    def sweep(i: jax.Array, v: jax.Array) -> jax.Array:
-        return machine.gibbs_sweep(v, key=jax.random.fold_in(key, i))
-
-    return jax.lax.fori_loop(0, k, sweep, machine.visible.encode(rows))
+    key_start, key_step = jax.random.split(key)
+    chains = Gibbs(1).start(machine, machine.visible.encode(rows), key=key_start)
+    return Gibbs(1).steps(machine, chains, k, key=key_step).v

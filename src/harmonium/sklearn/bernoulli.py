@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import positive_integer
 from ..data import Dataset
+from ..data.parts import in_parts
 from ..errors import InputError
-from ..evaluation import LogLikelihood, pseudo_log_likelihoods
-from ..initial import initialize
-from ..interop import to_sklearn
+from ..evaluation import pseudo_log_likelihoods
+from ..initialization import initialize
+from ..io.convert import to_sklearn
 from ..layers import Bernoulli
 from ..layers.bernoulli import AbstractBernoulli
-from ..likelihood import log_likelihood
+from ..likelihood import LogLikelihood, log_likelihood
 from ..rbm import RBM as Machine
 from ..samplers import Gibbs
 from ..sampling import sample
@@ -35,7 +36,6 @@ from .base import (
     floats,
     free_energy,
     in_dtype,
-    in_parts,
     key_from,
     mean_v,
     sweeps,
@@ -303,7 +303,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         def move(some: jax.Array, part: int) -> jax.Array:
             return sweeps(machine, some, count, jax.random.fold_in(key, part))
 
-        return in_parts(move, rows, np.float32) > 0.5
+        return in_parts(move, rows, machine.widest, np.float32) > 0.5
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
         """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._numerics import product
 from ..checks import positive_integer
+from ..data.parts import rows_at_once
 from ..errors import InputError
 from ..gradients import AbstractGradient, Blend, Contrastive, Discriminative
 from ..layers import Mixed, Potts
@@ -23,8 +24,6 @@ from ..samplers import Gibbs
 from ..sampling import sample
 from .base import FLOATS, SAMPLING, BaseRBM, key_from
 from .columns import hidden_layer, read_columns
-
-ELEMENTS = 2**22  # entries of the largest array of `predict_proba`
 
 
 class RBMClassifier(ClassifierMixin, BaseRBM):
@@ -134,7 +133,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=FLOATS)
         rows, classes = self.columns_.encode(X), len(self.classes_)
-        size = max(1, ELEMENTS // (self.rbm_.hidden.size * classes))
+        size = rows_at_once(self.rbm_.hidden.size * classes)
         parts = [rows[first : first + size] for first in range(0, len(rows), size)]
         found = np.concatenate([self._apply(_log_odds, part, X.dtype) for part in parts])
         return log_softmax(found[:, :classes], axis=-1)

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..checks import positive_integer
 from ..data import Dataset
 from ..errors import InputError
-from ..evaluation import LogLikelihood
-from ..initial import initialize
-from ..likelihood import log_likelihood
+from ..initialization import initialize
+from ..likelihood import LogLikelihood, log_likelihood
 from ..rbm import RBM as Machine
 from ..samplers import Gibbs
 from ..sampling import sample

@@ -18,11 +18,11 @@ from .penalties import MaxNorm as MaxNorm
 from .penalties import SquaredL1 as SquaredL1
 from .penalties import proximal as proximal
 from .penalties import tiles as tiles
-from .plan import begin as begin
 from .schedules import hold_then_fall as hold_then_fall
 from .schedules import ramped_momentum as ramped_momentum
 from .schedules import scheduled as scheduled
 from .sparsity import sparse_activity as sparse_activity
+from .start import begin as begin
 from .state import Fit as Fit
 from .state import Report as Report
 from .state import TrainState as TrainState

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..checks import positive_integer
 from ..gradients import About, PhaseInfo, Standing, cloud_gradient
-from ..gradients.ladders import MEMORY, WAIT, AbstractTempering, chains_at_end
+from ..gradients.tempering import MEMORY, WAIT, AbstractTempering, chains_at_end
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
 
@@ -146,11 +146,7 @@ class Autopilot(AbstractTempering):
         v, gibbs = state.ladder.replicas.v, Gibbs(1)
         key_start, key_move = jax.random.split(key)
         chains = gibbs.start(rbm, v.reshape(-1, v.shape[-1]), key=key_start)
-
-        def sweep(i: Array, chains: Any) -> Any:
-            return gibbs.step(rbm, chains, key=jax.random.fold_in(key_move, i))[0]
-
-        moved = jax.lax.fori_loop(0, state.sweeps, sweep, chains).v.reshape(v.shape)
+        moved = gibbs.steps(rbm, chains, state.sweeps, key=key_move).v.reshape(v.shape)
         return state.ladder._replace(replicas=state.ladder.replicas._replace(v=moved))
 
     def _exchanged(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:

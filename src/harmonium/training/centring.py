@@ -12,14 +12,7 @@ from jaxtyping import Array, Float
 from .._numerics import product
 from ..gradients import PhaseInfo
 from ..rbm import RBM
-from .base import (
-    add_gradient,
-    add_shift,
-    change_of,
-    running_share,
-    shift_gradient,
-    transformation,
-)
+from .base import add_gradient, add_shift, change_of, running_share, shift_gradient, transformation
 
 
 class CentredState(NamedTuple):

@@ -18,11 +18,14 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
+from .arguments import Plan, checked_optimizer, plan_run
+from .batches import padded
 from .loop import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .monitors import Monitors
 from .optimizers import Recipe, averaged_machine
-from .plan import Method, Plan, checked_optimizer, first_state, padded, plan_run
+from .start import first_state
 from .state import Fit, TrainState
+from .update import Method
 
 NO_TIME = -1.0  # for pseudo-likelihoods, which for a hundred machines take as long as the rest
 OVER_MACHINES = TrainState(0, 0, 0, None)  # pyright: ignore[reportArgumentType]
@@ -77,7 +80,7 @@ def fit_ensemble(
     if len(recipes) != len(machines):
         expected = f"{len(machines)} of them, one for each machine"
         raise InputError(f"optimizer: expected {expected}; got {len(recipes)}.")
-    dataset = Dataset.of(data, weights)
+    dataset = Dataset.of(data, weights).checked_for(machines[0].visible)
     rest = (epochs, batch_size, precision)
     plan = plan_run(machines[0], dataset, None, gradient, recipes[0], *rest)
     _check_alike(machines)

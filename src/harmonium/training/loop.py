@@ -16,26 +16,16 @@ from jaxtyping import Array, PRNGKeyArray
 
 from ..checks import checked_key
 from ..data import Dataset
+from ..data.shuffling import batches_in_order
 from ..gradients import AbstractGradient
-from ..orders import batches_in_order
-from ..parameters import map_parameters
 from ..rbm import RBM
-from ..samplers import Cloud
+from .arguments import Plan, checked_callbacks, plan_run
+from .batches import batch_of, padded, run_keys
 from .monitors import Monitors
 from .optimizers import averaged_machine
-from .plan import (
-    Method,
-    Plan,
-    batch_of,
-    checked_callbacks,
-    checked_dataset,
-    continued,
-    first_state,
-    padded,
-    plan_run,
-    run_keys,
-)
+from .start import continued, first_state
 from .state import Fit, Report, TrainState
+from .update import Method, make_update
 
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 1.0
@@ -117,7 +107,22 @@ def fit(
         InputError: arguments that do not fit, or data outside the visible layer's domain.
     """
     plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size, precision)
-    held_out = None if validation is None else checked_dataset(rbm, validation, None, "validation")
+    return run_plan(rbm, plan, key=key, validation=validation, callbacks=callbacks, state=state)
+
+
+def run_plan(
+    rbm: RBM,
+    plan: Plan,
+    *,
+    key: PRNGKeyArray,
+    validation: Any = None,
+    callbacks: Sequence[Callback] = (),
+    state: TrainState | None = None,
+) -> Fit:
+    """Return what `fit` returns, of arguments that `plan_run` has checked."""
+    held_out = None
+    if validation is not None:
+        held_out = Dataset.of(validation, name="validation").checked_for(rbm.visible, "validation")
     callbacks = checked_callbacks(callbacks)
     key = checked_key(key)
     if state is None:
@@ -127,20 +132,6 @@ def fit(
     run = _Run(rbm, plan, held_out, key)
     del plan  # the run has rows of its own
     return run.until_the_end(begun, callbacks)
-
-
-def make_update(
-    method: Method, batch: Cloud, mass: Array | None, state: TrainState, *, key: PRNGKeyArray
-) -> TrainState:
-    """Make one update: estimate the gradient on a batch, transform it, and step."""
-    rbm = state.rbm
-    grads, gradient_state, info = method.estimate(rbm, batch, state.gradient, key=key)
-    extra: dict[str, Any] = {"info": info}
-    if mass is not None:
-        grads, extra["mass"] = jax.tree.map(lambda g: mass * g, grads), mass
-    updates, optimizer_state = method.update(grads, state.optimizer, rbm, **extra)
-    moved = map_parameters(jnp.add, rbm, updates).project()
-    return TrainState(moved, gradient_state, optimizer_state, state.updates + 1)
 
 
 @eqx.filter_jit

@@ -15,9 +15,9 @@ from .._threefry import key_of
 from ..data import Dataset
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
-from ..holes import completed, with_holes
+from ..missing.marginal import completed, with_holes
 from ..rbm import RBM
-from .plan import batch_of, padded
+from .batches import batch_of, padded
 
 MONITORED_ROWS = 2_000
 FEWEST_ROWS = 100

@@ -11,9 +11,10 @@ from jaxtyping import PRNGKeyArray
 from ..checks import checked_key
 from ..gradients import AbstractGradient
 from ..rbm import RBM
+from .arguments import plan_run
 from .loop import DivergenceWarning, advance, growth_limit, largest
 from .optimizers import averaged_machine
-from .plan import first_state, plan_run, resumable
+from .start import first_state, resumable
 from .state import Fit, TrainState
 
 

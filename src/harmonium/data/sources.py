@@ -1,0 +1,140 @@
+"""From what a user names, a built-in set or a file, to a `Table`."""
+
+import difflib
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import InputError, input_error
+from ..layers.registry import Registered, registered_layers
+from .builtin import BUILTIN, builtin
+from .readers import is_readable, read_file
+from .table import Table, as_table
+
+__all__ = ["open_source"]
+
+_FILE_AND_KEY = re.compile(r"(?P<file>.+\.npz):(?P<key>[^/\\]+)", re.IGNORECASE | re.DOTALL)
+
+
+def open_source(
+    source: str,
+    *,
+    visible: str = "auto",
+    scale: int | float | None = None,
+    states: int | None = None,
+    seed: int = 0,
+) -> Table:
+    """Give the rows of a built-in set or of a file.
+
+    The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always means
+    that set; a file of that name is reached with a folder or a suffix: `./digits`, `digits.csv`.
+    `FILE.npz:KEY` picks one array of an .npz file.
+
+    Args:
+        source: A built-in set's name, or a path.
+        visible: the kind of visible units, a registered name such as "bernoulli", or "auto".
+        scale: The grey level that means 1, for files of other levels than 0 to 255.
+        states: The number of states, for Potts visibles.
+        seed: Draws the configurations of `ising`.
+
+    Raises:
+        InputError: There is no such source, or it cannot be used as given; in one line.
+        MissingDependencyError: A Parquet file without pandas and pyarrow.
+    """
+    if source in BUILTIN:
+        return _open_builtin(source, visible, scale, states, seed)
+    path, key = _path_and_key(source)
+    if not source or not os.path.lexists(path):
+        raise _no_such_source(source, path)
+    found = read_file(path, key)
+    return as_table(
+        found.train,
+        name=found.name,
+        coding=_coding_of(visible),
+        scale=scale,
+        states=states,
+        test=found.test,
+        validation=found.validation,
+        labels=found.labels,
+        test_labels=found.test_labels,
+        notes=found.notes,
+        source=source,
+    )
+
+
+def _open_builtin(
+    name: str, visible: str, scale: int | float | None, states: int | None, seed: int
+) -> Table:
+    """Give a built-in set, read for another kind of visible unit where one is named."""
+    if scale is not None:
+        advice = "leave the scale out"
+        expected = "no scale with a built-in set, which knows its own"
+        raise input_error(name, expected, f"scale={scale:g}", advice)
+    table = builtin(name, seed=seed)
+    if visible == "auto" and states is None:
+        return table
+    is_grey, coding = table.kind == "grey", _coding_of(visible)
+    rows, test, notes = table.train, table.test, table.notes[:-1]
+    if is_grey and coding == "reals":
+        rows = rows / np.float32(table.scale)
+        test = None if test is None else test / np.float32(table.scale)
+        notes = (*notes, f"{name}: grey levels divided by {table.scale:g}.")
+    return as_table(
+        rows,
+        name=name,
+        coding=coding,
+        scale=table.scale if is_grey and coding == "levels" else None,
+        states=states,
+        test=test,
+        labels=table.labels,
+        test_labels=table.test_labels,
+        image_shape=table.image_shape,
+        exhaustive=table.exhaustive,
+        notes=notes,
+    )
+
+
+def _path_and_key(source: str) -> tuple[Path, str | None]:
+    """Split FILE.npz:KEY, unless a file has that very name."""
+    match = _FILE_AND_KEY.fullmatch(source)
+    if match is None or os.path.lexists(source):
+        return Path(source), None
+    return Path(match["file"]), match["key"]
+
+
+def _no_such_source(source: str, path: Path) -> InputError:
+    """Name the built-in sets and whatever is spelt much like the source."""
+    names = [*BUILTIN, *_readable_names(path.parent)]
+    close = difflib.get_close_matches(path.name.lower(), [name.lower() for name in names], n=3)
+    meant = [repr(name) for name in names if name.lower() in close]
+    advice = f"perhaps you mean {' or '.join(meant)}" if meant else "check the spelling"
+    expected = f"a built-in set ({', '.join(BUILTIN)}) or a file"
+    return input_error(source or "the source", expected, "no such file", advice)
+
+
+def _readable_names(folder: Path) -> list[str]:
+    """Give the names of the files in a folder whose suffix can be read; none where it cannot."""
+    try:
+        return sorted(file.name for file in folder.iterdir() if is_readable(file))
+    except OSError:
+        return []
+
+
+def _coding_of(visible: str) -> str:
+    """Return how rows are read for units of this name."""
+    return "auto" if visible == "auto" else named_units("--visible", visible, "auto").rows
+
+
+def named_units(option: str, name: str, *others: str) -> Registered:
+    """Return the row of the layer type that an option names.
+
+    Raises:
+        InputError: there is none of this name.
+    """
+    rows = {row.name: row for row in registered_layers()}
+    if name not in rows:
+        expected = f"one of {', '.join((*others, *rows))}"
+        raise input_error(option, expected, repr(name), "choose one of them")
+    return rows[name]

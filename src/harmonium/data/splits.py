@@ -1,0 +1,142 @@
+"""From a table to datasets: which rows are learned from, held out and tested on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import count_of, input_error
+from .dataset import Dataset
+from .table import Table
+
+__all__ = ["split_off"]
+
+FEWEST_ROWS_TO_SPLIT = 10
+FEWEST_ROWS_TO_HOLD_OUT = 50  # by default: of fewer, all are learned from
+
+
+class Held(NamedTuple):
+    """Which training rows are learned from, which are held out.
+
+    Attributes:
+        kept: indices of the former.
+        held: indices of the latter.
+        note: a sentence that says so.
+    """
+
+    kept: np.ndarray
+    held: np.ndarray
+    note: str
+
+
+def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.ndarray | None]:
+    """Hold out a random part of the training rows for validation.
+
+    Args:
+        table: The table; it is left as it is.
+        fraction: The part of the rows to hold out, in [0, 1); rounded, and at least one row.
+        seed: Chooses the rows, and nothing else.
+
+    Returns:
+        The table of the remaining rows and the held-out rows, both in their old order and in the
+        same coding. The rows are None and the table unchanged when `fraction` is 0 or the table is
+        exhaustive. A source's own validation rows are handed out instead of held-out ones.
+
+    Raises:
+        InputError: `fraction` lies outside [0, 1), or there are fewer than 10 rows.
+    """
+    _check_fraction(table, fraction)
+    if fraction == 0 or table.exhaustive:
+        return table, None
+    if table.validation is not None:
+        return table, table.validation
+    chosen = _held_out(table, fraction, seed=seed)
+    remaining = replace(
+        table,
+        train=table.train[chosen.kept],
+        labels=None if table.labels is None else table.labels[chosen.kept],
+        weights=None if table.weights is None else table.weights[chosen.kept],
+        notes=(*table.notes, chosen.note),
+    )
+    return remaining, table.train[chosen.held]
+
+
+def datasets_of(
+    table: Table, *, validation: float, binarize: str, seed: int
+) -> tuple[dict[str, Dataset], tuple[str, ...]]:
+    """Store a table's rows part by part: "train", and "validation" and "test" where there are any.
+
+    Args:
+        table: the table, of which nothing is copied but what is stored.
+        validation: the part of the training rows to hold out, in [0, 1); of fewer than fifty rows
+            none are.
+        binarize: what becomes of grey levels: "stochastic", "threshold" or "none".
+        seed: chooses the rows held out.
+
+    Returns:
+        The datasets by name, and a sentence for each thing that was done.
+
+    Raises:
+        InputError: `validation` lies outside [0, 1).
+    """
+    _check_fraction(table, validation)
+    given: dict[str, tuple[np.ndarray, np.ndarray | None]] = {"train": (table.train, None)}
+    notes: tuple[str, ...] = ()
+    if validation and not table.exhaustive:
+        if table.validation is not None:
+            given["validation"] = (table.validation, None)
+        elif len(table.train) >= FEWEST_ROWS_TO_HOLD_OUT:
+            kept, held, note = _held_out(table, validation, seed=seed)
+            given["train"], given["validation"] = (table.train, kept), (table.train, held)
+            notes = (note,)
+        else:
+            rows = count_of(len(table.train), "row")
+            notes = (f"{table.name}: {rows}, too few to hold any out.",)
+    if table.test is not None:
+        given["test"] = (table.test, None)
+    parts = {
+        name: dataset_of(table, rows, binarize, which) for name, (rows, which) in given.items()
+    }
+    return parts, (*notes, *note_on_levels(table, binarize))
+
+
+def dataset_of(
+    table: Table, rows: np.ndarray, binarize: str, which: np.ndarray | None = None
+) -> Dataset:
+    """Store rows of a table, or those of these indices; grey levels as they are to be used."""
+    if table.kind != "grey":
+        return Dataset(rows, which=which)
+    if binarize == "threshold":
+        return Dataset(rows >= 0.5 * table.scale, which=which)
+    return Dataset(rows, scale=table.scale, stochastic=binarize == "stochastic", which=which)
+
+
+def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
+    """Return what is said of a table's grey levels, where it has any."""
+    said = {
+        "threshold": "grey levels of at least one half count as 1, others as 0.",
+        "stochastic": "pixels are drawn as 0 or 1 from their grey level at each visit.",
+    }
+    plain = "grey levels are used as they are; no score of theirs is a probability."
+    return (f"{table.name}: {said.get(binarize, plain)}",) if table.kind == "grey" else ()
+
+
+def _check_fraction(table: Table, fraction: float) -> None:
+    if not 0 <= fraction < 1:
+        advice = "give a part of the rows such as 0.1, or 0 to hold out none"
+        raise input_error(table.name, "a validation fraction in [0, 1)", f"{fraction}", advice)
+
+
+def _held_out(table: Table, fraction: float, *, seed: int) -> Held:
+    rows = len(table.train)
+    if rows < FEWEST_ROWS_TO_SPLIT:
+        expected = f"at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for validation"
+        advice = "give more rows, or a validation fraction of 0"
+        raise input_error(table.name, expected, f"{rows}", advice)
+    count = min(max(1, round(fraction * rows)), rows - 1)
+    order = np.random.default_rng(seed).permutation(rows)
+    note = f"{table.name}: {count:,} of {rows:,} rows held out for validation."
+    # Indices in order: files are read from front to back.
+    return Held(np.sort(order[count:]), np.sort(order[:count]), note)

@@ -1,0 +1,155 @@
+"""Chains watched: scalar observables of the states that chains pass."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from ..samplers.base import AbstractSampler
+
+DIRECTIONS = 4
+
+
+class Directions(NamedTuple):
+    """The leading singular directions of the weights, one a column.
+
+    Attributes:
+        visible: left ones, shape (visible, few).
+        hidden: right ones, shape (hidden, few).
+    """
+
+    visible: Float[Array, "visible few"]
+    hidden: Float[Array, "hidden few"]
+
+
+def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
+    """Give the directions of the largest singular values of W, where slow modes live.
+
+    With W = Σ_α s_α u_α w_αᵀ, the linearised chain moves along each pair (u_α, w_α) by itself, and
+    the more slowly the larger s_α is. What a weight adds to all columns of one unit alike, which
+    states do not feel, is taken off first.
+
+    Args:
+        rbm: the machine.
+        count: the largest number of directions.
+
+    Source: Decelle, Fissore & Furtlehner 2017.
+    """
+    weights = _felt_weights(rbm)
+    left, _, right = np.linalg.svd(np.asarray(weights, np.float64), full_matrices=False)
+    dtype = rbm.visible.dtype
+    return Directions(jnp.asarray(left[:, :count], dtype), jnp.asarray(right[:count].T, dtype))
+
+
+@eqx.filter_jit
+def _felt_weights(rbm: RBM) -> Float[Array, "visible hidden"]:
+    return _felt(rbm.hidden, _felt(rbm.visible, rbm.dense_weights.T).T)
+
+
+def _felt(layer: AbstractLayer, weights: Array) -> Array:
+    """Take off the mean over a unit's columns (the last axis), where a unit has several."""
+    columns = layer.fold(jnp.ones(layer.size, weights.dtype))
+    centred = weights - layer.spread(layer.fold(weights) / columns)
+    return jnp.where(layer.spread(columns) > 1, centred, weights)
+
+
+def observables(
+    rbm: RBM, v: Float[Array, "*batch visible"], directions: Directions | None = None
+) -> dict[str, Float[Array, "*batch"]]:
+    """Give scalar observables of visible states, for layers of any type.
+
+    With m = ⟨h⟩ given v, so that the draw of h adds no noise:
+
+        free_energy               F(v), nats
+        visible_magnetisation     mean of v over its columns
+        hidden_magnetisation      mean of m over its columns
+        visible_overlap_1, …      v·u_α
+        hidden_overlap_1, …       m·w_α
+
+    Args:
+        rbm: the machine.
+        v: visible states.
+        directions: u_α and w_α; those of `slow_directions` if None.
+
+    Returns:
+        Observables by name, each of the batch's shape.
+    """
+    directions = slow_directions(rbm) if directions is None else directions
+    inputs = rbm.inputs_to_h(v)
+    m = rbm.hidden.mean(inputs)
+    free_energy = rbm.visible.energy(v) - rbm.hidden.cgf(inputs)
+    overlaps = jnp.concatenate([v @ directions.visible, m @ directions.hidden], axis=-1)
+    found = [free_energy, v.mean(-1), m.mean(-1), *jnp.moveaxis(overlaps, -1, 0)]
+    return dict(zip(names_of(directions), found, strict=True))
+
+
+def names_of(directions: Directions) -> list[str]:
+    """Give the names of the `observables`, in order."""
+    sides = zip(("visible", "hidden"), directions, strict=True)
+    overlaps = [f"{side}_overlap_{a + 1}" for side, x in sides for a in range(x.shape[1])]
+    return ["free_energy", "visible_magnetisation", "hidden_magnetisation", *overlaps]
+
+
+def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) -> list[str]:
+    """Give the names of what `watch` sees, in order."""
+    names, is_single = names_of(directions), len(sampler.clouds(state)) == 1
+    return names if is_single else [*names, *(f"column_{name}" for name in names)]
+
+
+@eqx.filter_jit
+def watch(
+    rbm: RBM,
+    sampler: AbstractSampler,
+    directions: Directions,
+    state: Any,
+    first: Array,
+    every: Array,
+    records: Array,
+    room: int,
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Any, Float[Array, "room observables n"]]:
+    """Move chains by `records · every` steps and look at them after each `every`.
+
+    Of a sampler that moves chains of several machines at once, the means of each observable over a
+    column, one chain of every machine, are looked at as well. Chains that swap take turns at the
+    last machine: it forgets with every turn, and the column does not.
+
+    Step s draws from fold_in(key, s), so a watch in several stretches equals a single one, and one
+    compilation serves all stretches.
+
+    Args:
+        rbm: the machine.
+        sampler: what moves the chains.
+        directions: of the observables.
+        state: the chains.
+        first: number of steps made before.
+        every: steps from record to record.
+        records: how often to look, at most `room` times.
+        room: length of what is given back, zeros behind the last record.
+        key: a JAX random key.
+
+    Returns:
+        The chains, and what was seen, in the order of `names_watched`.
+    """
+    shape = jax.eval_shape(lambda: _seen(rbm, sampler, directions, state))
+
+    def record(i: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
+        state = sampler.steps(rbm, carry[0], every, key=key, first=first + i * every)
+        return state, carry[1].at[i].set(_seen(rbm, sampler, directions, state))
+
+    begun = state, jnp.zeros((room, *shape.shape), shape.dtype)
+    return jax.lax.fori_loop(0, records, record, begun)
+
+
+def _seen(
+    rbm: RBM, sampler: AbstractSampler, directions: Directions, state: Any
+) -> Float[Array, "observables n"]:
+    states = jnp.stack([cloud.states for cloud in sampler.clouds(state)])
+    each = jnp.stack(list(observables(rbm, states, directions).values()), axis=1)
+    return each[-1] if len(each) == 1 else jnp.concatenate([each[-1], each.mean(0)])

@@ -1,0 +1,298 @@
+"""How well chains mix: relaxation time, effective sizes, R̂, and a two-sided test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from ..checks import checked_key, positive_integer
+from ..data import Dataset
+from ..errors import InputError, NotFiniteError
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from ..samplers import AbstractSampler, Gibbs
+from ..statistics import same_distribution
+from .autocorrelation import certain_memory, relaxation_of
+from .base import Mixing, Observable
+from .chain_observables import names_watched, slow_directions, watch
+
+FIRST_SWEEPS = 1_024
+MOST_RECORDS = 4_096  # of each chain; a longer run is thinned
+RECORDS_PER_DISPATCH = 128
+FEWEST_CHAINS = 16
+LENGTH_IN_TAU = 50
+LARGEST_RHAT = 1.01
+LEVEL = 0.01  # of the test whether both sides agree
+ROWS = 10_000
+
+
+def mixing(
+    rbm: RBM,
+    *,
+    key: PRNGKeyArray,
+    chains: int = 64,
+    sweeps: int = 100_000,
+    starts: Any = None,
+    sampler: AbstractSampler | None = None,
+    seconds: float = 60.0,
+    progress: Callable[[float], Any] | None = None,
+) -> Mixing:
+    r"""Measure how many sweeps chains take to forget where they began.
+
+    Half of the chains start from the machine without its weights, half from `starts`. The run is
+    doubled, its first quarter left out, until it is resolved: at least 50 τ of every observable in
+    each chain, every R̂ below 1.01, and both sides in agreement; or until a limit is reached.
+
+    τ = 1 + 2 Σ_t ρ(t) is the integrated autocorrelation time. A sweep v → h → v has eigenvalues
+    1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds that of the slowest mode,
+    (1 + λ₂)/(1 − λ₂). The relaxation time is that of a mode with the largest τ found,
+
+        relaxation = −2 / log λ,    λ = (τ − 1)/(τ + 1),
+
+    so that k sweeps leave λ^k = e^(−2k / relaxation) of a disturbance: 14 % at k = relaxation. It
+    is twice the exponential autocorrelation time −1 / log λ, and τ itself (within 4 %) from three
+    sweeps on. Chains swept longer than it between updates have forgotten the update before.
+
+    What no chain of either side finds cannot be seen: both then agree on the law of what was found.
+    A slow mode of little probability has a small share in every observable, and `relaxation` may
+    fall below its own time by that share.
+
+    Args:
+        rbm: the machine.
+        key: a JAX random key.
+        chains: number of chains, at least 16.
+        sweeps: the longest run of a chain.
+        starts: rows for the second half to start from, in the user's coding, or a `Dataset`; drawn
+            from the *hidden* layer without weights, and then v given h, if None.
+        sampler: what moves the chains, if not block Gibbs sampling; "sweeps" are then steps of it.
+            Columns of replica exchange are watched as wholes too, since the last machine alone
+            forgets whenever replicas take turns at it. Its steps are no positive kernel: what is
+            found is the time of the slowest observable, and bounds nothing.
+        seconds: time after which a run is not prolonged.
+        progress: called with the part of the limits used, from 0 to 1.
+
+    Raises:
+        InputError: arguments that do not fit, or rows outside the visible layer's domain.
+        NotFiniteError: chains run away, as those of a machine without a finite Z do.
+
+    Source: Decelle, Furtlehner & Seoane 2021; Vehtari et al. 2021 (R̂, effective sizes); Sokal 1997.
+    """
+    if not seconds > 0:
+        raise InputError(f"seconds: expected a positive number; got {seconds}.")
+    began, told = time.monotonic(), progress or (lambda part: None)
+    run, target = _Run(rbm, chains, starts, key, sampler=sampler), 0
+    sweeps = positive_integer(sweeps, "sweeps")
+
+    def used() -> float:
+        return min(1.0, max(run.sweeps / sweeps, (time.monotonic() - began) / seconds))
+
+    while True:
+        target = min(max(FIRST_SWEEPS, 2 * target), sweeps)
+        while run.sweeps < target and (used() < 1.0 or not run.sweeps):
+            run.go_on(target)
+            told(used())
+        found = _judged(run)
+        if found.resolved or used() == 1.0:
+            told(1.0)
+            return found
+
+
+def trace(
+    rbm: RBM,
+    *,
+    key: PRNGKeyArray,
+    chains: int = 64,
+    sweeps: int = 1_000,
+    every: int = 1,
+    starts: Any = None,
+    sampler: AbstractSampler | None = None,
+) -> dict[str, np.ndarray]:
+    """Give what `mixing` looks at: observables along chains, to judge with ArviZ or by eye.
+
+    Args:
+        rbm: the machine.
+        key: a JAX random key.
+        chains: number of chains, at least 16; the first half start from the machine without its
+            weights, the others from `starts`, as in `mixing`.
+        sweeps: length of a chain; nothing is left out of it.
+        every: sweeps from draw to draw.
+        starts: as in `mixing`.
+        sampler: as in `mixing`.
+
+    Returns:
+        Each of the `observables` by name, shape (chains, draws).
+
+    Raises:
+        InputError: arguments that do not fit, or rows outside the visible layer's domain.
+        NotFiniteError: chains run away.
+    """
+    run = _Run(
+        rbm, chains, starts, key, positive_integer(every, "every"), thinned=False, sampler=sampler
+    )
+    sweeps = positive_integer(sweeps, "sweeps")
+    while run.sweeps + run.every <= sweeps:
+        run.go_on(sweeps)
+    if not run.sweeps:
+        raise InputError(f"every: expected at most the {sweeps} sweeps of a chain; got {every}.")
+    seen = run.seen()
+    return {name: seen[:, i].T for i, name in enumerate(run.names)}
+
+
+class _Run:
+    """Chains from two sides, and what was seen of them."""
+
+    def __init__(
+        self,
+        rbm: RBM,
+        chains: int,
+        starts: Any,
+        key: Any,
+        every: int = 1,
+        *,
+        thinned: bool = True,
+        sampler: AbstractSampler | None = None,
+    ):
+        _check(rbm, chains)
+        key_base, key_other, key_start, self.key = jax.random.split(checked_key(key), 4)
+        self.rbm, self.chains, self.every, self.thinned = rbm, chains, every, thinned
+        self.sampler, self.sweeps = Gibbs(1) if sampler is None else sampler, 0
+        self.directions = slow_directions(rbm)
+        other = _other_side(rbm, starts, chains - chains // 2, key=key_other)
+        keys = key_base, key_start
+        self.state: Any = _from_both_sides(rbm, self.sampler, other, chains // 2, keys=keys)
+        self.names = names_watched(self.sampler, self.state, self.directions)
+        self.parts: list[np.ndarray] = []
+
+    def go_on(self, target: int) -> None:
+        """Move on by a stretch towards a number of sweeps."""
+        records = min(RECORDS_PER_DISPATCH, max(1, (target - self.sweeps) // self.every))
+        self.state, seen = watch(
+            self.rbm,
+            self.sampler,
+            self.directions,
+            self.state,
+            first=jnp.asarray(self.sweeps, jnp.int32),
+            every=jnp.asarray(self.every, jnp.int32),
+            records=jnp.asarray(records, jnp.int32),
+            room=RECORDS_PER_DISPATCH,
+            key=self.key,
+        )
+        self.parts.append(np.asarray(seen)[:records])
+        self.sweeps += records * self.every
+        if not np.isfinite(self.parts[-1]).all():
+            raise NotFiniteError(
+                f"Chains of {self.rbm}: observables are not finite after {self.sweeps:,} sweeps;"
+                " the machine diverged, or its Z is not finite (see hm.finite_z)."
+            )
+        if self.thinned and sum(map(len, self.parts)) >= MOST_RECORDS:
+            self.parts, self.every = [self.seen()[1::2]], 2 * self.every
+
+    def seen(self) -> np.ndarray:
+        """Give all records, shape (draws, observables, chains)."""
+        return np.concatenate(self.parts)
+
+
+def _check(rbm: Any, chains: Any) -> None:
+    if not isinstance(rbm, RBM):
+        raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
+    at_rest = [eqx.filter_eval_shape(_cgf_at_rest, layer) for layer in (rbm.visible, rbm.hidden)]
+    if any(cgf.ndim for cgf in at_rest):
+        raise InputError("rbm: expected one machine; got a batch. Condition on one row at a time.")
+    if positive_integer(chains, "chains") < FEWEST_CHAINS:
+        raise InputError(f"chains: expected at least {FEWEST_CHAINS}, half a side; got {chains}.")
+
+
+def _cgf_at_rest(layer: AbstractLayer) -> Array:
+    return layer.cgf(layer.zero_inputs)
+
+
+def _other_side(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
+    """Give n visible states from rows, or from the hidden layer without weights."""
+    if starts is None:
+        return _from_hidden(rbm, n, key=key)
+    key_rows, key_order = jax.random.split(key)
+    rows = starts.some(ROWS).rows(key=key_rows) if isinstance(starts, Dataset) else starts
+    rows = rbm.visible.validate(rows, "starts")
+    order = np.asarray(jax.random.permutation(key_order, len(rows)))
+    return rbm.visible.encode(rows[np.resize(order, n)])
+
+
+@eqx.filter_jit
+def _from_hidden(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Array:
+    return Gibbs(1).init(rbm.T, n, key=key).h
+
+
+@eqx.filter_jit
+def _from_both_sides(
+    rbm: RBM,
+    sampler: AbstractSampler,
+    other: Array,
+    n: int,
+    *,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+) -> Any:
+    """Start n chains from the machine without its weights, and chains from other states."""
+    base = Gibbs(1).init(rbm, n, key=keys[0]).v
+    return sampler.start(rbm, jnp.concatenate([base, other]), key=keys[1])
+
+
+def _judged(run: _Run) -> Mixing:
+    """Estimate everything from the last three quarters of a run."""
+    seen = np.moveaxis(run.seen().astype(np.float64), 0, -1)  # observables, chains, draws
+    seen = seen[..., seen.shape[-1] // 4 :]
+    spread = np.ptp(seen, axis=(1, 2))
+    moving = spread > 1e-5 * (1.0 + abs(seen).max(axis=(1, 2)))
+    names = [name for name, moves in zip(run.names, moving, strict=True) if moves]
+    seen, draws, half = seen[moving], seen.shape[-1], run.chains // 2
+    p = same_distribution(*np.split(_time_means(seen), [half], axis=1))
+    found = {name: _estimates(x, run.every) for name, x in zip(names, seen, strict=True)}
+    tau = max((each.tau for each in found.values()), default=np.inf)
+    rhat = max((each.rhat for each in found.values()), default=np.inf)
+    long_enough = draws * run.every >= LENGTH_IN_TAU * tau
+    resolved = bool(long_enough and rhat < LARGEST_RHAT and p >= LEVEL)
+    if resolved:
+        relaxation = run.every * relaxation_of(tau / run.every)
+    else:
+        bound = max((certain_memory(x) for x in seen), default=0.0)
+        relaxation = min(run.every * bound, float(run.sweeps))
+    shown = int(np.clip(5 * tau / run.every, 2, draws // 2)) if names else 0
+    found = {
+        name: x._replace(autocorrelation=x.autocorrelation[:shown]) for name, x in found.items()
+    }
+    lags = run.every * np.arange(shown)
+    agree, unit = p >= LEVEL, run.sampler.unit
+    return Mixing(relaxation, resolved, p, agree, found, lags, run.sweeps, run.chains, unit)
+
+
+def _time_means(seen: np.ndarray) -> np.ndarray:
+    """Give each chain's means of the observables and of their squared deviations."""
+    deviations = seen - seen.mean(axis=(1, 2), keepdims=True)
+    return np.concatenate([seen.mean(-1), (deviations**2).mean(-1)])
+
+
+def _estimates(x: np.ndarray, every: int) -> Observable:
+    """Estimate one observable's τ, effective size, R̂ and autocorrelation from (chains, draws).
+
+    Ranks tame heavy tails, but hide how far a rare mode lies from the others: the worse of both,
+    with ranks and without, is given.
+    """
+    # Imported here: it takes half a second.
+    from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]
+
+    axes: Any = {"chain_axis": 0, "draw_axis": 1}
+    with np.errstate(all="ignore"):  # chains that stand still have no variance within
+        sizes = [np.asarray(array_stats.ess(x, method=m, **axes)) for m in ("bulk", "mean")]
+        rhats = [np.asarray(array_stats.rhat(x, method=m, **axes)) for m in ("rank", "split")]
+    ess, rhat = float(min(sizes)), float(max(rhats))
+    covariance = array_stats.autocov(x, axis=1).mean(0)
+    within = covariance[0] * x.shape[1] / (x.shape[1] - 1)
+    whole = covariance[0] + x.mean(1).var(ddof=1)
+    tau, rhat = every * x.size / ess, rhat if np.isfinite(rhat) else np.inf
+    return Observable(tau, ess, rhat, 1.0 - (within - covariance) / whole)

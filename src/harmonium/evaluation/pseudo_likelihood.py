@@ -1,0 +1,41 @@
+"""Pseudo-likelihood: how well each unit is foretold by all the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array
+
+from ..data.parts import in_parts
+from ..errors import InputError
+from ..rbm import RBM
+from ..single_site import MOVES_AT_ONCE, neighbours_of, surprise_of_units
+
+
+def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
+    """Give Σ_i log p(v_i | all other v) of every row, shape (n,), in nats: exact, nothing is drawn.
+
+    p(v_i | rest) needs no Z: it is 1 / (1 + Σ e^(F(v) − F(v′))) over the states v′ in which unit i
+    alone is another. It is a sum over units, not a mean. A machine of independent units has its
+    log-likelihood here; any other one has less to say about it the stronger its units depend.
+
+    Args:
+        rbm: a machine whose visible layer is discrete.
+        rows: in the user's coding, shape (n, visible units).
+
+    Raises:
+        InputError: rows outside the visible layer's domain, or a visible layer that is a continuum.
+
+    Source: Besag 1975; Marlin, Swersky, Chen & de Freitas 2010.
+    """
+    if rbm.visible.n_states is None:
+        raise InputError(f"Pseudo-likelihood of {rbm.visible}: expected a discrete visible layer.")
+    array = rbm.visible.validate(rows)
+    return in_parts(lambda some, _: _of_rows(rbm, some), array, MOVES_AT_ONCE * rbm.widest)
+
+
+@eqx.filter_jit
+def _of_rows(rbm: RBM, rows: Array) -> Array:
+    return -surprise_of_units(neighbours_of(rbm, rbm.visible.encode(rows))).sum(0)

@@ -1,0 +1,153 @@
+"""A machine to start learning from."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from ._numerics import from_numpy, product
+from ._threefry import key_of
+from .checks import checked_key, positive_integer
+from .data import Dataset
+from .errors import InputError
+from .layers import AbstractLayer
+from .rbm import RBM
+from .weights import MaskedWeights
+from .weights.masked import Pattern
+
+__all__ = ["initialize"]
+
+MOST_ROWS = 50_000  # enough for moments
+MOST_ENTRIES = 2**26  # of very wide rows, which may be sparse, fewer
+
+
+def initialize(
+    visible: AbstractLayer,
+    hidden: AbstractLayer,
+    data: Any = None,
+    *,
+    key: PRNGKeyArray,
+    weights: Any = None,
+    scale: float = 0.01,
+    connections: int | None = None,
+    pattern: Any = None,
+) -> RBM:
+    """Make a machine with small random weights, W_ij ~ N(0, scale²).
+
+    With data, the visible layer is fitted to the data's moments, so that the machine starts near
+    the independent model of the data (Hinton 2010, section 8), and the biases take up what the
+    weights add at the means of the other layer: it starts centred (Melchior, Fischer & Wiskott
+    2016), so that data with zeros and ones exchanged give the exchanged machine.
+
+    Args:
+        visible: the visible layer.
+        hidden: the hidden layer.
+        data: rows in the user's coding, shape (n, visible.n_units), or a `Dataset`. Of rows with
+            holes, NaN where a unit is absent, each column's moments are those of its seen values.
+        key: a JAX random key.
+        weights: sample weights of the rows, shape (n,).
+        scale: standard deviation of the weights.
+        connections: number of visible units, chosen at random, that each hidden unit starts
+            connected to, the other weights being 0 (Martens 2010: 15, with a larger scale); all of
+            them if None. A Potts site counts as one, with all its states.
+        pattern: which units may ever be connected, a matrix of 0 and 1 of shape (visible units,
+            hidden units): the weights are then `MaskedWeights`. All of them if None.
+
+    Raises:
+        InputError: data outside the visible layer's domain, a scale that is not positive, or more
+            connections than visible units.
+    """
+    for name, layer in (("visible", visible), ("hidden", hidden)):
+        if not isinstance(layer, AbstractLayer):
+            raise InputError(f"{name}: expected a layer such as hm.Bernoulli(10); got {layer!r}.")
+    if not scale > 0:
+        raise InputError(f"scale: expected a positive number; got {scale}.")
+    if connections is not None and positive_integer(connections, "connections") > visible.n_units:
+        expected = f"at most the {visible.n_units} units of {visible}"
+        raise InputError(f"connections: expected {expected}; got {connections}.")
+    key_weights, key_rows = jax.random.split(checked_key(key))
+    if data is not None:
+        dataset = Dataset.of(data, weights).checked_for(visible)
+        some = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
+        rows = some.rows(key=key_rows)
+        if some.absent:
+            rows = _missing_filled(visible, rows, some.weights)
+        visible = _fitted(visible, from_numpy(rows), some.weights)
+    allowed = None if pattern is None else _columns_of(pattern, visible, hidden)
+    centred = data is not None
+    return _coupled(visible, hidden, scale, connections, allowed, centred, key=key_weights)
+
+
+def _columns_of(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> Pattern:
+    """Return the pattern of columns that one of units stands for."""
+    entries, expected = Pattern(pattern).entries, (visible.n_units, hidden.n_units)
+    if entries.shape != expected:
+        raise InputError(
+            f"pattern: expected a matrix of 0 and 1 of shape {expected}, a row for each unit of"
+            f" {visible}; got shape {entries.shape}."
+        )
+    by_hidden = hidden.spread(jnp.asarray(entries))
+    return Pattern(np.asarray(visible.spread(by_hidden.T).T))
+
+
+def _missing_filled(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
+    """Fill a column's missing values with its seen ones in proportion: its moments stay theirs.
+
+    A column that is never seen gets draws of the layer as it is.
+    """
+    absent = np.isnan(rows)
+    shares = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
+    never_seen = shares @ ~absent <= 0
+    # Where every column is seen, nothing is drawn, and no program compiled for it.
+    anything = visible.decode(_at_rest(visible, len(rows))) if never_seen.any() else 0.0
+    filled = np.where(absent, anything, rows)
+    order = np.random.default_rng(0).permutation(len(rows))  # which missing value gets which
+    for column in np.flatnonzero(absent.any(0) & ~never_seen):
+        missing, seen = order[absent[order, column]], np.flatnonzero(~absent[:, column])
+        # Values at even distances in order of size, so that a few missing ones get typical ones.
+        seen = seen[np.argsort(rows[seen, column], kind="stable")]
+        reached = np.cumsum(shares[seen]) / shares[seen].sum()
+        evenly = (np.arange(len(missing)) + 0.5) / len(missing)
+        places = np.minimum(np.searchsorted(reached, evenly), len(seen) - 1)
+        filled[missing, column] = rows[seen[places], column]
+    return filled
+
+
+@eqx.filter_jit
+def _at_rest(visible: AbstractLayer, n: int) -> Array:
+    return visible.sample_without_inputs((n,), key=key_of(0))
+
+
+@eqx.filter_jit
+def _fitted(visible: AbstractLayer, rows: Array, weights: Array | None) -> AbstractLayer:
+    return visible.fit_moments(visible.encode(rows), weights)
+
+
+@eqx.filter_jit
+def _coupled(
+    visible: AbstractLayer,
+    hidden: AbstractLayer,
+    scale: float,
+    connections: int | None,
+    allowed: Pattern | None,
+    centred: bool,
+    *,
+    key: PRNGKeyArray,
+) -> RBM:
+    """Draw the weights; let the biases take up what they add at the other layer's means."""
+    couplings: Any = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
+    if connections is not None:
+        first = jnp.arange(visible.n_units)[:, None] < connections
+        chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
+        chosen = jax.random.permutation(jax.random.fold_in(key, 1), chosen, independent=True)
+        couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
+    if allowed is not None:
+        couplings = MaskedWeights(couplings, allowed).project()
+    if centred:
+        means = visible.mean(visible.zero_inputs), hidden.mean(hidden.zero_inputs)
+        visible = visible.shift(-product(means[1], couplings.T))
+        hidden = hidden.shift(-product(means[0], couplings))
+    return RBM(visible, hidden, couplings)

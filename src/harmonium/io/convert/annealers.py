@@ -1,0 +1,195 @@
+r"""Machines of two-valued units as quadratic models: QUBO, Ising, and dimod's, with their offset.
+
+A unit that is 0 or 1 and one that is −1 or +1 are the same unit in another coding. With v = αx + β
+and h = γy + δ, column by column,
+
+    −a·v − b·h − vᵀWh  =  −a′·x − b′·y − xᵀW′y + c
+
+    W′ = α W γ,   a′ = α (a + Wδ),   b′ = γ (b + Wᵀβ),   c = −a·β − b·δ − βᵀWδ
+
+so every such machine is exact in either coding, up to the constant c.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import input_error
+from ...layers import AbstractLayer, Bernoulli, Ising
+from ...rbm import RBM
+from .base import KEEP_IT_NATIVE, checked_machine, dense_weights, optional
+
+CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # by dimod's names
+
+
+class Recoded(NamedTuple):
+    """A machine in another coding of its states, and the constant between the energies.
+
+    Attributes:
+        rbm: the machine whose energy differs from the first one's by the offset alone.
+        offset: c in E(v, h) = E′(x, y) + c, in nats; so F = F′ + c and log Z = log Z′ − c.
+    """
+
+    rbm: RBM
+    offset: float
+
+
+class Qubo(NamedTuple):
+    """E = xᵀ Q x + offset over x = (v, h) in {0, 1}; Q is upper triangular, in nats."""
+
+    matrix: np.ndarray
+    offset: float
+
+
+class Couplings(NamedTuple):
+    """E = −½ sᵀ J s − field·s + offset over spins s = (v, h) in {−1, +1}, in nats.
+
+    The form of p-bit hardware: spin i feels Σ_j J_ij s_j + field_i and is +1 with probability
+    σ(2 (Σ_j J_ij s_j + field_i)), at β = 1. J is symmetric, and zero within each layer.
+
+    Source: Camsari et al. 2017 (arXiv 1610.00377), where the inputs are called I.
+    """
+
+    matrix: np.ndarray
+    field: np.ndarray
+    offset: float
+
+
+class _Quadratic(NamedTuple):
+    """W′, a′, b′ and c of the page's first formula, in float64."""
+
+    weights: np.ndarray
+    visible_bias: np.ndarray
+    hidden_bias: np.ndarray
+    offset: float
+
+
+def to_bernoulli(rbm: RBM) -> Recoded:
+    """Rewrite a machine of Bernoulli and Ising units for states 0 and 1, −1 becoming 0.
+
+    Raises:
+        InputError: units of other types.
+    """
+    weights, a, b, offset = _quadratic(rbm, "BINARY", "to_bernoulli")
+    return Recoded(RBM(Bernoulli(len(a), a), Bernoulli(len(b), b), weights), offset)
+
+
+def to_ising(rbm: RBM) -> Recoded:
+    """Rewrite a machine of Bernoulli and Ising units for spins −1 and +1, 0 becoming −1.
+
+    Raises:
+        InputError: units of other types.
+    """
+    weights, a, b, offset = _quadratic(rbm, "SPIN", "to_ising")
+    return Recoded(RBM(Ising(len(a), a), Ising(len(b), b), weights), offset)
+
+
+def to_qubo(rbm: RBM) -> Qubo:
+    """Give the QUBO matrix: E(v, h) = xᵀ Q x + offset with x = (v, h), −1 written as 0.
+
+    Raises:
+        InputError: units other than Bernoulli and Ising.
+    """
+    weights, a, b, offset = _quadratic(rbm, "BINARY", "to_qubo")
+    matrix = np.diag(-np.concatenate([a, b]))
+    matrix[: len(a), len(a) :] = -weights
+    return Qubo(matrix, offset)
+
+
+def to_couplings(rbm: RBM) -> Couplings:
+    """Give couplings and fields of spins: E(v, h) = −½ sᵀJs − field·s + offset, 0 written as −1.
+
+    Raises:
+        InputError: units other than Bernoulli and Ising.
+    """
+    weights, a, b, offset = _quadratic(rbm, "SPIN", "to_couplings")
+    matrix = np.zeros((len(a) + len(b),) * 2)
+    matrix[: len(a), len(a) :] = weights
+    return Couplings(matrix + matrix.T, np.concatenate([a, b]), offset)
+
+
+def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") -> Any:
+    """Give a `dimod.BinaryQuadraticModel` whose energy of any sample is E(v, h), offset included.
+
+    Its variables are ("v", 0), ("v", 1), … and ("h", 0), …, so that a sample reads
+    `sample["v", 3]`. Energies are in nats: to sample the machine itself, and not its ground states,
+    an annealer must work at β = 1.
+
+    Args:
+        rbm: a machine of Bernoulli and Ising units, mixed ones too.
+        vartype: "BINARY" or "SPIN"; None for the machine's own, and BINARY where it has both.
+        source: what errors call the conversion.
+
+    Raises:
+        InputError: units of other types, or another vartype.
+        MissingDependencyError: dimod is not installed.
+    """
+    if vartype not in (None, *CODINGS):
+        raise input_error(source, "vartype BINARY or SPIN", repr(vartype), "choose one of them")
+    if vartype is None:
+        low = np.concatenate([_values(layer, rbm, source)[0] for layer in _layers(rbm, source)])
+        vartype = "SPIN" if (low == CODINGS["SPIN"][0]).all() else "BINARY"
+    weights, a, b, offset = _quadratic(rbm, vartype, source)
+    dimod = optional("dimod", "dimod", source)
+    labels = [("v", i) for i in range(len(a))] + [("h", j) for j in range(len(b))]
+    rows, columns = np.indices(weights.shape)
+    return dimod.BinaryQuadraticModel.from_numpy_vectors(
+        -np.concatenate([a, b]),
+        (rows.ravel(), columns.ravel() + len(a), -weights.ravel()),
+        offset,
+        vartype,
+        variable_order=labels,
+    )
+
+
+def _quadratic(rbm: RBM, coding: str, source: str) -> _Quadratic:
+    """Write a machine's energy in a coding: the formula at the top of this page."""
+    visible, hidden = _layers(rbm, source)
+    scale_v, shift_v = _recoding(visible, rbm, coding, source)
+    scale_h, shift_h = _recoding(hidden, rbm, coding, source)
+    weights = np.asarray(dense_weights(rbm), float)
+    (a, c_v), (b, c_h) = _field(visible), _field(hidden)
+    return _Quadratic(
+        scale_v[:, None] * weights * scale_h,
+        scale_v * (a + weights @ shift_h),
+        scale_h * (b + shift_v @ weights),
+        float(c_v + c_h - a @ shift_v - b @ shift_h - shift_v @ weights @ shift_h),
+    )
+
+
+def _layers(rbm: Any, source: str) -> tuple[AbstractLayer, AbstractLayer]:
+    return checked_machine(rbm, source).visible, rbm.hidden
+
+
+def _recoding(
+    layer: AbstractLayer, rbm: RBM, coding: str, source: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give α and β of x ↦ αx + β, which takes the coding's two values to those of each unit."""
+    (zero, one), (low, high) = CODINGS[coding], _values(layer, rbm, source)
+    scale = (high - low) / (one - zero)
+    return scale, low - scale * zero
+
+
+def _values(layer: AbstractLayer, rbm: RBM, source: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and the higher value of each unit.
+
+    Raises:
+        InputError: units that take other than two values.
+    """
+    if layer.n_states != 2**layer.size:
+        expected = "units that take two values, such as Bernoulli or Ising"
+        raise input_error(source, expected, f"{layer} in {rbm}", KEEP_IT_NATIVE)
+    return layer.support
+
+
+def _field(layer: AbstractLayer) -> tuple[np.ndarray, float]:
+    """Return b and c of U(x) = −b·x + c, which the energy of two-valued units is."""
+    low, high = layer.support
+    at_low, at_high = (
+        np.asarray(layer.unit_energies(jnp.asarray(x, layer.dtype)), float) for x in (low, high)
+    )
+    field = (at_low - at_high) / (high - low)
+    return field, float((at_low + field * low).sum())

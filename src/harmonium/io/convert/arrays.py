@@ -1,0 +1,39 @@
+"""Machines as plain NumPy arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from ...rbm import RBM
+from .base import Parameters, machine_of, parameters_of
+
+
+def to_arrays(rbm: RBM) -> Parameters:
+    """Give the parameters as `(weights, visible_bias, hidden_bias)`.
+
+        E(v, h) = −a·v − b·h − vᵀ W h
+
+    Returns:
+        W of shape (visible, hidden), a of (visible,) and b of (hidden,); for Potts visible units
+        W of (sites, states, hidden) and a of (sites, states).
+
+    Raises:
+        InputError: other layers than Bernoulli or Potts visible and Bernoulli hidden units, which
+            three arrays would not tell apart from these.
+    """
+    return parameters_of(rbm, "to_arrays")
+
+
+def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
+    """Make a machine from what `to_arrays` gives: Bernoulli, or Potts where W has three axes.
+
+    Args:
+        weights: W, shape (visible, hidden) or (sites, states, hidden).
+        visible_bias: a, shape (visible,) or (sites, states).
+        hidden_bias: b, shape (hidden,).
+
+    Raises:
+        InputError: entries that are no finite numbers, or shapes that do not fit together.
+    """
+    found = Parameters(*(np.asarray(array) for array in (weights, visible_bias, hidden_bias)))
+    return machine_of(found, "from_arrays", ("weights", "visible_bias", "hidden_bias"))

@@ -1,0 +1,58 @@
+"""Machines as scikit-learn estimators, which are passed as objects: nothing is unpickled."""
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import input_error
+from ...rbm import RBM
+from .base import KEEP_IT_NATIVE, Parameters, machine_of, parameters_of
+
+FITTED = ("components_", "intercept_visible_", "intercept_hidden_")
+
+
+def to_sklearn(rbm: RBM, **settings: Any) -> Any:
+    """Give a fitted `sklearn.neural_network.BernoulliRBM` with this machine's parameters.
+
+    scikit-learn keeps W transposed, as `components_` of shape (hidden, visible); signs and units
+    are the same. It transforms, scores, and goes on learning with `partial_fit`.
+
+    Args:
+        rbm: a Bernoulli–Bernoulli machine.
+        settings: what else the estimator is to be made with, such as `learning_rate`.
+
+    Raises:
+        InputError: other layers, which the estimator does not have.
+    """
+    weights, visible_bias, hidden_bias = parameters_of(rbm, "to_sklearn")
+    if weights.ndim != 2:
+        expected = "Bernoulli visible and hidden units, all that BernoulliRBM can hold"
+        raise input_error("to_sklearn", expected, str(rbm), KEEP_IT_NATIVE)
+    from sklearn.neural_network import BernoulliRBM  # takes a second, and brings pandas
+
+    estimator: Any = BernoulliRBM(n_components=len(hidden_bias), **settings)
+    estimator.components_ = np.array(weights.T, order="F")  # as its own fit leaves it
+    estimator.intercept_visible_ = visible_bias.copy()
+    estimator.intercept_hidden_ = hidden_bias.copy()
+    estimator.n_features_in_ = len(visible_bias)
+    estimator._n_features_out = len(hidden_bias)  # where its get_feature_names_out looks
+    return estimator
+
+
+def from_sklearn(estimator: Any) -> RBM:
+    """Make a machine from a fitted estimator, or whatever has the same three attributes.
+
+    Args:
+        estimator: has `components_` (hidden, visible), `intercept_visible_`, `intercept_hidden_`.
+
+    Raises:
+        InputError: an attribute is missing, as before `fit`, or they do not fit together.
+    """
+    missing = [name for name in FITTED if not hasattr(estimator, name)]
+    if missing:
+        expected = f"a fitted estimator with {', '.join(FITTED)}"
+        found = f"{type(estimator).__name__} without {' and '.join(missing)}"
+        raise input_error("from_sklearn", expected, found, "fit it first")
+    components, visible_bias, hidden_bias = (np.asarray(getattr(estimator, n)) for n in FITTED)
+    found = Parameters(components.T, visible_bias, hidden_bias)
+    return machine_of(found, "from_sklearn", ("components_.T", *FITTED[1:]))

@@ -1,0 +1,154 @@
+"""What a file format is: the contract that each fulfils, and what keeps all of them safe."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...errors import InputError, ModelFileError
+from ...rbm import RBM
+
+COPY_AGAIN = "copy it again, or write it with harmonium.save"
+# Arrays may unpack to so many bytes, or to so many times the size of their file: deflate alone
+# reaches 1000 times, and a declared shape costs nothing at all.
+UNPACKED_BYTES, UNPACKED_RATIO = 2**28, 64
+
+
+class AbstractFormat(ABC):
+    r"""A kind of file that holds a machine.
+
+    `harmonium.io.storage` finds the format of a file by its first bytes, else by its suffix, and
+    the format of a file to be written by its suffix; it makes every write atomic and every refusal
+    a `ModelFileError`. A complete format, in which a file is lines of numbers:
+
+    ```python
+    >>> import numpy as np
+    >>> from harmonium.io.formats import AbstractFormat
+    >>> from harmonium.io.convert import from_arrays, to_arrays
+    >>> class Lines(AbstractFormat):
+    ...     suffixes = (".rbm.txt",)
+    ...     title = "W, a and b, one line each"
+    ...     def recognises(self, start):
+    ...         return start.startswith(b"RBM\n")
+    ...     def read(self, path, part=None):
+    ...         w, a, b = (np.fromstring(x, sep=" ") for x in path.read_text().splitlines()[1:])
+    ...         return from_arrays(w.reshape(len(a), len(b)), a, b)
+    ...     def serialise(self, rbm, source):
+    ...         lines = (" ".join(map(str, array.ravel())) for array in to_arrays(rbm))
+    ...         return "\n".join(["RBM", *lines]).encode()
+    >>> from harmonium import RBM
+    >>> print(Lines().serialise(RBM.from_arrays([[1, 2]], [3], [4, 5]), "here").decode())
+    RBM
+    1.0 2.0
+    3.0
+    4.0 5.0
+
+    ```
+
+    Attributes:
+        suffixes: endings of the files' names, in small letters; the first is the usual one.
+        title: what such a file is, in words that fit after "expected".
+        part: a word for what `FILE:PART` picks; None where a file holds one machine.
+        is_read: whether such files are read, and not only written.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]]
+    title: ClassVar[str]
+    part: ClassVar[str | None] = None
+    is_read: ClassVar[bool] = True
+
+    @abstractmethod
+    def recognises(self, start: bytes) -> bool:
+        """Say whether a file that begins with these bytes (512 at most) is of this format."""
+
+    @abstractmethod
+    def read(self, path: Path, part: str | None = None) -> RBM:
+        """Read a machine.
+
+        Raises:
+            InputError: the file does not hold one; the message names the file.
+            MissingDependencyError: reading needs a package that is not installed.
+        """
+
+    @abstractmethod
+    def serialise(self, rbm: RBM, source: str) -> bytes:
+        """Give the content of a file that holds this machine; `source` is its name in errors.
+
+        Raises:
+            InputError: the format cannot hold such layers.
+            MissingDependencyError: writing needs a package that is not installed.
+        """
+
+    def holds_machine(self, path: Path) -> bool:
+        """Say whether a file of this suffix is to be read as a machine, not as rows of data."""
+        return self.is_read
+
+
+def file_error(path: Any, expected: str, found: Any, advice: str) -> ModelFileError:
+    """Give the one-line error "PATH: expected ...; found ...; ADVICE."."""
+    line = f"{path}: expected {expected}; found {found}; {advice}."
+    return ModelFileError(" ".join(line.split()))
+
+
+def write_whole(path: str | os.PathLike, content: bytes) -> None:
+    """Write a file by way of a temporary one, so that a crash leaves the old content intact."""
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def first_member(start: bytes) -> bytes:
+    """Give the name of the first member of a zip archive that begins so; nothing for others."""
+    length = int.from_bytes(start[26:28], "little")
+    return start[30 : 30 + length] if start[:4] == b"PK\x03\x04" else b""
+
+
+def refuse_bomb(path: Path, unpacked: int) -> None:
+    """Refuse arrays that would take far more memory than their file has content for.
+
+    Args:
+        path: the file.
+        unpacked: bytes that its arrays declare.
+
+    Raises:
+        ModelFileError: more than 256 MiB and more than 64 times the file.
+    """
+    size = path.stat().st_size
+    if unpacked > max(UNPACKED_BYTES, UNPACKED_RATIO * size):
+        found = f"{unpacked / 2**30:,.1f} GiB declared by a file of {size / 2**20:,.3g} MiB"
+        raise file_error(path, "arrays that the file has content for", found, COPY_AGAIN)
+
+
+@contextmanager
+def other_peoples_code(path: Path, expected: str) -> Iterator[None]:
+    """Turn whatever a parser raises on damaged bytes into one error that names the file.
+
+    Raises:
+        ModelFileError: instead of anything but harmonium's own refusals.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # parsers each raise their own kinds, MemoryError among them
+        first_line = next(iter(str(error).splitlines()), "").strip().rstrip(".")
+        found = f"one that cannot be read ({type(error).__name__}: {shortened(first_line)})"
+        raise file_error(path, expected, found, COPY_AGAIN) from None
+
+
+def shortened(text: str) -> str:
+    """Cut text that others wrote, and keep from it what a terminal would obey."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return shown if len(shown) <= 100 else f"{shown[:97]}..."

@@ -1,0 +1,172 @@
+"""Machines and trees of any kind as safetensors, with a JSON header that says what they are."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from ..._numerics import from_numpy
+from ...errors import InputError, ModelFileError, input_error
+from ...rbm import RBM
+from ..convert.base import checked_machine, clause, finite, listed, short
+from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, shortened, write_whole
+from .base_types import KINDS, name_of_type, type_named
+
+FORMAT = "harmonium"
+VERSION = 1
+EXPECTED = "a model file that harmonium wrote"
+
+
+class Native(AbstractFormat):
+    """A safetensors file that holds any machine exactly.
+
+    The layers' types and sizes stand in the header as JSON; the arrays are `visible.bias`,
+    `hidden.bias`, `weights` and whatever other parameters the layers have.
+    """
+
+    suffixes = (".safetensors",)
+    title = "a model file"
+
+    def recognises(self, start: bytes) -> bool:
+        """Say whether a JSON header begins where that of a safetensors file does."""
+        return start[8:9] == b"{"
+
+    def read(self, path: Path, part: str | None = None) -> RBM:
+        """Read a machine of any layers that harmonium knows."""
+        tensors, header = _read(path)
+        with other_peoples_code(path, "a description of a machine"):  # that may hold anything
+            try:
+                visible = _rebuild(header["visible"], tensors, path)
+                hidden = _rebuild(header["hidden"], tensors, path)
+                weights = header.get("weights", {"tensor": "weights"})  # as before kinds of them
+                return RBM(visible, hidden, _rebuild(weights, tensors, path))
+            except ModelFileError:
+                raise
+            except InputError as error:
+                found = f"that {clause(error)}"
+                raise file_error(path, "arrays that fit together", found, COPY_AGAIN) from None
+
+    def serialise(self, rbm: RBM, source: str) -> bytes:
+        """Give the content of a file that holds this machine."""
+        rbm = checked_machine(rbm, source)
+        tensors: dict[str, np.ndarray] = {}
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "visible": _describe(rbm.visible, "visible", tensors, source),
+            "hidden": _describe(rbm.hidden, "hidden", tensors, source),
+            "weights": _describe(rbm.weights, "weights", tensors, source),
+        }
+        return _serialised(tensors, {FORMAT: json.dumps(header)})
+
+
+def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> None:
+    """Write the arrays of any tree, named by their place in it, with a JSON header."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    tensors = {jax.tree_util.keystr(place): np.asarray(leaf) for place, leaf in leaves}
+    write_whole(path, _serialised(tensors, {FORMAT: json.dumps(header)}))
+
+
+def load_tree(path: str | os.PathLike, like: Any) -> Any:
+    """Read a tree that `save_tree` wrote, into the structure of `like`.
+
+    Raises:
+        ModelFileError: an array is missing or has another shape than in `like`.
+    """
+    tensors, _ = _read(Path(path))
+
+    def find(place: Any, leaf: Any) -> Any:
+        name = jax.tree_util.keystr(place)
+        found = tensors.get(name)
+        if found is None or found.shape != jnp.shape(leaf) or found.dtype != leaf.dtype:
+            expected = f"an array {name} of {leaf.dtype}, shape {jnp.shape(leaf)}"
+            other = "none" if found is None else f"{found.dtype}, shape {found.shape}"
+            raise file_error(path, expected, other, "it belongs to a run with other options")
+        return from_numpy(found)
+
+    return jax.tree_util.tree_map_with_path(find, like)
+
+
+def read_header(path: str | os.PathLike) -> dict[str, Any]:
+    """Read the JSON header of a file that `Native` or `save_tree` wrote."""
+    return _read(Path(path))[1]
+
+
+def _serialised(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
+    # not np.ascontiguousarray, which turns a scalar into an array of one
+    return save_tensors({k: np.asarray(v, order="C") for k, v in tensors.items()}, metadata)
+
+
+def _describe(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
+    """Describe layers and weights by type and fields, and what fields hold: arrays by a tensor."""
+    if isinstance(value, KINDS):
+        fields = {
+            name: _describe(field, f"{place}.{name}", tensors, source)
+            for name, field in value.to_fields().items()
+        }
+        return {"type": name_of_type(type(value), source), "fields": fields}
+    if isinstance(value, tuple | list):
+        return [_describe(v, f"{place}.{i}", tensors, source) for i, v in enumerate(value)]
+    if isinstance(value, np.ndarray) or eqx.is_array(value):
+        tensors[place] = np.asarray(value)
+        return {"tensor": place}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    expected = "fields that are layers, arrays, numbers, text, or tuples of these"
+    raise input_error(source, expected, f"{short(value)} at {place}", "change the layer's field")
+
+
+def _rebuild(described: Any, tensors: dict[str, np.ndarray], path: Path) -> Any:
+    """Build layers, weights, or a field of them from a description."""
+    if isinstance(described, list):
+        return tuple(_rebuild(item, tensors, path) for item in described)
+    if not isinstance(described, dict):
+        return described
+    if "tensor" in described:
+        return _tensor(tensors, described["tensor"], path)
+    kind = type_named(described.get("type"), path)
+    names = {field.name for field in dataclasses.fields(kind)}
+    if set(described["fields"]) != names:
+        found = listed(sorted(described["fields"]))
+        raise file_error(path, f"fields {', '.join(sorted(names))}", found, COPY_AGAIN)
+    fields = {name: _rebuild(value, tensors, path) for name, value in described["fields"].items()}
+    return kind.from_fields(**fields)
+
+
+def _tensor(tensors: dict[str, np.ndarray], name: str, path: Path) -> Any:
+    """Give a parameter array, in the precision at work and finite in it."""
+    if name not in tensors:
+        raise file_error(path, f"an array {name!r}", listed(sorted(tensors)), COPY_AGAIN)
+    array = tensors[name]
+    return from_numpy(array if array.dtype == bool else finite(array, name, str(path)))
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read the arrays and the header of a file that harmonium wrote."""
+    try:
+        content = path.read_bytes()
+        tensors = load_tensors(content)
+        length = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+        header = json.loads(metadata.get(FORMAT, "null"))
+    except (OSError, SafetensorError, ValueError, LookupError, TypeError, RecursionError) as error:
+        found = f"one that cannot be read ({shortened(clause(error))})"
+        raise file_error(path, EXPECTED, found, COPY_AGAIN) from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        advice = "convert its arrays to an .npz with W, a and b"
+        raise file_error(path, EXPECTED, "a safetensors file of another kind", advice)
+    if header.get("version") != VERSION:
+        found = f"version {short(header.get('version'))}"
+        raise file_error(path, f"format version {VERSION}", found, "install a newer harmonium")
+    return tensors, header

@@ -1,0 +1,149 @@
+"""HDF5 files of the rbms package (Decelle, Furtlehner, Seoane and others): a history of updates.
+
+The layout that rbms 0.5 writes and reads, energies as here, E = −a·v − b·h − vᵀWh, in nats:
+
+    model_type                              "BBRBM" (Bernoulli) or "PBRBM" (Potts visible units)
+    parallel_chains                         visible states of its chains
+    hyperparameters/                        numbers that its trainer resumes with
+    update_N/params/weight_matrix           (visible, hidden) or (sites, states, hidden)
+    update_N/params/vbias, hbias            (visible,) or (sites, states); (hidden,)
+    update_N/time, update_N/flags/
+
+Nothing outside the file is opened, and nothing is unpacked: links, virtual arrays, external storage
+and filters (which may be plug-ins, and of which rbms uses none) are refused before data is read.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...rbm import RBM
+from ..convert.base import Parameters, listed, machine_of, optional, parameters_of, short
+from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, refuse_bomb
+
+EXPECTED = "an HDF5 file of the rbms package"
+FIELDS = ("weight_matrix", "vbias", "hbias")
+AXES = {"BBRBM": 2, "PBRBM": 3}  # model types, and how many axes W has
+SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")
+RATES = ("learning_rate", "train_size", "L1", "L2")
+_UPDATE = re.compile(r"update_([0-9]{1,18})")
+
+
+class RbmsHistory(AbstractFormat):
+    """The HDF5 file that the rbms package keeps a training in: one group for each saved update."""
+
+    suffixes = (".h5", ".hdf5")
+    title = "an .h5 of the rbms package"
+    part = "update"
+
+    def recognises(self, start: bytes) -> bool:
+        """Say whether HDF5's signature stands here."""
+        return start.startswith(b"\x89HDF\r\n\x1a\n")
+
+    def read(self, path: Path, part: str | None = None) -> RBM:
+        """Read the last update, or the one that `part` names, `update_100` or `100`."""
+        h5py = optional("h5py", "rbms", str(path))
+        with other_peoples_code(path, EXPECTED), h5py.File(path, "r") as file:
+            group = _update(h5py, file, path, part)
+            parameters = _parameters(h5py, group, path)
+            _check_type(h5py, file, parameters, path)
+        return machine_of(parameters, str(path), FIELDS)
+
+    def serialise(self, rbm: RBM, source: str) -> bytes:
+        """Give a history of one update, without chains and with settings of 0: none are known."""
+        arrays = parameters_of(rbm, source)
+        h5py = optional("h5py", "rbms", source)
+        content = io.BytesIO()
+        with h5py.File(content, "w") as file:
+            kind = next(name for name, axes in AXES.items() if axes == arrays.weights.ndim)
+            n_visible = len(arrays.visible_bias)
+            settings = {"num_visibles": n_visible, "num_hiddens": len(arrays.hidden_bias)}
+            settings |= dict.fromkeys(SETTINGS, 0) | dict.fromkeys(RATES, 0.0)
+            for name, value in settings.items():
+                file[f"hyperparameters/{name}"] = value
+            file["model_type"] = kind
+            file["parallel_chains"] = np.zeros((0, n_visible), np.float32)
+            for name, array in zip(FIELDS, arrays, strict=True):
+                file[f"update_1/params/{name}"] = array
+            file["update_1/time"] = 0.0
+            file.create_group("update_1/flags")
+        return content.getvalue()
+
+
+def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
+    """Give the group of an update: the last, or the one that was asked for."""
+    names = [name for name in file if isinstance(name, str)]  # bytes, where they are no UTF-8
+    saved = {int(m[1]): name for name in names if (m := _UPDATE.fullmatch(name))}
+    if not saved:
+        found, advice = f"the entries {listed(names)}", "name a file that rbms keeps a training in"
+        raise file_error(path, f"{EXPECTED}, with groups update_1, ...", found, advice)
+    if part is None:
+        return _own(h5py, file, saved[max(saved)], path, h5py.Group)
+    asked = _UPDATE.fullmatch(part if part.startswith("update_") else f"update_{part}")
+    if asked is None or int(asked[1]) not in saved:
+        held = listed(saved[number] for number in sorted(saved))
+        advice = f"choose one of these, such as {path.name}:{saved[max(saved)]}"
+        raise file_error(f"{path}:{part}", "an update that the file holds", held, advice)
+    return _own(h5py, file, saved[int(asked[1])], path, h5py.Group)
+
+
+def _own(h5py: Any, group: Any, name: str, path: Path, kind: Any) -> Any:
+    """Give an entry that lies in this very file, and is a group or an array as it should be."""
+    link = group.get(name, getlink=True)
+    what = "a group" if kind is h5py.Group else "an array"
+    where = f"{group.name.rstrip('/')}/{name}"
+    if link is None:
+        raise file_error(path, f"{what} {where}", listed(group), "name a file that rbms wrote")
+    if not isinstance(link, h5py.HardLink):
+        found = f"a {type(link).__name__} at {where}, never followed"
+        raise file_error(path, f"{what} in the file itself", found, COPY_AGAIN)
+    entry = group[name]
+    if not isinstance(entry, kind):
+        found = f"a {type(entry).__name__} at {where}"
+        raise file_error(path, f"{what} {where}", found, COPY_AGAIN)
+    return entry
+
+
+def _parameters(h5py: Any, update: Any, path: Path) -> Parameters:
+    """Read W, a and b of an update; before rbms had the group `params` they stood beside it."""
+    group = update
+    if update.get("params", getlink=True) is not None:
+        group = _own(h5py, update, "params", path, h5py.Group)
+    arrays = [_own(h5py, group, name, path, h5py.Dataset) for name in FIELDS]
+    for array in arrays:
+        if array.dtype.kind not in "buif" or array.shape is None:
+            found = f"{array.dtype if array.shape is not None else 'nothing'} in {array.name}"
+            raise file_error(path, "real numbers", found, COPY_AGAIN)
+        _refuse_elsewhere(array, path)
+    chunks = [math.prod(array.chunks or ()) * array.dtype.itemsize for array in arrays]
+    refuse_bomb(path, sum(array.size * array.dtype.itemsize for array in arrays) + max(chunks))
+    return Parameters(*(array[()] for array in arrays))
+
+
+def _refuse_elsewhere(data: Any, path: Path) -> None:
+    """Refuse data that is not plainly in this file: kept in another one, or packed."""
+    if data.is_virtual or data.external:
+        found = f"{data.name}, kept in other files, never opened"
+        raise file_error(path, "data in the file itself", found, COPY_AGAIN)
+    if data.id.get_create_plist().get_nfilters():
+        advice = "unpack it with: h5repack -f NONE OLD NEW"
+        raise file_error(path, "data as rbms writes it", f"{data.name}, packed by a filter", advice)
+
+
+def _check_type(h5py: Any, file: Any, parameters: Parameters, path: Path) -> None:
+    """Refuse a machine of units that harmonium does not know from the name of their type."""
+    kind = _own(h5py, file, "model_type", path, h5py.Dataset)
+    if kind.shape != () or h5py.check_string_dtype(kind.dtype) is None:
+        raise file_error(path, "a text model_type", f"{kind.dtype} {kind.shape}", COPY_AGAIN)
+    _refuse_elsewhere(kind, path)
+    name = kind[()].decode("utf-8", "replace")
+    if AXES.get(name) != np.ndim(parameters.weights):
+        expected = "model_type BBRBM with a weight_matrix of 2 axes, or PBRBM with one of 3"
+        found = f"{short(name)} with {np.ndim(parameters.weights)}"
+        raise file_error(path, expected, found, "export it from the package that wrote it")

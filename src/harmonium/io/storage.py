@@ -1,0 +1,128 @@
+"""Machines to files and back: the format is found by a file's first bytes and by its name."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, ModelFileError
+from ..rbm import RBM
+from .convert.base import checked_machine, short
+from .formats import AbstractFormat, AnnealerModel, Archive, Native, RbmsHistory, StateDict
+from .formats.base import file_error, write_whole
+
+__all__ = ["load", "save"]
+
+FORMATS: tuple[AbstractFormat, ...] = (
+    Native(),
+    Archive(),
+    RbmsHistory(),
+    StateDict(),
+    AnnealerModel(),
+)
+SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
+MODEL = "model.safetensors"
+LONGEST_START = 512
+_FILE_AND_PART = re.compile(r"(?P<file>.+\.[^.:/\\]+):(?P<part>[^:/\\]+)", re.DOTALL)
+
+
+def save(rbm: RBM, path: str | os.PathLike) -> None:
+    """Write a machine to a file, in the format that the suffix names.
+
+    `.safetensors` holds every machine exactly; `.npz`, `.h5` (the rbms package) and `.pt`
+    (PyTorch) hold Bernoulli or Potts visible and Bernoulli hidden units; `.json` is a quadratic
+    model of Bernoulli and Ising units for annealers (dimod), and is not read back. A file of that
+    name is replaced, and stays as it was if anything goes wrong.
+
+    Raises:
+        InputError: no machine, a folder that is not there, a suffix that names no format, or a
+            format that cannot hold such layers.
+        MissingDependencyError: writing needs a package that is not installed.
+    """
+    checked_machine(rbm, "save")
+    file, source = Path(path), str(path)
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        expected = "a file in a folder that exists"
+        raise InputError(f"{path}: expected {expected}; make the folder first, or name a file.")
+    write_whole(file, format_to_write(file).serialise(rbm, source))
+
+
+def load(path: str | os.PathLike) -> RBM:
+    """Read a machine from a run folder or a file; nothing in it is ever executed.
+
+    The file is one that `save` or another package wrote: `.safetensors`, `.npz` with `W`, `a` and
+    `b`, `.h5` of the rbms package or `.pt` with a PyTorch state dict. `FILE.h5:update_100` picks
+    one of the updates that rbms keeps; the last is taken otherwise.
+
+    Raises:
+        ModelFileError: the file is missing, truncated, foreign, or holds arrays that do not fit.
+        MissingDependencyError: reading needs a package that is not installed.
+    """
+    file, part = _file_and_part(path)
+    if file.is_dir():
+        file = file / MODEL
+        if not file.is_file():
+            found = f"a folder without {MODEL}"
+            raise file_error(path, "a run folder", found, "name a run or a model")
+    if not file.is_file():
+        *others, last = (known.title for known in FORMATS if known.is_read)
+        expected = f"a run folder, {', '.join(others)}, or {last}"
+        found = "no file of content" if file.exists() else "no such file"
+        raise file_error(path, expected, found, "check the path")
+    try:
+        return _format_of(file).read(file, part)
+    except ModelFileError:
+        raise
+    except InputError as error:
+        raise ModelFileError(str(error)) from None
+    except OSError as error:
+        found = f"{error.strerror or error}".lower()
+        raise file_error(path, "a readable file", found, "change its permissions") from None
+
+
+def holds_machine(path: str | os.PathLike) -> bool:
+    """Say whether a path is to be read as a machine, which is not to say that it can be."""
+    file, _ = _file_and_part(path)
+    known = _by_suffix(file)
+    return file.is_dir() or (known is not None and known.holds_machine(file))
+
+
+def format_to_write(file: Path) -> AbstractFormat:
+    """Give the format that a file's suffix names.
+
+    Raises:
+        InputError: it names none.
+    """
+    known = _by_suffix(file)
+    if known is None:
+        expected = f"a name ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        advice = "the ending says what is written"
+        raise InputError(f"{file}: expected {expected}; found {short(file.name)}; {advice}.")
+    return known
+
+
+def _by_suffix(file: Path) -> AbstractFormat | None:
+    return next((known for known in FORMATS if file.suffix.lower() in known.suffixes), None)
+
+
+def _format_of(file: Path) -> AbstractFormat:
+    """Find a file's format: by its content, or its name where that is mute or shared."""
+    with file.open("rb") as opened:
+        start = opened.read(LONGEST_START)
+    by_suffix = _by_suffix(file)
+    by_content = [known for known in FORMATS if known.recognises(start)]
+    if by_suffix is not None and (by_suffix in by_content or not by_content):
+        return by_suffix
+    return by_content[0] if by_content else FORMATS[0]
+
+
+def _file_and_part(path: Any) -> tuple[Path, str | None]:
+    """Split FILE:PART, where the format has parts and no file has that very name."""
+    match = _FILE_AND_PART.fullmatch(os.fspath(path))
+    if match is None or Path(path).exists():
+        return Path(path), None
+    file = Path(match["file"])
+    known = _by_suffix(file)
+    return (file, match["part"]) if known is not None and known.part else (Path(path), None)

@@ -1,0 +1,83 @@
+"""A start from data: visible biases from its moments, and a machine that begins centred."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..data.parts import rows_at_once
+from ..errors import InputError
+from .base import to_numpy
+from .model import check_width
+
+
+def adapt(machine: Any, data: Any) -> None:
+    """Fit the visible units to the data's moments and centre the start, as `hm.initialize` does.
+
+    The visible units become the independent model of the data (Hinton 2010, section 8), and both
+    biases take up what the weights add at the means of the other layer (Melchior, Fischer &
+    Wiskott 2016).
+    """
+    n, worth, total, squares = 0, 0.0, 0.0, 0.0
+    for rows, weights in batches(data):
+        check_rows(machine, rows, "data", n)
+        rows, weights = rows.astype(np.float64), weights.astype(np.float64)
+        n, worth = n + len(rows), worth + weights.sum()
+        total, squares = total + weights @ rows, squares + weights @ rows**2
+    if not n or not worth > 0:
+        raise InputError("data: expected at least one row of positive weight; got none.")
+    machine.visible.fit_moments(n, total / worth, squares / worth)
+    machine.hidden.bias.assign(np.zeros(machine.hidden.size))
+    kernel = _numpy(machine.kernel)
+    means = [_numpy(unit.mean(np.zeros(unit.size, kernel.dtype))) for unit in machine.both_units]
+    machine.visible.shift(-(kernel @ means[1]))
+    machine.hidden.shift(-(means[0] @ kernel))
+
+
+def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Give rows and weights of an array, or of batches x, (x, y) or (x, y, weights), in parts."""
+    if isinstance(data, list):
+        data = np.asarray(data)
+    if hasattr(data, "shape"):
+        size = rows_at_once(math.prod(data.shape[1:]))
+        for first in range(0, data.shape[0], size):
+            rows = _numpy(data[first : first + size])
+            yield rows, np.ones(len(rows))
+    elif isinstance(data, Iterable):
+        for batch in data:
+            parts = list(batch) if isinstance(batch, tuple | list) else [batch]
+            rows = _numpy(parts[0])
+            given = parts[2] if len(parts) > 2 else None
+            yield rows, np.ones(len(rows)) if given is None else np.ravel(_numpy(given))
+    else:
+        raise InputError(f"data: expected an array or batches; got {type(data).__name__}.")
+
+
+def check_rows(machine: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
+    """Build the machine if need be, and raise InputError unless the rows lie in its domain."""
+    if rows.ndim != 2 or rows.dtype.kind not in "buif":
+        raise InputError(
+            f"{name}: expected numbers, shape (rows, columns); got {rows.dtype}, shape {rows.shape}"
+            + (": flatten them first." if rows.ndim > 2 else ".")
+        )
+    if not machine.built:
+        machine.build((None, rows.shape[1]))
+    check_width(rows, machine.visible.size, name)
+    finite = np.isfinite(rows)
+    wrong = machine.visible.outside(rows) if finite.all() else ~finite
+    if wrong.any():
+        row = first_row + int(np.argwhere(wrong)[0][0])
+        expected = machine.visible.domain() if finite.all() else "finite numbers"
+        raise InputError(f"{name}: expected {expected}; got others, first in row {row}.")
+
+
+def targets(x: Any, y: Any, weights: Any) -> Any:
+    """Give y; where there is none, zeros beside sample weights, which Keras drops without a y."""
+    return np.zeros((len(x), 1), np.float32) if y is None and weights is not None else y
+
+
+def _numpy(x: Any) -> np.ndarray:
+    return x if isinstance(x, np.ndarray) else to_numpy(x)

@@ -1,0 +1,188 @@
+"""What a machine says of the units that rows do not show, and how sure it is."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._numerics import from_numpy, product
+from .._threefry import key_of
+from ..checks import checked_key, positive_integer
+from ..data.parts import rows_at_once
+from ..errors import InputError
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from ..samplers import Gibbs
+from ..single_site import units_of_moves
+from .marginal import (
+    PATIENT_SUMS,
+    draw,
+    entries_of_sum,
+    given_seen,
+    posterior,
+    way_to_sum,
+    with_holes,
+)
+
+__all__ = ["Imputation", "impute"]
+
+
+class Imputation(NamedTuple):
+    """Rows with their absent units filled in, and how sure that is.
+
+    Attributes:
+        rows: the rows with each hole filled by the most probable state of that unit for itself, or
+            its mean where states are a continuum, shape (n, visible units).
+        mean: ⟨v⟩ given the seen units, in columns as `visible.encode` gives them, shape (n,
+            columns): a Bernoulli unit's probability of a 1, a Potts unit's of each of its states.
+        spread: the standard deviation of each column, 0 where it is seen, shape (n, columns).
+        draws: whole completions from p(v_absent | v_seen), with all that absent units have to do
+            with one another, shape (draws, n, visible units).
+        method: in words, how this was found.
+    """
+
+    rows: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    draws: np.ndarray
+    method: str
+
+
+def impute(
+    rbm: RBM, rows: Any, *, key: PRNGKeyArray, draws: int = 10, sweeps: int = 200
+) -> Imputation:
+    """Fill the holes of rows by p(v_absent | v_seen) of the machine, with its uncertainty.
+
+    Mean and variance of an absent unit i are those of p(v_i | h) over what h may be, I = hWᵀ:
+
+        ⟨v_i⟩ = ⟨Γ_i′(I)⟩,    var v_i = ⟨Γ_i″(I)⟩ + var Γ_i′(I),    over p(h | v_seen).
+
+    With at most 2^16 hidden states or 2^12 completions of a row, both are exact sums and the draws
+    exact. Otherwise each draw is the end of a Gibbs chain of its own, with the seen units held, and
+    the sums are means over the later half of all chains.
+
+    Args:
+        rbm: the machine.
+        rows: in the user's coding, NaN where a unit is absent, shape (n, visible units).
+        key: a JAX random key.
+        draws: completions of each row.
+        sweeps: Gibbs sweeps of a chain, where the sums are not exact.
+
+    Raises:
+        InputError: no machine, rows outside the visible layer's domain, or numbers that are not
+            positive.
+    """
+    if not isinstance(rbm, RBM):
+        raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
+    draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")
+    rows, key = rbm.visible.validate(rows, "rows", holes=True), checked_key(key)
+    absent = max(1, int(np.isnan(rows).sum(1).max()))
+    over, terms = way_to_sum(rbm, absent, PATIENT_SUMS)
+    method = f"exact, {terms:,} terms" if over else f"{draws} chains of {sweeps:,} sweeps"
+    width = draws * (rbm.visible.size + rbm.hidden.size)
+    if over:
+        width = max(width, entries_of_sum(rbm, absent, PATIENT_SUMS))
+    size = rows_at_once(width)
+    found = []
+    for part, first in enumerate(range(0, len(rows), size)):
+        v = with_holes(rbm.visible, from_numpy(rows[first : first + size]))
+        key_part = jax.random.fold_in(key, part)
+        if over:
+            found.append(_exact(rbm, v, absent, draws, key=key_part))
+        else:
+            found.append(_from_chains(rbm, v, draws, sweeps, key=key_part))
+    mean, variance = (np.concatenate([np.asarray(each[i]) for each in found]) for i in (0, 1))
+    drawn = np.concatenate([rbm.visible.decode(each[2]) for each in found], axis=1)
+    nearest = [_nearest_states(rbm.visible, each[0]) for each in found]
+    likely = np.concatenate([rbm.visible.decode(each) for each in nearest])
+    holes = np.isnan(rows)
+    # The user's own values stay as they are: coding there and back may round them.
+    return Imputation(
+        np.where(holes, likely, rows),
+        mean,
+        np.sqrt(np.maximum(variance, 0.0)),
+        np.where(holes, drawn, rows),
+        method,
+    )
+
+
+@eqx.filter_jit
+def _exact(
+    rbm: RBM, v: Float[Array, "n columns"], absent: int, draws: int, *, key: PRNGKeyArray
+) -> tuple[Array, Array, Array]:
+    """Give mean, variance and draws from the sum over all terms."""
+    found = posterior(rbm, v, absent, PATIENT_SUMS)
+    assert found is not None
+    share = jnp.exp(found.log_share)
+    if found.v is not None:
+        mean = jnp.einsum("nt,ntc->nc", share, found.v, precision="highest")
+        squares = (found.v - mean[:, None]) ** 2
+        variance = jnp.einsum("nt,ntc->nc", share, squares, precision="highest")
+    else:
+        assert found.h is not None
+        inputs = rbm.inputs_to_v(found.h)
+        each = rbm.visible.mean(inputs)
+        mean = product(share, each)
+        variance = product(share, rbm.visible.variance(inputs) + each**2) - mean**2
+    seen = ~jnp.isnan(v)
+    mean, variance = jnp.where(seen, v, mean), jnp.where(seen, 0.0, variance)
+    drawn = jax.lax.map(lambda k: draw(rbm, found, key=k, seen=v), jax.random.split(key, draws))
+    return mean, variance, drawn
+
+
+@eqx.filter_jit
+def _from_chains(
+    rbm: RBM, v: Float[Array, "n columns"], draws: int, sweeps: int, *, key: PRNGKeyArray
+) -> tuple[Array, Array, Array]:
+    """Give mean and variance over the later half of Gibbs chains, and where they end."""
+    key_start, key_sweep = jax.random.split(key)
+    machine, gibbs = given_seen(rbm, jnp.repeat(v, draws, axis=0)), Gibbs(1)
+    chains = gibbs.init(machine, len(v) * draws, key=key_start)
+    first = sweeps // 2
+
+    def sweep(i: Array, carry: tuple) -> tuple:
+        chains, total, squares, variances = carry
+        chains, _ = gibbs.step(machine, chains, key=jax.random.fold_in(key_sweep, i))
+        inputs = rbm.inputs_to_v(chains.h)
+        mean, counts = rbm.visible.mean(inputs), i >= first
+        added = (mean, mean**2, rbm.visible.variance(inputs))
+        sums = (total, squares, variances)
+        return chains, *(s + jnp.where(counts, a, 0.0) for s, a in zip(sums, added, strict=True))
+
+    zero = jnp.zeros_like(chains.v)
+    chains, *sums = jax.lax.fori_loop(0, sweeps, sweep, (chains, zero, zero, zero))
+    by_row = (len(v), draws, v.shape[1])
+    total, squares, variances = ((s / (sweeps - first)).reshape(by_row).mean(1) for s in sums)
+    seen = ~jnp.isnan(v)
+    mean = jnp.where(seen, v, total)
+    variance = jnp.where(seen, 0.0, variances + squares - total**2)
+    return mean, variance, jnp.swapaxes(chains.v.reshape(by_row), 0, 1)
+
+
+@eqx.filter_jit
+def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> Array:
+    """Give, unit by unit, the state nearest to its mean; of a continuum, the mean itself.
+
+    Of a unit of two states, or one-hot, it is the most probable one.
+    """
+    state = visible.sample_without_inputs(mean.shape[:-1], key=key_of(0))
+    columns, changes = visible.moves(state)
+    units = units_of_moves(visible, columns)
+    discrete = np.isin(np.arange(visible.n_units), units)
+    state = jnp.where(visible.spread(jnp.asarray(discrete)), state, mean)
+    if not len(columns):
+        return state
+    away = (state - mean)[:, columns]
+    nearer = ((away + changes) ** 2 - away**2).sum(-1)  # row, move
+    places, number = jnp.asarray(units), jnp.arange(len(units))
+    best = jax.ops.segment_min(nearer.T, places, visible.n_units).T[:, units]
+    able = (nearer <= best) & (nearer < 0)
+    first = jax.ops.segment_min(jnp.where(able, number, len(units)).T, places, visible.n_units).T
+    chosen = number == first[:, units]  # of equally near ones, one
+    rows = jnp.arange(len(mean))[:, None, None]
+    return state.at[rows, columns].add(jnp.where(chosen[..., None], changes, 0.0))

@@ -1,0 +1,111 @@
+"""What a way to log Z is, and what it finds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from ..checks import checked_key
+from ..data import Dataset
+from ..errors import InputError, NotFiniteError
+from ..rbm import RBM
+
+CHAINS = 512  # of an annealed estimate, in each direction
+TRUSTED_ESS = 10.0
+
+
+class LogZ(NamedTuple):
+    """log Z with an interval.
+
+    Attributes:
+        value: the estimate, nats.
+        low: lower end of its 95 % interval, nats.
+        high: upper end.
+        method: how it was found, in words.
+        converged: whether the interval can be relied on.
+        ess: effective number of the chains that carry the estimate, the smaller of both directions.
+        gap: reverse minus forward estimate, nats; 0 where exact.
+        message: in English, why it converged or why not.
+        forward: log weights of the forward journeys, shape (n,): log of the mean of e^w is the
+            one-sided estimate of log Z; None where nothing was annealed.
+        reverse: log weights of the journeys back, which estimate −log Z.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    converged: bool
+    ess: float = float("inf")
+    gap: float = 0.0
+    message: str = ""
+    forward: np.ndarray | None = None
+    reverse: np.ndarray | None = None
+
+    def __str__(self) -> str:
+        """Say it in a sentence."""
+        doubt = "" if self.converged else ", NOT converged"
+        return (
+            f"log Z = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({self.method}{doubt})"
+        )
+
+
+class AbstractLogZ(ABC):
+    """A way to log Z; its settings are fields, checked when it is made."""
+
+    def is_estimate(self, rbm: RBM) -> bool:
+        """Whether the answer for this model is drawn: it then needs a key and a finite Z."""
+        return True
+
+    def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
+        """Return the way that also uses what rows of data tell of the model, if it can."""
+        return self
+
+    @abstractmethod
+    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+        """Return log Z with a key that has been checked where there is need of one."""
+
+    def estimate(
+        self,
+        rbm: RBM,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> LogZ:
+        """Return log Z with its interval.
+
+        Args:
+            rbm: the model.
+            key: a JAX random key; not needed where `is_estimate` is false.
+            progress: called with the part done, from 0 to 1.
+
+        Raises:
+            InputError: no key where one is needed, or a model that the way does not fit.
+            NotFiniteError: Z is infinite, or parameters are not finite.
+        """
+        if not self.is_estimate(rbm):
+            key = None
+        elif key is None:
+            raise InputError(
+                f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
+            )
+        else:
+            key = checked_key(key)
+        return self.found(rbm, key, progress or (lambda part: None))
+
+
+def exact_result(value: float, method: str) -> LogZ:
+    """Give a log Z that has no error but rounding.
+
+    Raises:
+        NotFiniteError: the machine's parameters are not finite, or overflow.
+    """
+    if not np.isfinite(value):
+        raise NotFiniteError(
+            f"log Z is {value}: the machine's parameters are not finite or too large."
+        )
+    return LogZ(value, value, value, method, converged=True)

@@ -1,0 +1,293 @@
+"""log Z by replica exchange: ratios between neighbouring machines, from the replicas themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..checks import check_positive, checked_key, positive_integer
+from ..data.parts import in_parts
+from ..errors import InputError
+from ..path import AbstractPath
+from ..rbm import RBM
+from ..samplers import ReplicaExchange
+from ..samplers.ladder_tuning import LadderReport, LadderRun, checked_ladder, pilot
+from ..statistics import Estimate, log_mean_exp
+from .base import AbstractLogZ, LogZ
+from .bridge import ladder_log_z, mbar
+from .schedule import moment_base
+
+FIRST_STEPS = 256
+ROUNDS, ACCEPTANCE = 5, 0.5  # of the pilot
+FEWEST_CHAINS = 8
+LEAST_ACCEPTANCE = 0.1  # of any pair
+FEWEST_TRIPS = 5.0  # round trips of a column's replicas, on average, while they count
+LEVEL, CERTAIN = 1e-3, 1e-5  # p-values: below, two estimates may differ; below, they do
+ROUNDING = 1e-4  # nats, of free energies in float32
+
+
+class _Ladder(NamedTuple):
+    """What one ladder says.
+
+    Attributes:
+        estimate: log Z.
+        doubts: reasons not to rely on it.
+        ends: other estimates from the same replicas: of both halves, and one-sided ones.
+        report: how the replicas travel.
+    """
+
+    estimate: Estimate
+    doubts: list[str]
+    ends: list[float]
+    report: LadderReport
+
+
+@dataclass(frozen=True)
+class Exchanged(AbstractLogZ):
+    """Replica exchange from independent models: Bennett's ratios between neighbouring replicas.
+
+    log Z of the machine less that of the base is the sum of Bennett's ratios between neighbouring
+    machines. Columns of replicas are independent, so the 95 % interval is that of leaving out one
+    column at a time. The first half of a run is not counted; runs are doubled until
+
+        the interval is narrower than ± tolerance,
+        every pair accepts a tenth of its swaps,
+        a column's replicas made five round trips on average while they counted,
+        both halves of what counts agree, at a level of 0.001,
+
+    or the time is up. Two ladders run side by side, both spaced by a pilot: one of temperatures
+    from the machine without any preference, one from the independent machine with the moments of
+    short chains. The latter has the smaller barrier as a rule, but misses all modes that short
+    chains miss, and its replicas travel freely without them. What a ladder misses makes its log Z
+    too small. So where both certainly disagree (p < 0.00001), the answer is that of the larger
+    log Z; where they agree (p > 0.001), that of the smaller barrier; between, the runs go on.
+
+    What no ladder can see is a mode that the replicas of neither ever find.
+
+    Attributes:
+        sampler: a ladder from an independent machine, used as it is, and alone, instead of both.
+        chains: independent columns of replicas, at least 8.
+        tolerance: nats, the interval's half width.
+        seconds: time after which a run is not doubled.
+
+    Raises:
+        InputError: an impossible number.
+
+    Source: Bennett 1976; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022; Krause, Fischer & Igel
+    2020 (for machines of this kind).
+    """
+
+    chains: int = 64
+    sampler: ReplicaExchange | None = None
+    tolerance: float = 0.1
+    seconds: float = 120.0
+
+    def __post_init__(self):
+        _check_numbers(self.chains, self.tolerance, self.seconds)
+
+    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+        """Return log Z.
+
+        Raises:
+            InputError: no key, or a ladder that begins with weights.
+            NotFiniteError: free energies are not finite.
+        """
+        seconds, deadline = self.seconds, time.perf_counter() + self.seconds
+        key_base, *keys = jax.random.split(key, 3)
+        if self.sampler is not None:
+            runs = [LadderRun.fresh(rbm, _based(rbm, self.sampler), self.chains, key=keys[0])]
+        else:
+            bases = [ReplicaExchange(), ReplicaExchange(moment_base(rbm, key=key_base))]
+            runs = []
+            for base, key_run in zip(bases, keys, strict=True):
+                runs.append(pilot(rbm, base, self.chains, ROUNDS, ACCEPTANCE, key=key_run))
+                told(0.1 * len(runs))
+        steps, found, spent = FIRST_STEPS, None, 0.0
+        while found is None or (not found.converged and time.perf_counter() + spent < deadline):
+            started = time.perf_counter()
+            for run in runs:
+                run.until(steps)
+            found = _concluded([_judged(run, self.tolerance) for run in runs])
+            steps, spent = 2 * steps, time.perf_counter() - started
+            told(float(np.clip(1.0 - (deadline - time.perf_counter()) / seconds, 0.2, 1.0)))
+        told(1.0)
+        if not found.converged:
+            late = f" The {seconds:g} s allowed are up; allow more with `seconds`."
+            found = found._replace(message=found.message + late)
+        return found
+
+
+def carried_log_z(
+    rbm: RBM,
+    sampler: ReplicaExchange,
+    state: Any,
+    *,
+    key: PRNGKeyArray,
+    steps: int = 64,
+    tolerance: float = 0.1,
+) -> LogZ:
+    """Give log Z of a machine from the replicas that its training carried, nearly for free.
+
+    The replicas stand in the laws of the machines on the ladder, as far as they kept up with the
+    training, so a short continuation is enough for Bennett's ratios. It relies on the rules of
+    `Exchanged`, but for the round trips, which may have been made in training.
+
+    Args:
+        rbm: the machine that the replicas belong to, `fit.state.rbm`.
+        sampler: the ladder of `Persistent(sampler, chains)` that it was trained with.
+        state: the replicas, `fit.state.gradient`.
+        key: a JAX random key.
+        steps: length of the continuation.
+        tolerance: nats, the interval's half width that counts as converged.
+
+    Raises:
+        InputError: a ladder that begins with weights, or a state of another one.
+        NotFiniteError: free energies are not finite.
+    """
+    sampler, steps = _based(rbm, sampler), positive_integer(steps, "steps")
+    expected = (len(sampler.times), rbm.visible.size)
+    v = getattr(state, "v", jnp.zeros(()))
+    if v.ndim != 3 or (v.shape[0], v.shape[2]) != expected:
+        raise InputError(
+            f"state: expected replicas of {expected[0]} machines with {expected[1]} columns, as"
+            f" `fit.state.gradient` of this ladder holds; got shape {v.shape}."
+        )
+    _check_numbers(v.shape[1], tolerance, 1.0)
+    run = LadderRun(rbm, sampler, state, key=checked_key(key))
+    run.until(steps)
+    return _concluded([_judged(run, tolerance, first=0.0)])
+
+
+def mbar_log_z(
+    rbm: RBM, sampler: ReplicaExchange, v: Float[Array, "machines n visible"]
+) -> np.ndarray:
+    """Give log Z of every machine of a ladder less that of the first, from states of all of them.
+
+    Every state is weighed under every machine (`bridge.mbar`), not only under its neighbours.
+
+    Args:
+        rbm: the machine at the ladder's end.
+        sampler: the ladder.
+        v: states of each machine.
+
+    Returns:
+        Shape (machines,), nats.
+
+    Source: Shirts & Chodera 2008.
+    """
+    machines = len(checked_ladder(sampler).times)
+    if len(v) != machines:
+        raise InputError(
+            f"v: expected states of each of the {machines} machines, shape (machines, n, visible);"
+            f" got shape {v.shape}."
+        )
+    states, path = v.reshape(-1, v.shape[-1]), sampler.path_to(rbm)
+    energies = in_parts(
+        lambda some, _: _under_all(path, sampler.times, some).T, np.asarray(states), rbm.widest
+    )
+    return mbar(energies.T, np.full(machines, v.shape[1]))
+
+
+@eqx.filter_jit
+def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "machines n"]:
+    """Give free energies of states under every machine, one machine after the other."""
+    return jax.lax.map(lambda t: path.at(t).free_energy(v), times)
+
+
+def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
+    """Estimate log Z from what a run gained after its first part, with all doubts."""
+    base = float(run.sampler.path_to(run.rbm).log_z_of_base)
+    gains, report = run.gains(first), run.report(first)
+    middle = (1.0 + first) / 2
+    whole, *halves = (
+        _plus(ladder_log_z(*some), base)
+        for some in (gains, run.gains(first, middle), run.gains(middle))
+    )
+    trips = report.trips if first else float(run.state.trips.sum()) / report.chains
+    least = float(report.acceptance.min())
+    rules = [
+        (whole.half_width < tolerance, f"the interval is ± {whole.half_width:.2g} wide"),
+        (least >= LEAST_ACCEPTANCE, f"two neighbours accept {100 * least:.1f} % of their swaps"),
+        (trips >= FEWEST_TRIPS, f"replicas made {trips:.1f} round trips in a column"),
+        (
+            _p_value(*halves) > LEVEL,
+            f"the halves of the run give {halves[0].value:.2f} and {halves[1].value:.2f}",
+        ),
+    ]
+    up, down = (x.astype(np.float64).swapaxes(0, 1) for x in gains)
+    one_sided = [
+        base + float(sum(map(log_mean_exp, up))),
+        base - float(sum(map(log_mean_exp, down))),
+    ]
+    ends = [*one_sided, *(half.value for half in halves)]
+    return _Ladder(whole, [why for fine, why in rules if not fine], ends, report)
+
+
+def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
+    """Choose between ladders, and give its answer."""
+    best = min(ladders, key=lambda one: one.report.barrier)
+    largest = max(ladders, key=lambda one: one.estimate.value)
+    doubts, note = [], ""
+    p = _p_value(best.estimate, largest.estimate)
+    if p < CERTAIN:
+        note = f" The other ladder misses a part of it: {best.estimate.value:.2f}."
+        best = largest
+    elif p < LEVEL:
+        both = " and ".join(f"{one.estimate.value:.2f}" for one in ladders)
+        doubts.append(f"the two ladders give {both}")
+    for one in ladders:
+        of = "" if one is best else "on the other ladder "
+        doubts += [of + why for why in one.doubts]
+    report, half = best.report, best.estimate.half_width
+    every = [end for one in ladders for end in (*one.ends, one.estimate.value)]
+    ends = every if doubts else [best.estimate.value]
+    said = f"Not converged: {'; '.join(doubts)}." if doubts else f"Replicas travel: {report}."
+    return LogZ(
+        value=best.estimate.value,
+        low=min(ends) - half,
+        high=max(ends) + half,
+        method=f"tempered, {report.chains} × {report.machines} replicas × {report.steps:,} steps",
+        converged=not doubts,
+        ess=float(report.chains),
+        gap=best.ends[1] - best.ends[0],
+        message=said + note,
+    )
+
+
+def _p_value(one: Estimate, other: Estimate) -> float:
+    """Give the probability that two estimates of one number lie at least as far apart."""
+    from scipy.special import stdtr  # a fifth of a second, for those who ask
+
+    error = float(np.hypot(one.stderr, other.stderr)) + ROUNDING
+    return 2 * float(stdtr(one.groups - 1, -abs(one.value - other.value) / error))
+
+
+def _plus(estimate: Estimate, base: float) -> Estimate:
+    return estimate._replace(value=estimate.value + base)
+
+
+def _based(rbm: RBM, sampler: Any) -> ReplicaExchange:
+    """Give the ladder, or raise InputError unless log Z of its first machine is known."""
+    sampler = checked_ladder(sampler)
+    base = sampler.path_to(rbm).at(sampler.times[0])
+    inputs = np.asarray(base.inputs_to_h(jnp.eye(base.visible.size)))
+    if float(sampler.times[0]) > 0 or abs(inputs).max() > 0:
+        raise InputError(
+            "sampler: expected a ladder that begins at t = 0 with a machine without weights, as"
+            " that of hm.Heating does; begin a History with one."
+        )
+    return sampler
+
+
+def _check_numbers(chains: Any, tolerance: float, seconds: float) -> None:
+    if positive_integer(chains, "chains") < FEWEST_CHAINS:
+        raise InputError(f"chains: expected at least {FEWEST_CHAINS}; got {chains}.")
+    check_positive(tolerance=tolerance, seconds=seconds)

@@ -1,0 +1,138 @@
+"""What a run leaves behind while it goes on: metrics, the model, and the state to go on from."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from .._threefry import key_of
+from ..errors import NotFiniteError
+from ..likelihood import free_energies, is_exact_cheap, likelihood_from
+from ..partition_function.annealed import Annealed
+from ..partition_function.enumerated import Enumerated
+from ..partition_function.schedule import data_base
+from ..training import Fit, Report, TrainState
+from ..training.optimizers import averaged_machine
+from .folder import MODEL, RunFolder
+from .prepare import Prepared
+from .score import finite_score
+
+SECONDS_BETWEEN_CHECKPOINTS = 30.0
+SHARE_OF_TIME = 0.05
+ROWS_TO_MONITOR = 1_000
+QUICK = {"chains": 64, "steps": 200, "burn_in": 100, "tolerance": 1.0}
+QUICK_EXACT_WORK = 2**24
+
+
+class Keeper:
+    """Callbacks of `fit` that measure, write metrics and keep the run's last good state on disk."""
+
+    def __init__(self, folder: RunFolder, prepared: Prepared, state: TrainState):
+        self.folder, self.prepared = folder, prepared
+        self.rbm = prepared.restored(averaged_machine(state.optimizer, state.rbm))
+        self.state = state
+        self.fingerprint = prepared.fingerprint
+        self.began, self.saved, self.measuring = time.perf_counter(), 0.0, 0.0
+        self.speed = Speed(int(state.updates))
+
+    def measure(self, report: Report) -> None:
+        """Add the likelihood so far to the metrics, spending a small share of the time on it."""
+        allowed = SHARE_OF_TIME * (time.perf_counter() - self.began)
+        first_time, last = self.measuring == 0.0, report.updates == report.total
+        if not report.metrics or (self.measuring > allowed and not last):
+            return
+        if first_time and last:  # a single point is no curve, and the run's score comes next
+            return
+        started = time.perf_counter()
+        report.metrics.update(quick_likelihood(report, self.prepared))
+        # The first time is mostly compiling.
+        self.measuring += 1e-6 if first_time else time.perf_counter() - started
+
+    def __call__(self, report: Report) -> None:
+        """Write metrics, and a checkpoint now and then."""
+        self.rbm, self.state = self.prepared.restored(report.rbm), report.state
+        self.speed.count(report)
+        if report.metrics:
+            self.folder.add_metrics(report.metrics)
+        if time.perf_counter() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
+            self.save()
+
+    def keep(self, result: Fit) -> None:
+        """Keep a run that came to its end, or diverged: then the last finite machine."""
+        self.rbm, self.state = result.rbm, result.state
+        self.save()
+
+    def save(self) -> None:
+        """Write the model and the state."""
+        self.folder.save(self.rbm, self.state, self.fingerprint)
+        self.saved = time.perf_counter()
+
+    def summary(self, status: str, message: str) -> dict[str, Any]:
+        """Give what is known of the run but for its score; `seconds` are those of this call."""
+        return {
+            "run": str(self.folder.path),
+            "status": status,
+            "message": message,
+            "model": str(self.folder.path / MODEL),
+            "updates": int(self.state.updates),
+            "samples_per_second": self.speed.samples_per_second() or self._earlier_speed(),
+            "seconds": round(time.perf_counter() - self.began, 2),
+            "notes": list(self.prepared.rows.notes),
+            "log_z": None,
+            "log_likelihood": None,
+        }
+
+    def _earlier_speed(self) -> float | None:
+        """Give the speed of an earlier call, where this one had nothing left to learn."""
+        speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
+        return float(np.median(known)) if (known := [s for s in speeds if s]) else None
+
+
+class Speed:
+    """Rows learned from a second, over all chunks but the first, which compiles."""
+
+    def __init__(self, updates: int):
+        self.updates, self.rows, self.seconds = updates, 0.0, 0.0
+        self.first: float | None = None
+
+    def count(self, report: Report) -> None:
+        """Add a chunk."""
+        made, self.updates = report.updates - self.updates, report.updates
+        if self.first is None:
+            self.first = report.samples_per_second
+            return
+        seconds = made / report.updates_per_second
+        self.rows += seconds * report.samples_per_second
+        self.seconds += seconds
+
+    def samples_per_second(self) -> float | None:
+        """Give the mean speed; None before the first chunk."""
+        return self.rows / self.seconds if self.seconds else self.first
+
+
+def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
+    """Score the machine so far on a few held-out rows: exactly if that is cheap, else roughly.
+
+    Nothing is given where the parameters have grown so large that there is no finite score.
+    """
+    key, rbm = key_of(0), prepared.restored(report.rbm)  # the same draws: a smooth curve
+    parts = prepared.rows.parts
+    rows = parts.get("validation", parts["train"]).some(ROWS_TO_MONITOR).rows(key=key)
+
+    def estimate() -> Any:
+        if is_exact_cheap(rbm, QUICK_EXACT_WORK):
+            log_z = Enumerated().estimate(rbm)
+        else:
+            path = data_base(rbm, rbm.visible.encode(rows), key=key)
+            log_z = Annealed(paths=[path], **QUICK).estimate(rbm, key=key)
+        return likelihood_from(free_energies(rbm, rows), log_z)
+
+    try:
+        score = finite_score(rbm, estimate)
+    except NotFiniteError:
+        return {}
+    names = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
+    values = (score.value, score.low, score.high)
+    return {name: round(value, 4) for name, value in zip(names, values, strict=True)}

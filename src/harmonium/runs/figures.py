@@ -1,0 +1,106 @@
+"""The pictures of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..diagnostics.base import Mixing
+from ..evaluation.moments import states_of
+from ..likelihood import free_energies
+from ..partition_function.base import LogZ
+from ..plot import autocorrelations, energies, journeys, means, pca_plane
+from ..plot.base import save_figure
+from ..rbm import RBM
+from .progress import NotMeasuredError, Told, Unknown, attempt
+
+
+class Material(NamedTuple):
+    """What there is to draw; a block without a result gives its reason."""
+
+    rbm: RBM
+    log_z: LogZ
+    mixing: Mixing | Unknown
+    samples: np.ndarray | Unknown
+    data: np.ndarray | Unknown
+
+
+class Pictures(NamedTuple):
+    """Paths of the pictures that were written, and why others were left out."""
+
+    written: list[Path]
+    left_out: dict[str, str]
+
+
+def illustrate(material: Material, folder: Path, pictures: Pictures, told: Told) -> None:
+    """Write the pictures that make sense for a machine, each whole or not at all.
+
+    Args:
+        material: what there is to draw.
+        folder: where to; it is made if it is not there.
+        pictures: takes what was written, as soon as it is.
+        told: is told the part done.
+    """
+    for number, (name, make) in enumerate(_makers(material).items()):
+        path = folder / f"{name}.png"
+        found = attempt(lambda make=make, path=path: _write(make, path))
+        if isinstance(found, Unknown):
+            pictures.left_out[path.name] = found.reason
+        else:
+            pictures.written.append(path)
+        told((number + 1) / 5)
+
+
+def _write(make: Callable[[], Figure], path: Path) -> Path:
+    figure = make()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return save_figure(figure, path)
+    except OSError as error:
+        reason = f"it cannot be written: {error.strerror or error}".lower()
+        raise NotMeasuredError(reason) from None
+
+
+def _makers(material: Material) -> dict[str, Callable[[], Figure]]:
+    """Give what draws each picture, or says why there is nothing to draw."""
+    rbm, states = material.rbm, states_of(material.rbm.visible)
+
+    def both() -> tuple[np.ndarray, np.ndarray]:
+        return _known(material.samples), _known(material.data)
+
+    def of_energies() -> Figure:
+        samples, data = both()
+        return energies(free_energies(rbm, data), free_energies(rbm, samples))
+
+    return {
+        "log_z": lambda: _journeys(material.log_z),
+        "energies": of_energies,
+        "autocorrelations": lambda: _autocorrelations(_known(material.mixing)),
+        "pca": lambda: pca_plane(*both(), states=states),
+        "means": lambda: means(*both(), states=states),
+    }
+
+
+def _known(found: Any) -> Any:
+    if isinstance(found, Unknown):
+        raise NotMeasuredError(found.reason)
+    return found
+
+
+def _journeys(log_z: LogZ) -> Figure:
+    if log_z.forward is None or log_z.reverse is None:
+        how = log_z.method.split(",")[0]
+        raise NotMeasuredError(f"log Z is {how}: nothing was annealed")
+    ends = {"value": log_z.value, "low": log_z.low, "high": log_z.high}
+    return journeys(log_z.forward, log_z.reverse, **ends)
+
+
+def _autocorrelations(mixing: Mixing) -> Figure:
+    if not mixing.observables:
+        raise NotMeasuredError("nothing moved")
+    curves = [seen.autocorrelation for seen in mixing.observables.values()]
+    return autocorrelations(curves, names=list(mixing.observables), sweeps=mixing.lags)

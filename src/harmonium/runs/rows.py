@@ -1,0 +1,96 @@
+"""The rows of a source as a run uses them: stored part by part, with the layer that takes them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..data import Dataset, Table
+from ..data.sources import named_units, open_source
+from ..data.splits import dataset_of, datasets_of, note_on_levels
+from ..data.table import describe
+from ..layers import AbstractLayer
+from ..layers.registry import row_of
+from ..rbm import RBM
+from .checks import refuse_misfit
+from .config import RunConfig
+
+
+class Rows(NamedTuple):
+    """The rows of a source.
+
+    The source's own arrays are not kept beside the datasets made of them, which are smaller.
+
+    Attributes:
+        name: the source's.
+        about: what it is, in a line.
+        visible: the layer that takes such rows.
+        image_shape: height and width of a row as a picture, or None.
+        parts: the rows to learn from, and those held out and to test on where there are any.
+        notes: sentences that say what was done to the data.
+    """
+
+    name: str
+    about: str
+    visible: AbstractLayer
+    image_shape: tuple[int, int] | None
+    parts: dict[str, Dataset]
+    notes: tuple[str, ...]
+
+    @property
+    def introduction(self) -> list[str]:
+        """What the rows are and what was done to them, line by line."""
+        return [self.about, *(f"  {note}" for note in self.notes)]
+
+
+def rows_of_run(config: RunConfig) -> Rows:
+    """Read a run's source and hold rows out, always the same ones.
+
+    Raises:
+        InputError: the source cannot be used as given.
+    """
+    table = open_source(
+        config.source,
+        visible=config.visible,
+        scale=config.scale,
+        states=config.states,
+        seed=config.seed,
+    )
+    parts, notes = datasets_of(
+        table, validation=config.validation, binarize=config.binarize, seed=config.seed
+    )
+    return _rows(table, visible_layer(table, config.visible), parts, notes)
+
+
+def rows_for_model(data: str, rbm: RBM, binarize: str, scale: float | None) -> Rows:
+    """Read the rows of a source as a model's visible units take them.
+
+    Raises:
+        InputError: it cannot be read, or has another width or other values.
+    """
+    visible, row = rbm.visible, row_of(rbm.visible)
+    states = visible.size // visible.n_units if row and row.rows == "codes" else None
+    named = row.name if row else "gaussian"  # any numbers: `refuse_misfit` knows which are right
+    table = open_source(data, visible=named, scale=scale, states=states)
+    arrays = {"train": table.train, "validation": table.validation, "test": table.test}
+    parts: dict[str, Dataset] = {}
+    for name, array in arrays.items():
+        if array is not None:
+            fitting = array if table.scale == 1.0 else array[:1] / table.scale
+            refuse_misfit(fitting, rbm, data, "give rows like those it learned from")
+            parts[name] = dataset_of(table, array, binarize)
+    return _rows(table, visible, parts, note_on_levels(table, binarize))
+
+
+def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
+    """Return the layer of this name, or the one that takes a table's kind of rows."""
+    usual = {"codes": "potts", "spins": "ising", "real": "gaussian"}.get(table.kind, "bernoulli")
+    row = named_units("--visible", usual if name == "auto" else name, "auto")
+    return row.make(table.train.shape[1], table.states)
+
+
+def _rows(
+    table: Table, visible: AbstractLayer, parts: dict[str, Dataset], notes: tuple[str, ...]
+) -> Rows:
+    about = describe(table, len(parts["train"]))
+    checked = {name: part.checked_for(visible, table.name) for name, part in parts.items()}
+    return Rows(table.name, about, visible, table.image_shape, checked, (*table.notes, *notes))

@@ -1,0 +1,67 @@
+"""Samples from chains that are as long as the machine asks for, or as the time allows."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from ..diagnostics.base import Mixing
+from ..rbm import RBM
+from ..samplers import Gibbs
+from ..sampling import DEFAULT_SWEEPS
+from .progress import NotMeasuredError, Told
+
+SAMPLES = 1_000
+SECONDS = 30.0
+LENGTH_IN_RELAXATIONS = 10  # e^(−20) of a start is left
+STRIDE = 50  # sweeps between looks at the clock
+
+
+class Drawn(NamedTuple):
+    """Samples in the user's coding, the sweeps of each chain, and how many were wanted."""
+
+    rows: np.ndarray
+    sweeps: int
+    wanted: int
+
+
+def sweeps_for(mixing: Mixing | None) -> int:
+    """Give the sweeps of a chain whose end is a draw of the machine, at least the default."""
+    relaxation = 0.0 if mixing is None else mixing.relaxation
+    return max(DEFAULT_SWEEPS, math.ceil(LENGTH_IN_RELAXATIONS * relaxation))
+
+
+def draw(rbm: RBM, wanted: int, told: Told, *, key: PRNGKeyArray) -> Drawn:
+    """Draw samples, each from a chain of its own that starts from the machine without its weights.
+
+    Raises:
+        NotMeasuredError: draws that overflow.
+    """
+    key_start, key_move = jax.random.split(key)
+    sampler, began, sweeps = Gibbs(STRIDE), time.monotonic(), 0
+    state = _started(rbm, sampler, key=key_start)
+    while sweeps < wanted and time.monotonic() - began < SECONDS:
+        moved = _moved(rbm, sampler, state, key=jax.random.fold_in(key_move, sweeps))
+        state = jax.block_until_ready(moved)
+        sweeps += STRIDE
+        told(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
+    rows = rbm.visible.decode(state.v)
+    if not np.isfinite(rows).all():
+        raise NotMeasuredError("the machine's draws overflow: its parameters are too large")
+    return Drawn(rows, sweeps, wanted)
+
+
+@eqx.filter_jit
+def _started(rbm: RBM, sampler: Gibbs, *, key: PRNGKeyArray) -> Any:
+    return sampler.init(rbm, SAMPLES, key=key)
+
+
+@eqx.filter_jit
+def _moved(rbm: RBM, sampler: Gibbs, state: Any, *, key: PRNGKeyArray) -> Any:
+    return sampler.step(rbm, state, key=key)[0]

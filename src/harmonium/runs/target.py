@@ -1,0 +1,116 @@
+"""What an evaluation is of: a machine, and the rows that it is held against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from .._threefry import key_of
+from ..data import Dataset
+from ..errors import input_error
+from ..rbm import RBM
+from .folder import CONFIG, RunFolder
+from .rows import rows_for_model, rows_of_run
+
+
+class Subject(NamedTuple):
+    """A machine and its rows.
+
+    Attributes:
+        rbm: the machine.
+        run: what the user called it.
+        parts: datasets by name, "train", "validation" and "test" as far as there are any.
+        name: which of them is scored; None where there are no rows.
+        own: whether they are the rows of the run's own source.
+        words: sentences that say what the rows are.
+        key: a JAX random key.
+    """
+
+    rbm: RBM
+    run: str
+    parts: dict[str, Dataset]
+    name: str | None
+    own: bool
+    words: tuple[str, ...]
+    key: Any
+
+    @property
+    def scored(self) -> Dataset | None:
+        """The rows that are scored."""
+        return None if self.name is None else self.parts[self.name]
+
+    @property
+    def learned_and_held_out(self) -> tuple[str, str] | None:
+        """Names of the rows that the machine learned from, and of rows that it did not see."""
+        if not self.own or "train" not in self.parts:
+            return None
+        others = (self.name, "validation", "test")
+        held_out = next((name for name in others if name != "train" and name in self.parts), None)
+        return None if held_out is None else ("train", held_out)
+
+    def key_of(self, number: int) -> Any:
+        """Give a key of its own to each block."""
+        return jax.random.fold_in(self.key, number)
+
+    def rows(self, name: str, most: int) -> np.ndarray:
+        """Give at most so many rows of a part, evenly spaced; grey levels are drawn once."""
+        return self.parts[name].some(most).rows(key=self.key_of(0))
+
+
+def is_run(path: str) -> bool:
+    """Say whether a path is the folder of a run."""
+    return (Path(path) / CONFIG).is_file()
+
+
+def subject_of(
+    run: str,
+    data: str | None,
+    rbm: RBM,
+    part: str,
+    binarize: str | None,
+    scale: float | None,
+    seed: int,
+) -> Subject:
+    """Find the rows that a machine is held against.
+
+    Args:
+        run: what the machine was read from.
+        data: a built-in set or a file; None for the run's own source.
+        rbm: the machine.
+        part: which of the source's rows are scored.
+        binarize: what becomes of grey levels; None for what the run did.
+        scale: the grey level that means 1.
+        seed: seed of everything that is drawn.
+
+    Raises:
+        InputError: rows that cannot be read or do not fit the machine.
+    """
+    rows = None
+    if data is not None:
+        rows = rows_for_model(data, rbm, binarize or _binarize_of(run), scale)
+    elif is_run(run):
+        rows = rows_of_run(RunFolder(run).config())
+    key = key_of(seed)
+    if rows is None:
+        return Subject(rbm, run, {}, None, False, (), key)
+    name = _choose(part, rows.parts, data or run)
+    words = (rows.about, *rows.notes)
+    return Subject(rbm, run, rows.parts, name, data is None, words, key)
+
+
+def _binarize_of(run: str) -> str:
+    """Give what a run did with grey levels; a model alone does not say."""
+    return RunFolder(run).config().binarize if is_run(run) else "stochastic"
+
+
+def _choose(part: str, parts: dict[str, Dataset], source: str) -> str:
+    """Give the name of the rows that were asked for, by default those learned from least."""
+    wanted = (part,) if part != "auto" else ("test", "validation", "train")
+    for name in wanted:
+        if name in parts:
+            return name
+    found, advice = f"{' and '.join(parts)} rows only", "choose one of these with --rows"
+    raise input_error(source, f"{part} rows", found, advice)

@@ -1,0 +1,280 @@
+"""Ladders of machines: replica exchange watched, spaced, and asked for log Z."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from ..checks import checked_key, positive_integer
+from ..errors import InputError, NotFiniteError
+from ..rbm import RBM
+from .replica_exchange import ReplicaExchange
+
+__all__ = ["LadderReport", "adapted_ladder", "ladder_report"]
+
+FIRST_STEPS = 16  # of the pilot's first round; each later one is twice as long
+MACHINES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each number is compiled anew
+ROOM = 64  # records of one dispatch
+MOST_RECORDS = 1_024  # of a run; a longer one is thinned
+
+
+class LadderReport(NamedTuple):
+    """How well replicas travel along a ladder.
+
+    Attributes:
+        acceptance: mean probability to accept a swap of each neighbouring pair, from the first
+            machine on, shape (machines − 1,).
+        round_trips: trips from the first machine to the last and back that a replica makes in
+            1,000 steps.
+        steps: number of steps that this was measured over.
+        chains: number of independent columns of replicas.
+    """
+
+    acceptance: np.ndarray
+    round_trips: float
+    steps: int
+    chains: int
+
+    @property
+    def machines(self) -> int:
+        """Number of machines."""
+        return len(self.acceptance) + 1
+
+    @property
+    def barrier(self) -> float:
+        """Σ (1 − acceptance), the communication barrier: the least number of swaps refused.
+
+        It hardly depends on the ladder as long as neighbours accept most swaps. Replicas make at
+        best one round trip in 2 + 2·barrier steps, all of a column together.
+        """
+        return float((1.0 - self.acceptance).sum())
+
+    @property
+    def trips(self) -> float:
+        """Round trips of all replicas of a column in these steps, mean over columns."""
+        return self.round_trips * self.machines * self.steps / 1_000
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        low, high = self.acceptance.min(), self.acceptance.max()
+        return (
+            f"{self.machines} machines, swaps accepted from {low:.2f} to {high:.2f},"
+            f" barrier {self.barrier:.1f}, {self.round_trips:.2g} round trips of a replica in"
+            " 1,000 steps"
+        )
+
+
+class LadderRun:
+    """Replicas on their way, and what they gained between neighbouring machines."""
+
+    def __init__(self, rbm: RBM, sampler: ReplicaExchange, state: Any, *, key: PRNGKeyArray):
+        self.rbm, self.sampler, self.state, self.key = rbm, sampler, state, key
+        self.steps, self.every = 0, 1
+        self.parts: list[tuple[np.ndarray, ...]] = []
+        self.trips_before = int(state.trips.sum())
+
+    @classmethod
+    def fresh(
+        cls, rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray
+    ) -> LadderRun:
+        """Begin with replicas drawn from their machines without the weights."""
+        key_init, key_run = jax.random.split(key)
+        return cls(rbm, sampler, _begun(rbm, sampler, chains, key=key_init), key=key_run)
+
+    def go_on(self, steps: int) -> None:
+        """Make one stretch of at most this many steps."""
+        records = int(np.clip(steps // self.every, 1, max(1, ROOM // self.every)))
+        first, every, number = (
+            jnp.asarray(x, jnp.int32) for x in (self.steps, self.every, records)
+        )
+        chains = (self.rbm, self.sampler, self.state)
+        self.state, *seen = _watched(*chains, first, every, number, ROOM, key=self.key)
+        part = tuple(np.asarray(x)[:records] for x in seen)
+        if not (np.isfinite(part[0]).all() and np.isfinite(part[1]).all()):
+            raise NotFiniteError(
+                f"Replicas of {self.rbm}: free energies are not finite; the machine diverged, or"
+                " its Z is not finite (see hm.finite_z)."
+            )
+        self.parts.append(part)
+        self.steps += records * self.every
+        if sum(len(up) for up, *_ in self.parts) >= MOST_RECORDS:
+            self.parts, self.every = [tuple(x[1::2] for x in self._all())], 2 * self.every
+
+    def until(self, steps: int) -> None:
+        """Go on until there are this many steps, but for less than a record."""
+        while self.steps + self.every <= steps:
+            self.go_on(steps - self.steps)
+
+    def gains(self, first: float = 0.5, last: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """Give up and down of a part of the run, shape (records, pairs, chains) each."""
+        up, down, _ = self._all()
+        part = slice(int(first * len(up)), math.ceil(last * len(up)))
+        return up[part], down[part]
+
+    def report(self, first: float = 0.5) -> LadderReport:
+        """Report on a run but for its beginning."""
+        up, down = self.gains(first)
+        trips = np.append(self.trips_before, self._all()[2])
+        chains, machines = up.shape[2], up.shape[1] + 1
+        begin = int(first * (len(trips) - 1))
+        steps = (len(trips) - 1 - begin) * self.every
+        made = float(trips[-1] - trips[begin])
+        acceptance = np.exp(np.minimum(up.astype(np.float64) + down, 0.0)).mean((0, 2))
+        return LadderReport(acceptance, 1_000 * made / (steps * chains * machines), steps, chains)
+
+    def _all(self) -> list[np.ndarray]:
+        return [np.concatenate(parts) for parts in zip(*self.parts, strict=True)]
+
+
+@eqx.filter_jit
+def _begun(rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray) -> Any:
+    return sampler.init(rbm, chains, key=key)
+
+
+@eqx.filter_jit
+def _watched(
+    rbm: RBM,
+    sampler: ReplicaExchange,
+    state: Any,
+    first: Array,
+    every: Array,
+    records: Array,
+    room: int,
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Any, Array, Array, Array]:
+    """Make `records · every` steps; keep the gains and the trips of the last of each `every`.
+
+    Step s draws from fold_in(key, s), so a run in several stretches equals a single one.
+    """
+    shape = (state.v.shape[0] - 1, state.v.shape[1])
+    gain = jnp.zeros((room, *shape), state.v.dtype)
+
+    def record(i: Array, carry: tuple) -> tuple:
+        def step(j: Array, both: tuple) -> tuple:
+            here = jax.random.fold_in(key, first + i * every + j)
+            state, info = sampler.step(rbm, both[0], key=here)
+            return state, info.up, info.down
+
+        state, up, down = jax.lax.fori_loop(0, every, step, (carry[0], gain[0], gain[0]))
+        seen = (up, down, state.trips.sum())
+        kept = (x.at[i].set(one) for x, one in zip(carry[1:], seen, strict=True))
+        return (state, *kept)
+
+    begun = (state, gain, gain, jnp.zeros(room, jnp.int32))
+    return jax.lax.fori_loop(0, records, record, begun)
+
+
+def ladder_report(
+    rbm: RBM,
+    sampler: ReplicaExchange,
+    *,
+    key: PRNGKeyArray,
+    chains: int = 64,
+    steps: int = 1_000,
+) -> LadderReport:
+    """Run replicas along a ladder and report on the second half of the run.
+
+    Args:
+        rbm: the machine at the ladder's end.
+        sampler: the ladder.
+        key: a JAX random key.
+        chains: independent columns of replicas.
+        steps: length of the run.
+    """
+    chains, steps = positive_integer(chains, "chains"), positive_integer(steps, "steps")
+    run = LadderRun.fresh(rbm, checked_ladder(sampler), chains, key=checked_key(key))
+    run.until(steps)
+    return run.report()
+
+
+def adapted_ladder(
+    rbm: RBM,
+    sampler: Any = None,
+    *,
+    key: PRNGKeyArray,
+    chains: int = 64,
+    rounds: int = 5,
+    acceptance: float = 0.5,
+) -> ReplicaExchange:
+    """Space a ladder so that all neighbours accept swaps equally often, with machines enough.
+
+    Each round of a pilot runs replicas, twice as long as the round before, and moves the machines
+    to equal parts of the length that its acceptance rates give the ladder. A pair that accepts a
+    swap with probability a is as long as
+
+        ℓ = −√2 Φ⁻¹(a/2),    a = 2 Φ(−ℓ/√2),
+
+    the standard deviation of the gain in F between both machines, were it normal. For short pairs
+    this is √π (1 − a), so that the ladder's length is its barrier, up to a factor.
+
+    Args:
+        rbm: the machine at the ladder's end.
+        sampler: the ladder to begin with, whose path and sweeps are kept; sixteen temperatures
+            from the machine without any preference if None.
+        key: a JAX random key.
+        chains: independent columns of replicas in the pilot.
+        rounds: rounds of the pilot.
+        acceptance: mean probability to accept a swap that there are machines enough for: 2, 3, 4,
+            6, 8, 12 … 384 of them.
+
+    Raises:
+        InputError: arguments that do not fit.
+        NotFiniteError: replicas run away.
+
+    Source: Kofke 2002; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022.
+    """
+    sampler = ReplicaExchange() if sampler is None else checked_ladder(sampler)
+    if not 0 < acceptance < 1:
+        raise InputError(f"acceptance: expected a number between 0 and 1; got {acceptance}.")
+    chains, rounds = positive_integer(chains, "chains"), positive_integer(rounds, "rounds")
+    return pilot(rbm, sampler, chains, rounds, acceptance, key=checked_key(key)).sampler
+
+
+def pilot(
+    rbm: RBM,
+    sampler: ReplicaExchange,
+    chains: int,
+    rounds: int,
+    acceptance: float,
+    *,
+    key: PRNGKeyArray,
+) -> LadderRun:
+    """Adapt a ladder; give a run on it that begins where the pilot's replicas ended."""
+    key, key_first = jax.random.split(key)
+    run = LadderRun.fresh(rbm, sampler, chains, key=key_first)
+    for r in range(rounds):
+        run.until(FIRST_STEPS * 2**r)
+        old = np.asarray(run.sampler.times)
+        new = _respaced(old, run.report().acceptance, acceptance)
+        nearest = abs(old[None, :] - new[:, None]).argmin(1)
+        spaced = ReplicaExchange(sampler.path, new, sampler.sweeps)
+        state = spaced.start_each(rbm, run.state.v[nearest], key=key)
+        run = LadderRun(rbm, spaced, state, key=jax.random.fold_in(key, r))
+    return run
+
+
+def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray:
+    """Give positions at equal parts of a ladder's length, as many as the aim takes."""
+    from scipy.special import ndtri  # a fifth of a second, for those who ask
+
+    lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)
+    needed = 1 + math.ceil(lengths.sum() / -ndtri(aim / 2))
+    machines = next((n for n in MACHINES if n >= needed), MACHINES[-1])
+    along = np.append(0.0, np.cumsum(lengths + 0.05 * lengths.mean() + 1e-6))
+    new = np.interp(np.linspace(0.0, along[-1], machines), along, times)
+    new[0], new[-1] = times[0], 1.0
+    return new
+
+
+def checked_ladder(sampler: Any) -> ReplicaExchange:
+    """Give the sampler, or raise InputError unless it is a ladder."""
+    if not isinstance(sampler, ReplicaExchange):
+        raise InputError(f"sampler: expected an hm.ReplicaExchange; got {sampler!r}.")
+    return sampler

@@ -1,0 +1,133 @@
+"""A run's fixed parts: its arguments checked, and every default filled in."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import optax
+
+from ..checks import described, positive_integer
+from ..data import Dataset
+from ..errors import InputError
+from ..gradients import AbstractGradient, Marginal
+from ..precision import is_worth_rounding
+from ..rbm import RBM
+from ..weights.base import is_plain
+from .methods import method_named
+from .optimizers import Recipe
+from .update import Method
+
+FEWEST_UPDATES = 10_000
+FEWEST_EPOCHS = 20
+SHORT = "bfloat16"
+PRECISIONS = ("float32", SHORT)
+
+
+class Plan(NamedTuple):
+    """A run's fixed parts, with every default filled in."""
+
+    dataset: Dataset
+    method: Method
+    optimizer: Any
+    per_epoch: int
+    total: int
+
+
+def plan_run(
+    rbm: RBM,
+    data: Any,
+    weights: Any = None,
+    gradient: AbstractGradient | str | None = None,
+    optimizer: Any = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    precision: str | None = None,
+    *,
+    endless: bool = False,
+) -> Plan:
+    """Check the arguments of `fit` and fill in the defaults; a stream's run has no last update."""
+    if not isinstance(rbm, RBM):
+        raise InputError(
+            f"rbm: expected a machine, as hm.initialize gives it; got {described(rbm)}."
+        )
+    gradient = "pcd" if gradient is None else gradient
+    if isinstance(gradient, str):
+        gradient = method_named(gradient, argument="gradient")
+    if not isinstance(gradient, AbstractGradient):
+        expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or a name such as "auto"'
+        raise InputError(f"gradient: expected {expected}; got {described(gradient)}.")
+    dataset = Dataset.of(data, weights).checked_for(rbm.visible)
+    if dataset.absent and not gradient.about.takes_missing:
+        gradient = Marginal(gradient, absent=dataset.absent)
+    batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
+    batch = min(batch, len(dataset))
+    per_epoch = math.ceil(len(dataset) / batch)
+    if epochs is None:
+        epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
+    total = positive_integer(epochs, "epochs") * per_epoch
+    usual = Recipe(rate=gradient.about.rate(rbm))
+    optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
+    rounds = _rounds(precision, rbm, gradient, dataset, batch)
+    method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
+    return Plan(dataset, method, optimizer, per_epoch, total)
+
+
+def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
+    """Give the transformation of a run of so many updates; of the usual recipe if None.
+
+    Raises:
+        InputError: it is neither a transformation nor a function that gives one.
+    """
+    optimizer = usual if optimizer is None else optimizer
+    optimizer = optimizer(total) if callable(optimizer) else optimizer
+    if not (hasattr(optimizer, "init") and hasattr(optimizer, "update")):
+        expected = "an optax transformation or a Recipe"
+        raise InputError(f"optimizer: expected {expected}; got {described(optimizer)}.")
+    return _with_extra_args(*optimizer)
+
+
+def _rounds(
+    precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Dataset, batch: int
+) -> bool:
+    """Whether products are to be taken in bfloat16: where that changes only the machine's rounding.
+
+    Raises:
+        InputError: bfloat16 is asked for and cannot be had.
+    """
+    if precision not in (None, *PRECISIONS):
+        raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
+    about = gradient.about
+    layers = [str(each) for each in (rbm.visible, rbm.hidden) if not each.is_exact_in_bfloat16]
+    reasons = {
+        f"{about.title} multiplies weights with other numbers too": about.multiplies_states,
+        f"{' and '.join(layers)} may have other values": not layers,
+        "the rows hold fractions, or numbers of more than a byte": dataset.is_exact_in_bfloat16,
+        "the weights are kept in another form than an array": is_plain(rbm.weights),
+        f"the machine's numbers are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
+    }
+    reason = next((reason for reason, is_right in reasons.items() if not is_right), None)
+    if precision == SHORT and reason:
+        expected = f"products of nothing but small whole numbers for {SHORT}"
+        raise InputError(f"precision: expected {expected}; found that {reason}; choose float32.")
+    wanted = is_worth_rounding(rbm, batch) if precision is None else precision == SHORT
+    return wanted and not reason
+
+
+@functools.lru_cache(maxsize=64)
+def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
+    """Let a transformation take what it has no use for: a new function would compile anew."""
+    pair: Any = optax.GradientTransformationExtraArgs(init, update)
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
+    return pair if takes_all else optax.with_extra_args_support(optax.GradientTransformation(*pair))
+
+
+def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
+    """Give the callbacks, or raise InputError unless they are a sequence of functions."""
+    if not isinstance(callbacks, Sequence) or not all(callable(each) for each in callbacks):
+        raise InputError(f"callbacks: expected a list of functions; got {described(callbacks)}.")
+    return callbacks

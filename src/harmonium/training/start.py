@@ -1,0 +1,66 @@
+"""The state before the first update, and a state to go on from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from ..checks import checked_key, described
+from ..data import Dataset
+from ..errors import InputError
+from ..rbm import RBM
+from .arguments import Plan, plan_run
+from .batches import batch_of, run_keys
+from .schedules import reschedule
+from .state import TrainState
+from .update import Method
+
+
+def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
+    """Give the state before the first update of `fit` with the same arguments.
+
+    It is also what tells how a stored state is built, so that one can be read back.
+    """
+    return first_state(rbm, plan_run(rbm, data, **options), key=key)
+
+
+def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
+    """Start the method and the optimiser."""
+    chains = _carried(plan.method, rbm, plan.dataset, key=checked_key(key))
+    return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
+
+
+@eqx.filter_jit
+def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Any:
+    """Give what a method carries before the first update: one program, not one for each step."""
+    key_rows, key_gradient = jax.random.split(run_keys(key)[0])
+    batch = batch_of(rbm.visible, dataset, jnp.arange(method.batch_size), key=key_rows)[0]
+    return method.init(rbm, batch, key=key_gradient)
+
+
+def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
+    """Check a state to go on from, and give its schedule the length of this run.
+
+    Raises:
+        InputError: it is no state, or one of another machine, method or optimiser.
+    """
+    state = resumable(state)
+    like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
+    shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
+    if jax.tree.structure(state) != jax.tree.structure(like) or shapes[0] != shapes[1]:
+        raise InputError(
+            "state: expected one of the same machine, gradient method and optimiser as are given"
+            " here; its arrays differ."
+        )
+    return state._replace(optimizer=reschedule(state.optimizer, plan.total))
+
+
+def resumable(state: Any) -> TrainState:
+    """Give the state, or raise InputError unless it is one."""
+    if not isinstance(state, TrainState):
+        raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
+    return state

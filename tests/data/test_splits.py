@@ -1,0 +1,113 @@
+"""Rows held out of a table, and datasets of what is left."""
+
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.data.splits import datasets_of, split_off
+from harmonium.data.table import as_table
+from harmonium.errors import InputError
+
+
+def refusal(call, *args, **options) -> str:
+    with pytest.raises(InputError) as caught:
+        call(*args, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert ": expected " in message
+    assert "; found " in message
+    return message
+
+
+def numbered(rows: int, **options):
+    codes = np.arange(rows)[:, None]
+    return as_table(codes, name="x", coding="codes", states=max(2, rows), **options)
+
+
+def test_rows_are_divided_without_loss():
+    table = numbered(50, labels=np.arange(50), weights=np.arange(50) / 2)
+    rest, held = split_off(table, 0.2, seed=3)
+    assert (len(rest.train), len(held)) == (40, 10)
+    assert sorted([*rest.train[:, 0], *held[:, 0]]) == list(range(50))
+    assert sorted(rest.train[:, 0]) == rest.train[:, 0].tolist()
+    np.testing.assert_array_equal(rest.labels, rest.train[:, 0])
+    np.testing.assert_array_equal(rest.weights, rest.train[:, 0] / 2)
+    assert rest.notes[-1] == "x: 10 of 50 rows held out for validation."
+    assert held.dtype == table.train.dtype
+    assert len(table.train) == 50
+
+
+def test_the_seed_chooses_the_rows():
+    table = numbered(50)
+    first, again, other = (split_off(table, 0.2, seed=seed)[1] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert sorted(first[:, 0]) != sorted(other[:, 0])
+
+
+@pytest.mark.parametrize(("fraction", "held"), [(0.001, 1), (0.25, 2), (0.999, 9)])
+def test_at_least_one_row_is_on_either_side(fraction, held):
+    rest, rows = split_off(numbered(10), fraction, seed=0)
+    assert (len(rest.train), len(rows)) == (10 - held, held)
+
+
+def test_nothing_is_held_out_of_a_whole_distribution_or_for_a_fraction_of_zero():
+    table = numbered(4, exhaustive=True)
+    assert split_off(table, 0.5, seed=0) == (table, None)
+    table = numbered(4)
+    assert split_off(table, 0.0, seed=0) == (table, None)
+
+
+def test_a_sources_own_validation_rows_are_used():
+    table = numbered(20, validation=np.array([[3], [4]]))
+    same, held = split_off(table, 0.5, seed=0)
+    assert same is table
+    assert held.tolist() == [[3], [4]]
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.0, 2, float("nan")])
+def test_a_fraction_that_is_none_is_refused(fraction):
+    for table in (numbered(20), numbered(20, exhaustive=True)):
+        message = refusal(split_off, table, fraction, seed=0)
+        assert "x: expected a validation fraction in [0, 1); found " in message
+        assert "0.1" in message
+
+
+def test_too_few_rows_are_refused():
+    message = refusal(split_off, numbered(9), 0.1, seed=0)
+    assert "at least 10 rows to hold some out for validation; found 9" in message
+    assert "a validation fraction of 0" in message
+
+
+def test_datasets_hold_the_rows_that_split_off_hands_out():
+    table = numbered(60, test=np.array([[5]]))
+    parts, notes = datasets_of(table, validation=0.2, binarize="none", seed=3)
+    rest, held = split_off(table, 0.2, seed=3)
+    assert list(parts) == ["train", "validation", "test"]
+    np.testing.assert_array_equal(parts["train"].rows(), rest.train)
+    np.testing.assert_array_equal(parts["validation"].rows(), held)
+    np.testing.assert_array_equal(parts["test"].rows(), [[5]])
+    assert notes == ("x: 12 of 60 rows held out for validation.",)
+
+
+def test_few_rows_are_all_learned_from():
+    parts, notes = datasets_of(numbered(49), validation=0.2, binarize="none", seed=3)
+    assert list(parts) == ["train"]
+    assert notes == ("x: 49 rows, too few to hold any out.",)
+
+
+def test_rows_are_looked_at_once_for_each_layer(monkeypatch):
+    rows, layer = np.arange(12.0).reshape(6, 2), hm.Gaussian(2)
+    seen = []
+    validate = hm.Gaussian.validate
+    monkeypatch.setattr(
+        hm.Gaussian, "validate", lambda *args, **kw: seen.append(1) or validate(*args, **kw)
+    )
+    dataset = hm.Dataset(rows).checked_for(layer)
+    assert len(seen) == 1
+    rbm = hm.initialize(layer, hm.Bernoulli(2), dataset, key=jax.random.key(0))
+    hm.fit(rbm, dataset, key=jax.random.key(0), epochs=1)
+    hm.standardization(layer, dataset)
+    assert len(seen) == 1
+    with pytest.raises(InputError, match="1 columns"):
+        dataset.checked_for(hm.Gaussian(1))

@@ -1,0 +1,322 @@
+"""Chains against the exact spectrum of their kernel, on machines that can be enumerated."""
+
+import functools
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import harmonium as hm
+from harmonium.diagnostics.chain_observables import names_of, slow_directions
+from harmonium.statistics import same_distribution
+from registry import LEVEL, SEEDS, exact_states, machine
+
+PAIRS = [
+    (hm.Bernoulli(4), hm.Bernoulli(3)),
+    (hm.Ising(4), hm.Ising(3)),
+    (hm.Potts(3, states=3), hm.Potts(2, states=3)),
+]
+STRENGTHS = [0.2, 0.7, 1.5]
+MARGIN = 0.3  # of a measured time; runs of 100 τ and more with 64 chains spread by 5 to 10 %
+
+
+def coupled(visible, hidden, strength):
+    rbm = hm.initialize(visible, hidden, key=jax.random.key(1), scale=1.0)
+    return eqx.tree_at(lambda m: m.weights, rbm, strength * rbm.weights)
+
+
+def enumerated(rbm):
+    """Give E of all joint states, and the observables of all visible ones."""
+    directions = slow_directions(rbm)
+
+    @eqx.filter_jit
+    def found(rbm):
+        v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
+        h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states))
+        return rbm.energy(v[:, None], h[None]), hm.observables(rbm, v, directions)
+
+    return found(rbm)
+
+
+class Spectrum:
+    """The kernel of one sweep v → h → v, as a matrix over all v, in its eigenbasis."""
+
+    def __init__(self, rbm):
+        energy, observables = enumerated(rbm)
+        minus_energy = -np.asarray(energy, float)
+        joint = np.exp(minus_energy - minus_energy.max())
+        joint /= joint.sum()
+        self.p = joint.sum(1)
+        half = joint / np.sqrt(self.p[:, None] * joint.sum(0))  # the kernel is half @ half.T
+        eigenvalues, self.modes = np.linalg.eigh(half @ half.T)
+        self.eigenvalues = np.clip(eigenvalues, 0.0, 1.0)
+        self.second = self.eigenvalues[-2]
+        self.relaxation = -2.0 / np.log(self.second)
+        self.slowest_tau = (1 + self.second) / (1 - self.second)
+        self.observables = {name: np.asarray(f, float) for name, f in observables.items()}
+
+    def shares(self, f):
+        """Give the share of each mode, but the first, in the variance of an observable."""
+        squares = (self.modes.T @ (np.sqrt(self.p) * f))[:-1] ** 2
+        return squares / squares.sum()
+
+    def tau(self, f):
+        rates = self.eigenvalues[:-1]
+        return self.shares(f) @ ((1 + rates) / (1 - rates))
+
+    def autocorrelation(self, f, lags):
+        return (self.eigenvalues[:-1] ** lags[:, None]) @ self.shares(f)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize(("visible", "hidden"), PAIRS, ids=str)
+def test_times_are_those_of_the_kernel(visible, hidden, strength, seed):
+    rbm = coupled(visible, hidden, strength)
+    exact = Spectrum(rbm)
+    found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=16_384)
+    assert found.sweeps <= 16_384
+    if not found.resolved:
+        assert exact.relaxation > 100
+        assert 0.5 * exact.relaxation < found.relaxation < exact.relaxation
+        return
+    assert (1 - MARGIN) * exact.relaxation < found.relaxation
+    assert found.relaxation < (1 + MARGIN) * exact.relaxation + 0.2
+    assert max(exact.tau(exact.observables[name]) for name in found.observables) <= (
+        exact.slowest_tau * (1 + 1e-9)
+    )
+    for name, seen in found.observables.items():
+        tau = exact.tau(exact.observables[name])
+        assert (1 - MARGIN) * tau < seen.tau < (1 + MARGIN) * exact.slowest_tau, name
+        assert seen.rhat < 1.01
+        assert seen.ess == pytest.approx(64 * 0.75 * found.sweeps / seen.tau)
+        rho = exact.autocorrelation(exact.observables[name], found.lags)
+        np.testing.assert_allclose(seen.autocorrelation, rho, atol=0.15)
+    assert "forget in" in str(found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_unresolved_time_is_a_lower_bound(seed):
+    rbm = coupled(hm.Ising(4), hm.Ising(3), 1.5)
+    exact = Spectrum(rbm).relaxation  # 2,073 sweeps
+    for sweeps in (64, 512, 4_096, 30_000):
+        found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=sweeps)
+        assert not found.resolved
+        assert 0.2 * min(sweeps, exact) < found.relaxation <= min(sweeps, exact)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_modes_that_no_chain_leaves(seed):
+    """Within a chain all looks quick; between chains it does not."""
+    rbm = coupled(hm.Ising(4), hm.Ising(3), 3.5)
+    assert Spectrum(rbm).relaxation > 1e6
+    found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=2_048)
+    assert not found.resolved
+    assert found.relaxation == found.sweeps == 2_048
+    assert found.rhat > 1.5
+    assert found.observables[found.slowest].autocorrelation.min() > 0.9
+    assert str(found).startswith("Not resolved: chains take at least 2,048 sweeps")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sides_that_do_not_meet(seed):
+    rbm = hm.RBM(hm.Ising(4, jnp.ones(4)), hm.Ising(3), 2 * jnp.ones((4, 3)))
+    found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=2_048, starts=-np.ones((1, 4)))
+    assert not found.met
+    assert found.two_sided < 1e-6
+    assert not found.resolved
+    assert found.relaxation == 2_048
+    assert "the two sides differ" in found.message
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_sides_of_a_quick_machine_meet(seed):
+    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), seed)
+    rows = np.random.default_rng(seed).integers(0, 2, (20, 4))
+    found = hm.mixing(rbm, key=jax.random.key(seed), starts=rows)
+    assert found.two_sided > LEVEL / len(SEEDS)
+    assert found.relaxation < 100
+
+
+def test_one_law_and_two():
+    """The p-value of equal laws is no smaller than chance makes it; that of others is."""
+    rng = np.random.default_rng(0)
+    p = [same_distribution(rng.normal(size=(5, 30)), rng.normal(size=(5, 40))) for _ in range(300)]
+    assert stats.binomtest(sum(x < 0.05 for x in p), 300, 0.05, "greater").pvalue > LEVEL
+    assert same_distribution(rng.normal(size=(5, 50)), rng.normal(2, size=(5, 50))) < LEVEL
+    assert same_distribution(np.zeros((2, 9)), np.zeros((2, 9))) == 1.0
+
+
+def test_draws_of_the_machine_have_the_law_of_its_chains():
+    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    v = exact_states(rbm, 2_000, jax.random.key(0))
+    ours = eqx.filter_jit(hm.observables)(rbm, v, slow_directions(rbm))
+    chains = hm.trace(rbm, key=jax.random.key(1), chains=1_000, sweeps=200, every=200)
+    both = [[np.asarray(ours[name]), x[:, 0]] for name, x in chains.items()]
+    assert same_distribution(*map(np.stack, zip(*both, strict=True))) > LEVEL
+
+
+def test_observables_are_what_they_are_called():
+    rbm = machine(hm.Ising(4), hm.Bernoulli(3), 0)
+    v = rbm.visible.states(jnp.arange(16))
+    found, m = hm.observables(rbm, v), rbm.mean_h_from_v(v)
+    left, _, right = np.linalg.svd(np.asarray(rbm.weights), full_matrices=False)
+    np.testing.assert_allclose(found["free_energy"], rbm.free_energy(v), rtol=1e-5)
+    np.testing.assert_allclose(found["visible_magnetisation"], v.mean(1), atol=1e-6)
+    np.testing.assert_allclose(found["hidden_magnetisation"], m.mean(1), atol=1e-6)
+    for a in range(3):
+        np.testing.assert_allclose(
+            abs(found[f"visible_overlap_{a + 1}"]), abs(v @ left[:, a]), 1e-4
+        )
+        np.testing.assert_allclose(abs(found[f"hidden_overlap_{a + 1}"]), abs(m @ right[a]), 1e-4)
+    assert len(found) == 3 + 2 * 3
+
+
+def test_what_states_do_not_feel_is_in_no_direction():
+    rbm = machine(hm.Mixed(hm.Potts(2, states=3), hm.Ising(2)), hm.Bernoulli(3), 0)
+    shift = jnp.repeat(jnp.arange(12.0).reshape(4, 3), jnp.array([3, 3, 1, 1]), axis=0)
+    same = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + shift.at[6:].set(0.0))
+    for ours, theirs in zip(slow_directions(rbm), slow_directions(same), strict=True):
+        np.testing.assert_allclose(abs(ours), abs(theirs), atol=1e-4)
+    assert abs(slow_directions(rbm).visible[:3].sum(0)).max() < 1e-5
+
+
+def test_a_trace_is_cut_anywhere():
+    rbm = machine(hm.Bernoulli(4), hm.Gaussian(2), 0)
+    whole = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=300)
+    part = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=200)
+    thin = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=299, every=3)
+    assert list(whole) == names_of(slow_directions(rbm))
+    for name, x in whole.items():
+        assert x.shape == (16, 300)
+        np.testing.assert_allclose(part[name], x[:, :200], rtol=1e-5)
+        np.testing.assert_allclose(thin[name], x[:, 2:299:3], rtol=1e-5)
+
+
+def test_a_long_run_is_thinned_and_says_the_same():
+    rbm = coupled(hm.Ising(4), hm.Ising(3), 1.1)
+    exact = Spectrum(rbm)
+    assert 200 < exact.relaxation < 300
+    found = hm.mixing(rbm, key=jax.random.key(0))
+    assert found.resolved
+    assert found.lags[1] > 1
+    assert found.relaxation == pytest.approx(exact.relaxation, rel=MARGIN)
+
+
+def test_limits_are_kept_and_progress_is_told():
+    rbm = coupled(hm.Ising(4), hm.Ising(3), 3.5)
+    told = []
+    found = hm.mixing(rbm, key=jax.random.key(0), seconds=1e-6, progress=told.append)
+    assert found.sweeps == 128
+    assert told[-1] == 1.0
+    told.clear()
+    found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_500, progress=told.append)
+    assert found.sweeps == 1_500
+    assert told == sorted(told)
+
+
+def test_a_dataset_and_a_frozen_machine():
+    rows = np.random.default_rng(0).random((30, 4))
+    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    grey = hm.Dataset(rows, stochastic=True)
+    assert hm.mixing(rbm, key=jax.random.key(0), starts=grey).resolved
+    frozen = hm.RBM.from_arrays(np.zeros((4, 3)), 200 * np.ones(4), np.zeros(3))
+    found = hm.mixing(frozen, key=jax.random.key(0), sweeps=500)
+    assert not found.resolved
+    assert found.relaxation == 0.0
+    assert "nothing moved" in found.message
+
+
+def test_what_does_not_fit_is_refused():
+    rbm, key = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0), jax.random.key(0)
+    for expected, wrong in [
+        ("chains: expected at least 16", {"chains": 8}),
+        ("sweeps: expected a whole number", {"sweeps": 0}),
+        ("seconds: expected a positive", {"seconds": 0.0}),
+        ("starts: expected at least one row of 4 columns", {"starts": np.zeros((2, 3))}),
+        ("starts: a Bernoulli unit", {"starts": 2 * np.ones((2, 4))}),
+    ]:
+        with pytest.raises(hm.InputError, match=expected):
+            hm.mixing(rbm, key=key, **wrong)
+    with pytest.raises(hm.InputError, match="got a batch"):
+        hm.mixing(hm.condition(rbm, np.full((2, 4), np.nan)), key=key)
+    with pytest.raises(hm.InputError, match="every: expected at most"):
+        hm.trace(rbm, key=key, sweeps=3, every=4)
+    runaway = hm.RBM(hm.Gaussian(2), hm.Gaussian(2), 9 * jnp.eye(2))
+    with pytest.raises(hm.NotFiniteError, match="finite_z"):
+        hm.mixing(runaway, key=key)
+
+
+class Columns:
+    """Steps of replica exchange as products with arrays over all states of a column."""
+
+    def __init__(self, rbm, sampler):
+        machines = sampler.machines(rbm)
+        v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
+        each = [np.asarray(machine.free_energy(v), float) for machine in machines]
+        laws = np.ix_(*(np.exp(-f) / np.exp(-f).sum() for f in each))
+        self.law = functools.reduce(np.multiply, laws)
+        self.sweeps = [self.sweep(machine) for machine in machines]
+        gaps = [one - other for one, other in itertools.pairwise(each)]
+        self.swaps = [np.minimum(1.0, np.exp(gap[:, None] - gap)) for gap in gaps]
+        self.observables = {}
+        for name, f in hm.observables(rbm, v).items():
+            along = np.ix_(*[np.asarray(f, float)] * len(machines))
+            self.observables[name] = along[-1] + 0 * self.law
+            self.observables[f"column_{name}"] = sum(along) / len(machines)
+
+    @staticmethod
+    def sweep(rbm):
+        joint = np.exp(-np.asarray(enumerated(rbm)[0], float))
+        return (joint / joint.sum(1, keepdims=True)) @ (joint / joint.sum(0)).T
+
+    def expected(self, f, parity):
+        """Give the mean of f after a step, for each state before it."""
+        for k, sweep in enumerate(self.sweeps):
+            f = np.moveaxis(np.tensordot(sweep, f, (1, k)), 0, k)
+        for k, swap in enumerate(self.swaps):
+            if k % 2 == parity:
+                accepted = np.expand_dims(swap, [i for i in range(f.ndim) if i not in (k, k + 1)])
+                f = f + accepted * (np.swapaxes(f, k, k + 1) - f)
+        return f
+
+    def autocorrelations(self, f, longest=500):
+        """Give ρ(0), ρ(1), …, means over the parities of the last step."""
+        f = f - (self.law * f).sum()
+        found = np.zeros(longest)
+        for last in (0, 1):
+            later = f
+            for t in range(longest):
+                found[t] += (self.law * f * later).sum()
+                later = self.expected(later, (last + t) % 2)
+        return found / found[0]
+
+    def tau(self, name):
+        return 2.0 * self.autocorrelations(self.observables[name]).sum() - 1.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_columns_of_replicas_forget_more_slowly_than_their_last_machine(seed):
+    """Five replicas in either of two modes, which only the first machine leaves."""
+    rbm = hm.RBM(hm.Ising(2), hm.Ising(1), 2.5 * jnp.ones((2, 1)))
+    sampler = hm.ReplicaExchange(None, [0.0, 0.8, 0.85, 0.9, 0.95, 1.0])
+    exact = Columns(rbm, sampler)
+    found = hm.mixing(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=16_384)
+    assert found.resolved
+    assert found.slowest.startswith("column_")
+    assert "steps of replica exchange" in str(found)
+    slowest = max(exact.tau(name) for name in found.observables)
+    assert (1 - MARGIN) * slowest < found.relaxation < (1 + MARGIN) * slowest
+    curves = hm.trace(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=32)
+    assert {curve.shape for curve in curves.values()} == {(64, 32)}
+    assert curves.keys() >= found.observables.keys()
+    # The last machine's own correlation is gone at once, and back when replicas have gone round.
+    alone = exact.observables["visible_overlap_1"]
+    rho = exact.autocorrelations(alone)
+    assert rho[2] < 0.01
+    assert rho[10] > 0.3
+    assert found.observables["visible_overlap_1"].tau < 0.2 * found.relaxation

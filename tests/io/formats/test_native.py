@@ -1,0 +1,279 @@
+"""Machines as files: what is written comes back, and whatever else is there is refused."""
+
+import importlib
+import json
+import random
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import harmonium as hm
+from harmonium.io.formats.base import write_whole
+from harmonium.io.formats.native import load_tree, read_header, save_tree
+from harmonium.io.storage import holds_machine
+
+LAYERS = [
+    hm.Bernoulli(3, jnp.array([0.1, -2.0, 3.5])),
+    hm.Ising(2),
+    hm.Potts(2, states=3, bias=jnp.arange(6.0)),
+    hm.Gaussian(2, jnp.array([1.0, -1.0]), jnp.array([0.5, 2.0])),
+    hm.Mixed(hm.Bernoulli(1), hm.Mixed(hm.Potts(1, states=4), hm.Gaussian(2)), hm.Ising(2)),
+]
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def machine(visible=LAYERS[0], hidden=LAYERS[1]) -> hm.RBM:
+    weights = np.random.default_rng(0).normal(size=(visible.size, hidden.size))
+    return hm.RBM(visible, hidden, jnp.asarray(weights))
+
+
+def refusal(path: str) -> str:
+    with pytest.raises(hm.ModelFileError) as caught:
+        hm.load(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}")
+    assert "\n" not in message
+    assert ": expected " in message
+    assert "; found " in message
+    return message
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=str)
+@pytest.mark.parametrize("turned", [False, True])
+def test_every_machine_comes_back_as_it_was(layer, turned):
+    rbm = machine(LAYERS[0], layer) if turned else machine(layer, LAYERS[0])
+    hm.save(rbm, "m.safetensors")
+    back = hm.load("m.safetensors")
+    assert jax.tree.structure(back) == jax.tree.structure(rbm)
+    for one, other in zip(jax.tree.leaves(back), jax.tree.leaves(rbm), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+
+
+def test_a_clamped_machine_comes_back():
+    rbm = hm.condition(machine(), [[1, np.nan, 0], [np.nan, np.nan, 1]])
+    hm.save(rbm, "m.safetensors")
+    back = hm.load("m.safetensors")
+    assert back.visible.known.dtype == bool
+    np.testing.assert_array_equal(back.visible.known, rbm.visible.known)
+
+
+def test_other_programs_can_read_the_arrays():
+    rbm = machine()
+    hm.save(rbm, "m.safetensors")
+    arrays = load_file("m.safetensors")
+    assert set(arrays) == {"weights", "visible.bias", "hidden.bias"}
+    np.testing.assert_array_equal(arrays["weights"], rbm.weights)
+    assert read_header("m.safetensors")["visible"]["type"] == "Bernoulli"
+
+
+def test_an_archive_gives_a_bernoulli_machine():
+    weights = np.arange(6.0).reshape(3, 2)
+    np.savez("m.NPZ".lower(), W=weights, a=np.ones((1, 3)), b=np.zeros(2, int))
+    rbm = hm.load("m.npz")
+    assert (str(rbm.visible), str(rbm.hidden)) == ("Bernoulli(3)", "Bernoulli(2)")
+    np.testing.assert_array_equal(rbm.weights, weights)
+    assert rbm.weights.dtype == jnp.result_type(float)
+
+
+def test_a_folder_gives_its_model():
+    Path("run").mkdir()
+    assert "without model.safetensors" in refusal("run")
+    hm.save(machine(), "run/model.safetensors")
+    assert str(hm.load("run").visible) == "Bernoulli(3)"
+
+
+def test_other_precisions_are_converted_and_must_stay_finite():
+    hm.save(machine(), "m.safetensors")
+    arrays = load_file("m.safetensors")
+    metadata = {"harmonium": json.dumps(read_header("m.safetensors"))}
+    for dtype in (np.float16, np.float64):
+        save_file(arrays | {"weights": arrays["weights"].astype(dtype)}, "o.safetensors", metadata)
+        assert hm.load("o.safetensors").weights.dtype == jnp.result_type(float)
+    save_file(
+        arrays | {"weights": arrays["weights"].astype(float) * 1e300}, "o.safetensors", metadata
+    )
+    assert "finite numbers in 'weights'" in refusal("o.safetensors")
+    save_file(arrays | {"weights": arrays["weights"] + 1j}, "o.safetensors", metadata)
+    assert "real numbers in 'weights'; found complex" in refusal("o.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("m.npz", True),
+        ("rows.npz", False),
+        ("no.npz", False),
+        ("a.safetensors", True),
+        ("a", False),
+    ],
+)
+def test_what_is_to_be_read_as_a_machine(name, is_one):
+    np.savez("m.npz", W=np.zeros((2, 2)), a=np.zeros(2), b=np.zeros(2))
+    np.savez("rows.npz", rows=np.zeros((2, 2)))
+    Path("no.npz").write_text("no archive")
+    assert holds_machine(name) is is_one
+
+
+def test_no_damage_to_a_file_brings_about_anything_but_a_model_file_error():
+    """Change, cut and insert bytes, mostly of the headers, and see what comes of it."""
+    hm.save(machine(LAYERS[4], LAYERS[0]), "m.safetensors")
+    np.savez("m.npz", W=np.ones((4, 3)), a=np.zeros(4), b=np.zeros(3))
+    contents = {path.suffix: path.read_bytes() for path in map(Path, ("m.safetensors", "m.npz"))}
+    draw, refusals = random.Random(0), []
+    for number in range(400):
+        suffix = (".safetensors", ".npz")[number % 2]
+        target = Path(f"damaged{suffix}")
+        target.write_bytes(_damaged(contents[suffix], draw))
+        try:
+            rbm = hm.load(target)
+        except hm.ModelFileError as error:
+            refusals.append(str(error))
+        else:
+            assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(rbm))
+    assert len(refusals) > 300
+    assert not any("\n" in message for message in refusals)
+
+
+def _damaged(content: bytes, draw: random.Random) -> bytes:
+    damaged = bytearray(content)
+    for _ in range(draw.choice([1, 2, 5])):
+        place = draw.randrange(draw.choice([len(damaged), len(damaged) // 2, 9]))
+        what = draw.randrange(4)
+        if what == 0:
+            damaged[place] = draw.randrange(256)
+        elif what == 1:
+            damaged[place] = ord(draw.choice('0123456789{}[]",:-'))
+        elif what == 2:
+            del damaged[place : place + draw.choice([1, 1, 30])]
+        else:
+            damaged.insert(place, ord(draw.choice("0123456789")))
+    return bytes(damaged)
+
+
+# --- trees and whole files --------------------------------------------------------------
+
+TREE = {"a": jnp.arange(3), "scalar": jnp.asarray(2.5), "b": [jnp.zeros((2, 0)), jnp.ones(1, bool)]}
+HEADER = {"format": "harmonium", "version": 1}
+
+
+def test_a_tree_comes_back_with_its_scalars():
+    save_tree(TREE, "t.safetensors", HEADER)
+    back = load_tree("t.safetensors", TREE)
+    assert jax.tree.structure(back) == jax.tree.structure(TREE)
+    for one, other in zip(jax.tree.leaves(back), jax.tree.leaves(TREE), strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "like",
+    [TREE | {"c": jnp.zeros(1)}, TREE | {"a": jnp.zeros(4, int)}, TREE | {"a": jnp.zeros(3)}],
+)
+def test_a_tree_of_another_shape_is_refused(like):
+    save_tree(TREE, "t.safetensors", HEADER)
+    with pytest.raises(hm.ModelFileError, match=r"expected an array .*; found .*other options"):
+        load_tree("t.safetensors", like)
+
+
+def test_a_file_is_written_whole_or_not_at_all(monkeypatch):
+    write_whole("file", b"old")
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", lambda number: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            write_whole("file", b"new")
+    assert [path.name for path in Path().iterdir()] == ["file"]
+    assert Path("file").read_bytes() == b"old"
+    write_whole("file", b"new")
+    assert Path("file").read_bytes() == b"new"
+
+
+TERNARY = """
+import equinox as eqx, jax, jax.numpy as jnp
+from typing import ClassVar
+from harmonium.layers import AbstractDiscrete
+
+
+class {name}(AbstractDiscrete):
+    size: int = eqx.field(static=True)
+    bias: jax.Array
+    values: ClassVar = (-1.0, 0.0, 1.0)
+
+    def __init__(self, size, bias=None):
+        self.size = size
+        self.bias = jnp.zeros(size) if bias is None else jnp.asarray(bias)
+
+    def unit_energies(self, x):
+        return -self.bias * x
+
+    def shift(self, delta):
+        return {name}(self.size, self.bias + delta)
+
+    def fit_moments(self, x, weights=None):
+        return self
+"""
+
+
+@pytest.fixture
+def others(tmp_path, monkeypatch):
+    """Make a module of somebody else's, with layers of the same name as ours and of another one."""
+    name = f"others_{tmp_path.name.replace('-', '_')}"
+    text = TERNARY.format(name="Bernoulli") + TERNARY.format(name="Ternary").split("\n\n", 1)[1]
+    Path(f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    return importlib.import_module(name)
+
+
+@pytest.mark.parametrize("name", ["Bernoulli", "Ternary"])
+def test_another_persons_layer_comes_back_as_it_was(others, name):
+    rbm = machine(getattr(others, name)(3, jnp.arange(3.0)), hm.Mixed(hm.Ising(1), hm.Ising(1)))
+    hm.save(rbm, "m.safetensors")
+    del sys.modules[others.__name__]
+    back = hm.load("m.safetensors")  # its module is imported anew
+    assert type(back.visible).__module__ == others.__name__
+    assert type(back.visible).__name__ == name
+    np.testing.assert_array_equal(back.visible.bias, [0.0, 1.0, 2.0])
+
+
+def test_a_layer_whose_module_is_gone_is_refused(others, monkeypatch):
+    hm.save(machine(others.Ternary(3)), "m.safetensors")
+    del sys.modules[others.__name__]
+    Path(others.__file__).unlink()
+    importlib.invalidate_caches()
+    assert f"{others.__name__}:Ternary" in refusal("m.safetensors")
+
+
+@pytest.mark.parametrize("module", ["this", "os.path", "m", "m.inner", "nowhere", "..", "", "a b"])
+def test_a_file_runs_no_module_that_has_no_such_layer(module, capsys):
+    Path("m").mkdir()
+    Path("m/__init__.py").write_text("raise SystemExit('run')")
+    Path("m/inner.py").write_text("raise SystemExit('run')")
+    sys.path.insert(0, "")
+    try:
+        hm.save(machine(), "m.safetensors")
+        header = read_header("m.safetensors")
+        header["visible"]["type"] = f"{module}:Ternary"
+        save_file(load_file("m.safetensors"), "o.safetensors", {"harmonium": json.dumps(header)})
+        assert "layers that can be imported here" in refusal("o.safetensors")
+    finally:
+        sys.path.remove("")
+    assert not capsys.readouterr().out
+
+
+def test_a_layer_that_nobody_could_import_is_not_saved():
+    space: dict = {"__name__": "__main__"}
+    exec(TERNARY.format(name="Ternary"), space)
+    with pytest.raises(
+        hm.InputError, match="types that can be imported; found Ternary of __main__"
+    ):
+        hm.save(machine(space["Ternary"](3)), "m.safetensors")
+    assert not Path("m.safetensors").exists()

@@ -1,0 +1,250 @@
+"""Rows with holes: exact sums, gradients, imputation and training against enumerated."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy import stats
+
+import harmonium as hm
+from harmonium.gradients import Marginal
+from harmonium.missing.marginal import Limits, posterior, with_holes
+from harmonium.partition_function import enumerated as exact_sums
+from registry import LEVEL, exact_states, machine
+
+KEY = jax.random.key(3)
+MIXED = hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3), hm.Ising(1))
+PAIRS = [
+    (hm.Bernoulli(4), hm.Bernoulli(3)),
+    (hm.Ising(4), hm.Potts(2, states=3)),
+    (MIXED, hm.Bernoulli(2)),
+    (hm.Bernoulli(3), hm.Gaussian(2)),
+    (hm.Mixed(hm.Gaussian(2), hm.Potts(1, states=3)), hm.Bernoulli(3)),
+]
+
+
+def problem(visible, hidden, seed=0, n=12):
+    """Give a machine, and weighted rows of which half is absent, one wholly and one not at all."""
+    rbm = machine(visible, hidden, seed, coupling=0.5)
+    rows = rbm.visible.decode(exact_states(machine(visible, hidden, seed + 9), n, KEY)).astype(
+        float
+    )
+    rng = np.random.default_rng(seed)
+    rows[rng.random(rows.shape) < 0.5] = np.nan
+    rows[0], rows[1] = np.nan, np.nan_to_num(rows[1])
+    weights = jnp.asarray(rng.uniform(0.5, 1.5, n), jnp.float32)
+    return rbm, rows, weights / weights.sum()
+
+
+def seen_energies(visible, hidden, rows):
+    """Give a function from a machine to F(v_seen), by a sum over all completions or all h."""
+    if visible.n_states is None:
+        h = jnp.repeat(hidden.states(jnp.arange(hidden.n_states))[:, None], len(rows), axis=1)
+        return lambda rbm: -jax.nn.logsumexp(-hm.condition(rbm, rows).T.free_energy(h), axis=0)
+    states = visible.states(jnp.arange(visible.n_states))
+    agree = ((visible.decode(states) == rows[:, None]) | np.isnan(rows)[:, None]).all(-1)
+
+    def energies(rbm):
+        return -jax.nn.logsumexp(jnp.where(agree, -rbm.free_energy(states), -jnp.inf), axis=-1)
+
+    return energies
+
+
+def enumerated(rbm, rows, weights):
+    """Give −Σ w log p(v_seen) and its gradient."""
+    energies = seen_energies(rbm.visible, rbm.hidden, rows)
+
+    def loss(rbm):
+        return weights @ energies(rbm) + exact_sums.log_z(rbm)
+
+    return eqx.filter_jit(eqx.filter_value_and_grad(loss))(rbm)
+
+
+def gradient(method, rbm, rows, weights, key=KEY):
+    batch = hm.Cloud(with_holes(rbm.visible, jnp.asarray(rows)), weights)
+    return eqx.filter_jit(lambda rbm: method.estimate(rbm, batch, (), key=key)[::2])(rbm)
+
+
+@pytest.mark.parametrize(("visible", "hidden"), PAIRS, ids=str)
+def test_the_gradient_is_that_of_the_enumerated_probability_of_what_is_seen(visible, hidden):
+    rbm, rows, weights = problem(visible, hidden)
+    loss, expected = enumerated(rbm, rows, weights)
+    grads, info = gradient(Marginal(hm.Exact()), rbm, rows, weights)
+    np.testing.assert_allclose(info.gap, loss, rtol=1e-5, atol=1e-5)
+    for g, e in zip(jax.tree.leaves(grads), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(g, e, rtol=1e-4, atol=1e-5)
+
+
+def test_both_sums_agree():
+    """Over the hidden states and over the completions, in rows with many holes and with few."""
+    rbm, rows, _ = problem(*PAIRS[2])
+    v, absent = with_holes(rbm.visible, jnp.asarray(rows)), rbm.visible.n_units
+    expected = eqx.filter_jit(seen_energies(rbm.visible, rbm.hidden, rows))(rbm)
+    for most, is_over_h in ((Limits(2**20, 0), True), (Limits(0, 2**20), False)):
+        found = eqx.filter_jit(posterior)(rbm, v, absent, most)
+        assert (found.v is None) == is_over_h == (found.h is not None)
+        np.testing.assert_allclose(-found.log_z_seen, expected, rtol=1e-5)
+    assert posterior(rbm, v, absent, Limits(0, 0)) is None
+
+
+def test_drawn_completions_give_the_gradient_on_average(monkeypatch):
+    """Where nothing can be summed, Gibbs sweeps with what is seen held: the largest |z|."""
+    repeats = 400
+    rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
+    _, expected = enumerated(rbm, rows, weights)
+    monkeypatch.setattr("harmonium.missing.marginal.posterior.__defaults__", (Limits(0, 0),))
+    batch = hm.Cloud(with_holes(rbm.visible, jnp.asarray(rows)), weights)
+    method = Marginal(hm.Exact(), sweeps=60)
+
+    def one(key):
+        return method.estimate(rbm, batch, (), key=key)[0]
+
+    many = eqx.filter_jit(lambda keys: jax.lax.map(one, keys))(jax.random.split(KEY, repeats))
+    leaves = jax.tree.leaves(many)
+    bound = stats.t.isf(LEVEL / (2 * sum(leaf[0].size for leaf in leaves)), repeats - 1)
+    for several, e in zip(leaves, jax.tree.leaves(expected), strict=True):
+        spread = several.std(0, ddof=1) / np.sqrt(repeats)
+        assert float((abs(several.mean(0) - e) / (spread + 1e-5)).max()) < bound
+
+
+def test_whole_rows_learn_as_without_the_wrapper():
+    rbm, rows, weights = problem(*PAIRS[0])
+    whole = np.nan_to_num(rows)
+    for inner in (hm.Exact(), hm.PseudoLikelihood()):
+        wrapped, _ = gradient(Marginal(inner), rbm, whole, weights)
+        plain, _ = gradient(inner, rbm, whole, weights)
+        for g, e in zip(jax.tree.leaves(wrapped), jax.tree.leaves(plain), strict=True):
+            np.testing.assert_allclose(g, e, rtol=1e-4, atol=1e-6)
+
+
+def test_a_row_of_which_nothing_is_seen_teaches_nothing():
+    rbm = machine(*PAIRS[1], 0, coupling=0.5)
+    grads, _ = gradient(Marginal(hm.Exact()), rbm, np.full((3, 4), np.nan), jnp.ones(3) / 3)
+    for leaf in jax.tree.leaves(grads):
+        np.testing.assert_allclose(leaf, 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("visible", "hidden"), [PAIRS[2], PAIRS[4]], ids=str)
+def test_imputation_is_the_enumerated_posterior(visible, hidden):
+    rbm, rows, _ = problem(visible, hidden, n=6)
+    many, holes = np.repeat(rows, 200, axis=0), np.isnan(rows)
+    found = hm.impute(rbm, many, key=KEY, draws=3)
+    assert found.method.startswith("exact, ")
+    assert found.draws.shape == (3, *many.shape)
+    for each in (found.rows, *found.draws):
+        np.testing.assert_array_equal(each[~np.isnan(many)], many[~np.isnan(many)])
+        rbm.visible.validate(each)
+    columns = rbm.visible.encode(jnp.asarray(found.draws.reshape(3, 6, 200, -1)))
+    mean, spread = found.mean[::200], found.spread[::200]
+    z = abs(np.asarray(columns).mean((0, 2)) - mean) / (spread / np.sqrt(600) + 1e-3)
+    assert z.max() < 4.9  # level 1e-4, Bonferroni
+    if rbm.visible.n_states is not None:
+        states = visible.states(jnp.arange(visible.n_states))
+        agree = ((visible.decode(states) == rows[:, None]) | holes[:, None]).all(-1)
+        share = jax.nn.softmax(jnp.where(agree, -rbm.free_energy(states), -jnp.inf), axis=-1)
+        expected = share @ states
+        np.testing.assert_allclose(mean, expected, atol=1e-5)
+        np.testing.assert_allclose(spread**2, share @ states**2 - expected**2, atol=1e-5)
+
+
+def test_imputation_by_chains_is_near_the_exact_one(monkeypatch):
+    rbm, rows, _ = problem(*PAIRS[4], n=6)
+    exact = hm.impute(rbm, rows, key=KEY, draws=1)
+    monkeypatch.setattr("harmonium.missing.imputation.PATIENT_SUMS", Limits(0, 0))
+    found = hm.impute(rbm, rows, key=KEY, draws=200, sweeps=100)
+    assert found.method == "200 chains of 100 sweeps"
+    np.testing.assert_allclose(found.mean, exact.mean, atol=0.05)
+    np.testing.assert_allclose(found.spread, exact.spread, atol=0.05)
+    whole = np.nan_to_num(rows[:2])
+    np.testing.assert_array_equal(hm.impute(rbm, whole, key=KEY, sweeps=1).rows, whole)
+
+
+def test_log_likelihood_of_what_is_seen():
+    rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
+    loss, _ = enumerated(rbm, rows, weights)
+    found = hm.log_likelihood(rbm, hm.Dataset(rows, np.asarray(weights)))
+    np.testing.assert_allclose(found.value, -float(loss), rtol=1e-5)
+    wide = hm.RBM(hm.Bernoulli(20), hm.Gaussian(2), jnp.zeros((20, 2)))
+    with pytest.raises(hm.InputError, match=r"data: rows with holes ask for a sum.*hm\.condition"):
+        hm.log_likelihood(wide, np.full((1, 20), np.nan), key=KEY)
+
+
+def test_fit_learns_what_is_hidden_in_half_the_rows():
+    """The three units agree in all rows; each row shows two of them."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.integers(0, 2, (300, 1)), 3, axis=1).astype(float)
+    rows[np.arange(300), rng.integers(0, 3, 300)] = np.nan
+    rbm = hm.initialize(hm.Bernoulli(3), hm.Bernoulli(2), rows, key=KEY)
+    exact = hm.Exact()
+    fit = hm.fit(
+        rbm,
+        rows,
+        key=KEY,
+        gradient=exact,
+        epochs=400,
+        optimizer=hm.Recipe(rate=0.5),
+        validation=rows,
+    )
+    states = rbm.visible.states(jnp.arange(8))
+    p = jax.nn.softmax(-fit.rbm.free_energy(states))
+    assert float(p[0] + p[7]) > 0.9
+    for name in ("free_energy", "free_energy_gap", "reconstruction", "pseudo_log_likelihood"):
+        assert np.isfinite(fit.history[-1][name])
+    with pytest.raises(hm.InputError, match=r"values in \[0, 1\]; found 3\.0 in row 1, column 0"):
+        hm.fit(rbm, [[np.nan, 1, 0], [3, np.nan, 0]], key=KEY)
+
+
+def test_initial_moments_are_those_of_the_seen_values():
+    rng = np.random.default_rng(1)
+    rows = rng.normal([1.0, -2.0], [1.0, 3.0], (4_000, 2))
+    rows[rng.random(rows.shape) < 0.6] = np.nan
+    weights = rng.uniform(0, 2, 4_000)
+    layer = hm.initialize(hm.Gaussian(2), hm.Bernoulli(2), rows, key=KEY, weights=weights).visible
+    seen = ~np.isnan(rows)
+    shares = np.where(seen, weights[:, None], 0) / np.where(seen, weights[:, None], 0).sum(0)
+    mean = (shares * np.nan_to_num(rows)).sum(0)
+    spread = np.sqrt((shares * (np.nan_to_num(rows) - mean) ** 2).sum(0))
+    np.testing.assert_allclose(1 / np.sqrt(layer.precision), spread, rtol=0.05)
+    np.testing.assert_allclose(layer.bias / layer.precision, mean, atol=0.15)
+
+
+def test_a_column_that_is_never_seen_or_weighs_nothing_starts_as_the_layer_is():
+    rng = np.random.default_rng(0)
+    rows = rng.choice([-1.0, 1.0], (400, 3), p=[0.2, 0.8])
+    rows[:, 1] = np.nan
+    rows[:10, 2], rows[10:, 2] = 1.0, np.nan
+    weights = np.r_[np.zeros(10), np.ones(390)]
+    rbm = hm.initialize(hm.Ising(3), hm.Bernoulli(1), rows, key=KEY, weights=weights, scale=1e-9)
+    means = np.asarray(rbm.visible.mean(rbm.visible.zero_inputs))
+    seen = np.average(rows[:, 0], weights=weights)
+    np.testing.assert_allclose(means, [seen, 0.0, 0.0], atol=4.5 / np.sqrt(390))
+
+
+def test_datasets_keep_holes():
+    rows = np.array([[1.0, np.nan, 0.0], [np.nan, np.nan, 0.4]])
+    grey = hm.Dataset(rows, stochastic=True)
+    assert grey.absent == 2
+    assert hm.Dataset(np.zeros((2, 3))).absent == 0
+    np.testing.assert_array_equal(np.isnan(grey.rows(key=KEY)), np.isnan(rows))
+    sparse = hm.Dataset(scipy.sparse.csr_array(np.pad(rows, [(0, 30), (0, 30)])))
+    assert (sparse.absent, type(sparse.stored).__name__) == (2, "Nonzeros")
+
+
+def test_a_family_leaves_absent_units_out():
+    """Its gradient is that of CD on the smaller machine of the units that are seen."""
+    rbm = machine(hm.Mixed(hm.Potts(1, states=3), hm.Bernoulli(2)), hm.Bernoulli(3), 0)
+    rows = np.array([[np.nan, 1, 0], [np.nan, 0, 0], [np.nan, 1, 1]])
+    method = hm.PerPattern(hm.Gibbs(40))
+    small = hm.RBM(rbm.visible.parts[1], rbm.hidden, rbm.weights[3:])
+    many = np.repeat(rows, 2_000, axis=0)
+    weights = jnp.full(len(many), 1 / len(many))
+    grads, info = gradient(method, rbm, many, weights)
+    expected, _ = gradient(hm.Exact(), small, many[:, 1:], weights)
+    np.testing.assert_array_equal(grads.weights[:3], 0.0)
+    np.testing.assert_array_equal(info.visible_mean[:3], 0.0)
+    np.testing.assert_allclose(grads.weights[3:], expected.weights, atol=0.04)
+    np.testing.assert_allclose(grads.visible.parts[1].bias, expected.visible.bias, atol=0.04)
+    assert method.about.takes_missing
+    assert not method.about.follows_likelihood

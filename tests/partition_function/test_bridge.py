@@ -1,0 +1,45 @@
+"""The numerics of bridges against SciPy's, tails and ends included."""
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+from harmonium.partition_function.bridge import bennett
+from harmonium.statistics import log_sum_exp, sigmoid, student_95
+
+
+def test_student_agrees_with_scipy():
+    freedoms = np.arange(1, 400)
+    ours = np.array([student_95(int(freedom)) for freedom in freedoms])
+    np.testing.assert_allclose(ours, stats.t.ppf(0.975, freedoms), rtol=1e-9)
+
+
+def test_sigmoid_agrees_with_scipy():
+    x = np.concatenate([np.linspace(-800, 800, 1_601), np.linspace(-1, 1, 11)])
+    np.testing.assert_allclose(sigmoid(x), special.expit(x), rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_log_sum_exp_agrees_with_scipy(axis):
+    values = np.random.default_rng(0).normal(0.0, 300.0, (7, 5))
+    values[2] = -np.inf
+    found = log_sum_exp(values, axis=axis)
+    np.testing.assert_allclose(found, special.logsumexp(values, axis=axis), rtol=1e-13)
+
+
+@pytest.mark.parametrize("apart", [0.0, 3.0, 40.0, 700.0, 5_000.0])
+@pytest.mark.parametrize(("there", "back"), [(512, 512), (40, 700)])
+def test_bennett_finds_the_root(there, back, apart):
+    rng = np.random.default_rng(1)
+    forward = rng.normal(800.0 - apart, 1.0 + apart / 20, there)
+    reverse = rng.normal(-800.0 - apart, 1.0 + apart / 30, back)
+    m = np.log(back / there)
+
+    def imbalance(r):
+        # The log of the ratio has the same root, and a slope however far the ends lie apart.
+        sides = (forward - r + m, reverse + r - m)
+        over, under = (special.logsumexp(special.log_expit(side)) for side in sides)
+        return over - under
+
+    root = optimize.brentq(imbalance, -2e4, 2e4, xtol=1e-10)
+    assert bennett(forward, reverse) == pytest.approx(root, abs=1e-6)

@@ -1,0 +1,73 @@
+"""Blocks of an evaluation: results, reasons, and what a person sees while they run."""
+
+import io
+
+import pytest
+
+import harmonium as hm
+from harmonium.runs.display import Display, PatientConsole
+from harmonium.runs.progress import Stages, Unknown
+
+
+def stages(terminal: bool = False) -> Stages:
+    console = PatientConsole(file=io.StringIO(), force_terminal=terminal, width=80)
+    return Stages(Display(console))
+
+
+def fail(error: BaseException):
+    def block(told):
+        raise error
+
+    return block
+
+
+def test_a_block_gives_its_result_and_is_told_of_in_a_pipe():
+    blocks = stages()
+    with blocks:
+        assert blocks.attempt("mixing", lambda told: 3, at_most=20.0) == 3
+        assert blocks.attempt("samples", lambda told: told(0.5)) is None
+    assert blocks.display.console.file.getvalue() == "mixing, at most 20 s\nsamples\n"
+    assert set(blocks.seconds) == {"mixing", "samples"}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (hm.InputError("rows: expected 3;\nfound 2."), "rows: expected 3; found 2"),
+        (MemoryError(), "memory ran out"),
+        (RuntimeError("RESOURCE_EXHAUSTED: 9 GiB"), "memory ran out"),
+        (KeyError("x"), "an internal error, which is our fault: KeyError: 'x'"),
+    ],
+)
+def test_a_block_that_fails_gives_the_reason(error, reason):
+    blocks = stages()
+    with blocks:
+        assert blocks.attempt("one", fail(error)) == Unknown(reason)
+        assert blocks.attempt("other", lambda told: 1) == 1
+    assert not blocks.interrupted
+
+
+def test_after_an_interruption_nothing_more_is_done():
+    blocks = stages()
+    with blocks:
+        assert blocks.attempt("one", fail(KeyboardInterrupt())) == Unknown("interrupted")
+        assert blocks.attempt("other", fail(AssertionError())) == Unknown("interrupted")
+        assert blocks.interrupted
+        with pytest.raises(KeyboardInterrupt):
+            blocks.run("log Z", fail(KeyboardInterrupt()))
+
+
+def test_faults_are_raised_where_debugging_was_asked_for(monkeypatch):
+    monkeypatch.setenv("HARMONIUM_DEBUG", "1")
+    with stages() as blocks, pytest.raises(KeyError):
+        blocks.attempt("one", fail(KeyError("x")))
+
+
+def test_a_terminal_sees_a_bar_that_goes_away():
+    blocks = stages(terminal=True)
+    with blocks:
+        blocks.attempt("mixing", lambda told: told(0.25), at_most=20.0)
+        blocks.bar.refresh()
+        assert not blocks.bar.tasks
+    assert blocks.bar is None
+    assert "mixing, at most 20 s\n" not in blocks.display.console.file.getvalue()

@@ -1,0 +1,264 @@
+from types import SimpleNamespace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import harmonium as hm
+from harmonium import precision as rounding
+from harmonium.gradients import free_energy_gap
+from harmonium.partition_function.annealed import Annealed
+from harmonium.partition_function.enumerated import log_z
+from harmonium.training.arguments import plan_run
+from registry import LEVEL, examples, identify, machine
+
+EPSILON = 2.0**-8  # largest relative error of rounding to eight bits, and as much for its sums
+METHODS = [method for method in examples("gradients") if method.about.multiplies_states]
+BARS = hm.open_source("bars").train
+FEW_ROWS = hm.Cloud.uniform(jnp.asarray(BARS[:11], jnp.float32))
+
+
+def with_short_weights(rbm):
+    """Give the machine whose weights are those that bfloat16 holds."""
+    short = rbm.weights.astype(jnp.bfloat16).astype(jnp.float32)
+    return eqx.tree_at(lambda m: m.weights, rbm, short)
+
+
+def wide(seed=0, visible=16, hidden=12):
+    return machine(hm.Bernoulli(visible), hm.Bernoulli(hidden), seed)
+
+
+def test_products_are_those_of_the_rounded_weights_to_float32():
+    rbm = wide()
+    v, h = rbm.visible.states(jnp.arange(100)), rbm.hidden.states(jnp.arange(100))
+    coarse, meant = hm.rounded(rbm), with_short_weights(rbm)
+    np.testing.assert_allclose(coarse.inputs_to_h(v), meant.inputs_to_h(v), atol=1e-5)
+    np.testing.assert_allclose(coarse.inputs_to_v(h), meant.inputs_to_v(h), atol=1e-5)
+    np.testing.assert_allclose(coarse.T.free_energy(h), meant.T.free_energy(h), atol=2e-5)
+    assert abs(coarse.inputs_to_h(v) - rbm.inputs_to_h(v)).max() > 1e-3  # it is another machine
+
+
+def products(jaxpr):
+    """Give all dot products of a program, inner programs included."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            yield equation
+        programs = lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")  # noqa: E731
+        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=programs):
+            if programs(inner):
+                yield from products(getattr(inner, "jaxpr", inner))
+
+
+@pytest.mark.parametrize("method", examples("gradients"), ids=identify)
+def test_no_device_may_round_the_weights_of_a_float32_run(method):
+    """GPUs and TPUs multiply float32 with ten or seven bits unless they are told not to."""
+    rbm, key = wide(3), jax.random.key(0)
+
+    def program(rbm, key):
+        state = method.init(rbm, FEW_ROWS, key=key)
+        return method.estimate(rbm, FEW_ROWS, state, key=key)[0]
+
+    arrays, rest = eqx.partition((rbm, key), eqx.is_array)
+    traced = jax.make_jaxpr(lambda arrays: program(*eqx.combine(arrays, rest)))(arrays)
+    shapes = {rbm.weights.shape, rbm.weights.shape[::-1]}
+    highest = (jax.lax.Precision.HIGHEST,) * 2
+    found = [
+        equation
+        for equation in products(traced.jaxpr)
+        if any(each.aval.shape in shapes for each in (*equation.invars, *equation.outvars))
+    ]
+    assert all(equation.params["precision"] == highest for equation in found)
+    assert found
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 24, 48])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_gradient_is_that_of_the_rounded_machine_within_the_rounding_of_means(rows, turned):
+    rbm = wide().T if turned else wide()
+    states = rbm.visible.states(jax.random.randint(jax.random.key(1), (rows,), 0, 4096))
+    data = hm.Cloud.uniform(states)
+
+    def energy(rbm):
+        return data.weights @ rbm.free_energy(data.states)
+
+    found = eqx.filter_grad(energy)(hm.rounded(rbm)).weights.weights
+    meant = eqx.filter_grad(energy)(with_short_weights(rbm)).weights
+    largest = np.abs(data.weights @ states)[:, None]  # no mean of a unit is above 1
+    assert (abs(found - meant) <= EPSILON * largest + 1e-6).all()
+
+
+def test_units_that_are_always_alike_have_an_exact_gradient_whatever_the_weights_of_rows():
+    """Their rounding error is the same in all rows of a phase, and differs between the phases."""
+    rbm = hm.RBM.from_arrays(np.zeros((16, 3)), np.zeros(16), [30.0, 0.3, -0.7])
+    data = hm.Cloud.uniform(jnp.asarray(BARS[:30], jnp.float32))
+    model = hm.Cloud.uniform(jnp.asarray(BARS[5:19], jnp.float32))
+    gradient = eqx.filter_grad(free_energy_gap)
+    found = gradient(hm.rounded(rbm), data, model).weights.weights
+    np.testing.assert_allclose(found, gradient(rbm, data, model).weights, atol=3e-7)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=identify)
+def test_methods_that_say_so_multiply_states_alone(method):
+    """With rounded weights they do what they do with the weights that these are rounded to."""
+    rbm, key = wide(3), jax.random.key(0)
+    found = []
+    for each in (hm.rounded(rbm), with_short_weights(rbm)):
+        state = method.init(each, FEW_ROWS, key=key)
+        grads, _, info = eqx.filter_jit(method.estimate)(each, FEW_ROWS, state, key=key)
+        found.append((jax.tree.leaves(grads), info.gap))
+    for coarse, meant in zip(found[0][0], found[1][0], strict=True):
+        np.testing.assert_allclose(coarse, meant, atol=2 * EPSILON)
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-4)
+
+
+def test_runs_reach_the_likelihood_of_float32_runs():
+    """Exact log-likelihoods of twelve runs each, by Welch's test."""
+    scores = {}
+    for precision in ("float32", "bfloat16"):
+        scores[precision] = []
+        for seed in range(12):
+            key = jax.random.key(seed)
+            rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
+            method = hm.Persistent(hm.Gibbs(2), 64)
+            fitted = hm.fit(
+                rbm, BARS, key=key, gradient=method, epochs=500, precision=precision
+            ).rbm
+            rows = jnp.asarray(BARS, jnp.float32)
+            scores[precision].append(float(-fitted.free_energy(rows).mean() - log_z(fitted)))
+    assert stats.ttest_ind(*scores.values(), equal_var=False).pvalue > LEVEL
+    assert np.mean(scores["bfloat16"]) > -10.6  # 11.09 = 16 log 2: it has learned something
+
+
+def test_steps_smaller_than_the_rounding_are_not_lost():
+    key = jax.random.key(0)
+    rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
+    rbm = eqx.tree_at(lambda m: m.weights, rbm, 1.0 + rbm.weights)
+    recipe = hm.Recipe(rate=1e-4, averaging=None)
+    found = hm.fit(rbm, BARS, key=key, epochs=5, optimizer=recipe, precision="bfloat16").rbm
+    assert 0 < abs(found.weights - rbm.weights).max() < 2.0**-9
+
+
+def test_a_resumed_run_in_bfloat16_equals_an_uninterrupted_one():
+    key, given = jax.random.key(0), {"precision": "bfloat16", "optimizer": hm.Recipe(hold=1.0)}
+    rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
+    whole = hm.fit(rbm, BARS, key=key, epochs=6, **given)
+    half = hm.fit(rbm, BARS, key=key, epochs=3, **given)
+    rest = hm.fit(rbm, BARS, key=key, epochs=6, state=half.state, **given)
+    assert (rest.state.rbm.weights == whole.state.rbm.weights).all()
+    assert not (half.state.rbm.weights == rbm.weights).all()
+    assert any("bfloat16" in note for note in whole.notes)
+    assert hm.fit(rbm, BARS, key=key, epochs=3, precision="float32").notes == ()
+
+
+def chosen(
+    monkeypatch,
+    *,
+    in_hardware=True,
+    size=1,
+    fewest=1,
+    rows=BARS,
+    layer=None,
+    precision=None,
+    **rest,
+):
+    """Say whether a run would take its products in bfloat16."""
+    monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: in_hardware)
+    monkeypatch.setattr("harmonium.precision.WORTHWHILE", size)
+    monkeypatch.setattr("harmonium.precision.FEWEST_ROWS", fewest)
+    layer = hm.Bernoulli(16) if layer is None else layer
+    rbm = hm.initialize(layer, hm.Bernoulli(8), rows, key=jax.random.key(0))
+    return plan_run(rbm, rows, precision=precision, **rest).method.rounds
+
+
+def test_bfloat16_is_chosen_where_it_is_exact_faster_and_worth_it(monkeypatch):
+    assert chosen(monkeypatch)
+    assert not chosen(monkeypatch, in_hardware=False)
+    assert not chosen(monkeypatch, size=10**9)
+    assert not chosen(monkeypatch, fewest=len(BARS) + 1)
+    assert not chosen(monkeypatch, precision="float32")
+    assert chosen(monkeypatch, in_hardware=False, size=10**9, precision="bfloat16")
+    spins = 2 * BARS.astype(int) - 1
+    assert chosen(monkeypatch, rows=spins, layer=hm.Ising(16))
+    mixed = hm.Mixed(hm.Bernoulli(8), hm.Potts(8, states=2))
+    assert chosen(monkeypatch, rows=BARS, layer=mixed)
+    grey = BARS * 0.3
+    drawn = hm.Dataset(BARS * 51, scale=255.0, stochastic=True)
+    refused = {"rows": grey}, {"rows": grey, "layer": hm.Gaussian(16)}, {"gradient": "tap"}
+    assert not any(chosen(monkeypatch, **case) for case in refused)
+    rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=jax.random.key(0))
+    assert plan_run(rbm, drawn).method.rounds
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"precision": "half"}, "precision: expected None or one of"),
+        ({"rows": BARS * 0.3}, "the rows hold fractions"),
+        ({"rows": BARS * 0.3, "layer": hm.Gaussian(16)}, r"Gaussian\(16\) may have other values"),
+        ({"gradient": "pseudo-likelihood"}, "multiplies weights with other numbers too"),
+    ],
+)
+def test_what_cannot_be_had_in_bfloat16_is_said(monkeypatch, given, words):
+    with pytest.raises(hm.InputError, match=words):
+        chosen(monkeypatch, **({"precision": "bfloat16"} | given))
+
+
+def test_devices_are_known_by_what_they_tell(monkeypatch):
+    flags = rounding._cpu_flags()
+    assert all(flag == flag.lower() and " " not in flag for flag in flags)
+    monkeypatch.setattr(rounding, "_cpu_flags", lambda: {"avx2", "amx_bf16"})
+    rounding.multiplies_bfloat16.cache_clear()
+    assert hm.multiplies_bfloat16()
+    rounding.multiplies_bfloat16.cache_clear()
+    monkeypatch.setattr(rounding, "_cpu_flags", set)
+    assert not hm.multiplies_bfloat16()
+    for capability, is_quicker in (("8.0", True), ("7.5", False), ("gfx90a", False)):
+        device = SimpleNamespace(platform="gpu", compute_capability=capability)
+        monkeypatch.setattr(jax, "devices", lambda device=device: [device])
+        rounding.multiplies_bfloat16.cache_clear()
+        assert hm.multiplies_bfloat16() == is_quicker
+    rounding.multiplies_bfloat16.cache_clear()
+
+
+def test_log_z_is_that_of_the_machine_though_chains_travel_to_the_rounded_one(monkeypatch):
+    monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr("harmonium.precision.WORTHWHILE", 1)
+    key = jax.random.key(0)
+    rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
+    rbm = hm.fit(rbm, BARS, key=key, epochs=300, precision="float32").rbm
+    exact = hm.log_likelihood(rbm, BARS)
+    found = hm.log_likelihood(rbm, BARS, key=key, method="annealed")
+    assert found.converged
+    assert found.low <= exact.value <= found.high
+    plain = Annealed(paths=[hm.Heating.from_neutral(rbm)]).estimate(rbm, key=key)
+    short = Annealed(paths=[hm.Heating.from_neutral(rounding.quicker(rbm, 512))]).estimate(
+        rbm, key=key
+    )
+    assert short.value != plain.value
+    assert short.low <= exact.log_z.value <= short.high
+
+
+def test_a_rounded_machine_is_scored_and_trained():
+    key, rbm = jax.random.key(0), wide()
+    found = hm.log_z(hm.rounded(rbm), method="annealed", key=key)
+    exact = hm.log_z(with_short_weights(rbm)).value
+    assert found.low <= exact <= found.high
+    small = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
+    fitted = hm.fit(hm.rounded(small), BARS, key=key, epochs=1).rbm
+    assert isinstance(fitted.weights, rounding.Rounded)
+    assert (fitted.weights.weights != small.weights).any()
+
+
+def test_the_rounded_machine_is_taken_where_it_is_exact_and_quicker(monkeypatch):
+    monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: True)
+    key = jax.random.key(0)
+    large = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), key=key)
+    other = hm.initialize(hm.Bernoulli(64), hm.Gaussian(32), key=key)
+    assert type(rounding.quicker(large, 512).weights) is rounding.Rounded
+    assert rounding.quicker(large, 32) is large
+    assert rounding.quicker(other, 512) is other
+    monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: False)
+    assert rounding.quicker(large, 512) is large
