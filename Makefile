@@ -28,7 +28,7 @@ MNIST ?= runs/mnist-record
 
 .PHONY: demo test cover laws interfaces oldest newest lint check bench mnist reproduce clean
 
-demo: $(VENV)/.base  ## train on handwritten digits, score the machine, draw pictures
+demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
 test: $(VENV)/.quick  ## the tests, without the laws

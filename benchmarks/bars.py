@@ -46,8 +46,8 @@ STYLES = [
 ]
 
 
-def machine_of(key) -> hm.RBM:
-    """Draw a machine to start from."""
+def model_of(key) -> hm.RBM:
+    """Draw a model to start from."""
     keys = jax.random.split(key, 3)
     shapes = ((16, 16), (16,), (16,))
     arrays = [0.1 * jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True)]
@@ -57,12 +57,12 @@ def machine_of(key) -> hm.RBM:
 
 
 def total_log_likelihood(rbm: hm.RBM, rows: jax.Array) -> jax.Array:
-    """Give Σ log p over the rows, exactly."""
+    """Return Σ log p over the rows, exactly."""
     return -rbm.free_energy(rows).sum() - len(rows) * enumerated.log_z(rbm)
 
 
 def stretch(method, rate, rbm, state, batch, first, key):
-    """Make EVERY updates; give the machine, the state, and what the method measured, averaged."""
+    """Make EVERY updates; return the model, the state, and what the method measured, averaged."""
     zero = {name: jnp.zeros(()) for name in jax.eval_shape(method.measures, state)}
 
     def update(i, carry):
@@ -70,7 +70,7 @@ def stretch(method, rate, rbm, state, batch, first, key):
         here = jax.random.fold_in(key, first + i)
         grads, state, _ = method.estimate(rbm, batch, state, key=here)
         rbm = jax.tree.map(lambda x, g: x - rate * g, rbm, grads)
-        new = method.measures(state)
+        new = method.metrics(state)
         return rbm, state, {name: seen[name] + new[name] / EVERY for name in seen}
 
     return jax.lax.fori_loop(0, EVERY, update, (rbm, state, zero))
@@ -82,7 +82,7 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
     is_cd = isinstance(method, hm.Contrastive)  # whose chains are the rows of the batch
     batch = hm.Cloud.uniform(jnp.tile(rows, (CHAINS // len(rows) + 1, 1)) if is_cd else rows)
     keys = jax.random.split(key_of(0), (runs, 3))
-    rbms = eqx.filter_vmap(machine_of)(keys[:, 0])
+    rbms = eqx.filter_vmap(model_of)(keys[:, 0])
     begin = lambda rbm, key: method.init(rbm, batch, key=key)  # noqa: E731
     states = eqx.filter_vmap(begin)(rbms, keys[:, 1])
     found = {"every": EVERY, "rate": rate, "log_likelihood": [], "measured": [], "seconds": 0.0}
@@ -152,7 +152,7 @@ def report(folder: Path, rates: list[float]) -> None:
 
 
 def coupling_times(found: dict) -> list[tuple[int, float]]:
-    """Give the mean coupling time over the first updates, several lengths of them."""
+    """Return the mean coupling time over the first updates, several lengths of them."""
     times = [part["coupling_time"] for part in found["measured"] if "coupling_time" in part]
     lengths = sorted({1_000, 5_000, 10_000, found["updates"]}) if times else []
     return [(n, float(np.mean(times[: n // EVERY]))) for n in lengths]

@@ -3,7 +3,7 @@
     python benchmarks/choosing.py [--out runs/choosing] [--updates 5000] [--seeds 3] [SET ...]
 
 The sets are small enough for exact likelihoods. Every method makes the same number of updates from
-the same machine with the same recipe. What an update costs is measured apart, all methods by turns,
+the same model with the same recipe. What an update costs is measured apart, all methods by turns,
 each halfway through a run of its own. Results are kept as SET.METHOD.json and SET.costs.json in
 the folder, and what is there is not run again; the tables are for docs/choosing_a_method.md, the
 picture is choosing.png. MNIST's zeros and ones need the reference data: HARMONIUM_DATA.
@@ -87,7 +87,7 @@ PROBLEMS = {
 
 @eqx.filter_jit
 def exact_score(rbm: hm.RBM, v: jax.Array) -> jax.Array:
-    """Give ⟨log p⟩ over rows, exactly."""
+    """Return ⟨log p⟩ over rows, exactly."""
     return -rbm.free_energy(v).mean() - log_z(rbm)
 
 
@@ -124,13 +124,13 @@ def bias_of(method, rbm, state, v, rate, key):
 
 
 def at_limit() -> Callable[[hm.Report], bool]:
-    """Give a callback that ends a run at the limit."""
+    """Return a callback that ends a run at the limit."""
     began = time.perf_counter()
     return lambda report: time.perf_counter() - began > LIMIT
 
 
 def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
-    """Give the machine to start from, updates of an epoch, and the settings of all methods."""
+    """Return the model to start from, updates of an epoch, and the settings of all methods."""
     key_start, key_run = jax.random.split(key_of(seed), 4)[:2]
     rbm = hm.initialize(problem.visible, hm.Bernoulli(problem.hidden), problem.rows, key=key_start)
     per_epoch = -(-len(problem.rows) // min(BATCH, len(problem.rows)))
@@ -139,12 +139,12 @@ def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
 
 
 def recipe(problem: Problem, **options: float) -> hm.Recipe:
-    """Give the recipe of all methods."""
+    """Return the recipe of all methods."""
     return hm.Recipe(rate=problem.rate, averaging=None, **options)
 
 
 def halfway(name: str, title: str, updates: int, seed: int) -> hm.TrainState:
-    """Give the state of a method halfway through a run."""
+    """Return the state of a method halfway through a run."""
     problem = PROBLEMS[name]()
     rbm, per_epoch, settings = begun(problem, seed)
     settings["optimizer"] = recipe(problem, hold=1.0)  # the rate falls in the other half
@@ -153,7 +153,7 @@ def halfway(name: str, title: str, updates: int, seed: int) -> hm.TrainState:
 
 
 def measure(name: str, title: str, updates: int, seed: int) -> dict:
-    """Train once; give what the table holds."""
+    """Train once; return what the table holds."""
     problem, method = PROBLEMS[name](), METHODS[title]
     key_bias, key_verdict = jax.random.split(key_of(seed), 4)[2:]
     rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, seed)
@@ -190,7 +190,7 @@ def in_time(task: Callable, cases: list[tuple]) -> list:
 
 
 def costs(name: str, updates: int) -> dict[str, float]:
-    """Give the time of each method's updates over that of PCD-1's, halfway through its own run."""
+    """Return the time of each method's updates over that of PCD-1's, halfway through its own run."""
     problem = PROBLEMS[name]()
     rbm, per_epoch, settings = begun(problem, 0)
     cases = [(name, title, updates, 0) for title in METHODS]
@@ -215,7 +215,7 @@ def costs(name: str, updates: int) -> dict[str, float]:
 
 
 def lines_of(folder: Path, name: str) -> dict[str, dict]:
-    """Give what is known of each method on a set."""
+    """Return what is known of each method on a set."""
     lines = {}
     times = json.loads((folder / f"{name}.costs.json").read_text())
     for method in METHODS:
@@ -258,7 +258,7 @@ def report(folder: Path, sets: list[str]) -> None:
 
 
 def cell(lines: dict[str, dict], method: str, what: str) -> str:
-    """Give what a table says of a method on a set."""
+    """Return what a table says of a method on a set."""
     line, most = lines[method], max(each["updates"] for each in lines.values())
     if np.isnan(line[what]):
         return "no run ends" if line["stuck"] else "n/a"

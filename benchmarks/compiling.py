@@ -6,7 +6,7 @@ Each case runs in a process of its own, by each of the interpreters given (one f
 JAX to be compared; this one if none is given), in turn. A first `fit` compiles, the second one of
 the same shapes does not. Both start from `hm.initialize`, on 400 rows with six hidden units; the
 seconds are medians over rounds. Two cases are also run by `harmonium.sklearn.RBM`. The
-table is Markdown, for docs/benchmarks.md. Run it with nothing else on the machine.
+table is Markdown, for docs/benchmarks.md. Run it with nothing else on the model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CASES = [
 
 
 def one(kinds: int, parts: int, what: str) -> dict:
-    """Fit twice; give the seconds of both and how many programs were compiled for the first."""
+    """Fit twice; return the seconds of both and how many programs were compiled for the first."""
     import jax
     import numpy as np
 

@@ -1,8 +1,8 @@
-"""How much noise unbiased CD has, by its sweeps k, on the machines that a run of PCD-1 passes.
+"""How much noise unbiased CD has, by its sweeps k, on the models that a run of PCD-1 passes.
 
     python benchmarks/coupled.py [--estimates 10]
 
-Bars and stripes as in bars.py, rate 0.01. At each machine: |g| of the exact gradient g, and of
+Bars and stripes as in bars.py, rate 0.01. At each model: |g| of the exact gradient g, and of
 every method √⟨|ĝ − g|²⟩ over estimates, the time of one, and the mean and the longest coupling
 time. The table is for docs/choosing_a_method.md.
 """
@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from bars import CHAINS, EVERY, machine_of, stretch
+from bars import CHAINS, EVERY, model_of, stretch
 
 import harmonium as hm
 from harmonium._threefry import key_of
@@ -27,13 +27,13 @@ METHODS = {
 }
 
 
-def norm(machine: hm.RBM) -> float:
-    """Give the Euclidean norm of all parameters."""
-    return float(jnp.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(machine))))
+def norm(model: hm.RBM) -> float:
+    """Return the Euclidean norm of all parameters."""
+    return float(jnp.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(model))))
 
 
 def look(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
-    """Print what each method's estimates are at a machine."""
+    """Print what each method's estimates are at a model."""
     key = key_of(1)
     exact = eqx.filter_jit(hm.Exact().estimate)(rbm, batch, (), key=key)[0]
     print(f"  |g| = {norm(exact):.3f}", flush=True)
@@ -46,7 +46,7 @@ def look(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
             found, after, _ = estimate(rbm, batch, state, key=jax.random.fold_in(key, i))
             errors.append(norm(jax.tree.map(jnp.subtract, found, exact)))
             times.append(time.perf_counter() - began)
-            for what, value in method.measures(after).items():
+            for what, value in method.metrics(after).items():
                 measured.setdefault(what, []).append(float(value))
         line = f"  {name:36s} {np.sqrt(np.mean(np.square(errors[1:]))):7.3f}"
         line += f" {1e3 * np.median(times[1:]):8.1f} ms"
@@ -57,13 +57,13 @@ def look(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
 
 
 def main() -> None:
-    """Train by PCD-1 and look at the machines on the way."""
+    """Train by PCD-1 and look at the models on the way."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--estimates", type=int, default=10)
     count = parser.parse_args().estimates
     batch = hm.Cloud.uniform(jnp.asarray(hm.open_source("bars").train, jnp.float32))
     keys, method = jax.random.split(key_of(0), 3), METHODS["PCD-1"]
-    rbm = machine_of(keys[0])
+    rbm = model_of(keys[0])
     chains = method.init(rbm, batch, key=keys[1])
     advance = eqx.filter_jit(
         lambda rbm, chains, first: stretch(method, 0.01, rbm, chains, batch, first, keys[2])[:2]

@@ -1,8 +1,8 @@
-"""Does the interval of log Z cover? Random machines whose log Z is known, never enumerated.
+"""Does the interval of log Z cover? Random models whose log Z is known, never enumerated.
 
-    python benchmarks/coverage.py --machines 300
+    python benchmarks/coverage.py --models 300
 
-Machines of all pairs of layers, with couplings from weak to too strong to mix. Each is estimated by
+Models of all pairs of layers, with couplings from weak to too strong to mix. Each is estimated by
 annealing alone; its exact log Z comes from enumeration or, for two Gaussian layers, from the closed
 form; its relaxation time from the spectrum of its Gibbs kernel where that is small enough, else
 from chains.
@@ -34,12 +34,12 @@ LAYERS = [
 
 
 def pairs() -> list[tuple]:
-    """Give every visible layer with every hidden one, one side small enough to enumerate."""
+    """Return every visible layer with every hidden one, one side small enough to enumerate."""
     return [(v, h) for (v, _), (_, h) in itertools.product(LAYERS, LAYERS)]
 
 
-def random_machine(visible, hidden, rng: np.random.Generator, strength: float) -> hm.RBM:
-    """Give a machine with random parameters; couplings between continua are kept finite."""
+def random_model(visible, hidden, rng: np.random.Generator, strength: float) -> hm.RBM:
+    """Return a model with random parameters; couplings between continua are kept finite."""
 
     def moved(leaf):
         return leaf + jnp.asarray(rng.uniform(-0.7, 0.7, leaf.shape), leaf.dtype)
@@ -68,7 +68,7 @@ def judge(rbm: hm.RBM, key, seconds: float) -> dict:
     took, truth = time.perf_counter() - started, exact(rbm)
     mixing = hm.mixing(rbm, key=key_mixing, sweeps=4_096, seconds=5.0)
     return {
-        "machine": str(rbm),
+        "model": str(rbm),
         "error": answer.value - truth,
         "low": answer.low - truth,
         "high": answer.high - truth,
@@ -83,7 +83,7 @@ def judge(rbm: hm.RBM, key, seconds: float) -> dict:
 
 
 def summary(found: list[dict]) -> str:
-    """Give the table's lines."""
+    """Return the table's lines."""
     good = [f for f in found if f["converged"]]
     rest = [f for f in found if not f["converged"]]
     quick = [f for f in found if f["resolved"] and f["relaxation"] < 100]
@@ -91,12 +91,12 @@ def summary(found: list[dict]) -> str:
     covered = 100 * np.mean([f["miss"] == 0 for f in good])
     half = np.array([f["high"] - f["low"] for f in good]) / 2
     lines = [
-        f"{len(found)} machines, {len(slow)} with a relaxation time of 100 sweeps or more, or none"
+        f"{len(found)} models, {len(slow)} with a relaxation time of 100 sweeps or more, or none"
         " that 4,096 sweeps could resolve",
         f"converged: {len(good)}; the 95 % interval covers in {covered:.1f} %; the worst miss lies"
         f" {max(f['miss'] for f in good):.4f} nats outside; half widths {half.min():.4f} to"
         f" {half.max():.4f}, median {np.median(half):.4f}",
-        f"of {len(quick)} machines that relax in under 100 sweeps,"
+        f"of {len(quick)} models that relax in under 100 sweeps,"
         f" {sum(f['converged'] for f in quick)} converged; of the {len(slow)} others,"
         f" {sum(f['converged'] for f in slow)}",
     ]
@@ -113,17 +113,17 @@ def summary(found: list[dict]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--machines", type=int, default=300)
+    parser.add_argument("--models", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=10.0, help="for each answer")
     parser.add_argument("--strongest", type=float, default=6.0)
     parser.add_argument("--out", help="a JSON file for all answers")
     options = parser.parse_args()
     rng, found, table = np.random.default_rng(options.seed), [], pairs()
-    strengths = np.exp(rng.uniform(np.log(0.1), np.log(options.strongest), options.machines))
+    strengths = np.exp(rng.uniform(np.log(0.1), np.log(options.strongest), options.models))
     for i, strength in enumerate(strengths):
-        visible, hidden = table[i * len(table) // options.machines]
-        rbm = random_machine(visible, hidden, rng, strength)
+        visible, hidden = table[i * len(table) // options.models]
+        rbm = random_model(visible, hidden, rng, strength)
         one = judge(rbm, jax.random.fold_in(jax.random.key(options.seed), i), options.seconds)
         found.append(one | {"strength": float(strength)})
         if one["miss"] or not one["converged"]:

@@ -1,6 +1,6 @@
-"""A hundred seeds of a small machine at once, one after the other, and by scikit-learn with joblib.
+"""A hundred seeds of a small model at once, one after the other, and by scikit-learn with joblib.
 
-    python benchmarks/ensembles.py [--machines 100] [--epochs 50] [--rounds 3]
+    python benchmarks/ensembles.py [--models 100] [--epochs 50] [--rounds 3]
 
 64×64, 2,000 rows, batches and chains of 100, PCD-1 with plain ascent for everyone. Compiling is not
 counted. Each round times all three in turn; ratios are those of a round, medians over rounds.
@@ -24,12 +24,12 @@ PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
 def main() -> None:
     """Time all three."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--machines", type=int, default=100)
+    parser.add_argument("--models", type=int, default=100)
     parser.add_argument("--epochs", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     x = (np.random.default_rng(0).random((ROWS, VISIBLE)) < 0.2).astype(np.float32)
-    keys = jax.random.split(jax.random.key(0), asked.machines)
+    keys = jax.random.split(jax.random.key(0), asked.models)
     layers = hm.Bernoulli(VISIBLE), hm.Bernoulli(HIDDEN)
     rbms = [hm.initialize(*layers, x, key=key) for key in keys]
     data = hm.Dataset(x)
@@ -55,7 +55,7 @@ def main() -> None:
             )
             return model.fit(x)
 
-        Parallel(n_jobs=-1)(delayed(one)(seed) for seed in range(asked.machines))
+        Parallel(n_jobs=-1)(delayed(one)(seed) for seed in range(asked.models))
 
     contestants = {
         "all at once": at_once,
@@ -70,12 +70,12 @@ def main() -> None:
             began = time.perf_counter()
             run(asked.epochs)
             times[name].append(time.perf_counter() - began)
-    updates = asked.machines * asked.epochs * ROWS // BATCH
+    updates = asked.models * asked.epochs * ROWS // BATCH
     for name, seconds in times.items():
         ratios = [a / b for a, b in zip(seconds, times["all at once"], strict=True)]
         print(
             f"{name:22s} {statistics.median(seconds):7.2f} s"
-            f" {1e6 * statistics.median(seconds) / updates:7.1f} µs an update of a machine"
+            f" {1e6 * statistics.median(seconds) / updates:7.1f} µs an update of a model"
             f" {statistics.median(ratios):5.2f} times as long"
             f" [{min(ratios):.2f} – {max(ratios):.2f}]"
         )

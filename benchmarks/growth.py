@@ -45,7 +45,7 @@ VARIED = {
 
 
 def all_sizes() -> dict[str, list[Size]]:
-    """Give the sizes to be timed, by what is varied."""
+    """Return the sizes to be timed, by what is varied."""
     base = Size()
     return {
         name: [base._replace(**{name: round(getattr(base, name) * f)}) for f in factors]
@@ -72,7 +72,7 @@ class Timed:
         self.long = 1
 
     def spend(self, epochs: int) -> float:
-        """Give the seconds of so many epochs more."""
+        """Return the seconds of so many epochs more."""
         self.epochs += epochs
         began = time.perf_counter()
         fit = hm.fit(self.rbm, self.data, epochs=self.epochs, state=self.state, **self.given)
@@ -85,7 +85,7 @@ class Timed:
         self.long = max(2, round(seconds / self.spend(1)))
 
     def pace(self) -> float:
-        """Give milliseconds an update."""
+        """Return milliseconds an update."""
         short = self.spend(1)
         return 1e3 * (self.spend(1 + self.long) - short) / (self.long * self.per_epoch)
 

@@ -3,11 +3,11 @@
     python benchmarks/jumps.py [--out runs/jumps] [--seconds 3600] [--updates 5000] [--method ptt]
 
 784×200, PCD-100 with 2,000 chains at rate 0.01, as Béreux et al. 2025 trained it, for as many
-updates as the time gives. The machines that the run passes are kept, and trajectory tempering goes
-along them. A replica's step looks at three machines and draws from one, four products against the
+updates as the time gives. The models that the run passes are kept, and trajectory tempering goes
+along them. A replica's step looks at three models and draws from one, four products against the
 two of a Gibbs sweep, so twice as many Gibbs chains as there are replicas make as many sweeps. All
 begin at rows; replicas that begin at noise tell whether that matters. `--method ptt` trains by
-exchange along the trajectory in place of PCD. The machines are kept in the folder, and not trained
+exchange along the trajectory in place of PCD. The models are kept in the folder, and not trained
 again. Needs the reference data: HARMONIUM_DATA.
 """
 
@@ -37,7 +37,7 @@ DEEP = 0.5  # of the way from the middle to a digit's mean, where a chain has ar
 
 
 def train(rows: np.ndarray, folder: Path, method, seconds: float, updates: int) -> list[hm.RBM]:
-    """Train, keeping a machine at every eighth root of two updates; give what was kept."""
+    """Train, keeping a model at every eighth root of two updates; return what was kept."""
     done = folder / "kept.npz"
     blank = hm.RBM(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), jnp.zeros((784, HIDDEN)))
     if done.exists():
@@ -75,7 +75,7 @@ def train(rows: np.ndarray, folder: Path, method, seconds: float, updates: int) 
 
 
 def watched(rbm: hm.RBM, sampler, state, steps: int, axis, key) -> tuple[np.ndarray, np.ndarray]:
-    """Give where chains stand along the axis after every step, and the last states."""
+    """Return where chains stand along the axis after every step, and the last states."""
 
     @eqx.filter_jit
     def go(rbm, state, first, key):
@@ -102,7 +102,7 @@ def jumps(along: np.ndarray) -> np.ndarray:
 
 
 def independent(along: np.ndarray) -> float:
-    """Give how many independent draws of the digit the chains are worth, less their starts.
+    """Return how many independent draws of the digit the chains are worth, less their starts.
 
     The mean of a chain over time has the variance p(1 − p)/n if it is worth n draws: one if it
     never leaves the digit that it began with.
@@ -160,9 +160,9 @@ def main() -> None:
     begun = hm.ReplicaExchange(hm.History.through(kept), times=24)
     ladder = hm.adapted_ladder(rbm, begun, key=keys[0], acceptance=0.3)
     print(hm.ladder_report(rbm, ladder, key=keys[0], chains=COLUMNS, steps=500))
-    machines = len(ladder.times)
+    models = len(ladder.times)
     start = rows[:: len(rows) // COLUMNS][:COLUMNS].astype(np.float32)
-    chains = np.tile(start, (2 * machines, 1))
+    chains = np.tile(start, (2 * models, 1))
     found, traces = {}, {}
     gibbs = hm.Gibbs(1)
     for name, sampler, state in (
@@ -186,7 +186,7 @@ def main() -> None:
         print(name, found[name], flush=True)
     ratio = max(found["PTT"]["jumps"], 1) / max(found["Gibbs"]["jumps"], 1)
     print(f"ratio of jumps {ratio:.1f}; data: part of ones {labels.mean():.3f}")
-    (folder / "jumps.json").write_text(json.dumps(found | {"machines": machines, "ratio": ratio}))
+    (folder / "jumps.json").write_text(json.dumps(found | {"models": models, "ratio": ratio}))
     draw(traces, rows @ axis - middle, folder / "jumps.png")
 
 

@@ -2,7 +2,7 @@
 
 PCD-1 with plain ascent for everyone, float32, the same rows, batch and chains, all in one run, in
 turn and repeated; medians, and ratios within a round first. Compiling is not counted. Run it with
-nothing else on the machine:
+nothing else on the model:
 
     python benchmarks/keras_throughput.py [--rounds 5] [--workload NAME] [--json FILE]
 """
@@ -34,12 +34,12 @@ WORKLOADS = {  # visible, hidden, batch, rows, epochs of a timed stretch
 
 
 def binary_rows(n, columns):
-    """Give rows with the density of binarised digits."""
+    """Return rows with the density of binarised digits."""
     return (np.random.default_rng(0).random((n, columns)) < 0.2).astype(np.float32)
 
 
 def face_speed(x, hidden, batch, epochs, **options) -> Callable:
-    """Give a function that times `fit` of the Keras face, in rows a second."""
+    """Return a function that times `fit` of the Keras face, in rows a second."""
     rbm = hk.RBM(hidden, chains=batch, seed=0)
     rbm.compile(keras.optimizers.SGD(RATE), **options)
 
@@ -53,7 +53,7 @@ def face_speed(x, hidden, batch, epochs, **options) -> Callable:
 
 
 def core_speed(x, hidden, batch, epochs) -> Callable:
-    """Give a function that times `hm.fit`, each call going on from the last."""
+    """Return a function that times `hm.fit`, each call going on from the last."""
     key, gradient = jax.random.key(0), hm.Persistent(hm.Gibbs(1), chains=batch)
     rbm = hm.initialize(hm.Bernoulli(x.shape[1]), hm.Bernoulli(hidden), x, key=key)
     data = hm.Dataset(x)
@@ -82,7 +82,7 @@ def core_speed(x, hidden, batch, epochs) -> Callable:
 
 
 def hand_speed(x, hidden, batch, epochs, jit_compile=False) -> Callable:
-    """Give a function that times the same update written by hand, a whole epoch one `tf.function`.
+    """Return a function that times the same update written by hand, a whole epoch one `tf.function`.
 
     The gradient is in closed form, chains are kept as hidden states, rows are shuffled.
     """
@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--json")
     arguments = parser.parse_args()
     versions = {"keras": keras.__version__, "tensorflow": tf.__version__, "jax": jax.__version__}
-    results: dict = {"machine": platform.processor(), "versions": versions}
+    results: dict = {"model": platform.processor(), "versions": versions}
     for name in [arguments.workload] if arguments.workload else WORKLOADS:
         results[name] = measure(name, arguments.rounds)
         print(f"\n{name}: PCD-1, float32, median of {arguments.rounds} rounds")

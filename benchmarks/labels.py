@@ -1,9 +1,9 @@
-"""Labels by a machine over (row, label): MNIST's test error of three objectives.
+"""Labels by a model over (row, label): MNIST's test error of three objectives.
 
     python benchmarks/labels.py hybrid                  train on all 60,000 rows, test on 10,000
     python benchmarks/labels.py hybrid --validate       train on 50,000, judge on the last 10,000
 
-The published figures are those of Larochelle & Bengio 2008: a generative machine 3.39 %, a
+The published figures are those of Larochelle & Bengio 2008: a generative model 3.39 %, a
 discriminative one 1.81 %, a hybrid one 1.28 %. Grey levels are used as they are, and the generative
 part is CD-1. Set HARMONIUM_DATA to the folder of reference data.
 """
@@ -24,7 +24,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def labelled(part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Give MNIST's grey levels in [0, 1] with the label as a last column, and the labels."""
+    """Return MNIST's grey levels in [0, 1] with the label as a last column, and the labels."""
     with np.load(reference(f"mnist/mnist_{part}_gray.npz")) as archive:
         grey, labels = archive["x"].reshape(-1, 784), archive["y"].astype(int)
     return np.column_stack([grey / 255.0, labels]).astype(np.float32), labels
@@ -32,7 +32,7 @@ def labelled(part: str) -> tuple[np.ndarray, np.ndarray]:
 
 @eqx.filter_jit
 def log_odds(rbm: hm.RBM, rows: jax.Array) -> jax.Array:
-    """Give log p(label | row) of ten labels, less a constant."""
+    """Return log p(label | row) of ten labels, less a constant."""
     with_label = rbm.visible.encode(rows.at[:, -1].set(0))
     inputs = rbm.inputs_to_h(with_label) - rbm.weights[784]
 
@@ -44,20 +44,20 @@ def log_odds(rbm: hm.RBM, rows: jax.Array) -> jax.Array:
 
 
 def error(rbm: hm.RBM, rows: np.ndarray, labels: np.ndarray) -> float:
-    """Give the share of wrong labels, in percent."""
+    """Return the share of wrong labels, in percent."""
     parts = np.split(rows, range(ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE))
     found = np.concatenate([np.asarray(log_odds(rbm, part)).argmax(1) for part in parts])
     return 100 * float((found != labels).mean())
 
 
 def method(objective: str, share: float) -> tuple[hm.AbstractGradient, float]:
-    """Give an objective's method and its learning rate."""
+    """Return an objective's method and its learning rate."""
     generative = hm.Contrastive(hm.Gibbs(1))
     if objective == "generative":
         return generative, 0.05
     if objective == "discriminative":
         return hm.Discriminative(), 0.5
-    return hm.Blend(hm.Discriminative(), generative, shares=(1.0, share)), 0.5
+    return hm.WeightedSum(hm.Discriminative(), generative, shares=(1.0, share)), 0.5
 
 
 def main() -> None:

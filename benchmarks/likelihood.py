@@ -1,9 +1,9 @@
-"""How well log Z is known: reference machines, one of our own, enumeration, pseudo-likelihood.
+"""How well log Z is known: reference models, one of our own, enumeration, pseudo-likelihood.
 
     HARMONIUM_DATA=... python benchmarks/likelihood.py sm08 mnist exact centred verdict pseudo
 
 Each part prints what was measured and how long it took; `coverage.py` beside this file asks whether
-the intervals hold. MNIST is read from the folder that HARMONIUM_DATA names. A machine that takes
+the intervals hold. MNIST is read from the folder that HARMONIUM_DATA names. A model that takes
 minutes to train is kept in runs/likelihood and used again.
 """
 
@@ -26,13 +26,13 @@ KEPT = Path("runs/likelihood")
 
 
 def mnist(part: str = "test") -> np.ndarray:
-    """Give rows of the fixed binarisation."""
+    """Return rows of the fixed binarisation."""
     file = np.load(reference("mnist/binarized_mnist.npz"))
     return np.unpackbits(file[part], axis=1, count=int(file["n_visible"]))
 
 
 def kept(name: str, train: Callable[[], hm.RBM]) -> hm.RBM:
-    """Give a machine trained before, or train it."""
+    """Return a model trained before, or train it."""
     path = KEPT / f"{name}.safetensors"
     if not path.is_file():
         KEPT.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def own() -> hm.RBM:
 
 
 def own_mnist() -> None:
-    """A 784×500 machine of our own."""
+    """A 784×500 model of our own."""
     judged(kept("own_500", own), mnist(), tolerance=0.1, seconds=270.0)
 
 
@@ -127,7 +127,7 @@ def centred() -> None:
 
 
 def verdict() -> None:
-    """Zeros and ones by PCD-1 at a high rate, and a small machine by many sweeps."""
+    """Zeros and ones by PCD-1 at a high rate, and a small model by many sweeps."""
     file = np.load(reference("mnist/mnist_train_gray.npz"))
     rows = (grey()[np.isin(file["y"], (0, 1))] > 127).astype(np.uint8)
     key = jax.random.key(0)
@@ -153,7 +153,7 @@ def optax_sgd(rate: float):
 
 
 def pictures() -> None:
-    """Draw the journeys of docs/likelihood.md: too few steps, and as many as it takes."""
+    """Draw the annealing runs of docs/likelihood.md: too few steps, and as many as it takes."""
     from harmonium.plot import journeys, save_figure
 
     rbm = salakhutdinov()

@@ -1,12 +1,12 @@
-"""Learning from rows with holes: MNIST with half its pixels removed at random.
+"""Learning from rows with missing values: MNIST with half its pixels removed at random.
 
     python benchmarks/missing_values.py
 
-Machines of 784×100 learn from the binarised training rows, a random half of each of which is
-absent, in three ways: with the absent pixels summed out (`Marginal`), as a family with a machine
-for each pattern (`PerPattern`), and with zeros in the holes; and from the whole rows, for
+Models of 784×100 learn from the binarised training rows, a random half of each of which is
+missing, in three ways: with the missing pixels summed out (`Marginal`), as a family with a model
+for each pattern (`PerPattern`), and with zeros in the missing values; and from the whole rows, for
 comparison. They are judged by the held-out half of test rows given the other, log p(v_absent |
-v_seen), which is −F(v) − log Z of the machine with the seen half held, annealed for every row; and
+v_seen), which is −F(v) − log Z of the model with the seen half held, annealed for every row; and
 by each held-out pixel for itself, Σ_i log p(v_i | v_seen). Set HARMONIUM_DATA to the folder of
 reference data.
 """
@@ -24,11 +24,11 @@ import harmonium as hm
 from harmonium.missing.marginal import given_seen
 from harmonium.samplers import Annealing, anneal
 
-SWEEPS = 500  # before chains are taken for draws of the conditional machine
+SWEEPS = 500  # before chains are taken for draws of the conditional model
 
 
 def binarised(part: str) -> np.ndarray:
-    """Give the rows of MNIST's fixed binarisation."""
+    """Return the rows of MNIST's fixed binarisation."""
     with np.load(reference("mnist/binarized_mnist.npz")) as archive:
         count = int(archive["n_visible"])
         return np.unpackbits(archive[part], axis=1, count=count).astype(np.float32)
@@ -49,23 +49,23 @@ def trained(rows: np.ndarray, gradient: hm.AbstractGradient, hidden: int, epochs
 
 @eqx.filter_jit
 def conditional_log_z(rbm, base, seen, v, chains, steps, key):
-    """Give log Z of the machine given each row's seen half, forward and backward, for each row.
+    """Return log Z of the model given each row's seen half, forward and backward, for each row.
 
-    The forward estimate lies below log Z on average, and so over-rates the machine. The backward
-    one lies above it if its chains start as draws of the machine given the seen half: they make
+    The forward estimate lies below log Z on average, and so over-rates the model. The backward
+    one lies above it if its chains start as draws of the model given the seen half: they make
     many Gibbs sweeps from the true row, which itself would be such a draw if the rows were the
-    machine's own.
+    model's own.
     """
-    keys, machine = jax.random.split(key, 4), given_seen(rbm, seen)
-    held = eqx.tree_at(lambda layer: layer.layer, machine.visible, base)
-    path = hm.Heating(held, rbm.hidden.neutral(), machine)
+    keys, model = jax.random.split(key, 4), given_seen(rbm, seen)
+    held = eqx.tree_at(lambda layer: layer.layer, model.visible, base)
+    path = hm.Heating(held, rbm.hidden.neutral(), model)
     shape = (chains, *seen.shape)
     zeros = jnp.zeros(shape[:2])
     forward = Annealing(held.sample_without_inputs(shape[:2], key=keys[0]), zeros)
     forward = anneal(path, 0.0, 1.0, steps, forward, key=keys[1])
 
     def sweep(i, v):
-        return machine.gibbs_sweep(v, key=jax.random.fold_in(keys[2], i))
+        return model.gibbs_sweep(v, key=jax.random.fold_in(keys[2], i))
 
     there = jax.lax.fori_loop(0, SWEEPS, sweep, jnp.broadcast_to(v, shape))
     back = anneal(path, 1.0, 0.0, steps, Annealing(there, zeros), key=keys[3])
@@ -78,7 +78,7 @@ def conditional_log_z(rbm, base, seen, v, chains, steps, key):
 
 
 def joint(rbm, base, rows, seen, chains, steps):
-    """Give log p(v_absent | v_seen) of rows by both estimates."""
+    """Return log p(v_absent | v_seen) of rows by both estimates."""
     given, v = jnp.asarray(seen), jnp.asarray(rows)
     key = jax.random.key(1)
     both = conditional_log_z(rbm, base, given, v, chains, jnp.asarray(steps), key)
@@ -87,14 +87,14 @@ def joint(rbm, base, rows, seen, chains, steps):
 
 
 def of_single_pixels(p: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Give Σ_i log p(v_i | v_seen) over the held-out pixels of each row."""
+    """Return Σ_i log p(v_i | v_seen) over the held-out pixels of each row."""
     p = np.clip(p, 1e-6, 1 - 1e-6)
     each = rows * np.log(p) + (1 - rows) * np.log(1 - p)
     return np.where(np.isnan(seen), each, 0.0).sum(1)
 
 
 def family_means(rbm: hm.RBM, seen: np.ndarray) -> np.ndarray:
-    """Give p(v_i = 1 | v_seen) by the machine that has the seen pixels and pixel i."""
+    """Return p(v_i = 1 | v_seen) by the model that has the seen pixels and pixel i."""
     weights, filled = np.asarray(rbm.weights, np.float64), np.nan_to_num(seen).astype(np.float64)
     inputs = filled @ weights + np.asarray(rbm.hidden.bias)  # pyright: ignore
     bias = np.asarray(rbm.visible.bias)  # pyright: ignore
@@ -116,9 +116,9 @@ def main() -> None:
     base = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(1), whole, key=jax.random.key(0)).visible
     pcd = hm.Persistent(hm.Gibbs(1), chains=200)
     ways = {
-        "absent pixels summed out": (holes, hm.Marginal(pcd, sweeps=5, absent=392)),
-        "one machine for each pattern": (holes, hm.PerPattern(hm.Gibbs(5))),
-        "zeros in the holes": (np.nan_to_num(holes), pcd),
+        "missing pixels summed out": (holes, hm.Marginal(pcd, sweeps=5, missing=392)),
+        "one model for each pattern": (holes, hm.PerPattern(hm.Gibbs(5))),
+        "zeros in the missing values": (np.nan_to_num(holes), pcd),
         "whole rows": (whole, pcd),
     }
     print(f"784×{asked.hidden}, {asked.epochs} epochs, {asked.rows} test rows; nats a row")
@@ -134,9 +134,9 @@ def main() -> None:
             f"  {name:28s} joint {above.mean():8.2f} (backward {below.mean():8.2f}) ± {error:.2f}"
         )
         line += f", single pixels {single.mean():8.2f}"
-        if name.startswith("one machine"):
+        if name.startswith("one model"):
             own = of_single_pixels(family_means(rbm, seen), test, seen)
-            line += f" (by the family's own machines {own.mean():8.2f})"
+            line += f" (by the family's own models {own.mean():8.2f})"
         print(f"{line}, trained in {seconds:.0f} s", flush=True)
 
 

@@ -1,9 +1,9 @@
 """How well 500 hidden units learn MNIST, and how soon: the search, the record, the picture.
 
     python benchmarks/mnist.py search [NAME ...]          trials on 50,000 rows, judged on 10,000
-    python benchmarks/mnist.py train FOLDER NAME ...      machines of all 60,000 rows, with times
+    python benchmarks/mnist.py train FOLDER NAME ...      models of all 60,000 rows, with times
     python benchmarks/mnist.py peer FOLDER scikit-learn --seconds 900 [--rate 0.05 --batch 100]
-    python benchmarks/mnist.py score FOLDER [--part test]  every machine in it, from both sides
+    python benchmarks/mnist.py score FOLDER [--part test]  every model in it, from both sides
     python benchmarks/mnist.py draw FOLDER PICTURE        likelihood over wall-clock time
 
 The rows are those of the fixed binarisation (`binarized_mnist.npz`), or its grey levels, from which
@@ -70,7 +70,7 @@ TRIALS = {
         20_000, recipe={"rate": 0.4}, late=(5_000, hm.Persistent(hm.Gibbs(5), 500))
     ),
     "20,000 updates, then 4,000 with replica exchange": Trial(
-        20_000, recipe={"rate": 0.4}, late=(4_000, hm.Tempering(machines=5, chains=200))
+        20_000, recipe={"rate": 0.4}, late=(4_000, hm.Tempering(models=5, chains=200))
     ),
     "fixed binarisation, rate 0.1": Trial(is_fixed=True, recipe={"rate": 0.1}),
     "fixed binarisation, rate 0.2": Trial(is_fixed=True, recipe={"rate": 0.2}),
@@ -105,7 +105,7 @@ RECORDS = {  # of all rows, and no part of the search
 
 
 def rows_of(part: str, is_fixed: bool) -> hm.Dataset:
-    """Give rows: "searched" the first 50,000, "judge" the last 10,000, "all" both, or "test"."""
+    """Return rows: "searched" the first 50,000, "judge" the last 10,000, "all" both, or "test"."""
     folder = os.environ.get("HARMONIUM_DATA")
     if not folder:
         sys.exit("set HARMONIUM_DATA to the folder of reference data that holds mnist/")
@@ -120,7 +120,7 @@ def rows_of(part: str, is_fixed: bool) -> hm.Dataset:
 
 
 def learned(trial: Trial, part: str, seed: int = 0) -> tuple[hm.RBM, float]:
-    """Train; give the machine and the seconds of the call of `fit`, compiling included."""
+    """Train; return the model and the seconds of the call of `fit`, compiling included."""
     rows, key = rows_of(part, trial.is_fixed), jax.random.key(seed)
     start = rows.rows(key=key)
     rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), start, key=key)
@@ -162,10 +162,10 @@ def with_deformed(rows: hm.Dataset, copies: int) -> hm.Dataset:
 
 
 def sandwiched(rbm: hm.RBM, part: str, seconds: float, **settings: Any) -> dict[str, Any]:
-    """Give the log-likelihood of rows from both sides.
+    """Return the log-likelihood of rows from both sides.
 
     `above` takes log Z from the way there, which is on average too low, and so over-rates the
-    machine; `below` from the way back, and under-rates it; `value` is Bennett's estimate.
+    model; `below` from the reverse run, and under-rates it; `value` is Bennett's estimate.
     """
     rows = rows_of(part, True)
     score = hm.log_likelihood(rbm, rows, key=jax.random.key(0), seconds=seconds, **settings)
@@ -188,9 +188,9 @@ def sandwiched(rbm: hm.RBM, part: str, seconds: float, **settings: Any) -> dict[
 
 
 def sides(found: dict[str, Any]) -> str:
-    """Give a score in words."""
-    doubt = "" if found["converged"] else " (not converged)"
-    return f"{found['value']:.2f}{doubt} | {found['below']:.2f} to {found['above']:.2f}"
+    """Return a score in words."""
+    warning = "" if found["converged"] else " (not converged)"
+    return f"{found['value']:.2f}{warning} | {found['below']:.2f} to {found['above']:.2f}"
 
 
 def search(names: list[str]) -> None:
@@ -204,7 +204,7 @@ def search(names: list[str]) -> None:
 
 
 def keep(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> None:
-    """Leave a machine behind, with the time that it took."""
+    """Leave a model behind, with the time that it took."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{who} {seconds:.0f}".replace(" ", "_")
     hm.save(rbm, folder / f"{name}.safetensors")
@@ -214,7 +214,7 @@ def keep(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> No
 
 
 def train(folder: Path, trials: list[str], seed: int) -> None:
-    """Train machines of all rows: by names of trials, or as "UPDATES,CHAINS,RATE"."""
+    """Train models of all rows: by names of trials, or as "UPDATES,CHAINS,RATE"."""
     for name in trials:
         trial = (TRIALS | RECORDS).get(name)
         if trial is None:
@@ -227,7 +227,7 @@ def train(folder: Path, trials: list[str], seed: int) -> None:
 
 
 def moments(total: float) -> list[float]:
-    """Give the times at which a peer's machine is kept."""
+    """Return the times at which a peer's model is kept."""
     return [t for t in (30, 60, 120, 300, 600, 900, 1_800) if t < total] + [total]
 
 
@@ -296,7 +296,7 @@ PEERS = {"scikit-learn": scikit_learn, "rbms": rbms}
 
 
 def score(folder: Path, part: str, seconds: float) -> None:
-    """Score every machine of a folder that has no score yet."""
+    """Score every model of a folder that has no score yet."""
     for file in sorted(folder.glob("*.json")):
         record = json.loads(file.read_text())
         if part not in record:

@@ -29,7 +29,7 @@ SHARK_BELOW = 200  # what the tests of its persistent and tempered training ask 
 
 
 def reference(name: str) -> Path:
-    """Give a file of the reference data."""
+    """Return a file of the reference data."""
     folder = os.environ.get("HARMONIUM_DATA")
     if not folder or not (Path(folder) / name).exists():
         sys.exit(f"set HARMONIUM_DATA to the folder of reference data that holds {name}")
@@ -37,7 +37,7 @@ def reference(name: str) -> Path:
 
 
 def thresholded_mnist(flipped: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Give MNIST's training and test rows, 1 where the grey level is at least one half."""
+    """Return MNIST's training and test rows, 1 where the grey level is at least one half."""
     parts = []
     for part in ("train", "test"):
         with np.load(reference(f"mnist/mnist_{part}_gray.npz")) as archive:
@@ -46,7 +46,7 @@ def thresholded_mnist(flipped: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def zeros_and_ones() -> tuple[np.ndarray, np.ndarray]:
-    """Give the 12,665 zeros and ones of the training set, thresholded at one half, and labels."""
+    """Return the 12,665 zeros and ones of the training set, thresholded at one half, and labels."""
     with np.load(reference("mnist/mnist_train_gray.npz")) as archive:
         chosen = archive["y"] <= 1
         rows = (archive["x"][chosen].reshape(-1, 784) >= 128).astype(np.uint8)
@@ -100,7 +100,7 @@ def pydeep(seeds: int) -> None:
 
 
 def bars_sum(rbm: hm.RBM, rows: np.ndarray) -> float:
-    """Give −Σ log p over the rows, exactly."""
+    """Return −Σ log p over the rows, exactly."""
     return -len(rows) * hm.log_likelihood(rbm, rows).value
 
 

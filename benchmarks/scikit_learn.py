@@ -28,7 +28,7 @@ STEPS = [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]
 
 
 def nudged(rows):
-    """Give the rows and four copies, each a pixel off."""
+    """Return the rows and four copies, each a pixel off."""
     images = rows.reshape(-1, 8, 8)
     return np.concatenate([shift(images, (0, *by), order=0) for by in STEPS]).reshape(-1, 64)
 
@@ -48,13 +48,13 @@ def split(seed, whole):
 
 
 def accuracy(train, test, y_train, y_test, cost):
-    """Fit a logistic regression to its end, and give the share of right labels."""
+    """Fit a logistic regression to its end, and return the share of right labels."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = LogisticRegression(C=cost, solver="newton-cholesky", max_iter=500).fit(
+        estimator = LogisticRegression(C=cost, solver="newton-cholesky", max_iter=500).fit(
             train, y_train
         )
-    return model.score(test, y_test)
+    return estimator.score(test, y_test)
 
 
 def digits(seeds, whole):
@@ -72,9 +72,9 @@ def digits(seeds, whole):
         found["pixels"].append(accuracy(train, test, y_train, y_test, 100.0))
         for name, (cls, more) in kinds.items():
             began = time.perf_counter()
-            model = cls(random_state=seed, **rates, **more).fit(train)
+            estimator = cls(random_state=seed, **rates, **more).fit(train)
             seconds[name].append(time.perf_counter() - began)
-            features = model.transform(train), model.transform(test)
+            features = estimator.transform(train), estimator.transform(test)
             found[name].append(accuracy(*features, y_train, y_test, 6000.0))
         print(
             f"seed {seed}: " + "  ".join(f"{k} {v[-1]:.4f}" for k, v in found.items()), flush=True
@@ -90,10 +90,10 @@ def portions(passes=100):
     rows = load_digits().data[:1000] / 16
     found = {}
     for name, cls in (("theirs", Theirs), ("ours", Ours)):
-        model = cls(64, random_state=0)
+        estimator = cls(64, random_state=0)
         for _ in range(passes):
-            model.partial_fit(rows)
-        features, score = model.transform(rows), model.score_samples(rows).mean()
+            estimator.partial_fit(rows)
+        features, score = estimator.transform(rows), estimator.score_samples(rows).mean()
         extremes = {"least feature": features.min(), "spread over rows": features.std(0).mean()}
         found[name] = {k: float(v) for k, v in extremes.items()}
         found[name]["pseudo-likelihood"] = float(score)
@@ -107,38 +107,40 @@ def likelihoods(seeds=6):
     kinds["ours, Recipe"] = (Ours, {"optimizer": hm.Recipe(rate=0.1)})
     for passes in (10, 50):
         for name, (cls, more) in kinds.items():
-            models = (
+            estimators = (
                 cls(16, n_iter=passes, random_state=s, **more).fit(rows) for s in range(seeds)
             )
-            machines = map(hm.io.from_sklearn, models)
-            scores = [hm.log_likelihood(machine, rows).value for machine in machines]
+            models = map(hm.io.from_sklearn, estimators)
+            scores = [hm.log_likelihood(model, rows).value for model in models]
             found[f"{name}, {passes} passes"] = [float(np.mean(scores)), float(np.std(scores))]
     return found
 
 
-def mean_update(cls, machine, rows, chains, repeats):
-    """Give the mean change of the weights in one call, divided by the rate, over many draws.
+def mean_update(cls, model, rows, chains, repeats):
+    """Return the mean change of the weights in one call, divided by the rate, over many draws.
 
-    The ten chains stand at draws of the machine: all that is left is how the phases are weighed.
+    The ten chains stand at draws of the model: all that is left is how the phases are weighed.
     """
     rate, total = 1e-3, 0.0
     plain = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
     method = hm.Persistent(hm.Gibbs(1), chains=10)
     learning = {"gradient": method, "optimizer": plain, "batch_size": len(rows)}
-    begun = hm.begin(machine, rows, key=jax.random.key(0), **learning)
+    begun = hm.begin(model, rows, key=jax.random.key(0), **learning)
     for seed in range(repeats):
         here = chains[10 * seed : 10 * seed + 10]
         if cls is Ours:
             settings = {"optimizer": plain, "method": method, "batch_size": len(rows)}
-            model = Ours.from_harmonium(machine, random_state=seed, **settings)
-            model._state = begun._replace(gradient=begun.gradient._replace(h=jax.numpy.array(here)))
+            estimator = Ours.from_harmonium(model, random_state=seed, **settings)
+            estimator._state = begun._replace(
+                gradient=begun.gradient._replace(h=jax.numpy.array(here))
+            )
         else:
-            model = hm.io.to_sklearn(machine)
-            model.set_params(learning_rate=rate, batch_size=10, random_state=seed)
-            model.h_samples_ = here.astype(float)
-        before = model.components_.astype(float)
-        model.partial_fit(rows)
-        total = total + (model.components_ - before) / rate / repeats
+            estimator = hm.io.to_sklearn(model)
+            estimator.set_params(learning_rate=rate, batch_size=10, random_state=seed)
+            estimator.h_samples_ = here.astype(float)
+        before = estimator.components_.astype(float)
+        estimator.partial_fit(rows)
+        total = total + (estimator.components_ - before) / rate / repeats
     return total
 
 
@@ -151,22 +153,22 @@ def gradients():
 
     patterns, key = hm.bars_and_stripes(4), jax.random.key(0)
     rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), patterns, key=key)
-    machine = hm.fit(rbm, patterns, key=key, gradient=hm.Exact(), epochs=300).rbm
+    model = hm.fit(rbm, patterns, key=key, gradient=hm.Exact(), epochs=300).rbm
     figure, axes = plt.subplots(
         1, 3, figsize=(9.5, 3.4), sharex=True, sharey=True, layout="constrained"
     )
     result = {}
     for axis, n in zip(axes, (10, 100, 1000), strict=True):
         rows = patterns[np.random.default_rng(n).integers(0, len(patterns), n)].astype(float)
-        cloud = hm.Cloud.uniform(machine.visible.encode(rows))
-        exact = -np.asarray(hm.Exact().estimate(machine, cloud, (), key=key)[0].weights).T
-        draws = hm.sample(machine, 4_000, key=jax.random.key(n))
-        h = np.asarray(machine.sample_h_from_v(machine.visible.encode(draws), key=key), float)
+        cloud = hm.Cloud.uniform(model.visible.encode(rows))
+        exact = -np.asarray(hm.Exact().estimate(model, cloud, (), key=key)[0].weights).T
+        draws = hm.sample(model, 4_000, key=jax.random.key(n))
+        h = np.asarray(model.sample_h_from_v(model.visible.encode(draws), key=key), float)
         for name, cls, colour in (
             ("scikit-learn", Theirs, "#d55e00"),
             ("harmonium", Ours, "#0072b2"),
         ):
-            found = mean_update(cls, machine, rows, h, 400)
+            found = mean_update(cls, model, rows, h, 400)
             error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
             result[f"{name}, {n} rows"] = float(error)
             axis.plot(exact.ravel(), found.ravel(), ".", color=colour, ms=5, label=name, alpha=0.8)

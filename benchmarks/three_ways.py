@@ -1,4 +1,4 @@
-"""One machine, three ways: NumPy from scratch, plain TensorFlow, and the core, side by side.
+"""One model, three ways: NumPy from scratch, plain TensorFlow, and the core, side by side.
 
     python benchmarks/three_ways.py [--only digits|mnist] [--seeds N] [--epochs N] [--docs FOLDER]
 
@@ -67,20 +67,20 @@ class Watch:
         self.curve: list[float | None] = []
         self.began = time.perf_counter()
 
-    def __call__(self, epoch: float, machine: Callable[[], hm.RBM]) -> None:
+    def __call__(self, epoch: float, model: Callable[[], hm.RBM]) -> None:
         """Note the time since the last call, then measure."""
         self.seconds.append(time.perf_counter() - self.began)
         self.epochs.append(epoch)
-        self.curve.append(self.measure(machine()))
+        self.curve.append(self.measure(model()))
         self.began = time.perf_counter()
 
     def score(self, _data: Any, *arrays: Any) -> None:
         """Take the place of an example's own score."""
-        self(len(self.epochs), lambda: machine_of(arrays))
+        self(len(self.epochs), lambda: model_of(arrays))
 
 
 class Run(NamedTuple):
-    """A trained machine, and how it came about."""
+    """A trained model, and how it came about."""
 
     rbm: hm.RBM
     epochs: list[float]
@@ -93,7 +93,7 @@ class Run(NamedTuple):
         return statistics.median(np.array(self.seconds[2:]) / np.diff(self.epochs[1:]))
 
     def at(self, epochs: Sequence[float]) -> np.ndarray:
-        """Give the scores after some of the epochs noted."""
+        """Return the scores after some of the epochs noted."""
         return np.array([self.curve[self.epochs.index(epoch)] for epoch in epochs], float)
 
     @property
@@ -102,13 +102,13 @@ class Run(NamedTuple):
         return self.seconds[1] - self.an_epoch * self.epochs[1]
 
 
-def machine_of(arrays: Any) -> hm.RBM:
-    """Make the library's machine of an example's W, a and b, whatever arrays they are."""
+def model_of(arrays: Any) -> hm.RBM:
+    """Make the library's model of an example's W, a and b, whatever arrays they are."""
     return hm.RBM.from_arrays(*(np.asarray(x, np.float32) for x in arrays))
 
 
 def by_the_example(name: str, dtype: Any) -> Callable:
-    """Give a function that trains with an example's own `train`."""
+    """Return a function that trains with an example's own `train`."""
     path = ROOT / "examples" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -121,13 +121,13 @@ def by_the_example(name: str, dtype: Any) -> Callable:
         *arrays, _ = module.train(
             rows.astype(dtype), plan.hidden, method="pcd", k=1, score=watch.score, **how
         )
-        return machine_of(arrays)
+        return model_of(arrays)
 
     return train
 
 
 def by_the_core(options: Callable[[Plan], dict]) -> Callable:
-    """Give a function that trains with `hm.fit`, told these options."""
+    """Return a function that trains with `hm.fit`, told these options."""
 
     def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
         key_start, key_run = jax.random.split(jax.random.key(seed))
@@ -145,19 +145,19 @@ def by_the_core(options: Callable[[Plan], dict]) -> Callable:
 
 
 def same_updates(plan: Plan) -> dict:
-    """Give the options of `hm.fit` that make it visit as many rows with as many chains."""
+    """Return the options of `hm.fit` that make it visit as many rows with as many chains."""
     gradient = hm.Persistent(hm.Gibbs(1), chains=plan.batch)
     return {"gradient": gradient, "epochs": plan.epochs, "batch_size": plan.batch}
 
 
 def same_recipe(plan: Plan) -> dict:
-    """Give the options that make it the same plain ascent as well."""
+    """Return the options that make it the same plain ascent as well."""
     recipe = hm.Recipe(rate=plan.rate, centring=None, averaging=None, hold=1.0)
     return same_updates(plan) | {"optimizer": recipe}
 
 
 def all_versions() -> dict[str, Callable]:
-    """Give every version that can run here."""
+    """Return every version that can run here."""
     versions = {NUMPY: by_the_example("from_scratch", np.float64)}
     if importlib.util.find_spec("tensorflow"):
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no notes on how it was built
@@ -185,7 +185,7 @@ def train_all(
 
 
 def timing(runs: dict[str, list[Run]]) -> tuple[list[list[str]], dict]:
-    """Give the table of times, and its figures; ratios are taken within a round."""
+    """Return the table of times, and its figures; ratios are taken within a round."""
     rows = [["version", "speed (rounds)", "an epoch", "compiling, once", "a run, s"]]
     figures = {}
     for name, found in runs.items():
@@ -202,7 +202,7 @@ def timing(runs: dict[str, list[Run]]) -> tuple[list[list[str]], dict]:
 
 
 def digits(plan: Plan) -> tuple[str, dict, dict]:
-    """Give what was measured on the digits, as text and as figures, and the runs."""
+    """Return what was measured on the digits, as text and as figures, and the runs."""
     rows = (load_digits().data / 16 > 0.5).astype(np.uint8)
     runs = train_all(rows, plan, lambda rbm: hm.log_likelihood(rbm, rows).value)
     times, figures = timing(runs)
@@ -227,7 +227,7 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
         " over epochs of the second half (those that both report), less noisy than the last one's:"
         " the difference with its standard error, and Welch's p.\n\n"
         f"{table(with_the_absent(lines))}\n\n"
-        f"The annealed estimate for one of these machines, as a check: {signed(check.value)} in"
+        f"The annealed estimate for one of these models, as a check: {signed(check.value)} in"
         f" [{signed(check.low)}, {signed(check.high)}], exactly {signed(exact.value)}.\n\n"
         f"{table(times)}"
     )
@@ -235,7 +235,7 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
 
 
 def compared(found: list[Run], base: list[Run]) -> tuple[float, float, float]:
-    """Give how far the second halves are above those of `base`, its error, and Welch's p.
+    """Return how far the second halves are above those of `base`, its error, and Welch's p.
 
     A mean over a half is less noisy than the last score. `fit` does not report of every epoch, so
     it is over the epochs that both have.
@@ -248,7 +248,7 @@ def compared(found: list[Run], base: list[Run]) -> tuple[float, float, float]:
 
 
 def mnist(plan: Plan) -> tuple[str, dict, dict]:
-    """Give what was measured on MNIST, as text and as figures, and the runs."""
+    """Return what was measured on MNIST, as text and as figures, and the runs."""
     rows, test = binarised_mnist()
     runs = train_all(rows, plan, lambda rbm: None)
     times, figures = timing(runs)
@@ -271,7 +271,7 @@ def mnist(plan: Plan) -> tuple[str, dict, dict]:
     text = (
         f"{setting(plan, rows)} Log-likelihood in nats a row of {len(test):,} test rows,"
         f" {over(plan.seeds)}; *low … high* are the ends of the interval from annealing forward and"
-        f" in reverse ({ANNEALING['chains']} chains × {ANNEALING['steps']:,} machines), averaged"
+        f" in reverse ({ANNEALING['chains']} chains × {ANNEALING['steps']:,} models), averaged"
         " over the seeds; the gap is reverse less forward log Z, with the number of runs whose two"
         " directions met. *Pixels wrong* is the share of the test rows' pixels that a"
         " reconstruction puts on the other side of one half.\n\n"
@@ -281,7 +281,7 @@ def mnist(plan: Plan) -> tuple[str, dict, dict]:
 
 
 def annealed(rbm: hm.RBM, rows: np.ndarray, test: np.ndarray, seed: int) -> dict:
-    """Score a machine on training and test rows by one log Z, annealed both ways."""
+    """Score a model on training and test rows by one log Z, annealed both ways."""
     train = hm.log_likelihood(rbm, rows, key=jax.random.key(seed), **ANNEALING)
     found = hm.log_likelihood(rbm, test, log_z=train.log_z)
     scored = {"test": found.value, "low": found.low, "high": found.high, "train": train.value}
@@ -291,7 +291,7 @@ def annealed(rbm: hm.RBM, rows: np.ndarray, test: np.ndarray, seed: int) -> dict
 
 
 def binarised_mnist() -> tuple[np.ndarray, np.ndarray]:
-    """Give the training and the test rows of the fixed binarisation."""
+    """Return the training and the test rows of the fixed binarisation."""
     with np.load(reference("mnist/binarized_mnist.npz")) as archive:
         width = int(archive["n_visible"])
         train, test = (
@@ -314,7 +314,7 @@ def setting(plan: Plan, rows: np.ndarray) -> str:
 
 
 def length(run: Run, rows: np.ndarray, plan: Plan, name: str) -> list[str]:
-    """Give the epochs and updates of a run."""
+    """Return the epochs and updates of a run."""
     batch = min(200, len(rows)) if name == DEFAULTS else plan.batch
     epochs = round(run.epochs[-1])
     return [f"{epochs:,}", f"{epochs * -(-len(rows) // batch):,}"]
@@ -324,8 +324,8 @@ def with_the_absent(rows: list[list[str]]) -> list[list[str]]:
     """Add a row for TensorFlow where it did not run."""
     if any(row[0] == TENSORFLOW for row in rows):
         return rows
-    absent = [TENSORFLOW, NOT_RUN, *[""] * (len(rows[0]) - 2)]
-    return [*rows[:2], absent, *rows[2:]]
+    missing = [TENSORFLOW, NOT_RUN, *[""] * (len(rows[0]) - 2)]
+    return [*rows[:2], missing, *rows[2:]]
 
 
 def main() -> None:
@@ -360,10 +360,10 @@ def main() -> None:
         if part == "digits":
             draw_curves(drawn, SAME, pictures / "three_ways_curves.png")
         else:
-            machines = {name: found[0].rbm for name, found in drawn.items()}
-            draw_filters(machines, pictures / "three_ways_filters.png")
+            models = {name: found[0].rbm for name, found in drawn.items()}
+            draw_filters(models, pictures / "three_ways_filters.png")
             _, test = binarised_mnist()
-            draw_reconstructions(machines, test, pictures / "three_ways_reconstructions.png")
+            draw_reconstructions(models, test, pictures / "three_ways_reconstructions.png")
         write_into(arguments.docs / "three_ways.md", part, text)
 
 

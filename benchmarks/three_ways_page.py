@@ -46,14 +46,14 @@ def conditions() -> str:
             versions.append(f"no {name}")
     info = Path("/proc/cpuinfo")
     models = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
-    model = models[0] if models else platform.processor() or platform.machine()
+    model = models[0] if models else platform.processor() or platform.model()
     threads = os.environ.get("OPENBLAS_NUM_THREADS")
     held = f" NumPy's products were held to {threads} thread(s)." if threads else ""
     busy = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
-    doubt = f" Other programs were running (load {busy:.1f} a core): do not rely on the times."
+    warning = f" Other programs were running (load {busy:.1f} a core): do not rely on the times."
     today = f"{datetime.date.today():%-d %B %Y}"
     on = f"{os.cpu_count()} cores ({model}), {', '.join(versions)}, {today}."
-    return on + held + (doubt if busy > QUIET else "")
+    return on + held + (warning if busy > QUIET else "")
 
 
 def write_into(page: Path, name: str, text: str) -> None:

@@ -27,7 +27,7 @@ PERCENTILE = 99.5
 
 
 def shared_epochs(versions: Sequence[Sequence[Any]]) -> list[float]:
-    """Give the epochs after which all versions have a score."""
+    """Return the epochs after which all versions have a score."""
     return sorted(set.intersection(*(set(found[0].epochs) for found in versions)))
 
 
@@ -57,11 +57,11 @@ def draw_curves(runs: Mapping[str, Sequence[Any]], compared: Sequence[str], path
     save_small(figure, path)
 
 
-def draw_filters(machines: Mapping[str, hm.RBM], path: Path) -> None:
-    """Draw the weights of each machine's strongest hidden units as images, on one scale."""
-    figure = new_figure(1.95 * len(machines) + 0.7, 2.2)
-    panels = figure.subplots(1, len(machines), squeeze=False)[0]
-    weights = {name: np.asarray(rbm.weights) for name, rbm in machines.items()}
+def draw_filters(models: Mapping[str, hm.RBM], path: Path) -> None:
+    """Draw the weights of each model's strongest hidden units as images, on one scale."""
+    figure = new_figure(1.95 * len(models) + 0.7, 2.2)
+    panels = figure.subplots(1, len(models), squeeze=False)[0]
+    weights = {name: np.asarray(rbm.weights) for name, rbm in models.items()}
     end = float(np.percentile(np.abs(np.concatenate([*weights.values()], axis=1)), PERCENTILE))
     image = None
     for axes, (name, matrix) in zip(panels, weights.items(), strict=True):
@@ -73,11 +73,11 @@ def draw_filters(machines: Mapping[str, hm.RBM], path: Path) -> None:
     save_small(figure, path)
 
 
-def draw_reconstructions(machines: Mapping[str, hm.RBM], rows: np.ndarray, path: Path) -> None:
-    """Draw some rows above what each machine makes of them."""
+def draw_reconstructions(models: Mapping[str, hm.RBM], rows: np.ndarray, path: Path) -> None:
+    """Draw some rows above what each model makes of them."""
     chosen = rows[np.linspace(0, len(rows) - 1, DIGITS).round().astype(int)]
     lines = {"test digit": chosen.astype(float)}
-    lines |= {name: reconstructed(rbm, chosen) for name, rbm in machines.items()}
+    lines |= {name: reconstructed(rbm, chosen) for name, rbm in models.items()}
     figure = new_figure(8.2, 0.62 * len(lines) + 0.2)
     panels = figure.subplots(len(lines), 1)
     image = None
@@ -100,6 +100,6 @@ def save_small(figure: Figure, path: Path) -> None:
 
 
 def reconstructed(rbm: hm.RBM, rows: np.ndarray) -> np.ndarray:
-    """Give ⟨v⟩ at the hidden units' mean given each row: σ(a + W σ(b + Wᵀv)), nothing drawn."""
+    """Return ⟨v⟩ at the hidden units' mean given each row: σ(a + W σ(b + Wᵀv)), nothing drawn."""
     mean_h = rbm.mean_h_from_v(jnp.asarray(rows, rbm.weights.dtype))
     return np.asarray(rbm.mean_v_from_h(mean_h))

@@ -30,13 +30,13 @@ def free_energy(v, W, a, b):
 
 
 def log_z(W, a, b):
-    """Give log Z = log Σ_h e^(−F(h)): the machine from its other side, all 2^hidden states."""
+    """Return log Z = log Σ_h e^(−F(h)): the model from its other side, all 2^hidden states."""
     every_h = np.arange(2 ** len(b))[:, None] >> np.arange(len(b)) & 1
     return np.logaddexp.reduce(-free_energy(every_h, W.T, b, a))
 
 
 def log_likelihood(data, W, a, b):
-    """Give the mean of log p(v) = −F(v) − log Z over the rows, in nats."""
+    """Return the mean of log p(v) = −F(v) − log Z over the rows, in nats."""
     return -free_energy(data, W, a, b).mean() - log_z(W, a, b)
 
 

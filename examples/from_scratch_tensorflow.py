@@ -29,23 +29,23 @@ def free_energy(v, W, a, b):
 
 
 def log_z(W, a, b):
-    """Give log Z = log Σ_h e^(−F(h)): the machine from its other side, all 2^hidden states."""
+    """Return log Z = log Σ_h e^(−F(h)): the model from its other side, all 2^hidden states."""
     unit = tf.range(b.shape[0])
     every_h = tf.bitwise.right_shift(tf.range(2 ** b.shape[0])[:, None], unit) & 1
     return tf.reduce_logsumexp(-free_energy(tf.cast(every_h, tf.float32), tf.transpose(W), b, a))
 
 
 def log_likelihood(data, W, a, b):
-    """Give the mean of log p(v) = −F(v) − log Z over the rows, in nats."""
+    """Return the mean of log p(v) = −F(v) − log Z over the rows, in nats."""
     return float(-tf.reduce_mean(free_energy(data, W, a, b)) - log_z(W, a, b))
 
 
-def gradient_of_gap(v, v_model, machine):
-    """Give the gradient of ⟨F⟩ over v less ⟨F⟩ over v_model; the tape leaves both rows alone."""
+def gradient_of_gap(v, v_model, model):
+    """Return the gradient of ⟨F⟩ over v less ⟨F⟩ over v_model; the tape leaves both rows alone."""
     with tf.GradientTape() as tape:
-        gap = tf.reduce_mean(free_energy(v, *machine))
-        gap -= tf.reduce_mean(free_energy(v_model, *machine))
-    return tape.gradient(gap, machine)
+        gap = tf.reduce_mean(free_energy(v, *model))
+        gap -= tf.reduce_mean(free_energy(v_model, *model))
+    return tape.gradient(gap, model)
 
 
 def train(data, hidden, *, method, k, epochs, batch, rate, seed, chains=None, score=log_likelihood):
@@ -53,7 +53,7 @@ def train(data, hidden, *, method, k, epochs, batch, rate, seed, chains=None, sc
     rng = tf.random.Generator.from_seed(seed)
     p = (tf.reduce_sum(data, axis=0) + 0.5) / (len(data) + 1)
     start = 0.01 * rng.normal((len(p), hidden)), tf.math.log(p / (1 - p)), tf.zeros(hidden)
-    W, a, b = machine = [tf.Variable(values) for values in start]
+    W, a, b = model = [tf.Variable(values) for values in start]
     rows = tf.data.Dataset.from_tensor_slices(data).shuffle(len(data), seed=seed).batch(batch)
 
     @tf.function(reduce_retracing=True)  # Python runs once, to write the graph that does the work
@@ -61,8 +61,8 @@ def train(data, hidden, *, method, k, epochs, batch, rate, seed, chains=None, sc
         for _ in range(k):
             h_model = draw(tf.sigmoid(v_model @ W + b), rng)
             v_model = draw(tf.sigmoid(h_model @ tf.transpose(W) + a), rng)
-        gradient = gradient_of_gap(v, v_model, machine)
-        for variable, slope in zip(machine, gradient, strict=True):
+        gradient = gradient_of_gap(v, v_model, model)
+        for variable, slope in zip(model, gradient, strict=True):
             variable.assign_sub(rate * slope)  # down the gap is up log p
         return v_model
 

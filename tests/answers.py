@@ -23,7 +23,7 @@ def check_estimate(found: dict) -> None:
 
 
 def run_page(page: str) -> int:
-    """Run all Python of a page, in order, as it stands; give the number of blocks."""
+    """Run all Python of a page, in order, as it stands; return the number of blocks."""
     scope: dict = {}
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     for block in blocks:

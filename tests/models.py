@@ -1,4 +1,4 @@
-"""Machines for the tests of files, and how a refusal of a file must read."""
+"""Models for the tests of files, and how a refusal of a file must read."""
 
 from pathlib import Path
 
@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
-BERNOULLI = machine(hm.Bernoulli(5), hm.Bernoulli(3), 0)
-POTTS = machine(hm.Potts(4, states=3), hm.Bernoulli(3), 1)
-ISING = machine(hm.Ising(3), hm.Ising(2), 2)
-BIASED_TO_SPINS = machine(hm.Bernoulli(3), hm.Ising(2), 3)
-SIDE_BY_SIDE = machine(hm.Mixed(hm.Ising(2), hm.Bernoulli(1)), hm.Mixed(hm.Bernoulli(2)), 4)
-TWO_VALUED = [machine(hm.Bernoulli(3), hm.Bernoulli(2), 5), ISING, BIASED_TO_SPINS, SIDE_BY_SIDE]
+BERNOULLI = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0)
+POTTS = random_rbm(hm.Potts(4, states=3), hm.Bernoulli(3), 1)
+ISING = random_rbm(hm.Ising(3), hm.Ising(2), 2)
+BIASED_TO_SPINS = random_rbm(hm.Bernoulli(3), hm.Ising(2), 3)
+SIDE_BY_SIDE = random_rbm(hm.Mixed(hm.Ising(2), hm.Bernoulli(1)), hm.Mixed(hm.Bernoulli(2)), 4)
+TWO_VALUED = [random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 5), ISING, BIASED_TO_SPINS, SIDE_BY_SIDE]
 PLAIN = [BERNOULLI, POTTS]  # what W, a and b hold
 OTHERS = [  # what they do not
     ISING,
-    machine(hm.Gaussian(3), hm.Bernoulli(2), 6),
-    machine(hm.Bernoulli(3), hm.Gaussian(2), 7),
-    machine(hm.Bernoulli(3), hm.Potts(2, states=3), 8),
-    machine(hm.Mixed(hm.Bernoulli(3)), hm.Bernoulli(2), 9),
+    random_rbm(hm.Gaussian(3), hm.Bernoulli(2), 6),
+    random_rbm(hm.Bernoulli(3), hm.Gaussian(2), 7),
+    random_rbm(hm.Bernoulli(3), hm.Potts(2, states=3), 8),
+    random_rbm(hm.Mixed(hm.Bernoulli(3)), hm.Bernoulli(2), 9),
 ]
 
 
 def assert_same(one: hm.RBM, other: hm.RBM) -> None:
-    """Fail unless two machines have the same layers, parameters and free energies."""
+    """Fail unless two models have the same layers, parameters and free energies."""
     assert jax.tree.structure(one) == jax.tree.structure(other)
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         assert a.dtype == b.dtype
@@ -37,17 +37,17 @@ def assert_same(one: hm.RBM, other: hm.RBM) -> None:
 
 
 def energy(rbm: hm.RBM, v: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Give E(v, h) of NumPy arrays."""
+    """Return E(v, h) of NumPy arrays."""
     return np.asarray(rbm.energy(jnp.asarray(v, float), jnp.asarray(h, float)))
 
 
 def free_energy(rbm: hm.RBM, v: np.ndarray) -> np.ndarray:
-    """Give F(v) of a NumPy array."""
+    """Return F(v) of a NumPy array."""
     return np.asarray(rbm.free_energy(jnp.asarray(v, float)))
 
 
 def all_states(rbm: hm.RBM) -> tuple[np.ndarray, np.ndarray]:
-    """Give every joint state of a small machine."""
+    """Return every joint state of a small model."""
     n_visible, n_hidden = rbm.visible.n_states, rbm.hidden.n_states
     v, h = np.divmod(np.arange(n_visible * n_hidden), n_hidden)
     return np.asarray(rbm.visible.states(jnp.asarray(v))), np.asarray(
@@ -56,7 +56,7 @@ def all_states(rbm: hm.RBM) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refusal(path) -> str:
-    """Give the one line with which a file is refused."""
+    """Return the one line with which a file is refused."""
     with pytest.raises(hm.ModelFileError) as caught:
         hm.load(path)
     message = str(caught.value)

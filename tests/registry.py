@@ -42,7 +42,7 @@ def name_of(part) -> str:
 
 
 def randomised(layer, key, scale=0.7):
-    """Give a layer of the same type with random parameters inside its domain."""
+    """Return a layer of the same type with random parameters inside its domain."""
     leaves, structure = jax.tree.flatten(layer)
     keys = jax.random.split(key, len(leaves))
     moved = [
@@ -52,8 +52,8 @@ def randomised(layer, key, scale=0.7):
     return jax.tree.unflatten(structure, moved).project()
 
 
-def machine(visible, hidden, seed, coupling=0.8) -> hm.RBM:
-    """Give a machine with random parameters and couplings strong enough to show a broken kernel.
+def random_rbm(visible, hidden, seed, coupling=0.8) -> hm.RBM:
+    """Return a model with random parameters and couplings strong enough to show a broken kernel.
 
     Couplings between two continuous layers are weakened until Z is finite.
     """
@@ -96,7 +96,7 @@ def covered(kind: str, is_meant: Callable[[Any], bool] = lambda part: True) -> l
 
 
 def identify(value) -> str | None:
-    """Give pytest an identifier for a parameter."""
+    """Return pytest an identifier for a parameter."""
     return None if isinstance(value, int | float | str) else name_of(value)
 
 

@@ -50,7 +50,7 @@ def energy(v, h, theta):
 
 
 class Brute:
-    """A machine enumerated from E alone: axis 0 runs over all v, axis 1 over all h, 2 over θ."""
+    """A model enumerated from E alone: axis 0 runs over all v, axis 1 over all h, 2 over θ."""
 
     def __init__(self, theta):
         self.v, self.h = (np.array(list(product([0.0, 1.0], repeat=n))) for n in (N_V, N_H))
@@ -70,7 +70,7 @@ class Brute:
 
 
 class World(NamedTuple):
-    """A random machine on both sides; data as numbers of states, as rows, as frequencies q(v)."""
+    """A random model on both sides; data as numbers of states, as rows, as frequencies q(v)."""
 
     theta: np.ndarray
     brute: Brute
@@ -93,7 +93,7 @@ def world(request):
 
 @eqx.filter_jit
 def estimate(method, rbm, batch, seed=0):
-    """Give the gradient, which points downhill, and what is reported with it."""
+    """Return the gradient, which points downhill, and what is reported with it."""
     grads, _, info = method.estimate(rbm, batch, (), key=jax.random.key(seed))
     return grads, info
 
@@ -128,7 +128,7 @@ def cloud(states):
 
 
 def pairs(v, h):
-    """Give all pairs of the rows of v and h."""
+    """Return all pairs of the rows of v and h."""
     return jnp.repeat(v[:, None], len(h), axis=1), jnp.repeat(h[None], len(v), axis=0)
 
 
@@ -195,9 +195,9 @@ def test_conditionals_factorise(world):
 def test_one_unit_given_the_other_layer(world):
     brute = world.brute
     sides = (world.rbm, brute.v, brute.h, brute.p), (world.rbm.T, brute.h, brute.v, brute.p.T)
-    for machine, x, other, joint in sides:
-        W, bias = np.asarray(machine.weights), np.asarray(machine.visible.bias)
-        ones = machine.mean_v_from_h(jnp.asarray(other))
+    for side, x, other, joint in sides:
+        W, bias = np.asarray(side.weights), np.asarray(side.visible.bias)
+        ones = side.mean_v_from_h(jnp.asarray(other))
         for j in range(x.shape[1]):
             alpha = -other @ W[j] - bias[j]
             pair = np.stack([joint[x[:, j] == value].sum(0) for value in (0, 1)])  # p(x_j, other)

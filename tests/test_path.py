@@ -1,4 +1,4 @@
-"""Paths of machines: parameters move along them, data stay."""
+"""Paths of models: parameters move along them, data stay."""
 
 import jax
 import jax.numpy as jnp
@@ -8,9 +8,12 @@ import pytest
 import harmonium as hm
 from harmonium.layers.clamped import Masked
 from harmonium.path import Heating, History, Line
-from registry import machine
+from registry import random_rbm
 
-FIRST, LAST = machine(hm.Ising(3), hm.Bernoulli(2), 0), machine(hm.Ising(3), hm.Bernoulli(2), 1)
+FIRST, LAST = (
+    random_rbm(hm.Ising(3), hm.Bernoulli(2), 0),
+    random_rbm(hm.Ising(3), hm.Bernoulli(2), 1),
+)
 GIVEN = np.array([[1.0, np.nan, -1.0]])
 
 

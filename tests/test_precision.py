@@ -13,7 +13,7 @@ from harmonium.gradients import free_energy_gap
 from harmonium.partition_function.annealed import Annealed
 from harmonium.partition_function.enumerated import log_z
 from harmonium.training.arguments import plan_run
-from registry import LEVEL, examples, identify, machine
+from registry import LEVEL, examples, identify, random_rbm
 
 EPSILON = 2.0**-8  # largest relative error of rounding to eight bits, and as much for its sums
 METHODS = [method for method in examples("gradients") if method.about.multiplies_states]
@@ -22,13 +22,13 @@ FEW_ROWS = hm.Cloud.uniform(jnp.asarray(BARS[:11], jnp.float32))
 
 
 def with_short_weights(rbm):
-    """Give the machine whose weights are those that bfloat16 holds."""
+    """Return the model whose weights are those that bfloat16 holds."""
     short = rbm.weights.astype(jnp.bfloat16).astype(jnp.float32)
     return eqx.tree_at(lambda m: m.weights, rbm, short)
 
 
 def wide(seed=0, visible=16, hidden=12):
-    return machine(hm.Bernoulli(visible), hm.Bernoulli(hidden), seed)
+    return random_rbm(hm.Bernoulli(visible), hm.Bernoulli(hidden), seed)
 
 
 def test_products_are_those_of_the_rounded_weights_to_float32():
@@ -38,11 +38,11 @@ def test_products_are_those_of_the_rounded_weights_to_float32():
     np.testing.assert_allclose(coarse.inputs_to_h(v), meant.inputs_to_h(v), atol=1e-5)
     np.testing.assert_allclose(coarse.inputs_to_v(h), meant.inputs_to_v(h), atol=1e-5)
     np.testing.assert_allclose(coarse.T.free_energy(h), meant.T.free_energy(h), atol=2e-5)
-    assert abs(coarse.inputs_to_h(v) - rbm.inputs_to_h(v)).max() > 1e-3  # it is another machine
+    assert abs(coarse.inputs_to_h(v) - rbm.inputs_to_h(v)).max() > 1e-3  # it is another model
 
 
 def products(jaxpr):
-    """Give all dot products of a program, inner programs included."""
+    """Return all dot products of a program, inner programs included."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "dot_general":
             yield equation
@@ -76,7 +76,7 @@ def test_no_device_may_round_the_weights_of_a_float32_run(method):
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 24, 48])
 @pytest.mark.parametrize("turned", [False, True])
-def test_the_gradient_is_that_of_the_rounded_machine_within_the_rounding_of_means(rows, turned):
+def test_the_gradient_is_that_of_the_rounded_model_within_the_rounding_of_means(rows, turned):
     rbm = wide().T if turned else wide()
     states = rbm.visible.states(jax.random.randint(jax.random.key(1), (rows,), 0, 4096))
     data = hm.Cloud.uniform(states)
@@ -164,7 +164,7 @@ def chosen(
     precision=None,
     **rest,
 ):
-    """Say whether a run would take its products in bfloat16."""
+    """Return whether a run would take its products in bfloat16."""
     monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: in_hardware)
     monkeypatch.setattr("harmonium.precision.WORTHWHILE", size)
     monkeypatch.setattr("harmonium.precision.FEWEST_ROWS", fewest)
@@ -223,7 +223,7 @@ def test_devices_are_known_by_what_they_tell(monkeypatch):
     rounding.multiplies_bfloat16.cache_clear()
 
 
-def test_log_z_is_that_of_the_machine_though_chains_travel_to_the_rounded_one(monkeypatch):
+def test_log_z_is_that_of_the_model_though_chains_travel_to_the_rounded_one(monkeypatch):
     monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: True)
     monkeypatch.setattr("harmonium.precision.WORTHWHILE", 1)
     key = jax.random.key(0)
@@ -241,7 +241,7 @@ def test_log_z_is_that_of_the_machine_though_chains_travel_to_the_rounded_one(mo
     assert short.low <= exact.log_z.value <= short.high
 
 
-def test_a_rounded_machine_is_scored_and_trained():
+def test_a_rounded_model_is_scored_and_trained():
     key, rbm = jax.random.key(0), wide()
     found = hm.log_z(hm.rounded(rbm), method="annealed", key=key)
     exact = hm.log_z(with_short_weights(rbm)).value
@@ -252,7 +252,7 @@ def test_a_rounded_machine_is_scored_and_trained():
     assert (fitted.weights.weights != small.weights).any()
 
 
-def test_the_rounded_machine_is_taken_where_it_is_exact_and_quicker(monkeypatch):
+def test_the_rounded_model_is_taken_where_it_is_exact_and_quicker(monkeypatch):
     monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: True)
     key = jax.random.key(0)
     large = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), key=key)

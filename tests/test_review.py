@@ -12,7 +12,7 @@ from harmonium.likelihood import is_exact_cheap
 from harmonium.partition_function.annealed import Annealed
 from harmonium.partition_function.bridge import bennett
 from harmonium.partition_function.enumerated import log_z as enumerated_log_z
-from registry import machine
+from registry import random_rbm
 
 KEY = jax.random.key(0)
 ROWS = (np.random.default_rng(0).random((40, 6)) < 0.4).astype(np.uint8)
@@ -70,7 +70,7 @@ def test_a_layer_may_stand_twice_in_a_mixed_one():
 
 
 def test_a_weighted_dataset_is_scored_with_its_weights():
-    rbm = machine(hm.Bernoulli(6), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(3), 0)
     weights = np.arange(1, 41)
     weighted = hm.log_likelihood(rbm, hm.Dataset(ROWS, weights))
     repeated = hm.log_likelihood(rbm, np.repeat(ROWS, weights, axis=0))
@@ -96,8 +96,8 @@ def test_every_row_of_a_dataset_is_checked():
         hm.Dataset(ROWS, scale=0.0)
 
 
-def test_conditioned_machines_are_scored_one_at_a_time():
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+def test_conditioned_models_are_scored_one_at_a_time():
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     several = hm.condition(rbm, np.full((3, 4), np.nan))
     with pytest.raises(hm.InputError, match="one row at a time"):
         hm.log_z(several)
@@ -143,13 +143,13 @@ def test_a_model_is_known_by_its_content(tmp_path):
         (lambda: hm.fit(start(), ROWS, key=KEY, optimizer=0.1), "optimizer: expected.*0.1"),
         (lambda: hm.fit(start(), ROWS, key=KEY, callbacks=print), "callbacks: expected a list"),
         (lambda: hm.fit(start(), ROWS, key=KEY, state=3), "state: expected the `state` of a Fit"),
-        (lambda: hm.fit("rbm", ROWS, key=KEY), "rbm: expected a machine"),
+        (lambda: hm.fit("rbm", ROWS, key=KEY), "rbm: expected a model"),
         (lambda: hm.fit(start(), [[0, 1], [1]], key=KEY), "rows of equal length"),
         (lambda: hm.fit(start(), ROWS, key=KEY, weights="heavy"), "weights: expected"),
         (lambda: hm.sample(start(), 1, key=KEY, given=["x"] * 6), "given: expected numbers"),
         (lambda: hm.log_z(start(), method="guess"), "method: expected"),
-        (lambda: hm.log_likelihood("rbm", ROWS), "rbm: expected a machine"),
-        (lambda: hm.save(hm.fit, "x"), "save: expected a machine"),
+        (lambda: hm.log_likelihood("rbm", ROWS), "rbm: expected a model"),
+        (lambda: hm.save(hm.fit, "x"), "save: expected a model"),
         (lambda: hm.Recipe(momentum=1.0), "momentum: expected"),
         (lambda: hm.Recipe(centring=5.0), "centring: expected"),
     ],
@@ -159,24 +159,24 @@ def test_mistakes_get_our_words(mistake, message):
         mistake()
 
 
-def test_a_state_of_another_machine_is_refused():
+def test_a_state_of_another_model_is_refused():
     other = (np.random.default_rng(0).random((40, 9)) < 0.4).astype(np.uint8)
     fit = hm.fit(start(other), other, key=KEY, epochs=1)
-    with pytest.raises(hm.InputError, match="state: expected one of the same machine"):
+    with pytest.raises(hm.InputError, match="state: expected one of the same model"):
         hm.fit(start(), ROWS, key=KEY, epochs=2, state=fit.state)
 
 
-def test_annealing_runs_along_a_line_between_two_machines():
+def test_annealing_runs_along_a_line_between_two_models():
     """E[w] = Z(end)/Z(start) from exact draws of the start: a z test at 1e−4."""
     from harmonium.samplers import Annealing, anneal
     from registry import exact_states
 
-    first, last = (machine(hm.Bernoulli(4), hm.Ising(3), seed, 0.5) for seed in (0, 1))
+    first, last = (random_rbm(hm.Bernoulli(4), hm.Ising(3), seed, 0.5) for seed in (0, 1))
     expected = enumerated_log_z(last) - enumerated_log_z(first)
     v = exact_states(first, 4_000, KEY)
     for path in (
         hm.Line(first, last),
-        hm.History.through([first, machine(hm.Bernoulli(4), hm.Ising(3), 2, 0.5), last]),
+        hm.History.through([first, random_rbm(hm.Bernoulli(4), hm.Ising(3), 2, 0.5), last]),
     ):
         begun = Annealing(v, jnp.zeros(4_000))
         found = eqx.filter_jit(anneal)(path, 0.0, 1.0, jnp.asarray(20), begun, key=KEY)

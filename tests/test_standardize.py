@@ -1,4 +1,4 @@
-"""Standardised machines: the same model in other units."""
+"""Standardised models: the same model in other units."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.standardize import rewritten
-from registry import machine
+from registry import random_rbm
 
 KEY = jax.random.key(1)
 MIXED = hm.Mixed(hm.Bernoulli(2), hm.Gaussian(2), hm.Potts(1, states=3))
@@ -19,10 +19,10 @@ MANY = np.column_stack([RNG.integers(0, 2, (50, 2)), REALS[:, :2], RNG.integers(
 @pytest.mark.parametrize(
     ("visible", "rows"), [(hm.Gaussian(3), REALS), (MIXED, MANY)], ids=["gaussian", "mixed"]
 )
-def test_a_rewritten_machine_is_the_same_model(visible, rows):
+def test_a_rewritten_model_is_the_same_model(visible, rows):
     """F differs by a constant and log p by Σ log s, so log Z by the sum of both; all in float64."""
     with jax.enable_x64(True):
-        rbm = machine(visible, hm.Bernoulli(4), 0)
+        rbm = random_rbm(visible, hm.Bernoulli(4), 0)
         rbm = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), rbm)
         change = hm.standardization(visible, rows)
         kept, z = change.of_rows(rbm), change.standardised(rows)
@@ -42,7 +42,7 @@ def test_a_rewritten_machine_is_the_same_model(visible, rows):
 
 
 def test_conditionals_are_those_of_the_other_units():
-    rbm = machine(hm.Gaussian(3), hm.Bernoulli(4), 0)
+    rbm = random_rbm(hm.Gaussian(3), hm.Bernoulli(4), 0)
     change = hm.standardization(rbm.visible, REALS)
     h = jnp.array([1.0, 0.0, 1.0, 1.0])
     expected = change.restored(rbm.mean_v_from_h(h))
@@ -65,6 +65,6 @@ def test_only_columns_that_stretch_and_vary_are_changed():
 
 def test_a_unit_that_cannot_be_rescaled_is_named():
     with pytest.raises(hm.InputError, match=r"Bernoulli unit .* cannot be rescaled; got scale 2"):
-        rewritten(machine(MIXED, hm.Bernoulli(2), 0), np.full(5, 2.0), np.zeros(5))
+        rewritten(random_rbm(MIXED, hm.Bernoulli(2), 0), np.full(5, 2.0), np.zeros(5))
     with pytest.raises(hm.InputError, match="expected scales one for each of the 3 units"):
-        rewritten(machine(hm.Gaussian(3), hm.Bernoulli(2), 0), np.ones(2), np.zeros(2))
+        rewritten(random_rbm(hm.Gaussian(3), hm.Bernoulli(2), 0), np.ones(2), np.zeros(2))

@@ -7,7 +7,7 @@ none is given. Each contestant gets ready and is asked in turn for as many units
 about `--seconds`, `--rounds` times; ratios are those of a round, medians over rounds. Nobody's
 first call is counted, in which programs are compiled. What was found is kept as WORKLOAD.json in
 the folder, and a workload that is there is not run again. The tables are Markdown, for
-docs/benchmarks.md; the picture is race.png. Run it with nothing else on the machine; `make bench`
+docs/benchmarks.md; the picture is race.png. Run it with nothing else on the model; `make bench`
 makes the environment.
 """
 
@@ -68,7 +68,7 @@ class Contestant:
         return json.loads(line)
 
     def ask(self) -> tuple[int, float]:
-        """Have it make its units; give how many it made, and the seconds."""
+        """Have it make its units; return how many it made, and the seconds."""
         time.sleep(PAUSE)
         self.process.stdin.write(f"{self.units}\n")
         self.process.stdin.flush()
@@ -120,7 +120,7 @@ def run(load: Workload, rounds: int, seconds: float) -> dict:
     return {each.name: each.found for each in field}
 
 
-def machine() -> str:
+def model() -> str:
     """Name the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
@@ -131,7 +131,7 @@ def machine() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Give the versions of all that take part."""
+    """Return the versions of all that take part."""
     found = {}
     for name in PACKAGES:
         try:
@@ -142,7 +142,7 @@ def versions() -> dict[str, str]:
 
 
 def ratio(found: dict, one: str, other: str) -> float | None:
-    """Give the median over rounds of the ratio of two speeds."""
+    """Return the median over rounds of the ratio of two speeds."""
     speeds = [found.get(name, {}).get("speeds") for name in (one, other)]
     if not all(speeds):
         return None
@@ -155,7 +155,7 @@ def named(kind: str) -> list[str]:
 
 
 def best_of(found: dict, kind: str) -> tuple[str, float] | None:
-    """Give the quickest contestant of a kind, and how many times quicker we are."""
+    """Return the quickest contestant of a kind, and how many times quicker we are."""
     ratios = [(ratio(found, OURS, name), name) for name in named(kind)]
     known = [(value, name) for value, name in ratios if value is not None]
     return min(known)[::-1] if known else None
@@ -203,7 +203,7 @@ def report(folder: Path) -> None:
             print(f"{line} | {found['peak_mib']:,} |")
     draw(results, folder / "race.png")
     for result in list(results.values())[:1]:
-        print(f"\n{result['machine']}; {result['date']}; {result['versions']}")
+        print(f"\n{result['model']}; {result['date']}; {result['versions']}")
 
 
 def draw(results: dict, path: Path) -> None:
@@ -258,7 +258,7 @@ def main() -> None:
             continue
         print(load.name, flush=True)
         found = run(load, given.rounds, given.seconds)
-        about = {"machine": machine(), "date": time.strftime("%d %B %Y"), "versions": versions()}
+        about = {"model": model(), "date": time.strftime("%d %B %Y"), "versions": versions()}
         target.write_text(json.dumps(about | {"contestants": found}, indent=1))
     report(folder)
 

@@ -41,9 +41,9 @@ def train(load, precision=None):
 potts = train
 
 
-def machine(load):
-    """Give the machine to sample from."""
-    return hm.RBM.from_arrays(*load.machine())
+def model_of(load):
+    """Return the model to sample from."""
+    return hm.RBM.from_arrays(*load.model())
 
 
 def only_once(precision):
@@ -55,7 +55,7 @@ def only_once(precision):
 def sample(load, precision=None):
     """Make sweeps of all chains by `hm.sample`."""
     only_once(precision)
-    rbm = machine(load)
+    rbm = model_of(load)
 
     def run(sweeps):
         hm.sample(rbm, load.batch, key=jax.random.key(0), sampler=hm.Gibbs(1), steps=sweeps)
@@ -67,7 +67,7 @@ def sample(load, precision=None):
 def ais(load, precision=None):
     """Make steps of annealing."""
     only_once(precision)
-    rbm, key = machine(load), key_of(0)
+    rbm, key = model_of(load), key_of(0)
     path = hm.Heating.from_neutral(quicker(rbm, load.batch))  # as `hm.log_z` travels
 
     @jax.jit
@@ -85,14 +85,14 @@ def ais(load, precision=None):
 def log_z(load, precision=None):
     """Sum over all states of the hidden layer."""
     only_once(precision)
-    rbm = machine(load)
+    rbm = model_of(load)
     total = jax.jit(enumerated.log_z)
 
     return repeated(lambda: total(rbm).block_until_ready(), 2**load.hidden)
 
 
 def transform(load, precision=None):
-    """Give the hidden units' means of rows, by the drop-in estimator."""
+    """Return the hidden units' means of rows, by the drop-in estimator."""
     only_once(precision)
     from harmonium.sklearn import BernoulliRBM
 

@@ -57,13 +57,13 @@ def train(load):
 potts = train
 
 
-def machine(load):
-    return BBRBM(*map(torch.from_numpy, load.machine()))
+def model(load):
+    return BBRBM(*map(torch.from_numpy, load.model()))
 
 
 def sample(load):
     """Make sweeps by `sample_state`."""
-    params = machine(load)
+    params = model(load)
     state = {"chains": params.init_chains(load.batch)}
 
     def run(sweeps):
@@ -76,7 +76,7 @@ def sample(load):
 
 def ais(load):
     """Make steps of `compute_partition_function_ais`."""
-    params = machine(load)
+    params = model(load)
 
     def run(steps):
         with torch.no_grad():
@@ -88,7 +88,7 @@ def ais(load):
 
 def log_z(load):
     """Sum over all states of the hidden layer, which it takes as one array."""
-    params = machine(load)
+    params = model(load)
     numbers = torch.arange(2**load.hidden)
     every = ((numbers[:, None] >> torch.arange(load.hidden)) & 1).float()
 

@@ -29,7 +29,7 @@ def train(load):
 
 def fitted(load):
     model = model_of(load)
-    w, a, b = load.machine()
+    w, a, b = load.model()
     model.components_, model.intercept_visible_, model.intercept_hidden_ = w.T.copy(), a, b
     model.random_state_ = np.random.RandomState(0)
     model.n_features_in_ = load.visible
@@ -51,7 +51,7 @@ def sample(load):
 
 
 def transform(load):
-    """Give the hidden units' means of rows."""
+    """Return the hidden units' means of rows."""
     model = fitted(load)
     x = load.data()[: load.batch]
     return repeated(lambda: model.transform(x), len(x))

@@ -55,7 +55,7 @@ def train(load, xla=False, short=False):
 def sample(load, xla=False, short=False):
     """Make sweeps of all chains in one graph."""
     dtype = tf.bfloat16 if short else tf.float32
-    w, a, b = map(tf.constant, load.machine())
+    w, a, b = map(tf.constant, load.model())
     w = tf.cast(w, dtype)
     v = tf.Variable(tf.zeros((load.batch, load.visible), dtype))
 

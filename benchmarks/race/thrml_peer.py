@@ -11,13 +11,13 @@ SWEEPS = 64  # of a compiled program
 
 
 def graph(load):
-    """Give both blocks and the machine's graph with an edge for each weight."""
+    """Return both blocks and the model's graph with an edge for each weight."""
     edges = load.visible * load.hidden
     if edges > MOST_EDGES:
         raise CannotError(f"{edges:,} edges, each a Python object: left out")
     layers = [[SpinNode() for _ in range(n)] for n in (load.visible, load.hidden)]
     pairs = [(v, h) for v in layers[0] for h in layers[1]]
-    weights = jnp.asarray(load.machine()[0].ravel()) / 4
+    weights = jnp.asarray(load.model()[0].ravel()) / 4
     biases = jnp.zeros(load.visible + load.hidden)
     model = IsingEBM([*layers[0], *layers[1]], pairs, biases, weights, jnp.array(1.0))
     return [Block(layer) for layer in layers], model

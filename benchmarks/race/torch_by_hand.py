@@ -49,7 +49,7 @@ def train(load, compiled=False, short=False):
 def sample(load, compiled=False, short=False):
     """Make sweeps of all chains."""
     dtype = torch.bfloat16 if short else torch.float32
-    w, a, b = map(torch.from_numpy, load.machine())
+    w, a, b = map(torch.from_numpy, load.model())
     w = w.to(dtype)
 
     def sweep(v):

@@ -51,21 +51,21 @@ class Workload(NamedTuple):
         return max(1, rows // self.batch) * self.batch
 
     def data(self) -> np.ndarray:
-        """Give rows with the density of binarised digits, or codes of residues."""
+        """Return rows with the density of binarised digits, or codes of residues."""
         rng = np.random.default_rng(0)
         if self.verb == "potts":
             return rng.integers(0, self.states, (self.rows, self.visible)).astype(np.uint8)
         return (rng.random((self.rows, self.visible)) < 0.2).astype(np.float32)
 
-    def machine(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Give weights, visible and hidden biases of a machine to sample from."""
+    def model(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return weights, visible and hidden biases of a model to sample from."""
         rng = np.random.default_rng(1)
         w = 0.1 * rng.standard_normal((self.visible, self.hidden))
         return w.astype(np.float32), *(np.zeros(n, np.float32) for n in (self.visible, self.hidden))
 
 
 def repeated(call, size: int):
-    """Give a contestant's run whose least work is a call, of so many units."""
+    """Return a contestant's run whose least work is a call, of so many units."""
 
     def run(units: int) -> int:
         times = -(-units // size)

@@ -13,7 +13,7 @@ LOG_2PI = 1.8378770664093453
 
 
 def from_numpy(array: np.ndarray) -> Array:
-    """Give NumPy's array as JAX's, in the precision at work; they may share their memory.
+    """Return NumPy's array as JAX's, in the precision at work; they may share their memory.
 
     With its type named, since without it JAX (0.10.1) compiles a program for each new shape, which
     takes a hundred times as long.
@@ -24,7 +24,7 @@ def from_numpy(array: np.ndarray) -> Array:
 
 
 def product(x: Any, y: Any) -> Any:
-    """Give x @ y with float32 multiplied as such, on every device.
+    """Return x @ y with float32 multiplied as such, on every device.
 
     A GPU or a TPU would by itself round the factors to ten bits, or to seven.
     """
@@ -34,7 +34,7 @@ def product(x: Any, y: Any) -> Any:
 
 @jax.custom_jvp
 def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Give log(1 + e^x), whose derivative is the logistic function.
+    """Return log(1 + e^x), whose derivative is the logistic function.
 
     The derivative is stated because JAX would compute it from the value: an exponential and a
     logarithm more in every gradient, which needs only the logistic function.
@@ -50,7 +50,7 @@ def _softplus_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
 
 @jax.custom_jvp
 def log_2cosh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Give log(2 cosh x) = |x| + log(1 + e^(−2|x|)), whose derivative is tanh x."""
+    """Return log(2 cosh x) = |x| + log(1 + e^(−2|x|)), whose derivative is tanh x."""
     size = jnp.abs(x)
     return size + jnp.log1p(jnp.exp(-2.0 * size))
 

@@ -32,12 +32,12 @@ NAMES = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}
 
 
 def key_of(seed: int) -> PRNGKeyArray:
-    """Give the quick key of a seed."""
+    """Return the quick key of a seed."""
     return quick(jax.random.key(seed))
 
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
-    """Give the key that draws the same numbers, quickly; a key of another kind as it is."""
+    """Return the key that draws the same numbers, quickly; a key of another kind as it is."""
     typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     threefry = jax.random.key_impl(key) == JAXS if typed else key.shape[-1:] == (2,)
     # Whether each number has its own count, as JAX has done since 2025.
@@ -49,7 +49,7 @@ def quick(key: PRNGKeyArray) -> PRNGKeyArray:
 
 @jax.jit
 def _hashed(key: Array, counts: Array) -> tuple[Array, Array]:
-    """Give two words for each count below 2^32."""
+    """Return two words for each count below 2^32."""
     words = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(PARITY))
     x, y = jnp.broadcast_to(words[0], counts.shape), counts + words[1]
     shifts = [[(lax.full_like(y, d), lax.full_like(y, 32 - d)) for d in four] for four in ROTATIONS]

@@ -12,7 +12,7 @@ from .errors import InputError
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Give values as a NumPy array, or raise InputError where rows differ in length."""
+    """Return values as a NumPy array, or raise InputError where rows differ in length."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -20,14 +20,14 @@ def as_array(values: Any, name: str) -> np.ndarray:
 
 
 def positive_integer(value: Any, what: str) -> int:
-    """Give `value` as an int, or raise InputError unless it is a whole number of at least 1."""
+    """Return `value` as an int, or raise InputError unless it is a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")
     return int(value)
 
 
 def checked_key(key: Any) -> PRNGKeyArray:
-    """Give the key, in its quick form, or raise InputError unless it is one of JAX's."""
+    """Return the key, in its quick form, or raise InputError unless it is one of JAX's."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
     legacy = dtype == jnp.uint32 and shape in ((2,), (4,))
@@ -38,7 +38,7 @@ def checked_key(key: Any) -> PRNGKeyArray:
 
 
 def checked_rows(rows: Any, name: str) -> np.ndarray:
-    """Give rows as a matrix of finite numbers.
+    """Return rows as a matrix of finite numbers.
 
     Raises:
         InputError: a wrong shape, no rows, or entries that are no finite numbers.
@@ -59,18 +59,18 @@ def checked_rows(rows: Any, name: str) -> np.ndarray:
 
 
 def checked_beside(rows: Any, name: str, data: np.ndarray) -> np.ndarray:
-    """Give rows as a matrix of finite numbers with the columns of data."""
+    """Return rows as a matrix of finite numbers with the columns of data."""
     array = checked_rows(rows, name)
     if array.shape[1] != data.shape[1]:
         raise InputError(
             f"{name}: expected {data.shape[1]} columns, as data has; found {array.shape[1]}."
-            " Pass rows of the same machine, both in the user's coding."
+            " Pass rows of the same model, both in the user's coding."
         )
     return array
 
 
 def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Give samples and data as matrices with the same columns."""
+    """Return samples and data as matrices with the same columns."""
     theirs = checked_rows(data, "data")
     return checked_beside(samples, "samples", theirs), theirs
 

@@ -23,11 +23,11 @@ class InputError(HarmoniumError, ValueError):
 
 
 class ModelFileError(InputError):
-    """A file that should hold a machine is missing, truncated, foreign or inconsistent."""
+    """A file that should hold a model is missing, truncated, foreign or inconsistent."""
 
 
 class NotFiniteError(HarmoniumError, ArithmeticError):
-    """A quantity that must be finite is not, such as log Z of a machine that has none."""
+    """A quantity that must be finite is not, such as log Z of a model that has none."""
 
 
 class MissingDependencyError(HarmoniumError, ImportError):

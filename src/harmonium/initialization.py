@@ -1,4 +1,4 @@
-"""A machine to start learning from."""
+"""A model to start learning from."""
 
 from typing import Any
 
@@ -35,18 +35,18 @@ def initialize(
     connections: int | None = None,
     pattern: Any = None,
 ) -> RBM:
-    """Make a machine with small random weights, W_ij ~ N(0, scale²).
+    """Make a model with small random weights, W_ij ~ N(0, scale²).
 
-    With data, the visible layer is fitted to the data's moments, so that the machine starts near
+    With data, the visible layer is fitted to the data's moments, so that the model starts near
     the independent model of the data (Hinton 2010, section 8), and the biases take up what the
     weights add at the means of the other layer: it starts centred (Melchior, Fischer & Wiskott
-    2016), so that data with zeros and ones exchanged give the exchanged machine.
+    2016), so that data with zeros and ones exchanged give the exchanged model.
 
     Args:
         visible: the visible layer.
         hidden: the hidden layer.
         data: rows in the user's coding, shape (n, visible.n_units), or a `Dataset`. Of rows with
-            holes, NaN where a unit is absent, each column's moments are those of its seen values.
+            missing values, NaN where a unit is missing, each column's moments are those of its seen values.
         key: a JAX random key.
         weights: sample weights of the rows, shape (n,).
         scale: standard deviation of the weights.
@@ -73,7 +73,7 @@ def initialize(
         dataset = Dataset.of(data, weights).checked_for(visible)
         some = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
         rows = some.rows(key=key_rows)
-        if some.absent:
+        if some.missing:
             rows = _missing_filled(visible, rows, some.weights)
         visible = _fitted(visible, from_numpy(rows), some.weights)
     allowed = None if pattern is None else _columns_of(pattern, visible, hidden)
@@ -98,15 +98,15 @@ def _missing_filled(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> n
 
     A column that is never seen gets draws of the layer as it is.
     """
-    absent = np.isnan(rows)
+    missing = np.isnan(rows)
     shares = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
-    never_seen = shares @ ~absent <= 0
+    never_seen = shares @ ~missing <= 0
     # Where every column is seen, nothing is drawn, and no program compiled for it.
     anything = visible.decode(_at_rest(visible, len(rows))) if never_seen.any() else 0.0
-    filled = np.where(absent, anything, rows)
+    filled = np.where(missing, anything, rows)
     order = np.random.default_rng(0).permutation(len(rows))  # which missing value gets which
-    for column in np.flatnonzero(absent.any(0) & ~never_seen):
-        missing, seen = order[absent[order, column]], np.flatnonzero(~absent[:, column])
+    for column in np.flatnonzero(missing.any(0) & ~never_seen):
+        missing, seen = order[missing[order, column]], np.flatnonzero(~missing[:, column])
         # Values at even distances in order of size, so that a few missing ones get typical ones.
         seen = seen[np.argsort(rows[seen, column], kind="stable")]
         reached = np.cumsum(shares[seen]) / shares[seen].sum()

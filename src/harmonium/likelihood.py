@@ -15,7 +15,7 @@ from .checks import as_array, checked_key
 from .data import Dataset
 from .data.parts import in_parts, parts_of
 from .errors import InputError, NotFiniteError
-from .missing.marginal import PATIENT_SUMS, entries_of_sum, posterior, way_to_sum, with_holes
+from .missing.marginal import PATIENT_SUMS, entries_of_sum, posterior, way_to_sum, with_missing
 from .partition_function.annealed import Annealed
 from .partition_function.base import AbstractLogZ, LogZ
 from .partition_function.closed_form import ClosedForm, has_closed_form
@@ -61,10 +61,10 @@ class LogLikelihood(NamedTuple):
 
     def __str__(self) -> str:
         """Say it in a sentence."""
-        doubt = "" if self.converged else ", NOT converged"
+        warning = "" if self.converged else ", NOT converged"
         return (
             f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats a row,"
-            f" ± {self.stderr_rows:.4f} over rows ({self.method}{doubt})"
+            f" ± {self.stderr_rows:.4f} over rows ({self.method}{warning})"
         )
 
 
@@ -118,9 +118,9 @@ class Automatic(AbstractLogZ):
         """Let the estimate use the rows."""
         return self._chosen(rbm).with_rows(rbm, dataset, key=key)
 
-    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z in the way chosen."""
-        return self._chosen(rbm).found(rbm, key, told)
+        return self._chosen(rbm).compute(rbm, key, progress)
 
 
 WAYS: dict[str, Callable[..., AbstractLogZ]] = {
@@ -181,7 +181,7 @@ def log_likelihood(
     """Return the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats a row.
 
     An annealed log Z also tries the independent model with the rows' moments as a base, and
-    checks that the way back from the rows agrees. Rows with sample weights count by them. Of rows
+    checks that the reverse run from the rows agrees. Rows with sample weights count by them. Of rows
     with missing values it is ⟨log p(v_seen)⟩, exactly: see `free_energies`.
 
     Args:
@@ -216,11 +216,11 @@ def log_likelihood(
 def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
     """Return the way that is named or given, of a model that has one log Z."""
     if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
+        raise InputError(f"rbm: expected a model; got {type(rbm).__name__}.")
     for layer in (rbm.visible, rbm.hidden):
         if jax.eval_shape(layer.cgf, layer.zero_inputs).ndim:
             raise InputError(
-                "rbm: expected one machine; got a batch. Condition on one row at a time."
+                "rbm: expected one model; got a batch. Condition on one row at a time."
             )
     given = {name: value for name, value in settings.items() if value is not None}
     if isinstance(method, AbstractLogZ) and not given:
@@ -240,37 +240,37 @@ def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
 
 
 def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
-    """Give F of rows in the user's coding, shape (n,), nats, a few thousand rows at a time.
+    """Return F of rows in the user's coding, shape (n,), nats, a few thousand rows at a time.
 
-    Of a row with holes, NaN where a unit is absent, it is F(v_seen) = −log of the sum of e^(−F)
-    over the absent units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is an exact one.
+    Of a row with missing values, NaN where a unit is missing, it is F(v_seen) = −log of the sum of e^(−F)
+    over the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is an exact one.
 
     Raises:
-        InputError: rows outside the domain, or holes where there are more than 2^16 hidden states
+        InputError: rows outside the domain, or missing values where there are more than 2^16 hidden states
             and more than 2^12 completions of a row.
     """
-    return _free_energies(rbm, rbm.visible.validate(as_array(rows, "data"), holes=True))
+    return _free_energies(rbm, rbm.visible.validate(as_array(rows, "data"), missing=True))
 
 
 def _free_energies(rbm: RBM, rows: np.ndarray) -> np.ndarray:
     """Return F of rows that lie in the domain."""
-    absent = int(np.isnan(rows).sum(1).max())
-    if not absent:
+    missing = int(np.isnan(rows).sum(1).max())
+    if not missing:
         return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest)
-    if way_to_sum(rbm, absent, PATIENT_SUMS)[0] is None:
+    if way_to_sum(rbm, missing, PATIENT_SUMS)[0] is None:
         raise InputError(
-            f"data: rows with holes ask for a sum over at most {PATIENT_SUMS.hidden:,} hidden"
+            f"data: rows with missing values ask for a sum over at most {PATIENT_SUMS.hidden:,} hidden"
             f" states or {PATIENT_SUMS.completions:,} completions of a row; {rbm} with"
-            f" {absent} absent units has more. Estimate F of one row's seen units:"
+            f" {missing} missing units has more. Estimate F of one row's seen units:"
             " -hm.log_z(hm.condition(rbm, row[None]), key=key).value."
         )
-    width = max(rbm.widest, entries_of_sum(rbm, absent, PATIENT_SUMS))
-    return in_parts(lambda some, _: _free_energy_of_seen(rbm, some, absent), rows, width)
+    width = max(rbm.widest, entries_of_sum(rbm, missing, PATIENT_SUMS))
+    return in_parts(lambda some, _: _free_energy_of_seen(rbm, some, missing), rows, width)
 
 
 @eqx.filter_jit
-def _free_energy_of_seen(rbm: RBM, rows: Array, absent: int) -> Array:
-    found = posterior(rbm, with_holes(rbm.visible, rows), absent, PATIENT_SUMS)
+def _free_energy_of_seen(rbm: RBM, rows: Array, missing: int) -> Array:
+    found = posterior(rbm, with_missing(rbm.visible, rows), missing, PATIENT_SUMS)
     assert found is not None
     return -found.log_z_seen
 
@@ -281,7 +281,7 @@ def _free_energy(rbm: RBM, rows: Array) -> Array:
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
-    """Say whether log Z can be enumerated with at most this many terms times their width."""
+    """Return whether log Z can be enumerated with at most this many terms times their width."""
     side = enumerable(rbm)
     if side is None or side.visible.n_states is None:
         return False
@@ -290,7 +290,7 @@ def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
 
 
 def finite_z(rbm: RBM) -> bool:
-    """Say whether Z is certain to be finite: a sufficient test, sharp for Gaussian layers.
+    """Return whether Z is certain to be finite: a sufficient test, sharp for Gaussian layers.
 
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
     if the largest singular value of W / √(c_v c_h) is below 1.
@@ -318,12 +318,12 @@ def _note(rbm: RBM, rows: np.ndarray) -> str:
 
 
 def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
-    """Give KL(q‖p) = Σ_v q(v) log q(v) − Σ_v q(v) log p(v), nats, q the distribution of the rows.
+    """Return KL(q‖p) = Σ_v q(v) log q(v) − Σ_v q(v) log p(v), nats, q the distribution of the rows.
 
     Equal rows are one state of q. Minimising it is maximising the likelihood.
 
     Args:
-        rbm: a machine that can be enumerated, with a discrete visible layer.
+        rbm: a model that can be enumerated, with a discrete visible layer.
         rows: in the user's coding, shape (n, visible units).
         weights: the rows' probabilities, up to a factor; equal if None.
 

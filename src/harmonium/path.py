@@ -1,8 +1,8 @@
-"""A machine at every t from 0 to 1.
+"""A model at every t from 0 to 1.
 
-Every parameter of a machine is a natural one, so energy is affine in the parameters, and over a
-convex domain each point of the straight line between two machines of finite Z is a machine of
-finite Z. What a machine holds of data, such as the values of clamped units, stays that of the end.
+Every parameter of a model is a natural one, so energy is affine in the parameters, and over a
+convex domain each point of the straight line between two models of finite Z is a model of
+finite Z. What a model holds of data, such as the values of clamped units, stays that of the end.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ __all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
 class AbstractPath(eqx.Module):
-    """A machine at every t: `at(0)` is where a path begins and `at(1)` where it ends."""
+    """A model at every t: `at(0)` is where a path begins and `at(1)` where it ends."""
 
     @abstractmethod
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Give the machine at t."""
+        """Return the model at t."""
 
     @abstractmethod
     def ending_at(self, rbm: RBM) -> AbstractPath:
-        """Give the path that ends at another machine of the same layers.
+        """Return the path that ends at another model of the same layers.
 
-        So a ladder follows a machine in training.
+        So a ladder follows a model in training.
         """
 
     @property
     def log_z_of_base(self) -> Float[Array, ""]:
-        """Log Z of the machine at t = 0 if its layers are independent: Γ_v(0) + Γ_h(0)."""
+        """Log Z of the model at t = 0 if its layers are independent: Γ_v(0) + Γ_h(0)."""
         return _log_z_of_base(self)
 
     @property
     def begins_uncoupled(self) -> bool:
-        """Whether the machine at t = 0 has no weights; NaN of a machine that diverged are none."""
+        """Whether the model at t = 0 has no weights; NaN of a model that diverged are none."""
         return not float(_strongest_of_base(self)) > 0.0
 
 
@@ -58,13 +58,13 @@ def _log_z_of_base(path: AbstractPath) -> Array:
 
 @eqx.filter_jit
 def _strongest_of_base(path: AbstractPath) -> Array:
-    """Give the largest absolute weight of the machine at t = 0."""
+    """Return the largest absolute weight of the model at t = 0."""
     base = path.at(0.0)
     return abs(base.inputs_to_h(jnp.eye(base.visible.size, dtype=base.visible.dtype))).max()
 
 
 class Line(AbstractPath):
-    """The straight line between two machines of the same layers: (1 − t)·start + t·end."""
+    """The straight line between two models of the same layers: (1 − t)·start + t·end."""
 
     start: RBM
     end: RBM
@@ -79,14 +79,14 @@ class Line(AbstractPath):
 
 
 class Heating(AbstractPath):
-    """From independent layers to a machine: the layers on a straight line, the weights t·W.
+    """From independent layers to a model: the layers on a straight line, the weights t·W.
 
-    The straight line from a base machine without weights, with one product by W instead of two.
+    The straight line from a base model without weights, with one product by W instead of two.
 
     Attributes:
-        visible: the base machine's visible layer, of the same type and size as the machine's.
-        hidden: the base machine's hidden layer.
-        rbm: the machine at t = 1.
+        visible: the base model's visible layer, of the same type and size as the model's.
+        hidden: the base model's hidden layer.
+        rbm: the model at t = 1.
     """
 
     visible: AbstractLayer
@@ -95,7 +95,7 @@ class Heating(AbstractPath):
 
     @classmethod
     def from_neutral(cls, rbm: RBM) -> Heating:
-        """Heat from the machine without any preference: a ladder of temperatures proper."""
+        """Heat from the model without any preference: a ladder of temperatures proper."""
         return cls(rbm.visible.neutral(), rbm.hidden.neutral(), rbm)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
@@ -105,43 +105,43 @@ class Heating(AbstractPath):
         return RBM(visible, hidden, Scaled(self.rbm.weights, jnp.asarray(t)))
 
     def ending_at(self, rbm: RBM) -> Heating:
-        """Heat from the same base machine."""
+        """Heat from the same base model."""
         return Heating(self.visible, self.hidden, rbm)
 
 
 class History(AbstractPath):
-    """Straight lines from each machine of a sequence to the next, as checkpoints of a run give.
+    """Straight lines from each model of a sequence to the next, as checkpoints of a run give.
 
-    Machine i of n stands at t = i/(n − 1).
+    Model i of n stands at t = i/(n − 1).
 
     Attributes:
-        machines: one machine whose leaves carry a leading axis of n entries.
+        models: one model whose leaves carry a leading axis of n entries.
     """
 
-    machines: RBM
+    models: RBM
 
     @classmethod
-    def through(cls, machines: Sequence[RBM]) -> History:
-        """Make the path through these machines, in order."""
-        if len(machines) < 2:
-            raise InputError(f"A history needs at least two machines; got {len(machines)}.")
-        stacked: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *machines)
+    def through(cls, models: Sequence[RBM]) -> History:
+        """Make the path through these models, in order."""
+        if len(models) < 2:
+            raise InputError(f"A history needs at least two models; got {len(models)}.")
+        stacked: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *models)
         return cls(stacked)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Find the segment and average its two machines."""
-        last = jax.tree.leaves(self.machines)[0].shape[0] - 1
+        """Find the segment and average its two models."""
+        last = jax.tree.leaves(self.models)[0].shape[0] - 1
         position = jnp.asarray(t) * last
         before = jnp.clip(jnp.floor(position).astype(int), 0, last - 1)
         part = position - before
         start, end = (
-            jax.tree.map(lambda leaf, i=i: leaf[i], self.machines) for i in (before, before + 1)
+            jax.tree.map(lambda leaf, i=i: leaf[i], self.models) for i in (before, before + 1)
         )
         return _between(start, end, part)
 
     def ending_at(self, rbm: RBM) -> History:
-        """Put another machine in the place of the last one."""
-        return History(jax.tree.map(lambda all_, new: all_.at[-1].set(new), self.machines, rbm))
+        """Put another model in the place of the last one."""
+        return History(jax.tree.map(lambda all_, new: all_.at[-1].set(new), self.models, rbm))
 
 
 def _between(start: Any, end: Any, t: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where products with rounded weights serve, and are worth it: a machine's and a device's part."""
+"""Where products with rounded weights serve, and are worth it: a model's and a device's part."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FIRST_NVIDIA = 8.0  # compute capability with bfloat16
 
 
 def rounded(rbm: RBM) -> RBM:
-    """Give the machine whose products with states are taken with weights rounded to bfloat16."""
+    """Return the model whose products with states are taken with weights rounded to bfloat16."""
     return RBM(rbm.visible, rbm.hidden, Rounded(rbm.weights))
 
 
 def quicker(rbm: RBM, chains: int) -> RBM:
-    """Give the rounded machine where it is nearly this one and its chains move faster, else this.
+    """Return the rounded model where it is nearly this one and its chains move faster, else this.
 
     That is where all states are exact in bfloat16, the device is quicker at it, and the products of
     so many chains are worth the conversions.
@@ -63,7 +63,7 @@ def multiplies_bfloat16() -> bool:
 
 
 def _cpu_flags() -> set[str]:
-    """Give what the first core can do, as Linux tells; nothing elsewhere."""
+    """Return what the first core can do, as Linux tells; nothing elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

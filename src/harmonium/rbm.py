@@ -1,4 +1,4 @@
-"""The machine: two layers and the weights between them."""
+"""The model: two layers and the weights between them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RBM(eqx.Module):
         p(v, h) = e^(−E(v, h)) / Z
         F(v)    = −log ∫ e^(−E(v, h)) dh = U_v(v) − Γ_h(vW),   p(v) = e^(−F(v)) / Z
 
-    Given one layer, the units of the other are independent. The machine is symmetric: `rbm.T` has
+    Given one layer, the units of the other are independent. The model is symmetric: `rbm.T` has
     the layers exchanged, and what is written here for visible → hidden serves hidden → visible.
 
     States carry batch axes first: v has shape (..., visible.size), h has shape (..., hidden.size).
@@ -73,7 +73,7 @@ class RBM(eqx.Module):
 
     @classmethod
     def from_arrays(cls, weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
-        """Make a Bernoulli–Bernoulli machine from arrays.
+        """Make a Bernoulli–Bernoulli model from arrays.
 
         Args:
             weights: W, shape (visible, hidden).
@@ -100,7 +100,7 @@ class RBM(eqx.Module):
 
     @property
     def T(self) -> RBM:  # noqa: N802  (the name that arrays have for it)
-        """The same machine seen from the other side: layers exchanged, weights transposed."""
+        """The same model seen from the other side: layers exchanged, weights transposed."""
         return RBM(self.hidden, self.visible, self.weights.T)
 
     @property
@@ -111,31 +111,31 @@ class RBM(eqx.Module):
     def energy(
         self, v: Float[Array, "*#batch visible"], h: Float[Array, "*#batch hidden"]
     ) -> Float[Array, ...]:
-        """Give E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats; batch axes are broadcast."""
+        """Return E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats; batch axes are broadcast."""
         self.hidden.check(h, "h")
         return self.visible.energy(v) + self.hidden.energy(h) - (self.inputs_to_h(v) * h).sum(-1)
 
     def free_energy(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch"]:
-        """Give F(v) = U_v(v) − Γ_h(vW), in nats: log p(v) = −F(v) − log Z."""
+        """Return F(v) = U_v(v) − Γ_h(vW), in nats: log p(v) = −F(v) − log Z."""
         inputs = self.inputs_to_h(v)
         return self.visible.energy(v) - self.hidden.cgf(inputs)
 
     def inputs_to_h(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
-        """Give vW, the inputs that the hidden units receive."""
+        """Return vW, the inputs that the hidden units receive."""
         self.visible.check(v, "v")
         return product(v, self.weights)
 
     def inputs_to_v(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch visible"]:
-        """Give h Wᵀ, the inputs that the visible units receive."""
+        """Return h Wᵀ, the inputs that the visible units receive."""
         self.hidden.check(h, "h")
         return product(h, self.weights.T)
 
     def mean_h_from_v(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
-        """Give ⟨h⟩ given v; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
+        """Return ⟨h⟩ given v; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
         return self.hidden.mean(self.inputs_to_h(v))
 
     def mean_v_from_h(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch visible"]:
-        """Give ⟨v⟩ given h; for Bernoulli units this is p(v = 1 | h) = σ(hWᵀ + a)."""
+        """Return ⟨v⟩ given h; for Bernoulli units this is p(v = 1 | h) = σ(hWᵀ + a)."""
         return self.visible.mean(self.inputs_to_v(h))
 
     def sample_h_from_v(
@@ -159,12 +159,12 @@ class RBM(eqx.Module):
 
     @property
     def dense_weights(self) -> Array:
-        """W as an array, whatever the machine keeps it as."""
+        """W as an array, whatever the model keeps it as."""
         return dense(self.weights)
 
     @property
     def uncoupled(self) -> RBM:
-        """The machine of these layers with weights of 0, of the same kind: independent units."""
+        """The model of these layers with weights of 0, of the same kind: independent units."""
         return RBM(self.visible, self.hidden, map_parameters(jnp.zeros_like, self.weights))
 
     def project(self) -> RBM:

@@ -1,4 +1,4 @@
-"""Drawing rows from a machine, with or without some of their units given."""
+"""Drawing rows from a model, with or without some of their units given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxtyping import Array, PRNGKeyArray
 from ._numerics import from_numpy
 from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
-from .missing.marginal import given_seen, with_holes
+from .missing.marginal import given_seen, with_missing
 from .rbm import RBM
 from .samplers import AbstractSampler, Gibbs
 
@@ -31,13 +31,13 @@ def sample(
     steps: int | None = None,
     given: Any = None,
 ) -> np.ndarray:
-    """Draw rows from a machine, each from a chain of its own.
+    """Draw rows from a model, each from a chain of its own.
 
-    The chains start from the machine without its weights and make 1,000 sweeps unless told
-    otherwise; whether that is long enough depends on the machine.
+    The chains start from the model without its weights and make 1,000 sweeps unless told
+    otherwise; whether that is long enough depends on the model.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         n: number of rows; with `given`, rows for each given row (1 if None).
         key: a JAX random key.
         sampler: what moves the chains; block Gibbs sampling if None.
@@ -66,20 +66,20 @@ def sample(
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
-    """Give the machine whose visible units are held where `rows` is a number and free where NaN."""
+    """Return the model whose visible units are held where `rows` is a number and free where NaN."""
     rows = _with_gaps(rows)
     if rows.ndim != 2 or rows.shape[1] != rbm.visible.n_units:
         raise InputError(
             f"given: expected rows with {rbm.visible.n_units} columns; got shape {rows.shape}."
         )
-    rows = rbm.visible.validate(rows, "given", holes=True)
-    # One row gives a machine of its own, without a batch axis.
+    rows = rbm.visible.validate(rows, "given", missing=True)
+    # One row gives a model of its own, without a batch axis.
     return _conditioned(rbm, from_numpy(np.array(rows[0] if len(rows) == 1 else rows)))
 
 
 @eqx.filter_jit
 def _conditioned(rbm: RBM, rows: Array) -> RBM:
-    return given_seen(rbm, with_holes(rbm.visible, rows))
+    return given_seen(rbm, with_missing(rbm.visible, rows))
 
 
 def _with_gaps(given: Any) -> np.ndarray:

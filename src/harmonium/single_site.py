@@ -14,45 +14,45 @@ from ._numerics import product
 from .layers import AbstractLayer
 from .rbm import RBM
 
-MOVES_AT_ONCE = 4
+PROPOSALS_AT_ONCE = 4
 
 
 class Neighbours(NamedTuple):
     """All states one unit away from each of n.
 
     Attributes:
-        log_odds: log p(v′) − log p(v), shape (moves, n), nats.
+        log_odds: log p(v′) − log p(v), shape (proposals, n), nats.
         units: the unit that each move changes.
         n_units: number of units.
     """
 
-    log_odds: Float[Array, "moves n"]
-    units: Integer[np.ndarray, " moves"]
+    log_odds: Float[Array, "proposals n"]
+    units: Integer[np.ndarray, " proposals"]
     n_units: int
 
 
 def neighbours_of(
     rbm: RBM, v: Float[Array, "n visible"], of: Sequence[int] | None = None
 ) -> Neighbours:
-    """Give log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
+    """Return log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
 
     Each move changes the hidden inputs by its few columns' weights, so that all moves of a row cost
     as much as one product of all of them with W, and no free energy is computed anew. The moves of
     a few units cost no more than the rows of W that they touch.
 
     Args:
-        rbm: a machine whose visible units, or those of interest, are discrete.
+        rbm: a model whose visible units, or those of interest, are discrete.
         v: states.
         of: the units of interest; all of them if None.
     """
     visible, hidden, inputs = rbm.visible, rbm.hidden, rbm.inputs_to_h(v)
-    columns, changes = visible.moves(v)
-    units = units_of_moves(visible, columns)
+    columns, changes = visible.proposals(v)
+    units = units_of_proposals(visible, columns)
     weights = rbm.dense_weights
     if of is not None:
         some = np.flatnonzero(np.isin(units, of))
         units, columns, changes = units[some], columns[some], changes[..., some, :]
-    dearer, here = _energies_of_moves(visible, v, units, columns, changes), hidden.cgf(inputs)
+    dearer, here = _energies_of_proposals(visible, v, units, columns, changes), hidden.cgf(inputs)
     touched, places = np.unique(columns, return_inverse=True)
     if len(touched) < visible.size:  # so that the gradient of a move is not as large as W
         columns, weights = places.reshape(columns.shape), weights[touched]
@@ -63,26 +63,26 @@ def neighbours_of(
         return hidden.cgf(inputs + product(change, weights[where])) - here - energy
 
     moves = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
-    found = jax.lax.map(log_odds, moves, batch_size=MOVES_AT_ONCE)
+    found = jax.lax.map(log_odds, moves, batch_size=PROPOSALS_AT_ONCE)
     return Neighbours(found, units, visible.n_units)
 
 
-def units_of_moves(
-    visible: AbstractLayer, columns: Integer[np.ndarray, "moves few"]
-) -> Integer[np.ndarray, " moves"]:
-    """Give the unit that each move changes."""
+def units_of_proposals(
+    visible: AbstractLayer, columns: Integer[np.ndarray, "proposals few"]
+) -> Integer[np.ndarray, " proposals"]:
+    """Return the unit that each move changes."""
     with jax.ensure_compile_time_eval():
         return np.asarray(visible.spread(jnp.arange(visible.n_units)))[columns[:, 0]]
 
 
-def _energies_of_moves(
+def _energies_of_proposals(
     visible: AbstractLayer,
     v: Float[Array, "n visible"],
-    units: Integer[np.ndarray, " moves"],
-    columns: Integer[np.ndarray, "moves few"],
-    changes: Float[Array, "n moves few"],
-) -> Float[Array, "moves n"]:
-    """Give what each move adds to U, with one move of every unit made at once.
+    units: Integer[np.ndarray, " proposals"],
+    columns: Integer[np.ndarray, "proposals few"],
+    changes: Float[Array, "n proposals few"],
+) -> Float[Array, "proposals n"]:
+    """Return what each move adds to U, with one move of every unit made at once.
 
     Each by itself would cost as much as all units together, and so a wide row its width squared.
     """
@@ -101,7 +101,7 @@ def _energies_of_moves(
 
 
 def surprise_of_units(found: Neighbours) -> Float[Array, "units n"]:
-    """Give −log p(v_i | all other units) = log(1 + Σ e^x) over the log odds x of a unit's moves."""
+    """Return −log p(v_i | all other units) = log(1 + Σ e^x) over the log odds x of a unit's moves."""
     log_odds, places, n_units = found.log_odds, jnp.asarray(found.units), found.n_units
     largest = jnp.maximum(jax.ops.segment_max(log_odds, places, n_units), 0.0)
     scaled = jnp.exp(log_odds - largest[places])

@@ -1,4 +1,4 @@
-"""The same model in other variables: a machine of standardised rows as one of rows as they are."""
+"""The same model in other variables: a model of standardised rows as one of rows as they are."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SMALLEST_SPREAD = 1e-6  # of a column whose entries are about 1: less is roundin
 
 
 class Standardization(NamedTuple):
-    """Rows v = scale · z + mean, with z what a machine learns from.
+    """Rows v = scale · z + mean, with z what a model learns from.
 
-    Both directions are exact rewritings of a machine: with s the scales and m the means,
+    Both directions are exact rewritings of a model: with s the scales and m the means,
 
         F_v(v) = F_z((v − m)/s) + constant,      log p_v(v) = log p_z(z) − Σ_i log s_i
 
@@ -49,25 +49,25 @@ class Standardization(NamedTuple):
         return bool((self.mean == 0).all() and (self.scale == 1).all())
 
     def standardised(self, rows: Any) -> np.ndarray:
-        """Give z = (v − m)/s of rows in the user's coding; as they are if nothing changes."""
+        """Return z = (v − m)/s of rows in the user's coding; as they are if nothing changes."""
         rows = np.asarray(rows)
         return rows if self.is_identity else (rows - self.mean) / self.scale
 
     def restored(self, rows: Any) -> np.ndarray:
-        """Give v = s z + m."""
+        """Return v = s z + m."""
         rows = np.asarray(rows)
         return rows if self.is_identity else rows * self.scale + self.mean
 
     def of_rows(self, rbm: RBM) -> RBM:
-        """Give the machine of v from one of z: the one to keep after training.
+        """Return the model of v from one of z: the one to keep after training.
 
         Raises:
-            InputError: the machine has other units than the rows.
+            InputError: the model has other units than the rows.
         """
         return rewritten(rbm, self.scale, self.mean)
 
     def of_standardised(self, rbm: RBM) -> RBM:
-        """Give the machine of z from one of v, to go on with its training."""
+        """Return the model of z from one of v, to go on with its training."""
         return rewritten(rbm, 1.0 / self.scale, -self.mean / self.scale)
 
 
@@ -97,7 +97,7 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
 
 
 def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
-    """Give the machine of scale · x + offset, where `rbm` is one of x.
+    """Return the model of scale · x + offset, where `rbm` is one of x.
 
     Raises:
         InputError: not a number for each visible unit, or a unit that cannot be rescaled.

@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 def student_95(freedom: int) -> float:
-    """Give the t that Student's |T| of so many degrees of freedom exceeds with probability 5 %.
+    """Return the t that Student's |T| of so many degrees of freedom exceeds with probability 5 %.
 
     Source: the finite sums of Abramowitz & Stegun 1964, 26.7.3 and 26.7.4, bisected.
     """
@@ -51,7 +51,7 @@ def student_95(freedom: int) -> float:
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    """Give 1/(1 + e^(−x)), accurate in both tails."""
+    """Return 1/(1 + e^(−x)), accurate in both tails."""
     return np.exp(-np.logaddexp(0.0, -x))
 
 
@@ -71,7 +71,7 @@ def log_mean_exp(values: Any) -> Any:
 
 
 def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int) -> Estimate:
-    """Give an estimate and its standard error, from leaving out one group of chains at a time.
+    """Return an estimate and its standard error, from leaving out one group of chains at a time.
 
     Chains that have exchanged anything, such as a common resampling, belong to one group; different
     groups must be independent. Entry i of n of a sample belongs to group ⌊i·groups/n⌋.

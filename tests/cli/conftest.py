@@ -95,7 +95,7 @@ def no_pictures(monkeypatch) -> None:
 
 def leave_out_pictures(patch: pytest.MonkeyPatch) -> None:
     """Neither draw nor sample what would be drawn."""
-    patch.setattr("harmonium.runs.figure_process.Painter", NoPainter)
+    patch.setattr("harmonium.runs.figure_process.FigureProcess", NoPainter)
     patch.setattr("harmonium.runs.train.rows_to_draw", lambda *_: (None, None))
 
 

@@ -48,7 +48,11 @@ CASES = [
     Case("train bits.npy --visible ising", "bits.npy: expected spins −1 or +1"),
     Case("train ragged.csv", "ragged.csv: expected 3 columns", "2 in line 2"),
     Case("train text.csv", "text.csv: expected a number in every cell", "'red' in line 2"),
-    Case("train hole.csv", "hole.csv: expected a number in every cell", "an empty cell in line 2"),
+    Case(
+        "train missing value.csv",
+        "missing value.csv: expected a number in every cell",
+        "an empty cell in line 2",
+    ),
     Case("train empty.csv", "empty.csv: expected data", "an empty file"),
     Case("train blank.csv", "blank.csv: expected rows of numbers", "only blank lines"),
     Case("train header.csv", "header.csv: expected rows", "a header and no rows"),
@@ -404,7 +408,7 @@ def workshop(tmp_path_factory, trained) -> Path:
 
 
 def tree(*folders: Path) -> dict[str, tuple[int, int]]:
-    """Give every file and folder below, with its size and the time of its last change."""
+    """Return every file and folder below, with its size and the time of its last change."""
     found = [path for folder in folders for path in folder.rglob("*")]
     return {str(p): (p.lstat().st_size, p.lstat().st_mtime_ns) for p in found}
 

@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import harmonium as hm
-from harmonium.runs.checkpointing import Keeper
+from harmonium.runs.checkpointing import Checkpointer
 
 SMALL = "--hidden 4 --chains 8 --batch 8"
 # A child of a shell's background job would ignore SIGINT; a terminal's does not.
@@ -27,14 +27,14 @@ START = (
 
 def stop_after(monkeypatch, updates: int, error: BaseException) -> None:
     """Let something happen to a run in its callbacks."""
-    kept = Keeper.__call__
+    kept = Checkpointer.__call__
 
     def call(self, report):
         kept(self, report)
         if report.updates >= updates:
             raise error
 
-    monkeypatch.setattr(Keeper, "__call__", call)
+    monkeypatch.setattr(Checkpointer, "__call__", call)
 
 
 def same_arrays(one: str, other: str) -> None:
@@ -51,9 +51,7 @@ def same_arrays(one: str, other: str) -> None:
     ("options", "draws"),
     [("--lr 1e30", True), ("--lr 1e37", False), ("--lr 1e30 --method exact", False)],
 )
-def test_a_diverging_run_keeps_the_last_finite_machine_and_ends_with_3(
-    cli, request, options, draws
-):
+def test_a_diverging_run_keeps_the_last_finite_model_and_ends_with_3(cli, request, options, draws):
     if not draws:
         request.getfixturevalue("no_pictures")
     np.save("reals.npy", np.random.default_rng(0).normal(size=(60, 5)))
@@ -243,7 +241,7 @@ def test_ctrl_c_while_training_keeps_a_run_that_can_go_on(cli, no_pictures):
     assert cli(f"resume run --epochs {epochs}").status == 0
 
 
-# The score of so small a machine may be there before a signal is. XLA is told to be silent before
+# The score of so small a model may be there before a signal is. XLA is told to be silent before
 # it is imported, as the command does.
 SCORE_SLOWLY = (
     "import os; os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"

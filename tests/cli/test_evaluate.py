@@ -1,4 +1,4 @@
-"""What `harmonium evaluate` says of machines, and what it says where something is not known."""
+"""What `harmonium evaluate` says of models, and what it says where something is not known."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def run(trained, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("evaluated") / "bars"
     shutil.copytree(trained, folder)
     (folder / "evaluation").mkdir()
-    (folder / "evaluation" / "log_z.png").write_text("of another machine")
+    (folder / "evaluation" / "log_z.png").write_text("of another model")
     return folder
 
 
@@ -72,7 +72,7 @@ def test_a_gaussian_model_with_rows_and_a_folder_for_its_pictures(cli, tmp_path)
     assert status == 0
     flat = " ".join(out.split())
     assert "pseudo-log-likelihood not known it needs discrete visible units" in flat
-    assert "free-energy gap not known there are no rows that the machine is known" in flat
+    assert "free-energy gap not known there are no rows that the model is known" in flat
     assert "a model alone does not tell how it was trained" in flat
     assert re.search(r"^  forward alone +\S+ +too low on average$", rstripped(out), re.MULTILINE)
     assert re.search(r"^  AATS +\S+ ± \S+ +\S+ ± ", out, re.MULTILINE)
@@ -264,5 +264,5 @@ def test_a_tempered_log_z_has_its_interval_and_says_how_replicas_travel(cli):
     exact = hm.log_z(hm.load("some.npz")).value
     low, high = re.search(r"95 % interval +(\S+) to (\S+)", out).groups()
     assert float(low) < exact < float(high)
-    assert re.search(r"^  converged +yes +Replicas travel: \d+ machines", out, re.MULTILINE)
+    assert re.search(r"^  converged +yes +Replicas travel: \d+ models", out, re.MULTILINE)
     assert "forward alone" not in out

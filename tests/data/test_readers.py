@@ -22,7 +22,7 @@ class Trap:
 
 
 def read_array(*given):
-    """Give the rows of a file, and all that it holds."""
+    """Return the rows of a file, and all that it holds."""
     found = read_file(*given)
     return found.train, found
 

@@ -8,7 +8,7 @@ import scipy.sparse
 
 import harmonium as hm
 from harmonium.data.stored import Bits, Nonzeros, Numbers, padded, stored
-from registry import machine
+from registry import random_rbm
 
 RNG = np.random.default_rng(0)
 SPARSE = (RNG.random((300, 400)) < 0.01) * 1.0
@@ -69,7 +69,7 @@ def test_an_infinite_number_of_two_bytes_stays_one():
     rows = np.array([[0, 1], [np.inf, 1]], np.float16)
     assert np.isinf(hm.Dataset(rows).rows()[1, 0])
     with pytest.raises(hm.InputError, match="finite"):
-        hm.fit(machine(hm.Gaussian(2), hm.Bernoulli(2), 0), rows, key=jax.random.key(0))
+        hm.fit(random_rbm(hm.Gaussian(2), hm.Bernoulli(2), 0), rows, key=jax.random.key(0))
 
 
 def test_what_is_given_is_left_as_it_is():

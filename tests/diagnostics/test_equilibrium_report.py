@@ -35,7 +35,7 @@ def energies(rbm):
 
 
 def relaxation(rbm):
-    """Give −2 / log λ₂ of the kernel of a sweep."""
+    """Return −2 / log λ₂ of the kernel of a sweep."""
     joint = np.exp(-np.asarray(energies(rbm), float))
     joint /= joint.sum()
     half = joint / np.sqrt(joint.sum(1)[:, None] * joint.sum(0))
@@ -43,7 +43,7 @@ def relaxation(rbm):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_quick_updates_of_a_slow_machine_are_out_of_equilibrium(seed):
+def test_quick_updates_of_a_slow_model_are_out_of_equilibrium(seed):
     rows, gradient = two_modes(600, seed), hm.Persistent(hm.Gibbs(1), chains=300)
     state = trained(rows, gradient, 0.5, 100, seed)
     exact = relaxation(state.rbm)
@@ -80,7 +80,7 @@ def test_long_chains_are_at_equilibrium(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_chains_in_the_law_of_a_machine_and_chains_out_of_it(seed):
+def test_chains_in_the_law_of_a_model_and_chains_out_of_it(seed):
     exact = relaxation(SLOW)
     method, key = hm.Persistent(hm.Gibbs(1), chains=400), jax.random.key(seed)
     there = method.sampler.start(QUICK, exact_states(QUICK, 400, key), key=key)
@@ -91,7 +91,7 @@ def test_chains_in_the_law_of_a_machine_and_chains_out_of_it(seed):
     away = method.sampler.init(QUICK, 400, key=key)
     lagging = hm.equilibrium(QUICK, method, key=key, state=away, mixing=found.mixing)
     assert lagging.chains_agree is False
-    assert "do not stand in this machine's law" in lagging.message
+    assert "do not stand in this model's law" in lagging.message
     # Where relaxation is out of reach, nobody knows; but what drifts is not there.
     assert exact > 1_000
     there = method.sampler.start(SLOW, exact_states(SLOW, 400, key), key=key)
@@ -136,7 +136,7 @@ def test_methods_say_what_they_are():
     assert titles == ["exact gradient", "PCD-2", "PCD by steps of replica exchange"]
     method = hm.Contrastive(hm.Gibbs(10))
     assert (method.about.title, method.about.sweeps) == ("CD-10", 10)
-    assert method.standing(QUICK, ()).chains is None
+    assert method.status(QUICK, ()).chains is None
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "PCD-1"])

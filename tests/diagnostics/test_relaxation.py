@@ -1,4 +1,4 @@
-"""Chains against the exact spectrum of their kernel, on machines that can be enumerated."""
+"""Chains against the exact spectrum of their kernel, on models that can be enumerated."""
 
 import functools
 import itertools
@@ -13,7 +13,7 @@ from scipy import stats
 import harmonium as hm
 from harmonium.diagnostics.chain_observables import names_of, slow_directions
 from harmonium.statistics import same_distribution
-from registry import LEVEL, SEEDS, exact_states, machine
+from registry import LEVEL, SEEDS, exact_states, random_rbm
 
 PAIRS = [
     (hm.Bernoulli(4), hm.Bernoulli(3)),
@@ -30,7 +30,7 @@ def coupled(visible, hidden, strength):
 
 
 def enumerated(rbm):
-    """Give E of all joint states, and the observables of all visible ones."""
+    """Return E of all joint states, and the observables of all visible ones."""
     directions = slow_directions(rbm)
 
     @eqx.filter_jit
@@ -60,7 +60,7 @@ class Spectrum:
         self.observables = {name: np.asarray(f, float) for name, f in observables.items()}
 
     def shares(self, f):
-        """Give the share of each mode, but the first, in the variance of an observable."""
+        """Return the share of each mode, but the first, in the variance of an observable."""
         squares = (self.modes.T @ (np.sqrt(self.p) * f))[:-1] ** 2
         return squares / squares.sum()
 
@@ -134,8 +134,8 @@ def test_sides_that_do_not_meet(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_both_sides_of_a_quick_machine_meet(seed):
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), seed)
+def test_both_sides_of_a_quick_model_meet(seed):
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), seed)
     rows = np.random.default_rng(seed).integers(0, 2, (20, 4))
     found = hm.mixing(rbm, key=jax.random.key(seed), starts=rows)
     assert found.two_sided > LEVEL / len(SEEDS)
@@ -151,8 +151,8 @@ def test_one_law_and_two():
     assert same_distribution(np.zeros((2, 9)), np.zeros((2, 9))) == 1.0
 
 
-def test_draws_of_the_machine_have_the_law_of_its_chains():
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+def test_draws_of_the_model_have_the_law_of_its_chains():
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     v = exact_states(rbm, 2_000, jax.random.key(0))
     ours = eqx.filter_jit(hm.observables)(rbm, v, slow_directions(rbm))
     chains = hm.trace(rbm, key=jax.random.key(1), chains=1_000, sweeps=200, every=200)
@@ -161,7 +161,7 @@ def test_draws_of_the_machine_have_the_law_of_its_chains():
 
 
 def test_observables_are_what_they_are_called():
-    rbm = machine(hm.Ising(4), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Ising(4), hm.Bernoulli(3), 0)
     v = rbm.visible.states(jnp.arange(16))
     found, m = hm.observables(rbm, v), rbm.mean_h_from_v(v)
     left, _, right = np.linalg.svd(np.asarray(rbm.weights), full_matrices=False)
@@ -177,7 +177,7 @@ def test_observables_are_what_they_are_called():
 
 
 def test_what_states_do_not_feel_is_in_no_direction():
-    rbm = machine(hm.Mixed(hm.Potts(2, states=3), hm.Ising(2)), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Mixed(hm.Potts(2, states=3), hm.Ising(2)), hm.Bernoulli(3), 0)
     shift = jnp.repeat(jnp.arange(12.0).reshape(4, 3), jnp.array([3, 3, 1, 1]), axis=0)
     same = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + shift.at[6:].set(0.0))
     for ours, theirs in zip(slow_directions(rbm), slow_directions(same), strict=True):
@@ -186,7 +186,7 @@ def test_what_states_do_not_feel_is_in_no_direction():
 
 
 def test_a_trace_is_cut_anywhere():
-    rbm = machine(hm.Bernoulli(4), hm.Gaussian(2), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Gaussian(2), 0)
     whole = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=300)
     part = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=200)
     thin = hm.trace(rbm, key=jax.random.key(0), chains=16, sweeps=299, every=3)
@@ -219,9 +219,9 @@ def test_limits_are_kept_and_progress_is_told():
     assert told == sorted(told)
 
 
-def test_a_dataset_and_a_frozen_machine():
+def test_a_dataset_and_a_frozen_model():
     rows = np.random.default_rng(0).random((30, 4))
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     grey = hm.Dataset(rows, stochastic=True)
     assert hm.mixing(rbm, key=jax.random.key(0), starts=grey).resolved
     frozen = hm.RBM.from_arrays(np.zeros((4, 3)), 200 * np.ones(4), np.zeros(3))
@@ -232,7 +232,7 @@ def test_a_dataset_and_a_frozen_machine():
 
 
 def test_what_does_not_fit_is_refused():
-    rbm, key = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0), jax.random.key(0)
+    rbm, key = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0), jax.random.key(0)
     for expected, wrong in [
         ("chains: expected at least 16", {"chains": 8}),
         ("sweeps: expected a whole number", {"sweeps": 0}),
@@ -255,19 +255,19 @@ class Columns:
     """Steps of replica exchange as products with arrays over all states of a column."""
 
     def __init__(self, rbm, sampler):
-        machines = sampler.machines(rbm)
+        models = sampler.models(rbm)
         v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
-        each = [np.asarray(machine.free_energy(v), float) for machine in machines]
+        each = [np.asarray(model.free_energy(v), float) for model in models]
         laws = np.ix_(*(np.exp(-f) / np.exp(-f).sum() for f in each))
         self.law = functools.reduce(np.multiply, laws)
-        self.sweeps = [self.sweep(machine) for machine in machines]
+        self.sweeps = [self.sweep(model) for model in models]
         gaps = [one - other for one, other in itertools.pairwise(each)]
         self.swaps = [np.minimum(1.0, np.exp(gap[:, None] - gap)) for gap in gaps]
         self.observables = {}
         for name, f in hm.observables(rbm, v).items():
-            along = np.ix_(*[np.asarray(f, float)] * len(machines))
+            along = np.ix_(*[np.asarray(f, float)] * len(models))
             self.observables[name] = along[-1] + 0 * self.law
-            self.observables[f"column_{name}"] = sum(along) / len(machines)
+            self.observables[f"column_{name}"] = sum(along) / len(models)
 
     @staticmethod
     def sweep(rbm):
@@ -275,7 +275,7 @@ class Columns:
         return (joint / joint.sum(1, keepdims=True)) @ (joint / joint.sum(0)).T
 
     def expected(self, f, parity):
-        """Give the mean of f after a step, for each state before it."""
+        """Return the mean of f after a step, for each state before it."""
         for k, sweep in enumerate(self.sweeps):
             f = np.moveaxis(np.tensordot(sweep, f, (1, k)), 0, k)
         for k, swap in enumerate(self.swaps):
@@ -285,7 +285,7 @@ class Columns:
         return f
 
     def autocorrelations(self, f, longest=500):
-        """Give ρ(0), ρ(1), …, means over the parities of the last step."""
+        """Return ρ(0), ρ(1), …, means over the parities of the last step."""
         f = f - (self.law * f).sum()
         found = np.zeros(longest)
         for last in (0, 1):
@@ -300,8 +300,8 @@ class Columns:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_columns_of_replicas_forget_more_slowly_than_their_last_machine(seed):
-    """Five replicas in either of two modes, which only the first machine leaves."""
+def test_columns_of_replicas_forget_more_slowly_than_their_last_model(seed):
+    """Five replicas in either of two modes, which only the first model leaves."""
     rbm = hm.RBM(hm.Ising(2), hm.Ising(1), 2.5 * jnp.ones((2, 1)))
     sampler = hm.ReplicaExchange(None, [0.0, 0.8, 0.85, 0.9, 0.95, 1.0])
     exact = Columns(rbm, sampler)
@@ -314,7 +314,7 @@ def test_columns_of_replicas_forget_more_slowly_than_their_last_machine(seed):
     curves = hm.trace(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=32)
     assert {curve.shape for curve in curves.values()} == {(64, 32)}
     assert curves.keys() >= found.observables.keys()
-    # The last machine's own correlation is gone at once, and back when replicas have gone round.
+    # The last model's own correlation is gone at once, and back when replicas have gone round.
     alone = exact.observables["visible_overlap_1"]
     rho = exact.autocorrelations(alone)
     assert rho[2] < 0.01

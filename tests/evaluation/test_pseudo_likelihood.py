@@ -13,7 +13,7 @@ VISIBLES = [
 ]
 
 
-def machine(visible, hidden, seed=0):
+def model(visible, hidden, seed=0):
     rbm = hm.initialize(visible, hidden, key=jax.random.key(seed), scale=1.0)
     return hm.RBM(visible.shift(jnp.linspace(-1, 1, visible.size)), hidden, rbm.weights)
 
@@ -21,7 +21,7 @@ def machine(visible, hidden, seed=0):
 @pytest.mark.parametrize("hidden", [hm.Bernoulli(3), hm.Gaussian(2)], ids=str)
 @pytest.mark.parametrize("visible", VISIBLES, ids=str)
 def test_it_is_that_of_the_enumerated_conditionals(visible, hidden):
-    rbm = machine(visible, hidden)
+    rbm = model(visible, hidden)
     states = visible.states(jnp.arange(visible.n_states))
     rows, p = visible.decode(states), np.exp(-np.asarray(rbm.free_energy(states), float))
     expected = np.zeros(len(rows))
@@ -33,7 +33,7 @@ def test_it_is_that_of_the_enumerated_conditionals(visible, hidden):
 
 
 def test_of_independent_units_it_is_the_likelihood():
-    rbm = machine(hm.Bernoulli(5), hm.Bernoulli(3))
+    rbm = model(hm.Bernoulli(5), hm.Bernoulli(3))
     rbm = hm.RBM(rbm.visible, rbm.hidden, 0 * rbm.weights)
     rows = np.random.default_rng(0).integers(0, 2, (7, 5))
     found = hm.pseudo_log_likelihoods(rbm, rows).mean()
@@ -41,7 +41,7 @@ def test_of_independent_units_it_is_the_likelihood():
 
 
 def test_many_rows_are_taken_a_part_at_a_time():
-    rbm = machine(hm.Bernoulli(5), hm.Bernoulli(3))
+    rbm = model(hm.Bernoulli(5), hm.Bernoulli(3))
     rows = np.random.default_rng(0).integers(0, 2, (2_500, 5))
     whole = hm.pseudo_log_likelihoods(rbm, rows)
     np.testing.assert_allclose(whole[2_000:], hm.pseudo_log_likelihoods(rbm, rows[2_000:]), 1e-6)

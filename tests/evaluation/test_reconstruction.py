@@ -6,7 +6,7 @@ import pytest
 import harmonium as hm
 
 
-def machine(visible):
+def model(visible):
     return hm.initialize(visible, hm.Bernoulli(3), key=jax.random.key(0), scale=1.0)
 
 
@@ -14,7 +14,7 @@ def machine(visible):
     "visible", [hm.Bernoulli(5), hm.Potts(3, states=3), hm.Gaussian(4)], ids=str
 )
 def test_it_is_the_squared_way_through_the_means(visible):
-    rbm = machine(visible)
+    rbm = model(visible)
     rows = hm.sample(rbm, 7, key=jax.random.key(1), sampler=hm.Gibbs(2))
     v = visible.encode(rows)
     back = rbm.mean_v_from_h(rbm.mean_h_from_v(v))
@@ -24,7 +24,7 @@ def test_it_is_the_squared_way_through_the_means(visible):
 
 
 def test_of_independent_units_it_is_the_variance():
-    rbm = machine(hm.Bernoulli(5))
+    rbm = model(hm.Bernoulli(5))
     rows = np.random.default_rng(0).integers(0, 2, (400, 5))
     rbm = hm.RBM(hm.Bernoulli(5).fit_moments(jnp.asarray(rows, float)), rbm.hidden, 0 * rbm.weights)
     found = hm.reconstruction_errors(rbm, rows).mean()
@@ -33,4 +33,4 @@ def test_of_independent_units_it_is_the_variance():
 
 def test_rows_outside_the_domain_are_refused():
     with pytest.raises(hm.InputError, match=r"takes values in \[0, 1\]"):
-        hm.reconstruction_errors(machine(hm.Bernoulli(5)), np.full((1, 5), 2))
+        hm.reconstruction_errors(model(hm.Bernoulli(5)), np.full((1, 5), 2))

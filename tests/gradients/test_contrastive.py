@@ -3,14 +3,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 EXAMPLES = [hm.Contrastive(hm.Gibbs(100))]
 
 
 def test_chains_carry_the_weights_of_their_rows():
     """A row of weight zero has no part in either phase."""
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     rows = rbm.visible.states(jnp.arange(3))
     weights = jnp.array([0.5, 0.5, 0.0])
     method = hm.Contrastive(hm.Gibbs(2))

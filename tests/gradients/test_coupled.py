@@ -7,7 +7,7 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.gradients.coupled import drawn_together
-from registry import identify, machine
+from registry import identify, random_rbm
 
 EXAMPLES = [hm.Coupled(1, chains=32), hm.Coupled(3)]
 LAYERS = [hm.Bernoulli(3), hm.Ising(3), hm.Potts(2, states=3), hm.Gaussian(2)]
@@ -62,7 +62,7 @@ def test_equal_chains_stay_together():
 
 
 def test_coupling_times_enter_the_history():
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     rows = np.asarray(rbm.visible.states(jnp.arange(16)), np.uint8)
     fit = hm.fit(rbm, rows, key=KEY, gradient=hm.Coupled(), epochs=2)
     assert 1 <= fit.history[-1]["coupling_time"] <= fit.history[-1]["longest_coupling_time"]
@@ -70,7 +70,7 @@ def test_coupling_times_enter_the_history():
 
 def test_a_row_counts_by_its_weight():
     """Rows of weight zero may be anything: nothing of them enters, not even their chains."""
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     rows = rbm.visible.states(jnp.arange(6))
     weights = jnp.array([0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
     method = hm.Coupled(1, chains=64)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 EXAMPLES = [hm.Exact()]
 
@@ -18,7 +18,7 @@ def test_too_many_states_are_refused():
 
 def test_chunks_add_up(monkeypatch):
     """The sum over states does not depend on how it is cut into chunks."""
-    rbm = machine(hm.Bernoulli(7), hm.Bernoulli(5), 0)
+    rbm = random_rbm(hm.Bernoulli(7), hm.Bernoulli(5), 0)
     batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(20)))
     whole, _, info = hm.Exact().estimate(rbm, batch, (), key=jax.random.key(0))
     monkeypatch.setattr("harmonium.partition_function.enumerated.chunk_plan.__defaults__", (50,))

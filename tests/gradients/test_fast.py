@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 EXAMPLES = [hm.FastPersistent(hm.Gibbs(1))]  # PCD itself, bit for bit, where its rate is 0
 KEY = jax.random.key(0)
 
 
 def test_without_fast_parameters_it_is_pcd():
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
     plain, fast = hm.Persistent(hm.Gibbs(2), 16), hm.FastPersistent(hm.Gibbs(2), 16, rate=0.0)
     found = [m.estimate(rbm, batch, m.init(rbm, batch, key=KEY), key=KEY)[0] for m in (plain, fast)]
@@ -33,7 +33,7 @@ def test_chains_leave_a_mode_that_plain_chains_never_do():
             return method.estimate(rbm, on, state, key=jax.random.fold_in(KEY, i))[1]
 
         state = jax.lax.fori_loop(0, 100, update, state)
-        shares.append(float(method.standing(rbm, state).chains.states.mean()))
+        shares.append(float(method.status(rbm, state).chains.states.mean()))
     assert shares[0] < 0.05 < 0.3 < shares[1]
 
 

@@ -19,13 +19,13 @@ def test_log_z_is_known_all_along():
     fit = hm.fit(rbm, rows, key=KEY, gradient=method, optimizer=recipe, epochs=300)
     state, last = fit.state.gradient, fit.state.rbm
     assert 0.5 <= fit.history[-1]["effective_chains"] <= 1
-    # the weights are those of the machine before the last update
+    # the weights are those of the model before the last update
     again = method.estimate(last, hm.Cloud.uniform(state.v[:4]), state, key=KEY)[1]
-    found = float(method.measures(again)["log_z"])
+    found = float(method.metrics(again)["log_z"])
     assert abs(found - hm.log_z(last).value) < 0.15
     states = rbm.visible.states(jnp.arange(64))
     exact = jax.nn.softmax(-last.free_energy(states)) @ states
-    cloud = method.standing(last, again).chains
+    cloud = method.status(last, again).chains
     np.testing.assert_allclose(cloud.mean_of(cloud.states), exact, atol=0.05)
 
 

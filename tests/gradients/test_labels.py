@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 PCD = hm.Persistent(hm.Gibbs(100), chains=64)
-EXAMPLES = [hm.Discriminative(), hm.Blend(PCD, hm.Exact(), shares=(0.75, 0.25))]
+EXAMPLES = [hm.Discriminative(), hm.WeightedSum(PCD, hm.Exact(), shares=(0.75, 0.25))]
 KEY = jax.random.key(0)
 
 
 def conditional(rbm, rows, unit, states):
-    """Give log p(v_i | rest) of rows from the free energies of all that unit i may be."""
+    """Return log p(v_i | rest) of rows from the free energies of all that unit i may be."""
     others = np.repeat(rows[:, None], states, axis=1)
     others[:, :, unit] = np.arange(states)
     energies = rbm.free_energy(rbm.visible.encode(jnp.asarray(others)))
@@ -31,7 +31,7 @@ def conditional(rbm, rows, unit, states):
     ids=str,
 )
 def test_it_is_the_gradient_of_the_conditional_probability(visible, target):
-    rbm = machine(visible, hm.Bernoulli(3), 0)
+    rbm = random_rbm(visible, hm.Bernoulli(3), 0)
     rng, labels = np.random.default_rng(0), visible.parts[1]
     rows = np.column_stack(
         [rng.integers(0, 2, (6, visible.parts[0].size)), rng.integers(0, 3, (6, labels.n_units))]
@@ -55,10 +55,10 @@ def test_it_is_the_gradient_of_the_conditional_probability(visible, target):
 
 
 def test_a_blend_is_the_weighted_sum():
-    rbm = machine(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
+    rbm = random_rbm(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
     batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
     parts = [hm.Discriminative(), hm.Exact()]
-    blend = hm.Blend(*parts, shares=(1.0, 0.01))
+    blend = hm.WeightedSum(*parts, shares=(1.0, 0.01))
 
     @eqx.filter_jit
     def found(rbm):
@@ -72,10 +72,12 @@ def test_a_blend_is_the_weighted_sum():
 
 
 def test_a_blend_has_the_chains_and_the_name_of_its_parts():
-    rbm = machine(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
+    rbm = random_rbm(hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
     batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
-    blend = hm.Blend(hm.Discriminative(), hm.Persistent(hm.Gibbs(2), chains=7), shares=(1, 0.01))
-    assert blend.standing(rbm, blend.init(rbm, batch, key=KEY)).chains.states.shape == (7, 5)
+    blend = hm.WeightedSum(
+        hm.Discriminative(), hm.Persistent(hm.Gibbs(2), chains=7), shares=(1, 0.01)
+    )
+    assert blend.status(rbm, blend.init(rbm, batch, key=KEY)).chains.states.shape == (7, 5)
     assert blend.about.sweeps == 2
     assert blend.about.title == "discriminative + 0.01 PCD-2"
     assert not blend.about.follows_likelihood
@@ -90,7 +92,7 @@ def test_rows_without_a_label_teach_by_what_they_are():
     table = np.column_stack([rows, np.where(np.arange(400) < 8, label, np.nan)])
     visible = hm.Mixed(hm.Bernoulli(12), hm.Potts(1, states=2))
     rbm = hm.initialize(visible, hm.Bernoulli(4), table, key=KEY)
-    blend = hm.Blend(hm.Discriminative(), hm.Contrastive(hm.Gibbs(1)), shares=(1.0, 1.0))
+    blend = hm.WeightedSum(hm.Discriminative(), hm.Contrastive(hm.Gibbs(1)), shares=(1.0, 1.0))
     learning = {"gradient": blend, "optimizer": hm.Recipe(rate=0.3), "epochs": 80}
     fit = hm.fit(rbm, table, key=KEY, batch_size=50, **learning)
     table[:, -1] = np.nan
@@ -100,12 +102,12 @@ def test_rows_without_a_label_teach_by_what_they_are():
 
 
 def test_arguments_are_checked():
-    rbm = machine(hm.Mixed(hm.Gaussian(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
+    rbm = random_rbm(hm.Mixed(hm.Gaussian(2), hm.Potts(1, states=3)), hm.Bernoulli(2), 0)
     batch = hm.Cloud.uniform(jnp.zeros((2, 5)))
     for target, message in ((0, "expected a discrete unit; unit 0"), (3, "of which 3; got 3")):
         with pytest.raises(hm.InputError, match=f"target: .*{message}"):
             hm.Discriminative(target).init(rbm, batch, key=KEY)
-    with pytest.raises(hm.InputError, match=r"Blend shares: expected 1 positive numbers"):
-        hm.Blend(hm.Exact(), shares=(0.0,))
+    with pytest.raises(hm.InputError, match=r"WeightedSum shares: expected 1 positive numbers"):
+        hm.WeightedSum(hm.Exact(), shares=(0.0,))
     with pytest.raises(hm.InputError, match="expected gradient methods"):
-        hm.Blend(shares=())
+        hm.WeightedSum(shares=())

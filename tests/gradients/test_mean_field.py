@@ -7,7 +7,7 @@ import pytest
 import harmonium as hm
 from harmonium.gradients.mean_field import _expansion
 from harmonium.partition_function import enumerated
-from registry import identify, machine
+from registry import identify, random_rbm
 
 EXAMPLES = [hm.MeanField(order=1), hm.MeanField(order=2)]
 KEY = jax.random.key(0)
@@ -20,7 +20,7 @@ PAIRS = [
 
 
 def solved(rbm, order):
-    """Give the gradient of an empty batch at convergence, and the inputs."""
+    """Return the gradient of an empty batch at convergence, and the inputs."""
     method = hm.MeanField(order=order, solutions=2, iterations=200)
     batch = hm.Cloud(jnp.zeros((1, rbm.visible.size)), jnp.zeros(1))
     state = method.init(rbm, batch, key=KEY)
@@ -32,7 +32,7 @@ def solved(rbm, order):
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS, ids=identify)
 def test_it_is_the_slope_of_the_expansion(visible, hidden, order):
     """The gradient at constant means against differences of the expansion solved anew."""
-    rbm = machine(visible, hidden, 0, coupling=0.15)
+    rbm = random_rbm(visible, hidden, 0, coupling=0.15)
     grads, state, log_z = solved(rbm, order)
     assert float(state.residual) < 1e-5
     leaves, structure = jax.tree.flatten(rbm)
@@ -51,14 +51,14 @@ def test_it_is_the_slope_of_the_expansion(visible, hidden, order):
 
 def test_the_second_order_is_nearer_to_log_z_than_the_first():
     for seed in range(5):
-        rbm = machine(hm.Bernoulli(6), hm.Bernoulli(5), seed, coupling=0.3)
+        rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(5), seed, coupling=0.3)
         exact = float(enumerated.log_z(rbm))
         errors = [abs(float(solved(rbm, order)[2]) - exact) for order in (1, 2)]
         assert 4 * errors[1] < errors[0]
 
 
 def test_it_is_exact_without_weights():
-    rbm = machine(hm.Bernoulli(4), hm.Gaussian(3), 0, coupling=0.0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Gaussian(3), 0, coupling=0.0)
     for order in (1, 2):
         np.testing.assert_allclose(solved(rbm, order)[2], enumerated.log_z(rbm), rtol=1e-5)
 
@@ -72,7 +72,7 @@ def test_certain_units_do_no_harm():
 
 
 def test_tap_of_codes_is_refused_and_mean_field_is_not():
-    rbm = machine(hm.Potts(2, states=3), hm.Bernoulli(2), 0)
+    rbm = random_rbm(hm.Potts(2, states=3), hm.Bernoulli(2), 0)
     rows = np.array([[0, 1], [2, 2]])
     with pytest.raises(hm.InputError, match="expected units of one column"):
         hm.fit(rbm, rows, key=KEY, gradient=hm.MeanField(order=2))

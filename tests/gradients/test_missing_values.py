@@ -1,4 +1,4 @@
-"""Methods for rows with holes. What they learn there is asked in tests/missing/test_missing.py."""
+"""Methods for rows with missing values. What they learn there is asked in tests/missing/test_missing.py."""
 
 import pytest
 
@@ -8,16 +8,16 @@ EXAMPLES = [hm.Marginal(hm.Persistent(hm.Gibbs(100), chains=64)), hm.PerPattern(
 
 
 def test_it_is_named_after_what_learns():
-    method = hm.Marginal(hm.Persistent(hm.Gibbs(3)), absent=2)
-    assert method.about.title == "PCD-3, absent units summed out"
+    method = hm.Marginal(hm.Persistent(hm.Gibbs(3)), missing=2)
+    assert method.about.title == "PCD-3, missing units summed out"
     assert method.about.sweeps == 3
     assert method.about.follows_likelihood
     assert not hm.Marginal(hm.PseudoLikelihood()).about.follows_likelihood
-    assert hm.PerPattern(hm.Gibbs(2)).about.title == "CD-2, one machine for each pattern"
+    assert hm.PerPattern(hm.Gibbs(2)).about.title == "CD-2, one model for each pattern"
 
 
 def test_arguments_are_checked():
     with pytest.raises(hm.InputError, match="Marginal sweeps"):
         hm.Marginal(hm.Exact(), sweeps=0)
-    with pytest.raises(hm.InputError, match="Marginal absent"):
-        hm.Marginal(hm.Exact(), absent=0)
+    with pytest.raises(hm.InputError, match="Marginal missing"):
+        hm.Marginal(hm.Exact(), missing=0)

@@ -3,13 +3,13 @@ import jax.numpy as jnp
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 EXAMPLES = [hm.Persistent(hm.Gibbs(100), chains=64)]
 
 
 def test_chains_persist_and_may_be_any_number():
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     batch = hm.Cloud.uniform(rbm.visible.states(jnp.arange(5)))
     method = hm.Persistent(hm.Gibbs(1), chains=17)
     key = jax.random.key(0)
@@ -35,7 +35,7 @@ def test_chains_persist_and_may_be_any_number():
     ],
 )
 def test_the_usual_rate_grows_with_visible_units_of_0_and_1(visible, hidden, chains, rate):
-    rbm = machine(visible, hidden, 0)
+    rbm = random_rbm(visible, hidden, 0)
     method = hm.Persistent(hm.Gibbs(1), chains=chains)
     assert method.about.rate(rbm) == pytest.approx(rate)
     assert hm.Marginal(method).about.rate(rbm) == method.about.rate(rbm)  # what `fit` makes of it

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 EXAMPLES = [hm.PseudoLikelihood(), hm.RatioMatching(), hm.ProbabilityFlow()]
 VISIBLES = [
@@ -43,7 +43,7 @@ def from_all_states(method, rbm, batch):
 @pytest.mark.parametrize("visible", VISIBLES, ids=str)
 @pytest.mark.parametrize("method", EXAMPLES, ids=lambda method: method.about.title)
 def test_it_is_the_gradient_of_the_objective_as_written(method, visible):
-    rbm = machine(visible, hm.Bernoulli(3), 0)
+    rbm = random_rbm(visible, hm.Bernoulli(3), 0)
     rows = visible.states(jnp.array([0, 3, 5, 5]))
     batch = hm.Cloud(rows, jnp.array([0.1, 0.2, 0.3, 0.4]))
     value, expected = eqx.filter_value_and_grad(lambda m: from_all_states(method, m, batch))(rbm)
@@ -55,9 +55,9 @@ def test_it_is_the_gradient_of_the_objective_as_written(method, visible):
 
 
 @pytest.mark.parametrize("method", EXAMPLES, ids=lambda method: method.about.title)
-def test_it_finds_the_machine_that_made_the_rows(method):
+def test_it_finds_the_model_that_made_the_rows(method):
     """All objectives are least at the truth: their gradients there vanish over its own law."""
-    rbm = machine(hm.Potts(2, states=3), hm.Ising(2), 0)
+    rbm = random_rbm(hm.Potts(2, states=3), hm.Ising(2), 0)
     states = rbm.visible.states(jnp.arange(9))
     law = hm.Cloud(states, jax.nn.softmax(-rbm.free_energy(states)))
     found, _, _ = eqx.filter_jit(method.estimate)(rbm, law, (), key=jax.random.key(0))
@@ -66,6 +66,6 @@ def test_it_finds_the_machine_that_made_the_rows(method):
 
 
 def test_continuous_rows_are_refused():
-    rbm = machine(hm.Gaussian(2), hm.Bernoulli(2), 0)
+    rbm = random_rbm(hm.Gaussian(2), hm.Bernoulli(2), 0)
     with pytest.raises(hm.InputError, match="expected a discrete visible layer"):
         hm.fit(rbm, np.zeros((4, 2)), key=jax.random.key(0), gradient=hm.PseudoLikelihood())

@@ -5,7 +5,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.gradients.tempering import _thinned
-from registry import machine
+from registry import random_rbm
 
 EXAMPLES = [
     hm.Tempering(3, chains=16, sweeps=50),
@@ -22,7 +22,7 @@ def trained(method, updates=600, rate=0.2):
 
 
 @pytest.mark.parametrize("kind", [hm.Tempering, hm.Trajectory])
-def test_the_ladder_grows_with_the_machine_and_both_worlds_keep_their_share(kind):
+def test_the_ladder_grows_with_the_model_and_both_worlds_keep_their_share(kind):
     method = kind(10, chains=50)
     fit = trained(method)
     state, lengths = fit.state.gradient, [record["ladder"] for record in fit.history]
@@ -30,7 +30,7 @@ def test_the_ladder_grows_with_the_machine_and_both_worlds_keep_their_share(kind
     assert 3 <= lengths[-1] <= 10
     assert bool(state.at_end[-1])
     assert not bool(state.at_end[0])
-    cloud = method.standing(fit.state.rbm, state).chains
+    cloud = method.status(fit.state.rbm, state).chains
     np.testing.assert_allclose(cloud.weights.sum(), 1.0, rtol=1e-5)
     on = float(cloud.weights @ (cloud.states.mean(1) > 0.5))
     assert 0.2 < on < 0.8  # 0.05 to 0.1 is the spread of so few independent replicas
@@ -46,7 +46,7 @@ def test_temperatures_rise_and_neighbours_swap_alike():
     assert (abs(np.asarray(state.acceptance)[:used] - 0.5) < 0.15).all()
 
 
-def test_machines_of_the_past_make_room_for_new_ones():
+def test_models_of_the_past_make_room_for_new_ones():
     """Three places for what would take more: those nearest to their neighbours are given up."""
     fit = trained(hm.Trajectory(4, chains=50, acceptance=0.8))
     state = fit.state.gradient
@@ -58,7 +58,7 @@ def test_machines_of_the_past_make_room_for_new_ones():
 
 def test_a_place_given_up_keeps_all_other_replicas():
     method = hm.Trajectory(5, chains=2)
-    rbm = machine(hm.Bernoulli(3), hm.Bernoulli(2), 0)
+    rbm = random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0)
     state = method.init(rbm, hm.Cloud.uniform(jnp.zeros((1, 3))), key=KEY)
     v = jnp.arange(5.0)[:, None, None] * jnp.ones((5, 2, 3))
     state = state._replace(
@@ -84,7 +84,7 @@ def test_a_run_on_a_ladder_goes_on_as_if_it_had_not_stopped():
 
 
 def test_arguments_are_checked():
-    with pytest.raises(hm.InputError, match="machines: expected at least 3"):
+    with pytest.raises(hm.InputError, match="models: expected at least 3"):
         hm.Tempering(2)
     with pytest.raises(hm.InputError, match="acceptance: expected a probability"):
         hm.Trajectory(4, acceptance=1.0)

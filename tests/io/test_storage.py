@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.io.storage import FORMATS, SUFFIXES, holds_machine
+from harmonium.io.storage import FORMATS, SUFFIXES, holds_model
 from models import BERNOULLI, ISING, OTHERS, assert_same, refusal
 
 BOTH_WAYS = [".safetensors", ".npz", ".h5", ".hdf5"]  # and .pt, where torch is installed
@@ -74,7 +74,7 @@ def test_what_cannot_be_written_or_read_is_refused():
     for name in ("folder.npz", "nowhere/m.npz"):
         with pytest.raises(hm.InputError, match="expected a file in a folder that exists"):
             hm.save(BERNOULLI, name)
-    with pytest.raises(hm.InputError, match="expected a machine"):
+    with pytest.raises(hm.InputError, match="expected a model"):
         hm.save("rbm", "m.npz")  # pyright: ignore
     assert "found no such file" in refusal("m.h5")
     assert "found no such file" in refusal("m.npz:update_1")
@@ -105,5 +105,5 @@ def test_a_file_with_a_colon_in_its_name_is_itself():
     ("name", "is_one"),
     [("m.h5", True), ("m.h5:update_3", True), ("m.pt", True), ("m.pth", True), ("m.json", False)],
 )
-def test_what_is_to_be_read_as_a_machine(name, is_one):
-    assert holds_machine(name) is is_one
+def test_what_is_to_be_read_as_a_model(name, is_one):
+    assert holds_model(name) is is_one

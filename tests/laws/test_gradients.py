@@ -10,7 +10,7 @@ from scipy import stats
 import harmonium as hm
 from harmonium._threefry import key_of
 from harmonium.partition_function import enumerated
-from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine, pairs
+from registry import ALL, LEVEL, covered, exact_states, examples, identify, pairs, random_rbm
 
 REPEATS, AT_ONCE = 400, 100
 CASES = covered("gradients", lambda method: method.about.follows_likelihood)
@@ -19,17 +19,19 @@ SOME = PAIRS if ALL else PAIRS[::2]  # JAX differentiates them all alike
 
 
 def problem(visible, hidden, seed):
-    """Give a machine that mixes within a few sweeps, and weighted rows of another machine.
+    """Return a model that mixes within a few sweeps, and weighted rows of another model.
 
     Weights in units of both layers' spreads have a norm of at most 0.9: near 1 spins that share
     continuous units align, and chains of a hundred sweeps would not be long.
     """
-    rbm = machine(visible, hidden, seed, coupling=0.4)
+    rbm = random_rbm(visible, hidden, seed, coupling=0.4)
     spreads = [jnp.sqrt(layer.variance(layer.zero_inputs)) for layer in (rbm.visible, rbm.hidden)]
     strength = jnp.linalg.norm(spreads[0][:, None] * rbm.weights * spreads[1], 2)
     weaker = rbm.weights * jnp.minimum(1.0, 0.9 / strength)
     rbm = eqx.tree_at(lambda m: m.weights, rbm, weaker)
-    rows = exact_states(machine(visible, hidden, seed + 50, coupling=0.4), 30, jax.random.key(seed))
+    rows = exact_states(
+        random_rbm(visible, hidden, seed + 50, coupling=0.4), 30, jax.random.key(seed)
+    )
     weights = jax.random.uniform(jax.random.key(seed + 1), (30,), minval=0.5, maxval=1.5)
     return rbm, hm.Cloud(rows, weights / weights.sum())
 
@@ -106,7 +108,7 @@ def test_cd_approaches_the_exact_gradient_as_k_grows(seed):
 
 
 @pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS[:4], ids=identify)
-def test_clouds_of_hidden_states_enter_by_the_turned_machine(visible, hidden, seed):
+def test_clouds_of_hidden_states_enter_by_the_turned_model(visible, hidden, seed):
     """⟨∂F(v)/∂θ⟩ over p(v) equals ⟨∂F(h)/∂θ⟩ over p(h): exact sums may run over either layer."""
     if visible.n_states is None or hidden.n_states is None:
         visible, hidden = hm.Bernoulli(3), hm.Ising(2)

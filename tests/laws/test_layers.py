@@ -18,14 +18,14 @@ over_discrete = pytest.mark.parametrize(("layer", "seed"), DISCRETE, ids=identif
 
 
 def drawn(layer, seed, scale=2.0):
-    """Give the layer with random parameters, inputs, and a key."""
+    """Return the layer with random parameters, inputs, and a key."""
     key_layer, key_inputs, key = jax.random.split(jax.random.key(seed), 3)
     return randomised(layer, key_layer), scale * jax.random.normal(key_inputs, (layer.size,)), key
 
 
 @eqx.filter_jit
 def moments(layer, inputs):
-    """Give the cumulant generating function and its first two derivatives."""
+    """Return the cumulant generating function and its first two derivatives."""
     names = ("cgf", "mean", "variance")
     return {name: getattr(layer, name)(inputs) for name in names}
 
@@ -65,7 +65,7 @@ def test_cgf_is_the_log_integral(layer, seed):
 
 @eqx.filter_jit
 def derivatives(layer, inputs):
-    """Give derivatives of the cumulant generating function, by JAX and by the base class."""
+    """Return derivatives of the cumulant generating function, by JAX and by the base class."""
     return {
         "hessian": jnp.diag(jax.hessian(layer.cgf)(inputs)),
         "mean": AbstractLayer.mean(layer, inputs),
@@ -115,7 +115,7 @@ def test_tails_hold_in_float32(layer, seed):
 
 @eqx.filter_jit
 def everything(layer, batch, key):
-    """Give what a layer makes of inputs."""
+    """Return what a layer makes of inputs."""
     x = layer.sample(batch, key=key)
     more = {"sample": x, "energy": layer.energy(x), "unit_cgfs": layer.unit_cgfs(batch)}
     return moments(layer, batch) | more

@@ -9,11 +9,11 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.partition_function.annealed import Annealed
-from harmonium.partition_function.schedule import Course, moment_base
+from harmonium.partition_function.schedule import AnnealingSchedule, base_from_moments
 from harmonium.statistics import log_mean_exp
-from registry import ALL, LEVEL, SEEDS, machine
+from registry import ALL, LEVEL, SEEDS, random_rbm
 
-PAIRS = [  # few, since each is compiled: machines of one shape share their programs
+PAIRS = [  # few, since each is compiled: models of one shape share their programs
     (hm.Bernoulli(6), hm.Bernoulli(4)),
     (hm.Ising(5), hm.Gaussian(3)),
     (hm.Mixed(hm.Bernoulli(3), hm.Gaussian(2)), hm.Ising(3)),
@@ -36,7 +36,9 @@ def test_the_interval_covers(seed):
     rng, misses, converged = np.random.default_rng(seed), 0, 0
     for visible, hidden in PAIRS:
         for i in range(MACHINES):
-            rbm = machine(visible, hidden, int(rng.integers(10_000)), float(rng.uniform(0.1, 1.5)))
+            rbm = random_rbm(
+                visible, hidden, int(rng.integers(10_000)), float(rng.uniform(0.1, 1.5))
+            )
             found = Annealed(**PLAN).estimate(rbm, key=jax.random.key(1000 * seed + i))
             truth = exact(rbm)
             assert found.low <= found.value <= found.high
@@ -49,16 +51,16 @@ def test_the_interval_covers(seed):
 
 def test_both_directions_bound_on_average():
     """E log Ẑ lies below log Z forward and above it in reverse: with a crude path, visibly."""
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(4), 3, coupling=1.5)
-    course = Course.even(hm.Heating(hm.Bernoulli(4), hm.Bernoulli(4), rbm), stretches=1)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(4), 3, coupling=1.5)
+    schedule = AnnealingSchedule.even(hm.Heating(hm.Bernoulli(4), hm.Bernoulli(4), rbm), segments=1)
     states = rbm.visible.states(jnp.arange(16))
     p = jax.nn.softmax(-rbm.free_energy(states))
-    offset, gaps = float(course.path.log_z_of_base) - exact(rbm), []
+    offset, gaps = float(schedule.path.log_z_of_base) - exact(rbm), []
     for i in range(60):
         keys = jax.random.split(jax.random.key(i), 4)
-        _, there = course.travel(course.begin(4, key=keys[0]), 1, key=keys[1])
+        _, there = schedule.run(schedule.start(4, key=keys[0]), 1, key=keys[1])
         starts = states[jax.random.choice(keys[2], 16, (4,), p=p)]
-        _, back = course.travel(starts, 1, key=keys[3], backwards=True)
+        _, back = schedule.run(starts, 1, key=keys[3], reverse=True)
         gaps.append([log_mean_exp(there[0]) + offset, -log_mean_exp(back[0]) + offset])
     below, above = np.array(gaps).T
     assert stats.ttest_1samp(below, 0.0, alternative="less").pvalue < LEVEL
@@ -66,7 +68,7 @@ def test_both_directions_bound_on_average():
 
 
 def test_modes_that_short_chains_never_leave_are_found_from_a_broad_base():
-    """Two equal modes far apart: chains from the machine's own biases see one, log Z = 0.00."""
+    """Two equal modes far apart: chains from the model's own biases see one, log Z = 0.00."""
     truth = exact(TWO_MODES)
     found = Annealed().estimate(TWO_MODES, key=jax.random.key(0))
     assert truth == pytest.approx(np.log(2), abs=1e-3)
@@ -75,7 +77,7 @@ def test_modes_that_short_chains_never_leave_are_found_from_a_broad_base():
 
 
 def test_starts_where_no_chain_came_are_a_doubt():
-    path = moment_base(TWO_MODES, key=jax.random.key(0))
+    path = base_from_moments(TWO_MODES, key=jax.random.key(0))
     plan, key = {"paths": [path], "steps": 100}, jax.random.key(1)
     blind = Annealed(**plan).estimate(TWO_MODES, key=key)
     assert blind.converged  # and wrong: nothing that it saw speaks against it
@@ -88,7 +90,7 @@ def test_starts_where_no_chain_came_are_a_doubt():
 
 
 def test_what_has_not_converged_says_why_and_holds_by_markov():
-    hard = machine(hm.Bernoulli(8), hm.Bernoulli(6), 1, coupling=6.0)
+    hard = random_rbm(hm.Bernoulli(8), hm.Bernoulli(6), 1, coupling=6.0)
     found = Annealed(chains=16, steps=1, seconds=1.0).estimate(hard, key=jax.random.key(0))
     assert not found.converged
     assert found.message.startswith("Not converged: ")
@@ -97,7 +99,7 @@ def test_what_has_not_converged_says_why_and_holds_by_markov():
 
 
 def test_two_gaussian_layers_have_a_closed_form_or_none():
-    rbm = machine(hm.Gaussian(2), hm.Mixed(hm.Gaussian(1)), 0)
+    rbm = random_rbm(hm.Gaussian(2), hm.Mixed(hm.Gaussian(1)), 0)
     grid = jnp.linspace(-30.0, 30.0, 1201)
     v = jnp.stack(jnp.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
     by_quadrature = jax.nn.logsumexp(-rbm.free_energy(v)) + 2 * np.log(grid[1] - grid[0])
@@ -110,7 +112,7 @@ def test_two_gaussian_layers_have_a_closed_form_or_none():
 
 
 def test_an_interrupted_enumeration_says_how_far_it_got():
-    rbm = machine(hm.Bernoulli(60), hm.Bernoulli(22), 0, coupling=0.1)
+    rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(22), 0, coupling=0.1)
 
     def interrupt(part):
         if part > 0.2:
@@ -121,7 +123,7 @@ def test_an_interrupted_enumeration_says_how_far_it_got():
 
 
 def test_exact_is_chosen_where_it_is_cheap_and_a_key_is_asked_for_where_not():
-    small = machine(hm.Bernoulli(4), hm.Bernoulli(4), 0)
+    small = random_rbm(hm.Bernoulli(4), hm.Bernoulli(4), 0)
     found = hm.log_z(small)
     assert found.low == found.value == found.high
     assert found.method == "exact, 16 states"
@@ -135,7 +137,7 @@ def test_exact_is_chosen_where_it_is_cheap_and_a_key_is_asked_for_where_not():
 
 
 def test_the_rows_bring_their_own_spread_and_the_turned_interval():
-    rbm = machine(hm.Bernoulli(6), hm.Bernoulli(4), 0)
+    rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 0)
     rows = hm.sample(rbm, 50, key=jax.random.key(0))
     exact = hm.log_likelihood(rbm, rows)
     free = -hm.free_energies(rbm, rows)
@@ -149,7 +151,7 @@ def test_the_rows_bring_their_own_spread_and_the_turned_interval():
 
 
 def test_grey_levels_are_labelled():
-    rbm = machine(hm.Bernoulli(6), hm.Bernoulli(4), 0)
+    rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 0)
     grey = np.linspace(0, 1, 60).reshape(10, 6)
     assert "no probability" in hm.log_likelihood(rbm, grey).method
     assert "no probability" not in hm.log_likelihood(rbm, (grey > 0.5)).method
@@ -157,19 +159,19 @@ def test_grey_levels_are_labelled():
     assert "no probability" not in hm.log_likelihood(rbm, stochastic, key=jax.random.key(0)).method
 
 
-def test_a_machine_that_diverged_is_told_so():
+def test_a_model_that_diverged_is_told_so():
     rbm = hm.initialize(hm.Bernoulli(30), hm.Bernoulli(30), key=jax.random.key(0))
     broken = eqx.tree_at(lambda m: m.weights, rbm, jnp.full((30, 30), jnp.nan))
-    with pytest.raises(hm.NotFiniteError, match="the machine diverged"):
+    with pytest.raises(hm.NotFiniteError, match="the model diverged"):
         hm.log_z(broken, key=jax.random.key(0))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_path_may_end_at_another_machine_close_by(seed):
-    """The last step is weighed too: intervals cover log Z of the machine, not of its neighbour."""
+def test_a_path_may_end_at_another_model_close_by(seed):
+    """The last step is weighed too: intervals cover log Z of the model, not of its neighbour."""
     misses, converged, away = 0, 0, []
     for i in range(MACHINES):
-        rbm = machine(hm.Bernoulli(6), hm.Bernoulli(4), 100 * seed + i)
+        rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 100 * seed + i)
         noise = 0.2 * jax.random.normal(jax.random.key(i), rbm.weights.shape)
         near = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + noise)
         paths, truth = [hm.Heating.from_neutral(near)], exact(rbm)

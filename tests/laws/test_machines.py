@@ -1,4 +1,4 @@
-"""What holds for a machine of any two layers."""
+"""What holds for a model of any two layers."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ import scipy.special
 
 import harmonium as hm
 from harmonium.partition_function import enumerated
-from registry import identify, machine, pairs
+from registry import identify, pairs, random_rbm
 
 PAIRS = pairs()
 over_pairs = pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS, ids=identify)
@@ -21,8 +21,8 @@ over_discrete = pytest.mark.parametrize(
 
 
 @over_pairs
-def test_turning_twice_gives_the_machine(visible, hidden, seed):
-    rbm = machine(visible, hidden, seed)
+def test_turning_twice_gives_the_model(visible, hidden, seed):
+    rbm = random_rbm(visible, hidden, seed)
     assert eqx.tree_equal(rbm.T.T, rbm)
     v = rbm.visible.sample(rbm.visible.zero_inputs, key=jax.random.key(seed))
     h = rbm.hidden.sample(rbm.hidden.zero_inputs, key=jax.random.key(seed))
@@ -31,7 +31,7 @@ def test_turning_twice_gives_the_machine(visible, hidden, seed):
 
 @eqx.filter_jit
 def twice(rbm):
-    """Give pairs of what the machine says and what its joint distribution says, and log Z."""
+    """Return pairs of what the model says and what its joint distribution says, and log Z."""
     v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
     h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states))
     joint = -rbm.energy(v[:, None, :], h[None, :, :])
@@ -47,7 +47,7 @@ def twice(rbm):
 
 @over_discrete
 def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, seed):
-    rbm = machine(visible, hidden, seed)
+    rbm = random_rbm(visible, hidden, seed)
     pairs, log_z = twice(rbm)
     for name, (found, expected) in pairs.items():
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
@@ -60,11 +60,11 @@ def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, see
 
 @eqx.filter_jit
 def along(rbm, other, v):
-    """Give pairs of free energies, and of constants, that two paths or a path's end agree in."""
+    """Return pairs of free energies, and of constants, that two paths or a path's end agree in."""
     heating = hm.Heating(other.visible, other.hidden, rbm)
     line, history = hm.Line(other, rbm), hm.History.through([other, other, rbm])
     base = hm.RBM(other.visible, other.hidden, jnp.zeros_like(rbm.weights))
-    machines = {
+    models = {
         "heating at 1": (heating.at(1.0), rbm),
         "line at 1": (line.at(1.0), rbm),
         "history at 1": (history.at(1.0), rbm),
@@ -73,20 +73,20 @@ def along(rbm, other, v):
         "history half-way from its middle": (history.at(0.75), line.at(0.5)),
         "heating on its way": (heating.at(0.4), hm.Line(base, rbm).at(0.4)),
     }
-    pairs = {name: [one.free_energy(v) for one in two] for name, two in machines.items()}
+    pairs = {name: [one.free_energy(v) for one in two] for name, two in models.items()}
     return pairs | {"log Z of the base": [heating.log_z_of_base, enumerated.log_z(base)]}
 
 
 @over_pairs
 def test_paths_end_where_they_should(visible, hidden, seed):
-    rbm, other = machine(visible, hidden, seed), machine(visible, hidden, seed + 100)
+    rbm, other = random_rbm(visible, hidden, seed), random_rbm(visible, hidden, seed + 100)
     v = rbm.visible.sample(jnp.zeros((5, visible.size)), key=jax.random.key(seed))
     for name, (found, expected) in along(rbm, other, v).items():
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 def test_shapes_are_checked():
-    rbm = machine(hm.Bernoulli(4), hm.Ising(2), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Ising(2), 0)
     with pytest.raises(
         hm.InputError, match=r"Expected v with trailing size 4; got shape \(10, 5\)"
     ):
@@ -111,7 +111,7 @@ def test_infinite_z_is_known():
 
 def test_energies_of_many_pairs_are_right():
     """Rows of v against two sets of h: a sum that JAX 0.10.2 gets wrong on a CPU, compiled."""
-    rbm = machine(hm.Bernoulli(3), hm.Bernoulli(4), 0)
+    rbm = random_rbm(hm.Bernoulli(3), hm.Bernoulli(4), 0)
     v = jax.random.bernoulli(jax.random.key(0), shape=(40_000, 3)).astype(float)
     h = jax.random.bernoulli(jax.random.key(1), shape=(2, 40_000, 4)).astype(float)
     found = jax.jit(lambda v, h: rbm.energy(v, h))(v, h)

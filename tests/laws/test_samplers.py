@@ -1,11 +1,11 @@
 """No drift: chains that start as exact draws stay exact draws.
 
-Chains are drawn from the enumerated machine, a kernel moves them 16 times, and the counts of the
+Chains are drawn from the enumerated model, a kernel moves them 16 times, and the counts of the
 enumerated side's states after 1, 4 and 16 moves must still be those of its distribution. That tells
-a broken kernel from a slow one. A kernel of several machines starts from exact draws of every one
+a broken kernel from a slow one. A kernel of several models starts from exact draws of every one
 of them, and all are looked at. One χ² a look, Bonferroni over the family.
 
-Products in bfloat16 are those of the machine with rounded weights, which is another one: its own
+Products in bfloat16 are those of the model with rounded weights, which is another one: its own
 exact draws must stay such.
 """
 
@@ -18,7 +18,7 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.partition_function.enumerated import enumerable
-from registry import ALL, LEVEL, covered, exact_states, examples, identify, machine
+from registry import ALL, LEVEL, covered, exact_states, examples, identify, random_rbm
 
 CHAINS = 20_000
 MOVES = (1, 4, 16)
@@ -36,7 +36,7 @@ LEVEL_OF_ONE = LEVEL / ((len(CASES) + len(ROUNDED)) * (len(MOVES) + 1) * MOST_MA
 
 @eqx.filter_jit
 def counted(rbm, v, key):
-    """Give the probabilities of the enumerated side's states and how often chains stand there."""
+    """Return the probabilities of the enumerated side's states and how often chains stand there."""
     side = enumerable(rbm)
     states = side.visible.states(jnp.arange(side.visible.n_states))
     x = v if side.visible is rbm.visible else rbm.sample_h_from_v(v, key=key)
@@ -45,7 +45,7 @@ def counted(rbm, v, key):
 
 
 def p_value(rbm, v, key):
-    """Give the probability of counts at least this far from the enumerated side's distribution."""
+    """Return the probability of counts at least this far from the enumerated side's distribution."""
     p, counts = (np.asarray(x, float) for x in counted(rbm, v, key))
     p = p / p.sum()
     rare = len(v) * p < 10  # χ² needs counts that are not too small: rare states are one class
@@ -57,7 +57,7 @@ def p_value(rbm, v, key):
 
 @eqx.filter_jit
 def moved(sampler, rbm, v, key):
-    """Move chains of all machines from v, and give their states after MOVES, in that order."""
+    """Move chains of all models from v, and return their states after MOVES, in that order."""
     key, key_start = jax.random.split(key)
 
     def step(i, state):
@@ -72,35 +72,35 @@ def moved(sampler, rbm, v, key):
 
 
 @eqx.filter_jit
-def machines_of(sampler, rbm):
-    return sampler.machines(rbm)
+def models_of(sampler, rbm):
+    return sampler.models(rbm)
 
 
-def exact_starts(machines, key):
-    """Draw states of every machine."""
-    assert len(machines) <= MOST_MACHINES
-    pairs = zip(machines, jax.random.split(key, len(machines)), strict=True)
+def exact_starts(models, key):
+    """Draw states of every model."""
+    assert len(models) <= MOST_MACHINES
+    pairs = zip(models, jax.random.split(key, len(models)), strict=True)
     return jnp.stack([exact_states(each, CHAINS, key) for each, key in pairs])
 
 
 @pytest.mark.parametrize(("sampler", "visible", "hidden", "seed"), CASES, ids=identify)
 def test_no_drift(sampler, visible, hidden, seed):
-    rbm = machine(visible, hidden, seed)
+    rbm = random_rbm(visible, hidden, seed)
     key_start, key_move, key_look = jax.random.split(jax.random.key(seed), 3)
-    machines = machines_of(sampler, rbm)
-    v = exact_starts(machines, key_start)
-    for place, (each, states) in enumerate(zip(machines, v, strict=True)):
+    models = models_of(sampler, rbm)
+    v = exact_starts(models, key_start)
+    for place, (each, states) in enumerate(zip(models, v, strict=True)):
         p = p_value(each, states, key_look)
-        assert p > LEVEL_OF_ONE, f"the exact draws of machine {place} themselves are off"
+        assert p > LEVEL_OF_ONE, f"the exact draws of model {place} themselves are off"
     after = moved(sampler, rbm, v, key_move)
-    for place, (each, looks) in enumerate(zip(machines, after, strict=True)):
+    for place, (each, looks) in enumerate(zip(models, after, strict=True)):
         for times, states in zip(MOVES, looks, strict=True):
             assert p_value(each, states, key_look) > LEVEL_OF_ONE, (times, place)
 
 
 @pytest.mark.parametrize(("sampler", "visible", "hidden", "seed"), ROUNDED, ids=identify)
-def test_no_drift_of_the_rounded_machine(sampler, visible, hidden, seed):
-    rbm = machine(visible, hidden, seed, coupling=3.0)  # strong: rounding moves the energies
+def test_no_drift_of_the_rounded_model(sampler, visible, hidden, seed):
+    rbm = random_rbm(visible, hidden, seed, coupling=3.0)  # strong: rounding moves the energies
     meant = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights.astype("bfloat16").astype("float32"))
     key_start, key_move, key_look = jax.random.split(jax.random.key(seed), 3)
     v = exact_starts([meant], key_start)
@@ -110,23 +110,23 @@ def test_no_drift_of_the_rounded_machine(sampler, visible, hidden, seed):
 
 
 def lowest_p_value(sampler, kernel, start, rbm):
-    """Move exact draws of a sampler's machines by a kernel of `rbm`; give the lowest p-value."""
-    machines = machines_of(sampler, start)
-    v = exact_starts(machines, jax.random.key(0))
-    pairs = zip(machines, moved(kernel, rbm, v, jax.random.key(1)), strict=True)
+    """Move exact draws of a sampler's models by a kernel of `rbm`; return the lowest p-value."""
+    models = models_of(sampler, start)
+    v = exact_starts(models, jax.random.key(0))
+    pairs = zip(models, moved(kernel, rbm, v, jax.random.key(1)), strict=True)
     return min(p_value(each, looks[1], jax.random.key(2)) for each, looks in pairs)
 
 
 @pytest.mark.parametrize("sampler", examples("samplers"), ids=identify)
-def test_the_law_sees_a_kernel_of_another_machine(sampler):
+def test_the_law_sees_a_kernel_of_another_model(sampler):
     """Chains moved under couplings that are 15 % too weak are found out: the law has power."""
-    rbm = machine(*CASES[0][1:])
+    rbm = random_rbm(*CASES[0][1:])
     weak = eqx.tree_at(lambda m: m.weights, rbm, 0.85 * rbm.weights)
     assert lowest_p_value(sampler, sampler, rbm, weak) < LEVEL_OF_ONE
 
 
 class SwappingByOneEnergy(hm.ReplicaExchange):
-    """A broken kernel: swaps as if the machine at t had the free energy t·F_1."""
+    """A broken kernel: swaps as if the model at t had the free energy t·F_1."""
 
     def _looked(self, path, times, v):
         _, inputs = super()._looked(path, times, v)
@@ -150,7 +150,7 @@ ONCE = [(sampler, ALIKE, hm.Bernoulli(3), 0) for sampler in examples("samplers")
 )
 def test_held_units_stay_held(sampler, visible, hidden, seed):
     """Whatever a sampler does to parameters, values at which units are held are none."""
-    rbm = machine(visible, hidden, seed)
+    rbm = random_rbm(visible, hidden, seed)
     rows = visible.decode(visible.sample_without_inputs((6,), key=jax.random.key(seed))).astype(
         float
     )

@@ -10,7 +10,7 @@ from harmonium.gradients.base import cloud_gradient
 from harmonium.samplers import Cloud
 from harmonium.training.base import add_gradient, change_of
 from harmonium.weights.base import over_rows, projected
-from registry import SEEDS, examples, identify, machine
+from registry import SEEDS, examples, identify, random_rbm
 
 KINDS = examples("weights")
 NAMES = [type(kind(jnp.ones((2, 2)))).__name__ for kind in KINDS]
@@ -29,7 +29,7 @@ over_kinds = pytest.mark.parametrize(
 
 def two(kind, visible, hidden, seed) -> tuple[hm.RBM, hm.RBM]:
     """Return a model with such weights, and the one with the same weights as an array."""
-    rbm = machine(visible, hidden, seed)
+    rbm = random_rbm(visible, hidden, seed)
     ours = hm.RBM(rbm.visible, rbm.hidden, kind(rbm.weights))
     return ours, hm.RBM(rbm.visible, rbm.hidden, ours.dense_weights)
 

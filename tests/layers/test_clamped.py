@@ -5,14 +5,14 @@ import pytest
 
 import harmonium as hm
 from harmonium.partition_function.enumerated import log_z
-from registry import machine
+from registry import random_rbm
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_clamped_machine_is_the_conditional_one(seed):
-    """Z of the clamped machine is the sum of e^(−F) over all states that agree with the values."""
+def test_the_clamped_model_is_the_conditional_one(seed):
+    """Z of the clamped model is the sum of e^(−F) over all states that agree with the values."""
     layer = hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3), hm.Ising(1))
-    rbm = machine(layer, hm.Bernoulli(3), seed)
+    rbm = random_rbm(layer, hm.Bernoulli(3), seed)
     rows = np.array([[1.0, np.nan, 2.0, np.nan]])
     clamped = hm.condition(rbm, rows)
     states = layer.states(jnp.arange(layer.n_states))
@@ -23,7 +23,7 @@ def test_the_clamped_machine_is_the_conditional_one(seed):
 
 
 def test_given_rows_keep_their_values_and_the_rest_follows_the_conditional():
-    rbm = machine(hm.Bernoulli(4), hm.Ising(2), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Ising(2), 0)
     given = np.array([1.0, np.nan, 0.0, np.nan])
     n = 20_000
     drawn = hm.sample(rbm, n, key=jax.random.key(0), sampler=hm.Gibbs(30), given=given)
@@ -38,7 +38,7 @@ def test_given_rows_keep_their_values_and_the_rest_follows_the_conditional():
 
 
 def test_given_rows_are_checked():
-    rbm = machine(hm.Bernoulli(4), hm.Ising(2), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Ising(2), 0)
     for given, message in (([1.0, 2.0], "4 columns"), ([1.0, 3.0, np.nan, 0.0], r"\[0, 1\]")):
         with pytest.raises(hm.InputError, match=message):
             hm.sample(rbm, 1, key=jax.random.key(0), given=given)

@@ -1,4 +1,4 @@
-"""Rows with holes: exact sums, gradients, imputation and training against enumerated."""
+"""Rows with missing values: exact sums, gradients, imputation and training against enumerated."""
 
 import equinox as eqx
 import jax
@@ -10,9 +10,9 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.gradients import Marginal
-from harmonium.missing.marginal import Limits, posterior, with_holes
+from harmonium.missing.marginal import Limits, posterior, with_missing
 from harmonium.partition_function import enumerated as exact_sums
-from registry import LEVEL, exact_states, machine
+from registry import LEVEL, exact_states, random_rbm
 
 KEY = jax.random.key(3)
 MIXED = hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3), hm.Ising(1))
@@ -26,9 +26,9 @@ PAIRS = [
 
 
 def problem(visible, hidden, seed=0, n=12):
-    """Give a machine, and weighted rows of which half is absent, one wholly and one not at all."""
-    rbm = machine(visible, hidden, seed, coupling=0.5)
-    rows = rbm.visible.decode(exact_states(machine(visible, hidden, seed + 9), n, KEY)).astype(
+    """Return a model, and weighted rows of which half is missing, one wholly and one not at all."""
+    rbm = random_rbm(visible, hidden, seed, coupling=0.5)
+    rows = rbm.visible.decode(exact_states(random_rbm(visible, hidden, seed + 9), n, KEY)).astype(
         float
     )
     rng = np.random.default_rng(seed)
@@ -39,7 +39,7 @@ def problem(visible, hidden, seed=0, n=12):
 
 
 def seen_energies(visible, hidden, rows):
-    """Give a function from a machine to F(v_seen), by a sum over all completions or all h."""
+    """Return a function from a model to F(v_seen), by a sum over all completions or all h."""
     if visible.n_states is None:
         h = jnp.repeat(hidden.states(jnp.arange(hidden.n_states))[:, None], len(rows), axis=1)
         return lambda rbm: -jax.nn.logsumexp(-hm.condition(rbm, rows).T.free_energy(h), axis=0)
@@ -53,7 +53,7 @@ def seen_energies(visible, hidden, rows):
 
 
 def enumerated(rbm, rows, weights):
-    """Give −Σ w log p(v_seen) and its gradient."""
+    """Return −Σ w log p(v_seen) and its gradient."""
     energies = seen_energies(rbm.visible, rbm.hidden, rows)
 
     def loss(rbm):
@@ -63,7 +63,7 @@ def enumerated(rbm, rows, weights):
 
 
 def gradient(method, rbm, rows, weights, key=KEY):
-    batch = hm.Cloud(with_holes(rbm.visible, jnp.asarray(rows)), weights)
+    batch = hm.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights)
     return eqx.filter_jit(lambda rbm: method.estimate(rbm, batch, (), key=key)[::2])(rbm)
 
 
@@ -78,15 +78,15 @@ def test_the_gradient_is_that_of_the_enumerated_probability_of_what_is_seen(visi
 
 
 def test_both_sums_agree():
-    """Over the hidden states and over the completions, in rows with many holes and with few."""
+    """Over the hidden states and over the completions, in rows with many missing values and with few."""
     rbm, rows, _ = problem(*PAIRS[2])
-    v, absent = with_holes(rbm.visible, jnp.asarray(rows)), rbm.visible.n_units
+    v, missing = with_missing(rbm.visible, jnp.asarray(rows)), rbm.visible.n_units
     expected = eqx.filter_jit(seen_energies(rbm.visible, rbm.hidden, rows))(rbm)
     for most, is_over_h in ((Limits(2**20, 0), True), (Limits(0, 2**20), False)):
-        found = eqx.filter_jit(posterior)(rbm, v, absent, most)
+        found = eqx.filter_jit(posterior)(rbm, v, missing, most)
         assert (found.v is None) == is_over_h == (found.h is not None)
         np.testing.assert_allclose(-found.log_z_seen, expected, rtol=1e-5)
-    assert posterior(rbm, v, absent, Limits(0, 0)) is None
+    assert posterior(rbm, v, missing, Limits(0, 0)) is None
 
 
 def test_drawn_completions_give_the_gradient_on_average(monkeypatch):
@@ -95,7 +95,7 @@ def test_drawn_completions_give_the_gradient_on_average(monkeypatch):
     rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
     _, expected = enumerated(rbm, rows, weights)
     monkeypatch.setattr("harmonium.missing.marginal.posterior.__defaults__", (Limits(0, 0),))
-    batch = hm.Cloud(with_holes(rbm.visible, jnp.asarray(rows)), weights)
+    batch = hm.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights)
     method = Marginal(hm.Exact(), sweeps=60)
 
     def one(key):
@@ -120,7 +120,7 @@ def test_whole_rows_learn_as_without_the_wrapper():
 
 
 def test_a_row_of_which_nothing_is_seen_teaches_nothing():
-    rbm = machine(*PAIRS[1], 0, coupling=0.5)
+    rbm = random_rbm(*PAIRS[1], 0, coupling=0.5)
     grads, _ = gradient(Marginal(hm.Exact()), rbm, np.full((3, 4), np.nan), jnp.ones(3) / 3)
     for leaf in jax.tree.leaves(grads):
         np.testing.assert_allclose(leaf, 0.0, atol=1e-5)
@@ -167,7 +167,9 @@ def test_log_likelihood_of_what_is_seen():
     found = hm.log_likelihood(rbm, hm.Dataset(rows, np.asarray(weights)))
     np.testing.assert_allclose(found.value, -float(loss), rtol=1e-5)
     wide = hm.RBM(hm.Bernoulli(20), hm.Gaussian(2), jnp.zeros((20, 2)))
-    with pytest.raises(hm.InputError, match=r"data: rows with holes ask for a sum.*hm\.condition"):
+    with pytest.raises(
+        hm.InputError, match=r"data: rows with missing values ask for a sum.*hm\.condition"
+    ):
         hm.log_likelihood(wide, np.full((1, 20), np.nan), key=KEY)
 
 
@@ -225,16 +227,16 @@ def test_a_column_that_is_never_seen_or_weighs_nothing_starts_as_the_layer_is():
 def test_datasets_keep_holes():
     rows = np.array([[1.0, np.nan, 0.0], [np.nan, np.nan, 0.4]])
     grey = hm.Dataset(rows, stochastic=True)
-    assert grey.absent == 2
-    assert hm.Dataset(np.zeros((2, 3))).absent == 0
+    assert grey.missing == 2
+    assert hm.Dataset(np.zeros((2, 3))).missing == 0
     np.testing.assert_array_equal(np.isnan(grey.rows(key=KEY)), np.isnan(rows))
     sparse = hm.Dataset(scipy.sparse.csr_array(np.pad(rows, [(0, 30), (0, 30)])))
-    assert (sparse.absent, type(sparse.stored).__name__) == (2, "Nonzeros")
+    assert (sparse.missing, type(sparse.stored).__name__) == (2, "Nonzeros")
 
 
 def test_a_family_leaves_absent_units_out():
-    """Its gradient is that of CD on the smaller machine of the units that are seen."""
-    rbm = machine(hm.Mixed(hm.Potts(1, states=3), hm.Bernoulli(2)), hm.Bernoulli(3), 0)
+    """Its gradient is that of CD on the smaller model of the units that are seen."""
+    rbm = random_rbm(hm.Mixed(hm.Potts(1, states=3), hm.Bernoulli(2)), hm.Bernoulli(3), 0)
     rows = np.array([[np.nan, 1, 0], [np.nan, 0, 0], [np.nan, 1, 1]])
     method = hm.PerPattern(hm.Gibbs(40))
     small = hm.RBM(rbm.visible.parts[1], rbm.hidden, rbm.weights[3:])

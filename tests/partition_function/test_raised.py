@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from registry import LEVEL, machine
+from registry import LEVEL, random_rbm
 
-RBM = machine(hm.Bernoulli(4), hm.Bernoulli(3), 2, coupling=1.5)
+RBM = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 2, coupling=1.5)
 
 
 def sweep_matrix(rbm, v):
-    """Give T(v′ | v) of one sweep v → h → v′, all states."""
+    """Return T(v′ | v) of one sweep v → h → v′, all states."""
     h = rbm.hidden.states(jnp.arange(8))
     up = jnp.exp(h @ rbm.inputs_to_h(v).T - rbm.hidden.energy(h)[:, None])
     up = up / up.sum(0)
@@ -25,7 +25,7 @@ def test_it_is_below_the_annealed_models_own_on_average_and_meets_it_with_many_c
     v = RBM.visible.states(jnp.arange(16))
     path = hm.Heating(hm.Bernoulli(4), hm.Bernoulli(3), RBM)
     p = np.full(16, 1 / 16)
-    for t in (1.0,):  # one step: a draw of the base and one sweep of the machine
+    for t in (1.0,):  # one step: a draw of the base and one sweep of the model
         p = sweep_matrix(path.at(t), v) @ p
     assert p.sum() == pytest.approx(1.0, abs=1e-5)
     plan = {"steps": 1, "path": path}
@@ -39,7 +39,7 @@ def test_it_is_below_the_annealed_models_own_on_average_and_meets_it_with_many_c
     assert stats.ttest_1samp(few, np.log(p).mean(), alternative="less").pvalue < LEVEL
 
 
-def test_slow_annealing_comes_near_the_machines_own():
+def test_slow_annealing_comes_near_the_models_own():
     rows = hm.sample(RBM, 200, key=jax.random.key(0))
     found = hm.raise_log_likelihood(RBM, rows, key=jax.random.key(1), chains=64, steps=512)
     exact = hm.log_likelihood(RBM, rows)

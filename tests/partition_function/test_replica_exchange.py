@@ -8,7 +8,7 @@ import harmonium as hm
 from harmonium.partition_function.bridge import bennett, ladder_log_z
 from harmonium.partition_function.enumerated import Enumerated
 from harmonium.statistics import jackknife
-from registry import exact_states, machine
+from registry import exact_states, random_rbm
 
 KEY = jax.random.key(0)
 
@@ -41,23 +41,23 @@ def test_replicas_visit_both_modes(two_modes):
     assert report.acceptance.min() > 0.35
     assert np.ptp(report.acceptance) < 0.25
     assert report.trips > 3
-    assert f"{report.machines} machines, swaps accepted from" in str(report)
+    assert f"{report.models} models, swaps accepted from" in str(report)
     rows = hm.sample(two_modes, 256, key=KEY, sampler=ladder)
     assert 0.3 < rows.mean() < 0.7
 
 
 @eqx.filter_jit
 def gains_of(rbm, sampler, n, key):
-    """Give exact draws of the machines of a ladder, and the gains between them."""
-    machines = sampler.machines(rbm)
-    keys = jax.random.split(key, len(machines))
-    v = jnp.stack([exact_states(m, n, k) for m, k in zip(machines, keys, strict=True)])
+    """Return exact draws of the models of a ladder, and the gains between them."""
+    models = sampler.models(rbm)
+    keys = jax.random.split(key, len(models))
+    v = jnp.stack([exact_states(m, n, k) for m, k in zip(models, keys, strict=True)])
     info = sampler.step(rbm, sampler.start_each(rbm, v, key=key), key=key)[1]
     return v, info.up, info.down
 
 
-def test_mbar_is_bennett_for_two_machines_and_right_on_a_ladder():
-    rbm = machine(hm.Bernoulli(6), hm.Ising(3), 0, coupling=1.2)
+def test_mbar_is_bennett_for_two_models_and_right_on_a_ladder():
+    rbm = random_rbm(hm.Bernoulli(6), hm.Ising(3), 0, coupling=1.2)
     exact = Enumerated().estimate(rbm).value
     for times, atol in ((2, 0.15), (4, 0.05)):
         sampler = hm.ReplicaExchange(times=times)
@@ -105,7 +105,7 @@ def test_arguments_are_checked(two_modes):
     with pytest.raises(hm.InputError, match="seconds: expected a positive number"):
         hm.Exchanged(seconds=0.0).estimate(two_modes, key=KEY)
     for sampler in (hm.ReplicaExchange(times=[0.2, 1.0]), weighted(two_modes)):
-        with pytest.raises(hm.InputError, match="machine without weights"):
+        with pytest.raises(hm.InputError, match="model without weights"):
             hm.Exchanged(sampler=sampler).estimate(two_modes, key=KEY)
     with pytest.raises(hm.InputError, match=r"expected an hm\.ReplicaExchange"):
         hm.adapted_ladder(two_modes, hm.Gibbs(1), key=KEY)
@@ -113,7 +113,7 @@ def test_arguments_are_checked(two_modes):
         hm.adapted_ladder(two_modes, key=KEY, acceptance=1.5)
     sampler = hm.ReplicaExchange(times=4)
     state = hm.ReplicaExchange(times=3).init(two_modes, 8, key=KEY)
-    with pytest.raises(hm.InputError, match="replicas of 4 machines"):
+    with pytest.raises(hm.InputError, match="replicas of 4 models"):
         hm.carried_log_z(two_modes, sampler, state, key=KEY)
     for method in ("tempered", "exact"):
         with pytest.raises(hm.InputError, match=f"steps: method '{method}' does not have"):

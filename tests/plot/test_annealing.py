@@ -1,4 +1,4 @@
-"""Journeys: both estimates where they belong, and the overlap in the headline."""
+"""AnnealingRuns: both estimates where they belong, and the overlap in the headline."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import harmonium as hm
 from harmonium.plot import journeys
 from harmonium.plot.base import BLUE, ORANGE
 
-# Gaussian work of variance σ²: both journeys give log Z = 20 on average of e^w.
+# Gaussian work of variance σ²: both annealing runs give log Z = 20 on average of e^w.
 RNG = np.random.default_rng(0)
 LOG_Z, SIGMA = 20.0, 0.8
 FORWARD = RNG.normal(LOG_Z - SIGMA**2 / 2, SIGMA, 4_000)
@@ -29,7 +29,7 @@ def test_estimates_are_one_sided_means_of_weights():
     assert [x for x, _ in lines] == pytest.approx([forward, reverse])
     assert [color for _, color in lines] == [BLUE, ORANGE]
     assert forward == pytest.approx(LOG_Z, abs=0.1)
-    assert any(text.startswith("log Z from the forward journey alone: ") for text in texts)
+    assert any(text.startswith("log Z from the forward annealing run alone: ") for text in texts)
 
 
 def test_the_headline_tells_the_overlap():
@@ -38,7 +38,7 @@ def test_the_headline_tells_the_overlap():
     shown = float(headline.split("by ")[1].rstrip("%"))
     assert shown == pytest.approx(69, abs=4)
     apart, _, _ = drawn(journeys(FORWARD - 50.0, REVERSE))
-    assert apart.startswith("The journeys do not overlap")
+    assert apart.startswith("The annealing runs do not overlap")
     assert drawn(journeys(FORWARD, -FORWARD))[0].endswith("100%")
 
 
@@ -54,7 +54,7 @@ def test_value_and_interval_are_drawn():
 
 def test_digits_tell_the_lines_apart():
     texts = drawn(journeys([5.0], [-5.001], value=5.0005))[2]
-    assert "log Z from the reverse journey alone: 5.0010" in texts
+    assert "log Z from the reverse annealing run alone: 5.0010" in texts
     assert "estimate of log Z: 5.0005" in texts
     assert "estimate of log Z: −5.00" in drawn(journeys([-5.0], [5.0], value=-5.0))[2]
 

@@ -107,7 +107,7 @@ def test_shapes_that_fit():
 )
 def test_shapes_that_do_not_fit(shape, pixels, words):
     with pytest.raises(InputError, match=words) as caught:
-        base.checked_shape(shape, pixels, "visible units of the machine")
+        base.checked_shape(shape, pixels, "visible units of the model")
     assert "\n" not in str(caught.value)
 
 

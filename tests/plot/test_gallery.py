@@ -23,7 +23,7 @@ def rows_of(layer, n: int) -> np.ndarray:
     return 2 * bits - 1 if isinstance(layer, hm.Ising) else bits
 
 
-def machine(layer) -> hm.RBM:
+def model(layer) -> hm.RBM:
     weights = np.random.default_rng(0).normal(size=(layer.size, 5)).astype(np.float32)
     return hm.RBM(layer, hm.Bernoulli(5), weights)
 
@@ -31,11 +31,11 @@ def machine(layer) -> hm.RBM:
 @pytest.mark.parametrize(
     ("name", "shape"), [*((name, None) for name in LAYERS), ("ising", (4, 4)), ("potts", (4, 4))]
 )
-def test_every_kind_of_machine_gets_all_pictures(name, shape, tmp_path):
+def test_every_kind_of_model_gets_all_pictures(name, shape, tmp_path):
     layer = LAYERS[name]
     samples, data = rows_of(layer, 30), rows_of(layer, 40)
     folder = tmp_path / "new" / "run"
-    given = {"rbm": machine(layer), "samples": samples, "data": data, "image_shape": shape}
+    given = {"rbm": model(layer), "samples": samples, "data": data, "image_shape": shape}
     paths = pictures(folder, history=HISTORY, weights=np.ones(40), **given)
     assert paths == [folder / picture for picture in NAMES]
     assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
@@ -53,7 +53,7 @@ def test_every_kind_of_machine_gets_all_pictures(name, shape, tmp_path):
 )
 def test_a_mistake_leaves_nothing_behind(change, words, tmp_path):
     rows = rows_of(LAYERS["bernoulli"], 10)
-    given = {"rbm": machine(LAYERS["bernoulli"]), "history": [], "samples": rows, "data": rows}
+    given = {"rbm": model(LAYERS["bernoulli"]), "history": [], "samples": rows, "data": rows}
     with pytest.raises(hm.InputError, match=words):
         pictures(tmp_path / "run", **(given | change))
     assert not list(tmp_path.iterdir())
@@ -65,7 +65,7 @@ def test_a_file_is_no_folder(tmp_path):
     with pytest.raises(hm.InputError, match="expected a folder; found the file"):
         pictures(
             tmp_path / "run",
-            rbm=machine(LAYERS["bernoulli"]),
+            rbm=model(LAYERS["bernoulli"]),
             history=[],
             samples=rows,
             data=rows,

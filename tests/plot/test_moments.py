@@ -14,7 +14,7 @@ CODES = RNG.integers(0, 3, (50, 4))
 
 
 def points(figure):
-    """Lay out, and give the points of the means and of the covariances, (data, samples) each."""
+    """Lay out, and return the points of the means and of the covariances, (data, samples) each."""
     figure.draw_without_rendering()
     return [np.asarray(axes.collections[0].get_offsets()) for axes in figure.axes]
 

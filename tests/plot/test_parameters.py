@@ -1,4 +1,4 @@
-"""Histograms: every parameter of the machine has one, named by its place."""
+"""Histograms: every parameter of the model has one, named by its place."""
 
 import equinox as eqx
 import jax.numpy as jnp

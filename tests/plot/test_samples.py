@@ -12,7 +12,7 @@ BITS = RNG.integers(0, 2, (50, 20)).astype(np.uint8)
 
 
 def drawn(figure):
-    """Lay out, and give the images of data and samples."""
+    """Lay out, and return the images of data and samples."""
     figure.draw_without_rendering()
     return [axes.images[0] for axes in figure.axes[:2]]
 

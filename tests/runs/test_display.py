@@ -12,7 +12,7 @@ from harmonium.training import Report
 def report(updates: int, **metrics: float) -> Report:
     epoch = updates / 10
     measured = {"update": updates, "epoch": epoch} | metrics if metrics else {}
-    nothing = None  # a display asks neither for the machine nor for the state
+    nothing = None  # a display asks neither for the model nor for the state
     return Report(updates, 1000, epoch, 100.0, 1.0, 12_345.6, 61.7, measured, nothing, nothing)
 
 

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 import harmonium as hm
-from harmonium.runs.figure_process import Painter
+from harmonium.runs.figure_process import FigureProcess
 
 
 def folder_with_a_model(path):
@@ -16,38 +16,38 @@ def folder_with_a_model(path):
 
 def test_pictures_are_drawn_and_nothing_else_is_left(tmp_path):
     rows = np.eye(4, dtype=np.int8)
-    with Painter() as painter:
-        painter.paint(folder_with_a_model(tmp_path), rows, rows, (2, 2))
-        found = painter.finished()
+    with FigureProcess() as figure_process:
+        figure_process.paint(folder_with_a_model(tmp_path), rows, rows, (2, 2))
+        found = figure_process.finished()
     assert found.reason == ""
     assert sorted(found.paths) == sorted(str(p) for p in (tmp_path / "pictures").iterdir())
     assert len(found.paths) == 5
-    assert painter.process.returncode == 0
+    assert figure_process.process.returncode == 0
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"model.safetensors", "metrics.jsonl", "pictures"}
 
 
 def test_rows_that_no_picture_can_show_are_a_reason(tmp_path):
-    with Painter() as painter:
-        painter.paint(folder_with_a_model(tmp_path), np.full((3, 4), 7), np.eye(4), None)
-        found = painter.finished()
+    with FigureProcess() as figure_process:
+        figure_process.paint(folder_with_a_model(tmp_path), np.full((3, 4), 7), np.eye(4), None)
+        found = figure_process.finished()
     assert found.paths == []
     assert found.reason.startswith("samples: ")
 
 
 def test_a_folder_without_a_model_is_a_reason(tmp_path):
-    with Painter() as painter:
-        painter.paint(tmp_path, np.eye(4), np.eye(4), None)
-        assert "found no such file" in painter.finished().reason
+    with FigureProcess() as figure_process:
+        figure_process.paint(tmp_path, np.eye(4), np.eye(4), None)
+        assert "found no such file" in figure_process.finished().reason
 
 
 def test_a_process_that_dies_is_a_reason(tmp_path):
-    with Painter() as painter:
-        process = painter.start()
+    with FigureProcess() as figure_process:
+        process = figure_process.start()
         process.kill()
         process.wait()
-        painter.paint(tmp_path, np.eye(4), np.eye(4), None)
-        assert painter.finished() == ([], "drawing failed, -9")
+        figure_process.paint(tmp_path, np.eye(4), np.eye(4), None)
+        assert figure_process.finished() == ([], "drawing failed, -9")
 
 
 def test_a_full_disk_is_a_reason(tmp_path, monkeypatch):
@@ -55,32 +55,32 @@ def test_a_full_disk_is_a_reason(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with Painter() as painter:
-        painter.paint(tmp_path, np.eye(4), np.eye(4), None)
-        found = painter.finished()
+    with FigureProcess() as figure_process:
+        figure_process.paint(tmp_path, np.eye(4), np.eye(4), None)
+        found = figure_process.finished()
     assert found.paths == []
     assert found.reason.endswith("rows.npz cannot be written, No space left on device")
 
 
 def test_a_process_that_is_asked_for_nothing_is_ended(tmp_path):
-    with Painter() as painter:
-        process = painter.start()
+    with FigureProcess() as figure_process:
+        process = figure_process.start()
     assert process.returncode is not None
 
 
 def test_one_that_was_stopped_starts_anew(tmp_path):
-    with Painter() as painter:
-        first = painter.start()
-        painter.stop()
-        painter.stop()
+    with FigureProcess() as figure_process:
+        first = figure_process.start()
+        figure_process.stop()
+        figure_process.stop()
         rows = np.eye(4, dtype=np.int8)
-        painter.paint(folder_with_a_model(tmp_path), rows, rows, (2, 2))
-        assert painter.finished().reason == ""
+        figure_process.paint(folder_with_a_model(tmp_path), rows, rows, (2, 2))
+        assert figure_process.finished().reason == ""
     assert first.returncode is not None
-    assert painter.process is not first
+    assert figure_process.process is not first
 
 
 def test_without_a_question_no_process_is_started(tmp_path):
-    with Painter() as painter:
+    with FigureProcess() as figure_process:
         pass
-    assert painter.process is None
+    assert figure_process.process is None

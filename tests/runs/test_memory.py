@@ -18,7 +18,7 @@ def four_gib(monkeypatch):
     monkeypatch.setattr(memory, "memory_there", lambda: 4 * GIB)
 
 
-def test_the_memory_of_this_machine_is_plausible():
+def test_the_memory_of_this_model_is_plausible():
     there = memory.memory_there()
     assert there is None or there > GIB / 4
 
@@ -27,7 +27,7 @@ def test_a_container_may_have_less(monkeypatch, tmp_path):
     limit, none = tmp_path / "limit", tmp_path / "none"
     limit.write_text("1000000\n")
     none.write_text("max\n")
-    monkeypatch.setattr(memory, "LIMITS", (str(none), str(limit), str(tmp_path / "absent")))
+    monkeypatch.setattr(memory, "LIMITS", (str(none), str(limit), str(tmp_path / "missing")))
     assert memory.memory_there() == 1_000_000
 
 

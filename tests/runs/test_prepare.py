@@ -1,4 +1,4 @@
-"""From options to rows, machine and method."""
+"""From options to rows, model and method."""
 
 import jax
 import numpy as np
@@ -89,7 +89,7 @@ def test_the_method_that_the_options_name():
         prepare(RunConfig(source="wide.npy", method="exact", hidden=30))
 
 
-def test_real_columns_are_learned_standardised_and_the_machine_is_of_the_rows():
+def test_real_columns_are_learned_standardised_and_the_model_is_of_the_rows():
     x = np.random.default_rng(0).normal(size=(60, 3)) * [0.01, 1.0, 500.0] + [7.0, 0.0, -900.0]
     x[:, 1] = 4.0
     np.save("reals.npy", x)

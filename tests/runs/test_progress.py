@@ -6,12 +6,12 @@ import pytest
 
 import harmonium as hm
 from harmonium.runs.display import Display, PatientConsole
-from harmonium.runs.progress import Stages, Unknown
+from harmonium.runs.progress import EvaluationProgress, Unknown
 
 
-def stages(terminal: bool = False) -> Stages:
+def stages(terminal: bool = False) -> EvaluationProgress:
     console = PatientConsole(file=io.StringIO(), force_terminal=terminal, width=80)
-    return Stages(Display(console))
+    return EvaluationProgress(Display(console))
 
 
 def fail(error: BaseException):

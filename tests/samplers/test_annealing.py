@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 EXAMPLES = [hm.AnnealedClusters(steps=2, size=2)]
 KEY = jax.random.key(0)
@@ -27,7 +27,7 @@ def test_chains_leave_modes_that_no_sweep_leaves():
 
 
 def test_a_journey_of_one_step_may_follow_any_path():
-    rbm = machine(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     base = rbm.visible, rbm.hidden
     sampler = hm.AnnealedClusters(hm.Heating(*base, rbm), steps=1, size=2)
     rows = hm.sample(rbm, 5, key=KEY, sampler=sampler, steps=3)

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 
 class Growing(hm.AbstractPath):
-    """The history of machines of any layers: it ends at `rbm`, whose weights grew on the way."""
+    """The history of models of any layers: it ends at `rbm`, whose weights grew on the way."""
 
     def at(self, t):
         raise NotImplementedError
@@ -37,17 +37,17 @@ def test_sweeps_and_path_are_checked():
     with pytest.raises(hm.InputError, match="whole number of at least 1"):
         hm.ReplicaExchange(sweeps=0)
     with pytest.raises(hm.InputError, match="path: expected a path"):
-        hm.ReplicaExchange(machine(hm.Bernoulli(3), hm.Bernoulli(2), 0))
+        hm.ReplicaExchange(random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0))
 
 
-def test_gains_are_differences_of_each_machines_own_free_energies():
-    rbm = machine(hm.Bernoulli(5), hm.Potts(2, states=3), 0)
+def test_gains_are_differences_of_each_models_own_free_energies():
+    rbm = random_rbm(hm.Bernoulli(5), hm.Potts(2, states=3), 0)
 
     @eqx.filter_jit
     def looked(sampler):
         state = sampler.init(rbm, 7, key=jax.random.key(0))
         _, info = sampler.step(rbm, state, key=jax.random.key(1))
-        return info, [[m.free_energy(v) for v in state.v] for m in sampler.machines(rbm)]
+        return info, [[m.free_energy(v) for v in state.v] for m in sampler.models(rbm)]
 
     for sampler in EXAMPLES:
         info, f = looked(sampler)
@@ -60,7 +60,7 @@ def test_gains_are_differences_of_each_machines_own_free_energies():
 
 
 def test_even_and_odd_pairs_take_turns_and_round_trips_are_counted():
-    """Machines that are all alike accept every swap: replicas go straight up and down."""
+    """Models that are all alike accept every swap: replicas go straight up and down."""
     rbm = hm.RBM(hm.Bernoulli(3), hm.Bernoulli(2), jnp.zeros((3, 2)))
     sampler, key = hm.ReplicaExchange(times=4), jax.random.key(0)
     state = sampler.init(rbm, 2, key=key)
@@ -69,13 +69,13 @@ def test_even_and_odd_pairs_take_turns_and_round_trips_are_counted():
     for _ in range(24):
         state = step(state)
         trips.append(int(state.trips.sum()))
-    assert trips[:7] == [0] * 6 + [2]  # both replicas that began at machine 0
+    assert trips[:7] == [0] * 6 + [2]  # both replicas that began at model 0
     assert trips[23] - trips[15] == 8  # all go round in 8 steps
     assert set(np.asarray(state.heading).ravel()) == {1, 2}
 
 
 def test_samples_are_rows_also_with_units_given():
-    rbm = machine(hm.Bernoulli(6), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(3), 0)
     sampler = hm.ReplicaExchange(times=3)
     assert hm.sample(rbm, 5, key=jax.random.key(0), sampler=sampler).shape == (5, 6)
     given = np.array([[1, 0, 1, np.nan, np.nan, np.nan], [0, 0, np.nan, 1, 1, np.nan]])
@@ -93,12 +93,12 @@ def bars():
 
 
 def test_training_by_exchange_climbs(bars):
-    """Parallel tempering trains, and the chains of the last machine are the model's cloud."""
+    """Parallel tempering trains, and the chains of the last model are the model's cloud."""
     rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(8), key=jax.random.key(0), data=bars)
     method = hm.Persistent(hm.ReplicaExchange(times=4), chains=50)
     run = {"gradient": method, "optimizer": hm.Recipe(0.2), "epochs": 2_000, "batch_size": 14}
     fit = hm.fit(rbm, bars, key=jax.random.key(0), **run)
-    assert method.standing(fit.state.rbm, fit.state.gradient).chains.states.shape == (50, 9)
+    assert method.status(fit.state.rbm, fit.state.gradient).chains.states.shape == (50, 9)
     before, after = (hm.log_likelihood(m, bars).value for m in (rbm, fit.rbm))
     assert before < -5.0
     assert after > -3.2  # log 14 = 2.64 is the best there is

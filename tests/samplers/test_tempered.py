@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 EXAMPLES = [hm.Tempered(2.0)]
 KEY = jax.random.key(0)
@@ -15,8 +15,8 @@ LEVEL = 1e-4
 
 @pytest.mark.parametrize("beta", [0.5, 1.7])
 def test_its_law_is_that_of_the_power_of_p(beta):
-    """For a β that no machine has: frequencies of states against p(v)^β, enumerated."""
-    rbm, n = machine(hm.Bernoulli(3), hm.Ising(3), 0), 20_000
+    """For a β that no model has: frequencies of states against p(v)^β, enumerated."""
+    rbm, n = random_rbm(hm.Bernoulli(3), hm.Ising(3), 0), 20_000
     states = rbm.visible.states(jnp.arange(8))
     law = jax.nn.softmax(-beta * rbm.free_energy(states))
     sampler = hm.Tempered(beta, sweeps=5)
@@ -30,7 +30,7 @@ def test_its_law_is_that_of_the_power_of_p(beta):
 
 
 def test_sharper_chains_have_lower_free_energies():
-    rbm = machine(hm.Bernoulli(8), hm.Bernoulli(4), 1)
+    rbm = random_rbm(hm.Bernoulli(8), hm.Bernoulli(4), 1)
     means = [
         float(rbm.free_energy(jnp.asarray(rows, float)).mean())
         for beta in (0.5, 1.0, 3.0)
@@ -44,5 +44,5 @@ def test_arguments_are_checked():
         hm.Tempered(-1.0)
     with pytest.raises(hm.InputError, match="Tempered sweeps"):
         hm.Tempered(1.0, sweeps=0)
-    with pytest.raises(hm.InputError, match="no machine has"):
-        hm.Tempered(1.5).machines(machine(hm.Bernoulli(2), hm.Bernoulli(2), 0))
+    with pytest.raises(hm.InputError, match="no model has"):
+        hm.Tempered(1.5).models(random_rbm(hm.Bernoulli(2), hm.Bernoulli(2), 0))

@@ -77,7 +77,7 @@ def test_any_batch_size_climbs(batch_size, rate):
     portion = np.tile(BARS, (1 + 20 * batch_size, 1))
     for _ in range(10):  # about 6,000 updates
         model.partial_fit(portion)
-    assert -8.5 < model.score(BARS) < -3.3  # independent units -11.1, a perfect machine -3.38
+    assert -8.5 < model.score(BARS) < -3.3  # independent units -11.1, a perfect model -3.38
 
 
 def test_portions_of_any_size_go_on_from_one_another():
@@ -119,8 +119,8 @@ def fitted_names(_):
     return {"components_", "intercept_hidden_", "intercept_visible_", "n_features_in_"}
 
 
-def test_samples_have_the_machines_distribution():
-    """χ² of the number of ones against enumeration, level 1e−4; the machine is one that mixes."""
+def test_samples_have_the_models_distribution():
+    """χ² of the number of ones against enumeration, level 1e−4; the model is one that mixes."""
     fitted = BernoulliRBM(8, n_iter=300, random_state=0).fit(BARS)
     rows = fitted.sample(4_000).astype(int)
     states = fitted.rbm_.visible.states(jnp.arange(2**16))
@@ -297,7 +297,7 @@ def test_draws_are_never_drawn_twice():
     assert len({tuple(np.asarray(jax.random.key_data(key))) for key in keys}) == len(keys)
 
 
-def test_a_first_portion_that_diverges_leaves_a_machine():
+def test_a_first_portion_that_diverges_leaves_a_model():
     model = BernoulliRBM(4, learning_rate=1e20, random_state=0)
     with pytest.warns(RuntimeWarning, match="diverged"):
         model.partial_fit(BINARY * 1e25 + 1)

@@ -32,7 +32,7 @@ FIXED_DRAWS = {"test_fit_gibbs"}
 
 
 def _with_our_class():
-    """Give scikit-learn's tests as installed, with our class in place of theirs."""
+    """Return scikit-learn's tests as installed, with our class in place of theirs."""
     spec = importlib.util.spec_from_file_location("their_tests_of_rbm", theirs.__file__)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

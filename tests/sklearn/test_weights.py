@@ -29,7 +29,7 @@ def estimators(seed, rows=REPEATED):
 
 
 def scores(name, rows, weights):
-    """Give the exact log-likelihood of the repeated rows that each seed's machine reaches."""
+    """Return the exact log-likelihood of the repeated rows that each seed's model reaches."""
     found = []
     for seed in range(SEEDS):
         model = estimators(seed, rows)[name].fit(rows, label(rows), sample_weight=weights)
@@ -50,7 +50,7 @@ def test_a_weight_is_as_many_rows_in_law(name):
     assert stats.ttest_ind(plain, repeated, equal_var=False).pvalue < LEVEL
 
 
-def test_with_the_exact_gradient_they_are_the_same_machine():
+def test_with_the_exact_gradient_they_are_the_same_model():
     start, models = BernoulliRBM(3, n_iter=0, random_state=0).fit(ROWS).rbm_, []
     for rows, weights in ((REPEATED, None), (ROWS, TIMES)):
         model = BernoulliRBM.from_harmonium(start, method="exact", batch_size=100, random_state=0)

@@ -40,7 +40,7 @@ def drawn(jaxpr) -> int:
 
 
 def an_update(parts):
-    """Give a function that starts PCD and makes one estimate, and its arguments."""
+    """Return a function that starts PCD and makes one estimate, and its arguments."""
     rbm = hm.initialize(hm.Mixed(*parts), hm.Bernoulli(4), key=key_of(0))
     method = hm.Persistent(hm.Gibbs(1), chains=7)
     batch = Cloud.uniform(rbm.visible.sample_without_inputs((5,), key=key_of(1)))

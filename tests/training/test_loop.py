@@ -13,7 +13,7 @@ from harmonium.data.shuffling import batches_in_order, keyed_order, random_order
 from harmonium.training import monitors
 from harmonium.training.arguments import plan_run
 from harmonium.training.loop import _epochs_a_record
-from registry import machine
+from registry import random_rbm
 
 KEY = jax.random.key(7)
 QUICK = {"batch_size": 8, "epochs": 6, "gradient": hm.Persistent(hm.Gibbs(1), chains=5)}
@@ -24,7 +24,7 @@ def rows(n=30, columns=6, seed=0):
 
 
 def balanced(rbm):
-    """Let the biases take up what the weights add, so that all units of the machine vary."""
+    """Let the biases take up what the weights add, so that all units of the model vary."""
     v, h = rbm.visible.mean(rbm.visible.zero_inputs), rbm.hidden.mean(rbm.hidden.zero_inputs)
     shifted = rbm.visible.shift(-rbm.weights @ h), rbm.hidden.shift(-v @ rbm.weights)
     return hm.RBM(*shifted, rbm.weights)
@@ -140,7 +140,7 @@ def test_a_great_many_rows_are_found_where_they_are_used():
     assert (np.bincount(seen[:n], minlength=n) == 1).all()
 
 
-def test_the_default_recipe_has_the_rate_that_is_usual_for_the_machine():
+def test_the_default_recipe_has_the_rate_that_is_usual_for_the_model():
     x = rows(40, columns=256)
     rbm = start(x)
     given = {"key": KEY, "epochs": 2, "batch_size": 20}
@@ -175,7 +175,7 @@ def test_rows_that_fill_up_a_size_are_never_seen():
         hm.fit(start(x), data, key=KEY, weights=w, batch_size=5, epochs=3, gradient=hm.Exact()).rbm
         for data, w in ((x, None), (np.concatenate([x, x[:1]]), np.r_[np.ones(17), 0.0] * 18 / 17))
     ]
-    assert not eqx.tree_equal(*fits)  # an absent row is no row of weight zero
+    assert not eqx.tree_equal(*fits)  # a missing row is no row of weight zero
     exact = [hm.log_likelihood(fit, x).value for fit in fits]
     assert exact[0] == pytest.approx(exact[1], abs=0.5)
 
@@ -190,7 +190,7 @@ def test_grey_levels_are_drawn_anew_at_each_visit():
         data.rows()
 
 
-def test_a_diverging_run_keeps_the_last_finite_machine():
+def test_a_diverging_run_keeps_the_last_finite_model():
     x = np.random.default_rng(0).normal(size=(40, 3))
     rbm = hm.initialize(hm.Gaussian(3), hm.Gaussian(2), x, key=KEY)
     recipe = hm.Recipe(rate=1e20, centring=None)
@@ -266,7 +266,7 @@ def test_rows_that_weigh_nothing_are_not_measured(monkeypatch):
     assert sorted(hm.Dataset(x, weights).some(5).weights) == [7.5, 7.5, 15.0]
 
 
-def test_a_record_of_a_large_machine_is_of_fewer_rows(monkeypatch):
+def test_a_record_of_a_large_model_is_of_fewer_rows(monkeypatch):
     data = hm.Dataset(np.repeat(rows(), 20, axis=0))
     assert monitors.Monitors(start(rows()), data, data).watching == 1_200
     monkeypatch.setattr(monitors, "WORK", 200 * 6 * 3)
@@ -307,11 +307,11 @@ def test_mistakes_are_named(change, message):
     ids=str,
 )
 def test_the_defaults_learn_any_kind_of_rows(visible, seed):
-    """From a machine's own samples the likelihood comes close to that machine's.
+    """From a model's own samples the likelihood comes close to that model's.
 
     A run of a third of the usual length: this takes long, and comes close all the same.
     """
-    truth = balanced(machine(visible, hm.Bernoulli(3), seed, coupling=1.0))
+    truth = balanced(random_rbm(visible, hm.Bernoulli(3), seed, coupling=1.0))
     x = hm.sample(truth, 2_000, key=jax.random.key(seed), sampler=hm.Gibbs(200))
     rbm = hm.initialize(visible, hm.Bernoulli(3), x, key=KEY)
     fit = hm.fit(rbm, x, key=KEY, epochs=350)

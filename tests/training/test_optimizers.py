@@ -6,15 +6,15 @@ import optax
 import pytest
 
 import harmonium as hm
-from harmonium.training.optimizers import averaged_machine
-from registry import machine
+from harmonium.training.optimizers import averaged_model
+from registry import random_rbm
 
 KEY = jax.random.key(3)
 X = (np.random.default_rng(0).random((12, 5)) < 0.7).astype(np.uint8)
 
 
 def flipped(rbm):
-    """Give the machine of 1 − v: W → −W, b → −b, c → c + Σ_i W_i."""
+    """Return the model of 1 − v: W → −W, b → −b, c → c + Σ_i W_i."""
     visible = hm.Bernoulli(rbm.visible.size, -rbm.visible.bias)
     return hm.RBM(visible, rbm.hidden.shift(rbm.weights.sum(0)), -rbm.weights)
 
@@ -31,7 +31,7 @@ def flipped(rbm):
 )
 def test_training_on_flipped_data_gives_the_flipped_run(inner):
     """Centring does not care which value is called one, whatever the inner transformation."""
-    rbm = machine(hm.Bernoulli(5), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"key": KEY, "gradient": hm.Exact(), "epochs": 60, "batch_size": 12}
     one = hm.fit(rbm, X, optimizer=hm.centred(inner()), **options).rbm
     other = hm.fit(flipped(rbm), 1 - X, optimizer=hm.centred(inner()), **options).rbm
@@ -45,7 +45,7 @@ def test_training_on_flipped_data_gives_the_flipped_run(inner):
 
 def test_centring_is_gradient_descent_in_centred_coordinates():
     """The update equals a plain step on (W, b~, c~) of E = −b~(v−μ) − c~(h−λ) − (v−μ)W(h−λ)."""
-    rbm = machine(hm.Bernoulli(5), hm.Bernoulli(3), 1)
+    rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 1)
     batch = hm.Cloud.uniform(jnp.asarray(X, jnp.float32))
     grads, _, info = hm.Exact().estimate(rbm, batch, (), key=KEY)
     optimizer = hm.centred(optax.sgd(0.1))
@@ -53,7 +53,7 @@ def test_centring_is_gradient_descent_in_centred_coordinates():
     mu, lam = info.visible_mean, info.hidden_mean
 
     def plain(w, b, c):
-        """Turn centred parameters into the machine's own."""
+        """Turn centred parameters into the model's own."""
         return hm.RBM(hm.Bernoulli(5, b - w @ lam), hm.Bernoulli(3, c - mu @ w), w)
 
     def loss(w, b, c):
@@ -86,7 +86,7 @@ def test_centring_shifts_layers_of_any_kind():
 
 
 def test_the_average_is_the_one_that_is_stated():
-    rbm = machine(hm.Bernoulli(2), hm.Bernoulli(1), 0)
+    rbm = random_rbm(hm.Bernoulli(2), hm.Bernoulli(1), 0)
     optimizer = hm.averaged(optax.identity(), forgetting=0.5)
     state, path, expected = optimizer.init(rbm), rbm, rbm
     for t in range(6):
@@ -96,10 +96,10 @@ def test_the_average_is_the_one_that_is_stated():
         share = 1.0 / (0.5 * t + 1.0)
         expected = jax.tree.map(lambda mean, x, s=share: mean + s * (x - mean), expected, path)
     for a, b in zip(
-        jax.tree.leaves(averaged_machine(state, rbm)), jax.tree.leaves(expected), strict=True
+        jax.tree.leaves(averaged_model(state, rbm)), jax.tree.leaves(expected), strict=True
     ):
         np.testing.assert_allclose(a, b, rtol=1e-5)
-    assert averaged_machine((), rbm) is rbm
+    assert averaged_model((), rbm) is rbm
 
 
 def test_the_schedule_holds_then_falls_to_zero():
@@ -109,7 +109,7 @@ def test_the_schedule_holds_then_falls_to_zero():
 
 
 def test_decay_touches_weights_alone():
-    rbm = machine(hm.Bernoulli(2), hm.Bernoulli(2), 0)
+    rbm = random_rbm(hm.Bernoulli(2), hm.Bernoulli(2), 0)
     mask = hm.weights_only(rbm)
     assert mask.weights is True
     assert mask.visible.bias is False
@@ -128,13 +128,13 @@ def test_a_recipe_is_printable_and_checked():
             hm.Recipe(**wrong)
 
 
-def test_an_ensemble_of_machines_is_a_vmap_of_the_loop():
-    """Rates are array leaves of the state: machines with rates of their own train at once."""
+def test_an_ensemble_of_models_is_a_vmap_of_the_loop():
+    """Rates are array leaves of the state: models with rates of their own train at once."""
     from harmonium.training import begin
     from harmonium.training.arguments import plan_run
     from harmonium.training.loop import advance
 
-    rbm = machine(hm.Bernoulli(5), hm.Bernoulli(3), 0)
+    rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"gradient": hm.Exact(), "epochs": 10, "batch_size": 12}
     plan, state = plan_run(rbm, X, **options), begin(rbm, X, key=KEY, **options)
     rates = jnp.array([0.05, 0.1, 0.2])

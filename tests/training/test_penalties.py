@@ -9,7 +9,7 @@ import optax
 import pytest
 
 import harmonium as hm
-from registry import machine
+from registry import random_rbm
 
 KEY = jax.random.key(5)
 RNG = np.random.default_rng(0)
@@ -29,7 +29,7 @@ PENALTIES = [
 
 @pytest.fixture(scope="module")
 def rbm():
-    return machine(hm.Bernoulli(6), hm.Bernoulli(3), 0)
+    return random_rbm(hm.Bernoulli(6), hm.Bernoulli(3), 0)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
@@ -65,7 +65,7 @@ def test_l1_gives_exact_zeros_and_groups_vanish_as_a_whole(rbm):
 
 
 def test_a_potts_site_is_never_divided():
-    rbm = machine(hm.Potts(4, states=3), hm.Potts(2, states=2), 0)
+    rbm = random_rbm(hm.Potts(4, states=3), hm.Potts(2, states=2), 0)
     by_site = rbm.weights.reshape(4, 3, 2, 2)
     norms = np.sqrt((by_site**2).sum((1, 3)))
     strength = float(np.median(norms)) / np.sqrt(6)

@@ -10,7 +10,7 @@ import pytest
 import harmonium as hm
 from harmonium.training.optimizers import _transformation_of
 from harmonium.training.schedules import MomentumState
-from registry import machine
+from registry import random_rbm
 
 KEY = jax.random.key(5)
 X = (np.random.default_rng(0).random((30, 6)) < 0.4).astype(np.uint8)
@@ -28,11 +28,11 @@ METHODS = [hm.Contrastive(hm.Gibbs(1)), hm.Persistent(hm.Gibbs(1), chains=5), hm
 
 @pytest.fixture(scope="module")
 def rbm():
-    return machine(hm.Bernoulli(6), hm.Bernoulli(3), 0)
+    return random_rbm(hm.Bernoulli(6), hm.Bernoulli(3), 0)
 
 
 def estimate(rbm, x=X):
-    """Give the exact gradient and its report."""
+    """Return the exact gradient and its report."""
     batch = hm.Cloud.uniform(jnp.asarray(rbm.visible.encode(x)))
     grads, _, info = hm.Exact().estimate(rbm, batch, (), key=KEY)
     return grads, info
@@ -147,7 +147,7 @@ def test_a_schedule_of_optax_s_takes_the_place_of_hold_and_fall(rbm):
     ids=str,
 )
 def test_any_hidden_layer_is_pulled_to_its_target(hidden, target):
-    start = machine(hm.Bernoulli(6), hidden, 0)
+    start = random_rbm(hm.Bernoulli(6), hidden, 0)
     optimizer = optax.chain(hm.sparse_activity(target, strength=5.0), hm.centred(optax.sgd(0.2)))
     fit = hm.fit(start, X, key=KEY, gradient=hm.Exact(), optimizer=optimizer, epochs=200)
     before, after = (abs(estimate(m)[1].hidden_mean - target).max() for m in (start, fit.rbm))
@@ -189,13 +189,13 @@ def constant():
 
 
 def few_rows():
-    """Give few rows of much noise, half of them held out: there is nothing to learn but them."""
+    """Return few rows of much noise, half of them held out: there is nothing to learn but them."""
     x = (np.random.default_rng(2).random((40, 12)) < 0.5).astype(np.uint8)
     return x[:20], x[20:]
 
 
 @pytest.mark.parametrize("metric", ["free_energy_gap", "pseudo_log_likelihood"])
-def test_a_run_that_overfits_is_stopped_and_its_best_machine_kept(metric):
+def test_a_run_that_overfits_is_stopped_and_its_best_model_kept(metric):
     x, held_out = few_rows()
     start = hm.initialize(hm.Bernoulli(12), hm.Bernoulli(8), x, key=KEY)
     stopper = hm.EarlyStopping(patience=4, metric=metric)
@@ -218,7 +218,7 @@ def test_a_run_that_overfits_is_stopped_and_its_best_machine_kept(metric):
 
 
 def test_a_measurement_within_its_error_is_not_worse():
-    rbm = machine(hm.Bernoulli(2), hm.Bernoulli(1), 0)
+    rbm = random_rbm(hm.Bernoulli(2), hm.Bernoulli(1), 0)
     stopper = hm.EarlyStopping(patience=2)
 
     def stops(gap, stderr=1.0):

@@ -13,18 +13,18 @@ RBM = hm.initialize(hm.Bernoulli(6), hm.Bernoulli(3), X, key=KEY)
 
 def test_a_portion_is_an_epoch_at_a_rate_that_stays():
     recipe = hm.Recipe(hold=1.0)
-    found = hm.absorb(RBM, X, key=KEY, optimizer=recipe, batch_size=10)
+    found = hm.partial_fit(RBM, X, key=KEY, optimizer=recipe, batch_size=10)
     whole = hm.fit(RBM, X, key=KEY, optimizer=recipe, batch_size=10, epochs=1)
     np.testing.assert_array_equal(found.state.rbm.weights, whole.state.rbm.weights)
-    more = hm.absorb(RBM, X[:7], key=jax.random.key(1), optimizer=recipe, state=found.state)
+    more = hm.partial_fit(RBM, X[:7], key=jax.random.key(1), optimizer=recipe, state=found.state)
     assert int(more.state.updates) == 6
     assert not more.diverged
 
 
-def test_a_portion_on_which_it_diverges_leaves_the_machine_as_it_was():
+def test_a_portion_on_which_it_diverges_leaves_the_model_as_it_was():
     recipe = hm.Recipe(rate=1e30, centring=None)
-    with pytest.warns(hm.DivergenceWarning, match="the machine before this portion is kept"):
-        found = hm.absorb(RBM, X, key=KEY, optimizer=recipe, batch_size=10)
+    with pytest.warns(hm.DivergenceWarning, match="the model before this portion is kept"):
+        found = hm.partial_fit(RBM, X, key=KEY, optimizer=recipe, batch_size=10)
     assert found.diverged
     assert int(found.state.updates) == 0
     for kept, was in zip(jax.tree.leaves(found.rbm), jax.tree.leaves(RBM), strict=True):

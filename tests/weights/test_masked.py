@@ -35,9 +35,9 @@ def test_a_lattice_stays_a_lattice():
     rbm = hm.initialize(*layers, rows, key=jax.random.key(0), pattern=pattern)
     recipe = hm.Recipe(momentum=0.9, decay=1e-3, penalties=(hm.L1(1e-4),))
     fitted = hm.fit(rbm, rows, key=jax.random.key(1), optimizer=recipe, epochs=1_000)
-    for machine in (fitted.rbm, fitted.state.rbm):
-        assert (np.asarray(machine.weights.weights)[~pattern] == 0).all()
-        assert (np.asarray(machine.dense_weights)[pattern] != 0).mean() > 0.5
+    for model in (fitted.rbm, fitted.state.rbm):
+        assert (np.asarray(model.weights.weights)[~pattern] == 0).all()
+        assert (np.asarray(model.dense_weights)[pattern] != 0).mean() > 0.5
     before, after = (hm.log_likelihood(m, rows).value for m in (rbm, fitted.rbm))
     assert after > before + 0.1
 

@@ -41,11 +41,9 @@ app = typer.Typer(
 )
 app.command("train", help=TRAIN_HELP, short_help="Learn from a built-in set or a file.")(train_cli)
 app.command("resume", help=RESUME_HELP, short_help="Go on with a run.")(resume_cli)
-app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a machine.")(sample_cli)
-app.command("evaluate", help=EVALUATE_HELP, short_help="Score a machine.")(evaluate_cli)
-app.command("export", help=EXPORT_HELP, short_help="Write a machine for other programs.")(
-    export_cli
-)
+app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(sample_cli)
+app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
+app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)
 app.command("info", help=INFO_HELP, short_help="Say what a run, a model or a file holds.")(info_cli)
 
 

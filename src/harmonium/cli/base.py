@@ -23,7 +23,7 @@ MOST_PROGRAMS = 10_000  # files of compiled programs that are kept: a few hundre
 
 
 def run_command(command: Callable[[], int | None]) -> int:
-    """Run a command and give its exit status; whatever it raises becomes one clear line."""
+    """Run a command and return its exit status; whatever it raises becomes one clear line."""
     from ..errors import HarmoniumError
 
     try:
@@ -85,7 +85,7 @@ def complain(message: str) -> None:
 
 
 def display(as_json: bool) -> Any:
-    """Give what shows progress: on standard error if standard output holds the JSON alone."""
+    """Return what shows progress: on standard error if standard output holds the JSON alone."""
     from ..runs.display import Display, PatientConsole
 
     return Display(PatientConsole(stderr=as_json))
@@ -99,14 +99,14 @@ def print_json(summary: dict[str, Any]) -> None:
 
 
 def nats(value: float | None, digits: int = 3) -> str:
-    """Give a number of nats as a person reads it."""
+    """Return a number of nats as a person reads it."""
     from ..runs.display import nats
 
     return nats(value, digits)
 
 
 def log_z_line(log_z: dict[str, Any]) -> str:
-    """Give a log Z with its interval and its method."""
+    """Return a log Z with its interval and its method."""
     value, low, high = (nats(log_z[name], 4) for name in ("value", "low", "high"))
     return f"log Z {value} in [{low}, {high}] ({log_z['method']})"
 

@@ -10,7 +10,7 @@ from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, print_json,
 from .options import number, whole, word
 from .train import Json, Seed
 
-EVALUATE_HELP = """Say how good a machine is, in one table.
+EVALUATE_HELP = """Say how good a model is, in one table.
 
 RUN is a run folder, a model file, an .npz with W (visible, hidden), a and b (the biases), an .h5
 of the rbms package, or a .pt with a PyTorch state dict. DATA is what `train` takes as SOURCE.
@@ -22,7 +22,7 @@ from both sides where it cannot be exact), the pseudo-likelihood, the reconstruc
 energies of held-out against training rows, how fast chains mix, whether training was at
 equilibrium, and how samples compare with data. What cannot be said is listed with the reason.
 
-A run's pictures go to its folder `evaluation`: annealing journeys, free energies, autocorrelations,
+A run's pictures go to its folder `evaluation`: annealing annealing runs, free energies, autocorrelations,
 the principal plane, and means of samples against data.
 
 \b
@@ -55,7 +55,9 @@ def evaluate_cli(
     ] = None,
     steps: Annotated[
         int | None,
-        whole("--steps", help="Steps of each annealing journey.  [default: as many as it takes]"),
+        whole(
+            "--steps", help="Steps of each annealing annealing run.  [default: as many as it takes]"
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Leave out mixing, samples and pictures.")
@@ -82,7 +84,7 @@ def evaluate_cli(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say how good a machine is; its help text is EVALUATE_HELP."""
+    """Say how good a model is; its help text is EVALUATE_HELP."""
     options = dict(locals())
     for name in ("must_converge", "as_json"):
         options.pop(name)
@@ -98,7 +100,7 @@ def evaluate_cli(
 
 
 def tell(summary: dict[str, Any], as_json: bool, must_converge: bool) -> int:
-    """Report an evaluation, to a program or to a person, and give the exit status."""
+    """Report an evaluation, to a program or to a person, and return the exit status."""
     if as_json:
         print_json(summary)
     else:

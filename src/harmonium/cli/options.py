@@ -15,17 +15,17 @@ class NotANumberError(HarmoniumError):
 
 
 def whole(*names: str, help: str) -> Any:  # noqa: A002  (what typer calls it)
-    """Give an option that takes a whole number."""
+    """Return an option that takes a whole number."""
     return typer.Option(*names, parser=_reader(names[-1], int), metavar="INT", help=help)
 
 
 def number(*names: str, help: str) -> Any:  # noqa: A002
-    """Give an option that takes any number."""
+    """Return an option that takes any number."""
     return typer.Option(*names, parser=_reader(names[-1], float), metavar="NUMBER", help=help)
 
 
 def word(*names: str, help: str, metavar: str = "NAME") -> Any:  # noqa: A002
-    """Give an option that takes text."""
+    """Return an option that takes text."""
     return typer.Option(*names, metavar=metavar, help=help)
 
 

@@ -10,7 +10,7 @@ from .base import display, print_json, run_command
 from .options import whole, word
 from .train import Json, Seed
 
-SAMPLE_HELP = """Draw rows from a machine, each from a Gibbs chain of its own.
+SAMPLE_HELP = """Draw rows from a model, each from a Gibbs chain of its own.
 
 They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture.
 

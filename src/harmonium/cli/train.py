@@ -20,7 +20,7 @@ from .base import (
 )
 from .options import number, whole, word
 
-TRAIN_HELP = """Learn from a built-in set or a file, score the machine, and keep it in a run folder.
+TRAIN_HELP = """Learn from a built-in set or a file, score the model, and keep it in a run folder.
 
 SOURCE is digits, bars, shifter, ising, mnist, or a file: .npy, .npz, .csv, .parquet, idx, idx.gz,
 one row an example. FILE.npz:KEY picks one array of an archive. Ctrl-C stops a run and keeps it.
@@ -126,18 +126,18 @@ def train_cli(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older run.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Train a machine; its help text is TRAIN_HELP."""
+    """Train a model; its help text is TRAIN_HELP."""
     options = dict(locals())
     for name in ("out", "overwrite", "as_json"):
         options.pop(name)
 
     def command() -> int:
-        with painter_for(epochs) as painter:
+        with painter_for(epochs) as figure_process:
             from ..runs.config import RunConfig
             from ..runs.train import train
 
             show = display(as_json)
-            summary = train(RunConfig(**options), out, overwrite, show, painter)
+            summary = train(RunConfig(**options), out, overwrite, show, figure_process)
         return tell(summary, as_json, show)
 
     raise typer.Exit(run_command(command))
@@ -154,31 +154,31 @@ def resume_cli(
     """Go on with a run; its help text is RESUME_HELP."""
 
     def command() -> int:
-        with painter_for(epochs) as painter:
+        with painter_for(epochs) as figure_process:
             from ..runs.train import resume
 
             show = display(as_json)
-            summary = resume(run, epochs, show, painter)
+            summary = resume(run, epochs, show, figure_process)
         return tell(summary, as_json, show)
 
     raise typer.Exit(run_command(command))
 
 
 def painter_for(epochs: int | None) -> Any:
-    """Give what draws; its process imports what it needs while this one imports JAX.
+    """Return what draws; its process imports what it needs while this one imports JAX.
 
     Not where no epochs are told, since most such runs are long, and it would only wait.
     """
-    from ..runs.figure_process import Painter
+    from ..runs.figure_process import FigureProcess
 
-    painter = Painter()
+    figure_process = FigureProcess()
     if epochs is not None:
-        painter.start()
-    return painter
+        figure_process.start()
+    return figure_process
 
 
 def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
-    """Report a run, to a program or to a person, and give the exit status."""
+    """Report a run, to a program or to a person, and return the exit status."""
     status, run = summary["status"], summary["run"]
     if as_json:
         print_json(summary)
@@ -198,11 +198,11 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
 
 
 def score_line(score: dict[str, Any]) -> str:
-    """Give a log-likelihood with its interval, its spread and its method."""
-    doubt = "" if score["converged"] else "; NOT converged: do not quote it"
+    """Return a log-likelihood with its interval, its spread and its method."""
+    warning = "" if score["converged"] else "; NOT converged: do not quote it"
     spread = score["stderr_rows"]
     over_rows = f", ± {nats(spread)} over rows" if spread is not None and isfinite(spread) else ""
     return (
         f"{score['rows']} log-likelihood {nats(score['value'])} nats a row,"
-        f" in [{nats(score['low'])}, {nats(score['high'])}]{over_rows} ({score['method']}{doubt})"
+        f" in [{nats(score['low'])}, {nats(score['high'])}]{over_rows} ({score['method']}{warning})"
     )

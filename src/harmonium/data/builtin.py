@@ -31,7 +31,7 @@ _SECONDS_TO_ANSWER = 8.0
 
 
 def builtin(name: str, *, seed: int = 0) -> Table:
-    """Give a built-in set.
+    """Return a built-in set.
 
     Args:
         name: One of the keys of `BUILTIN`.
@@ -47,7 +47,7 @@ def builtin(name: str, *, seed: int = 0) -> Table:
 
 
 def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
-    """Give all pictures made of whole rows, then all made of whole columns.
+    """Return all pictures made of whole rows, then all made of whole columns.
 
     The blank and the full picture are both, and so occur twice unless `distinct`. With 4 × 4 pixels
     that makes 32 rows, whose entropy bounds Σ −log p from below by 108.131 nats (30 rows and
@@ -73,7 +73,7 @@ def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
 
 
 def labelled_shifter(width: int = 8) -> np.ndarray:
-    """Give all pairs of a bit pattern and its shift by one, with the direction as a label.
+    """Return all pairs of a bit pattern and its shift by one, with the direction as a label.
 
     Each row is a pattern, the pattern moved cyclically one place left, not at all, or right, and
     the one-hot direction (left, none, right). All rows differ, so 768 of them (width 8) bound
@@ -147,7 +147,7 @@ def ising_configurations(
 
 
 def _transfer_powers(states: np.ndarray, inverse_temperature: float) -> list[np.ndarray]:
-    """Give T⁰, T, T², ... T^side, each up to a positive factor.
+    """Return T⁰, T, T², ... T^side, each up to a positive factor.
 
     T[r, r'] = exp(β (Σ r_i r_{i+1} + Σ r_i r'_i)): the bonds within a lattice row and those to the
     next one.
@@ -171,7 +171,7 @@ def _draw(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _all_bits(width: int) -> np.ndarray:
-    """Give every pattern of 0/1 in counting order, uint8 of shape (2^width, width)."""
+    """Return every pattern of 0/1 in counting order, uint8 of shape (2^width, width)."""
     places = np.arange(width - 1, -1, -1)
     return ((np.arange(2**width)[:, None] >> places) & 1).astype(np.uint8)
 
@@ -202,7 +202,7 @@ def _digits(seed: int) -> Table:
 
 
 def _read_digits() -> tuple[np.ndarray, np.ndarray]:
-    """Give all pictures and labels, from scikit-learn's file: its import takes two seconds."""
+    """Return all pictures and labels, from scikit-learn's file: its import takes two seconds."""
     package = importlib.util.find_spec("sklearn")
     for folder in (package and package.submodule_search_locations) or ():
         file = Path(folder, "datasets", "data", "digits.csv.gz")
@@ -267,7 +267,7 @@ def _mnist(seed: int) -> Table:
 
 
 def _mnist_file(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Give the grey levels `x` and the labels `y` of one file."""
+    """Return the grey levels `x` and the labels `y` of one file."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
             return arrays["x"], arrays["y"]
@@ -278,7 +278,7 @@ def _mnist_file(file: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
-    """Give all 70,000 pictures and labels, from scikit-learn's cache or the network."""
+    """Return all 70,000 pictures and labels, from scikit-learn's cache or the network."""
     from sklearn.datasets import fetch_openml
 
     parser = "pandas" if importlib.util.find_spec("pandas") else "liac-arff"

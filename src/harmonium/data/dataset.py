@@ -30,7 +30,7 @@ class Dataset(eqx.Module):
         weights: sample weights, shape (n,), or None where all rows count alike.
         scale: what a stored value is divided by; 255 for grey levels in bytes.
         stochastic: whether each visit draws a binary value with the stored one as its probability.
-        absent: the most NaN that a row has, each a value that is absent; 0 where there are none.
+        missing: the most NaN that a row has, each a value that is missing; 0 where there are none.
         fits: the `form` of the layer whose domain every value is known to lie in; None where
             nothing was looked at.
     """
@@ -39,7 +39,7 @@ class Dataset(eqx.Module):
     weights: Array | None
     scale: float = eqx.field(static=True)
     stochastic: bool = eqx.field(static=True)
-    absent: int = eqx.field(static=True)
+    missing: int = eqx.field(static=True)
     fits: tuple | None = eqx.field(static=True)
 
     def __init__(
@@ -56,7 +56,7 @@ class Dataset(eqx.Module):
 
         Args:
             rows: shape (n, columns), in the user's coding times `scale`, NaN where a value is
-                absent: an array, or a sparse matrix of SciPy's, which is never written out as a
+                missing: an array, or a sparse matrix of SciPy's, which is never written out as a
                 whole. Of one that is mapped from a file, a part at a time is in memory.
             weights: non-negative sample weights, one for each row that is stored.
             scale: what to divide a value by.
@@ -74,12 +74,12 @@ class Dataset(eqx.Module):
         self.scale = float(scale)
         self.stochastic = stochastic and not self.stored.is_binary
         self.weights = None if weights is None else checked_weights(weights, len(self.stored))
-        self.absent = self.stored.most_absent
+        self.missing = self.stored.most_missing
         self.fits = None
 
     @classmethod
     def of(cls, data: Any, weights: Any = None, name: str = "data") -> Dataset:
-        """Give `data` itself if it is a dataset, else store it.
+        """Return `data` itself if it is a dataset, else store it.
 
         Raises:
             InputError: no matrix of numbers, or weights for a dataset that has its own.
@@ -107,7 +107,7 @@ class Dataset(eqx.Module):
         size = rows_at_once(self.columns)
         for first in range(0, len(self), size):
             rows = np.asarray(self.values(first, first + size))
-            visible.validate(rows, name, first, holes=self.absent > 0)
+            visible.validate(rows, name, first, missing=self.missing > 0)
             if self.stored.is_binary:
                 break  # bits are bits in every row: only the width and the domain are in question
         return self._known_to_fit(visible.form)
@@ -128,22 +128,22 @@ class Dataset(eqx.Module):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the values that a machine learns from are small whole numbers, all of them."""
+        """Whether the values that a model learns from are small whole numbers, all of them."""
         return self.stochastic or (self.stored.is_exact_in_bfloat16 and self.scale == 1.0)
 
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
-        """Give rows in the user's coding; the key draws their binary values if `stochastic`."""
+        """Return rows in the user's coding; the key draws their binary values if `stochastic`."""
         rows = self.stored.take(indices)
         if self.stochastic:
             drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
-            return jnp.where(jnp.isnan(rows), jnp.nan, drawn) if self.absent else drawn
+            return jnp.where(jnp.isnan(rows), jnp.nan, drawn) if self.missing else drawn
         return self._scaled(rows)
 
     def _scaled(self, rows: Array) -> Array:
         return rows if self.scale == 1.0 else rows / self.scale
 
     def keys(self, key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
-        """Give a key for `take` and another for what follows: one draw less if rows need none."""
+        """Return a key for `take` and another for what follows: one draw less if rows need none."""
         if not self.stochastic:
             return key, key
         key_rows, key_rest = jax.random.split(key)
@@ -152,7 +152,7 @@ class Dataset(eqx.Module):
     def weights_of(
         self, indices: Integer[Array, " batch"], present: Array | None
     ) -> tuple[Array, Array | None]:
-        """Give the weights of rows divided by their sum, and their mean where they have weights.
+        """Return the weights of rows divided by their sum, and their mean where they have weights.
 
         Rows that are not `present` fill up a short batch and weigh nothing.
         """
@@ -165,7 +165,7 @@ class Dataset(eqx.Module):
         return weights / jnp.maximum(total, jnp.finfo(total.dtype).tiny), total / there.sum()
 
     def some(self, count: int) -> Dataset:
-        """Give at most `count` rows, evenly spaced: files are often sorted by class.
+        """Return at most `count` rows, evenly spaced: files are often sorted by class.
 
         Of rows with weights, they are some of those that weigh anything.
         """
@@ -177,7 +177,7 @@ class Dataset(eqx.Module):
         return self._with(self.stored.chosen(chosen), weights)
 
     def padded(self) -> Dataset:
-        """Give the dataset with rows of no meaning added, so that there are few sizes to compile.
+        """Return the dataset with rows of no meaning added, so that there are few sizes to compile.
 
         They are for loops that know how many rows count. Of many rows no copy is made.
         """
@@ -193,11 +193,11 @@ class Dataset(eqx.Module):
         return eqx.tree_at(where, self, (stored, weights), is_leaf=lambda x: x is None)
 
     def values(self, first: int, last: int) -> Array:
-        """Give the stored values of a slice of the rows, undrawn, divided by the scale."""
+        """Return the stored values of a slice of the rows, undrawn, divided by the scale."""
         return _undrawn(self._known_to_fit(None), np.arange(first, min(last, len(self))))
 
     def parts(self, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
-        """Give all rows as `rows` does, a part at a time: sparse ones are never all dense."""
+        """Return all rows as `rows` does, a part at a time: sparse ones are never all dense."""
         size = rows_at_once(self.columns)
         if self.stochastic:
             drawn = self.rows(key=key)
@@ -207,7 +207,7 @@ class Dataset(eqx.Module):
             yield np.asarray(self.values(first, first + size))
 
     def rows(self, *, key: PRNGKeyArray | None = None) -> np.ndarray:
-        """Give all rows in the user's coding.
+        """Return all rows in the user's coding.
 
         Raises:
             InputError: binary values are to be drawn and there is no key.
@@ -231,7 +231,7 @@ def _undrawn(dataset: Dataset, indices: np.ndarray) -> Array:
 
 
 def checked_weights(weights: Any, n: int) -> Array:
-    """Give sample weights of mean 1, or raise InputError unless there are n non-negative ones."""
+    """Return sample weights of mean 1, or raise InputError unless there are n non-negative ones."""
     try:
         array = np.asarray(weights, float)
     except (ValueError, TypeError):

@@ -24,7 +24,7 @@ def rows_at_once(width: int) -> int:
 
 
 def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
-    """Give a matrix some rows at a time: one that lies on disk is never in memory as a whole.
+    """Return a matrix some rows at a time: one that lies on disk is never in memory as a whole.
 
     Args:
         matrix: an array, or a sparse matrix of SciPy's by rows.
@@ -62,7 +62,7 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
 
 
 def extremes(matrix: Any, which: np.ndarray | None = None) -> tuple[Any, Any]:
-    """Give the smallest and the largest number of a matrix, or of these rows of it."""
+    """Return the smallest and the largest number of a matrix, or of these rows of it."""
     ends = [(part.min(), part.max()) for part in parts_of(matrix, which)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
@@ -78,7 +78,7 @@ def is_mapped(matrix: Any) -> bool:
 
 
 def _mapped(matrix: Any) -> mmap.mmap | None:
-    """Give the file behind a matrix, whose pages the system may take back once they were read.
+    """Return the file behind a matrix, whose pages the system may take back once they were read.
 
     Those of a file that is mapped copy-on-write may hold changes, and stay.
     """

@@ -172,7 +172,7 @@ def _read_npz(source: _Source) -> Contents:
 
 
 def _member(archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
-    """Give one array; an empty one of objects in place of what cannot be loaded unpickled."""
+    """Return one array; an empty one of objects in place of what cannot be loaded unpickled."""
     nothing = np.empty(0, dtype=object)
     try:
         array = archive[key]
@@ -209,7 +209,7 @@ def _keys_of_parts(source: _Source, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def _unpacked(source: _Source, arrays: dict[str, np.ndarray], key: str) -> np.ndarray:
-    """Give an array's rows, unpacked from bits where an `n_visible` stands beside it."""
+    """Return an array's rows, unpacked from bits where an `n_visible` stands beside it."""
     rows, count = arrays[key], arrays.get("n_visible")
     if count is None or rows.ndim != 2 or key == "n_visible":
         return rows
@@ -226,7 +226,7 @@ def _unpacked(source: _Source, arrays: dict[str, np.ndarray], key: str) -> np.nd
 def _labels(
     arrays: dict[str, np.ndarray], parts: dict[str, np.ndarray], part: str
 ) -> np.ndarray | None:
-    """Give the labels of one part, if the file has one for each of its rows."""
+    """Return the labels of one part, if the file has one for each of its rows."""
     for key, array in arrays.items():
         is_named = key.lower() in _LABELS[part] and part in parts
         if is_named and array.dtype.kind != "O" and array.shape == parts[part].shape[:1]:

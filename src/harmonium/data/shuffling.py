@@ -14,7 +14,7 @@ ROUNDS = 6
 def batches_in_order(
     room: int, n: Any, size: int, *, key: PRNGKeyArray
 ) -> Callable[[Array], Int[Array, " size"]]:
-    """Give the function from t to the rows of an epoch's batch t, in an order drawn from the key.
+    """Return the function from t to the rows of an epoch's batch t, in an order drawn from the key.
 
     Every row of 0 … n − 1 is visited once. Entries of the last batch beyond the n-th are rows, too.
     Few rows are put in order at once. Of very many, each batch finds its own places, so that an
@@ -66,7 +66,7 @@ def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]
 def keyed_order(
     places: Int[Array, "*shape"], room: int, n: Any, *, key: PRNGKeyArray
 ) -> Int[Array, "*shape"]:
-    """Give the entries at some places of a permutation of 0 … n − 1 that the key names.
+    """Return the entries at some places of a permutation of 0 … n − 1 that the key names.
 
     A few rounds of steps that each can be undone mix the bits of a number below the next power of
     two: adding a key, multiplying by an odd number, folding the upper half onto the lower. What

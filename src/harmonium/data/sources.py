@@ -26,7 +26,7 @@ def open_source(
     states: int | None = None,
     seed: int = 0,
 ) -> Table:
-    """Give the rows of a built-in set or of a file.
+    """Return the rows of a built-in set or of a file.
 
     The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always means
     that set; a file of that name is reached with a folder or a suffix: `./digits`, `digits.csv`.
@@ -67,7 +67,7 @@ def open_source(
 def _open_builtin(
     name: str, visible: str, scale: int | float | None, states: int | None, seed: int
 ) -> Table:
-    """Give a built-in set, read for another kind of visible unit where one is named."""
+    """Return a built-in set, read for another kind of visible unit where one is named."""
     if scale is not None:
         advice = "leave the scale out"
         expected = "no scale with a built-in set, which knows its own"
@@ -115,7 +115,7 @@ def _no_such_source(source: str, path: Path) -> InputError:
 
 
 def _readable_names(folder: Path) -> list[str]:
-    """Give the names of the files in a folder whose suffix can be read; none where it cannot."""
+    """Return the names of the files in a folder whose suffix can be read; none where it cannot."""
     try:
         return sorted(file.name for file in folder.iterdir() if is_readable(file))
     except OSError:

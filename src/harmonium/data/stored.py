@@ -41,8 +41,8 @@ class AbstractStored(eqx.Module):
         return False
 
     @property
-    def most_absent(self) -> int:
-        """The largest number of NaN in a row, each an absent value."""
+    def most_missing(self) -> int:
+        """The largest number of NaN in a row, each a missing value."""
         return 0
 
     @abstractmethod
@@ -51,15 +51,15 @@ class AbstractStored(eqx.Module):
 
     @abstractmethod
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Give rows, shape (batch, columns), in the smallest type that holds them. Traceable."""
+        """Return rows, shape (batch, columns), in the smallest type that holds them. Traceable."""
 
     @abstractmethod
     def chosen(self, indices: np.ndarray) -> AbstractStored:
-        """Give a matrix of some of the rows."""
+        """Return a matrix of some of the rows."""
 
     @abstractmethod
     def filled_to(self, count: int) -> AbstractStored:
-        """Give the matrix with more rows, of whatever content, so that there are `count`."""
+        """Return the matrix with more rows, of whatever content, so that there are `count`."""
 
 
 class Bits(AbstractStored):
@@ -69,12 +69,12 @@ class Bits(AbstractStored):
 
     @property
     def is_binary(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class Bits(AbstractStored):
         return jnp.unpackbits(self.bytes[indices], axis=-1, count=self.columns)
 
     def chosen(self, indices: np.ndarray) -> Bits:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return Bits(self.columns, self.bytes[indices])
 
     def filled_to(self, count: int) -> Bits:
@@ -105,7 +105,7 @@ class Numbers(AbstractStored):
         return self.values.dtype.itemsize == 1
 
     @property
-    def most_absent(self) -> int:
+    def most_missing(self) -> int:
         """Count them."""
         if self.values.dtype.kind != "f":
             return 0
@@ -116,11 +116,11 @@ class Numbers(AbstractStored):
         return self.values.shape[0]
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Give rows."""
+        """Return rows."""
         return self.values[indices]
 
     def chosen(self, indices: np.ndarray) -> Numbers:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return Numbers(self.columns, self.values[indices])
 
     def filled_to(self, count: int) -> Numbers:
@@ -149,12 +149,14 @@ class Nonzeros(AbstractStored):
         return self.values.dtype.itemsize == 1
 
     @property
-    def most_absent(self) -> int:
+    def most_missing(self) -> int:
         """Count those that are written as entries."""
-        absent = np.isnan(np.asarray(self.values)) if self.values.dtype.kind == "f" else np.zeros(1)
-        if not absent.any():
+        missing = (
+            np.isnan(np.asarray(self.values)) if self.values.dtype.kind == "f" else np.zeros(1)
+        )
+        if not missing.any():
             return 0
-        before = np.append(0, np.cumsum(absent))
+        before = np.append(0, np.cumsum(missing))
         return int(np.diff(before[np.asarray(self.first)]).max())
 
     def __len__(self) -> int:
@@ -172,7 +174,7 @@ class Nonzeros(AbstractStored):
         return empty.at[rows, places].set(self.values[entries], mode="drop")
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
-        """Give some of the rows, by their nonzero entries or else, whichever is smaller."""
+        """Return some of the rows, by their nonzero entries or else, whichever is smaller."""
         arrays = (np.asarray(self.values), np.asarray(self.places), np.asarray(self.first))
         used = [array[: int(arrays[2][-1])] for array in arrays[:2]]
         matrix = _sparse_array((*used, arrays[2]), shape=(len(self), self.columns))
@@ -220,7 +222,7 @@ def stored(
 
 
 def _indices(which: Any, n: int) -> np.ndarray:
-    """Give indices of rows, of which there are n, from themselves or from a mask."""
+    """Return indices of rows, of which there are n, from themselves or from a mask."""
     given = np.asarray(which)
     found = np.flatnonzero(given) if given.dtype == bool and given.shape == (n,) else given
     if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
@@ -239,7 +241,7 @@ def padded(n: int) -> int:
 
 
 def _is_sparse(rows: Any) -> bool:
-    """Say whether rows are one of SciPy's sparse matrices: whoever has one has its module."""
+    """Return whether rows are one of SciPy's sparse matrices: whoever has one has its module."""
     module = sys.modules.get("scipy.sparse")
     return module is not None and module.issparse(rows)
 
@@ -288,7 +290,7 @@ def _is_binary(array: np.ndarray, which: np.ndarray | None = None) -> bool:
 
 
 def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
-    """Give the type for whole numbers of a small range, one or two bytes, else floating point."""
+    """Return the type for whole numbers of a small range, one or two bytes, else floating point."""
     if array.dtype == bool:
         return np.dtype(np.uint8)
     parts = parts_of(array, which)

@@ -1,4 +1,4 @@
-"""The rows that a machine learns from: what they mean, and what was done to make them.
+"""The rows that a model learns from: what they mean, and what was done to make them.
 
 Every source, a file or a built-in set, ends as one `Table`. `as_table` turns a raw array into it:
 it decides what the numbers are (0/1, grey levels, spins, codes, reals), refuses what does not fit
@@ -197,7 +197,7 @@ def _check_options(source: str, coding: str, scale: int | float | None, states: 
 
 
 def _numbers(array: ArrayLike, source: str) -> np.ndarray:
-    """Give the array if it holds bools, integers or floats in 2 or 3 non-empty dimensions."""
+    """Return the array if it holds bools, integers or floats in 2 or 3 non-empty dimensions."""
     try:
         numbers = np.asarray(array)
     except ValueError:
@@ -298,7 +298,7 @@ def _levels(given: _Given) -> _Coding:
 
 
 def _scaled(given: _Given, scale: float) -> _Coding:
-    """Give grey levels with the user's own maximum."""
+    """Return grey levels with the user's own maximum."""
     advice = "give the largest possible level as --scale, or choose --visible gaussian"
     expected = f"grey levels in [0, {scale:g}]"
     _refuse_where(given, lambda rows: (rows < 0) | (rows > scale), expected, advice)
@@ -345,7 +345,7 @@ _READERS: dict[str, Callable[[_Given], _Coding]] = {
 def _one_each(
     values: ArrayLike | None, rows: np.ndarray | None, what: str, source: str
 ) -> np.ndarray | None:
-    """Give the labels or weights as an array, if there is one for each row."""
+    """Return the labels or weights as an array, if there is one for each row."""
     if values is None or rows is None:
         return None
     array, advice = np.asarray(values), f"give one of the {what} for each row"

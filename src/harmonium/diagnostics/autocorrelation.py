@@ -6,12 +6,12 @@ DOUBTS = 4.0  # standard errors that a lower bound keeps away from its estimate
 
 
 def relaxation_of(tau: float) -> float:
-    """Give −2 / log λ of the mode whose integrated autocorrelation time is τ."""
+    """Return −2 / log λ of the mode whose integrated autocorrelation time is τ."""
     return 2.0 / float(np.log((tau + 1.0) / (tau - 1.0))) if tau > 1.0 else 0.0
 
 
 def certain_memory(x: np.ndarray) -> float:
-    """Give a lower bound of the relaxation time, in draws, from (chains, draws) of an observable.
+    """Return a lower bound of the relaxation time, in draws, from (chains, draws) of an observable.
 
     The means of a chain over two successive blocks of m draws covary. Of a mode that forgets at the
     rate r, the slope of the second on the first is c(mr) ≤ (1 − e^(−y))² / (2 (y − 1 + e^(−y))),

@@ -25,7 +25,7 @@ class Observable(NamedTuple):
 
 
 class Mixing(NamedTuple):
-    """How fast chains of a machine forget where they began.
+    """How fast chains of a model forget where they began.
 
     Attributes:
         relaxation: sweeps after which chains keep e^(−2) = 14 % of the slowest observed mode; a

@@ -28,14 +28,14 @@ class Directions(NamedTuple):
 
 
 def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
-    """Give the directions of the largest singular values of W, where slow modes live.
+    """Return the directions of the largest singular values of W, where slow modes live.
 
     With W = Σ_α s_α u_α w_αᵀ, the linearised chain moves along each pair (u_α, w_α) by itself, and
     the more slowly the larger s_α is. What a weight adds to all columns of one unit alike, which
     states do not feel, is taken off first.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         count: the largest number of directions.
 
     Source: Decelle, Fissore & Furtlehner 2017.
@@ -61,7 +61,7 @@ def _felt(layer: AbstractLayer, weights: Array) -> Array:
 def observables(
     rbm: RBM, v: Float[Array, "*batch visible"], directions: Directions | None = None
 ) -> dict[str, Float[Array, "*batch"]]:
-    """Give scalar observables of visible states, for layers of any type.
+    """Return scalar observables of visible states, for layers of any type.
 
     With m = ⟨h⟩ given v, so that the draw of h adds no noise:
 
@@ -72,7 +72,7 @@ def observables(
         hidden_overlap_1, …       m·w_α
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         v: visible states.
         directions: u_α and w_α; those of `slow_directions` if None.
 
@@ -89,14 +89,14 @@ def observables(
 
 
 def names_of(directions: Directions) -> list[str]:
-    """Give the names of the `observables`, in order."""
+    """Return the names of the `observables`, in order."""
     sides = zip(("visible", "hidden"), directions, strict=True)
     overlaps = [f"{side}_overlap_{a + 1}" for side, x in sides for a in range(x.shape[1])]
     return ["free_energy", "visible_magnetisation", "hidden_magnetisation", *overlaps]
 
 
 def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) -> list[str]:
-    """Give the names of what `watch` sees, in order."""
+    """Return the names of what `watch` sees, in order."""
     names, is_single = names_of(directions), len(sampler.clouds(state)) == 1
     return names if is_single else [*names, *(f"column_{name}" for name in names)]
 
@@ -116,15 +116,15 @@ def watch(
 ) -> tuple[Any, Float[Array, "room observables n"]]:
     """Move chains by `records · every` steps and look at them after each `every`.
 
-    Of a sampler that moves chains of several machines at once, the means of each observable over a
-    column, one chain of every machine, are looked at as well. Chains that swap take turns at the
-    last machine: it forgets with every turn, and the column does not.
+    Of a sampler that moves chains of several models at once, the means of each observable over a
+    column, one chain of every model, are looked at as well. Chains that swap take turns at the
+    last model: it forgets with every turn, and the column does not.
 
     Step s draws from fold_in(key, s), so a watch in several stretches equals a single one, and one
     compilation serves all stretches.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         sampler: what moves the chains.
         directions: of the observables.
         state: the chains.

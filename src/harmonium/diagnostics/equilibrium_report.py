@@ -1,4 +1,4 @@
-"""In which regime a machine was trained: at equilibrium, or faster than its chains forget."""
+"""In which regime a model was trained: at equilibrium, or faster than its chains forget."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from .base import Mixing, count
 from .chain_observables import Directions, observables, slow_directions
 from .relaxation import mixing as measured
 
-__all__ = ["Verdict", "equilibrium"]
+__all__ = ["EquilibriumReport", "equilibrium"]
 
 LEVEL = 0.01  # of the test of a run's own chains
 MOST_CHAINS = 512
 LENGTH_IN_RELAXATIONS = 10  # e^(−20) of a start is left
 
 
-class Verdict(NamedTuple):
-    """Whether a machine was trained at equilibrium.
+class EquilibriumReport(NamedTuple):
+    """Whether a model was trained at equilibrium.
 
     Attributes:
         k: sweeps of a chain in one update, or steps of replica exchange; None where no chains move.
-        relaxation: sweeps or steps in which chains of this machine forget; a lower bound where
+        relaxation: sweeps or steps in which chains of this model forget; a lower bound where
             `mixing` is not resolved.
         ratio: k / relaxation; the most that it can be where `mixing` is not resolved.
         at_equilibrium: whether k reaches the relaxation time; None where that is not known, or
             there is no k.
-        chains_agree: whether the run's own chains stand in the law of the machine; None where
+        chains_agree: whether the run's own chains stand in the law of the model; None where
             there are none, or the law could not be reached.
         message: all of it in words.
         mixing: the measurement behind it.
@@ -66,31 +66,31 @@ def equilibrium(
     state: Any = None,
     mixing: Mixing | None = None,
     **settings: Any,
-) -> Verdict:
-    """Judge whether a machine was trained at equilibrium, by the k of its training method.
+) -> EquilibriumReport:
+    """Judge whether a model was trained at equilibrium, by the k of its training method.
 
     Chains that are swept more than their relaxation time in an update draw from the model, and the
     model learned is p(v). Chains swept less do not: what is learned is then how to reach the data
-    in about k sweeps. Relaxation slows down as learning goes on, so the trained machine is the
+    in about k sweeps. Relaxation slows down as learning goes on, so the trained model is the
     hardest case.
 
     Chains that are exchanged along a ladder are judged by the steps of that exchange, with the
     state of the method, which knows the ladder.
 
-    Persistent chains may follow a machine that moves slowly though k is small. Given the state of
+    Persistent chains may follow a model that moves slowly though k is small. Given the state of
     the method, the chains themselves are looked at: whether they have the law of observables that
-    they have much later, and that chains from the machine without its weights have by then. This
+    they have much later, and that chains from the model without its weights have by then. This
     speaks for the end of the run, where the rate of learning may have been low.
 
     Args:
-        rbm: the trained machine; with `state`, the one that the chains belong to,
+        rbm: the trained model; with `state`, the one that the chains belong to,
             `fit.state.rbm`.
         method: the gradient method that it was trained with, or k itself.
         key: a JAX random key.
         data: rows that half of the measurement's chains start from, in the user's coding, or a
             `Dataset`.
         state: the method's state at the end, `fit.state.gradient`.
-        mixing: a measurement of this machine made before; made here if None.
+        mixing: a measurement of this model made before; made here if None.
         settings: other arguments of `mixing`, such as `sweeps` and `seconds`.
 
     Raises:
@@ -102,7 +102,7 @@ def equilibrium(
     title, (sampler, k) = _named(method, rbm, state)
     if sampler is None or k is None:
         said = f"{title[0].upper()}{title[1:]}: no chains are swept, so none can lag behind."
-        return Verdict(None, None, None, None, None, said, mixing)
+        return EquilibriumReport(None, None, None, None, None, said, mixing)
     key_mixing, key_chains = jax.random.split(checked_key(key))
     if mixing is None:
         mixing = measured(rbm, key=key_mixing, starts=data, sampler=sampler, **settings)
@@ -111,20 +111,20 @@ def equilibrium(
     at_equilibrium = None if reached and not mixing.resolved else reached
     agree, p, cloud = None, 1.0, None
     if state is not None and isinstance(method, AbstractGradient):
-        cloud = method.standing(rbm, state).chains
+        cloud = method.status(rbm, state).chains
     if cloud is not None:
-        agree, p = _stand_in_law(rbm, sampler, cloud, mixing, key=key_chains)
+        agree, p = _agree_with_distribution(rbm, sampler, cloud, mixing, key=key_chains)
     said = _on_k(title, ratio, at_equilibrium, agree, mixing, sampler.unit)
     said += "" if cloud is None else _on_chains(agree, p, at_equilibrium)
-    return Verdict(k, mixing.relaxation, ratio, at_equilibrium, agree, said, mixing)
+    return EquilibriumReport(k, mixing.relaxation, ratio, at_equilibrium, agree, said, mixing)
 
 
 def _named(
     method: Any, rbm: RBM, state: Any
 ) -> tuple[str, tuple[AbstractSampler, int] | tuple[None, None]]:
-    """Give a method's name in words, what moves its chains, and its k."""
+    """Return a method's name in words, what moves its chains, and its k."""
     if isinstance(method, AbstractGradient):
-        return method.about.title, method.standing(rbm, state).kernel or (None, None)
+        return method.about.title, method.status(rbm, state).kernel or (None, None)
     if isinstance(method, bool) or not isinstance(method, int | np.integer):
         raise InputError(
             "method: expected a gradient method such as hm.Persistent(hm.Gibbs(1)), or the number"
@@ -133,12 +133,12 @@ def _named(
     return f"Training with k = {method}", (Gibbs(1), positive_integer(method, "method"))
 
 
-def _stand_in_law(
+def _agree_with_distribution(
     rbm: RBM, sampler: AbstractSampler, cloud: Cloud, mixing: Mixing, *, key: PRNGKeyArray
 ) -> tuple[bool | None, float]:
-    """Say whether chains have the law of the machine, and the p-value of having it.
+    """Return whether chains have the law of the model, and the p-value of having it.
 
-    The law is that of the same chains, and of others from the machine without its weights, ten
+    The law is that of the same chains, and of others from the model without its weights, ten
     relaxation times later. Where that time is not known, chains that still drift are not in it.
     """
     there = np.flatnonzero(np.asarray(cloud.weights))
@@ -168,7 +168,7 @@ def _now_and_later(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Give observables of chains, and those of them and of as many new ones some steps later."""
+    """Return observables of chains, and those of them and of as many new ones some steps later."""
     key_base, key_start, key_move = jax.random.split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init(rbm, len(v), key=key_base).v])
     begun = sampler.start(rbm, both, key=key_start)
@@ -208,12 +208,12 @@ def _on_chains(agree: bool | None, p: float, at_equilibrium: bool | None) -> str
     """Say what the run's own chains showed."""
     if agree is None:
         return (
-            " The run's own chains do not drift, but whether they stand in this machine's law is"
+            " The run's own chains do not drift, but whether they stand in this model's law is"
             " not known."
         )
     if not agree:
-        return f" The run's own chains do not stand in this machine's law (p = {p:.2g})."
-    said = f"stand in this machine's law (p = {p:.2g})"
+        return f" The run's own chains do not stand in this model's law (p = {p:.2g})."
+    said = f"stand in this model's law (p = {p:.2g})"
     if at_equilibrium:
         return f" The run's own chains {said}."
     return f" Yet its own chains {said}: they kept up with it at the end of the run."

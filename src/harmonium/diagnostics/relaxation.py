@@ -46,7 +46,7 @@ def mixing(
 ) -> Mixing:
     r"""Measure how many sweeps chains take to forget where they began.
 
-    Half of the chains start from the machine without its weights, half from `starts`. The run is
+    Half of the chains start from the model without its weights, half from `starts`. The run is
     doubled, its first quarter left out, until it is resolved: at least 50 τ of every observable in
     each chain, every R̂ below 1.01, and both sides in agreement; or until a limit is reached.
 
@@ -65,14 +65,14 @@ def mixing(
     fall below its own time by that share.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         key: a JAX random key.
         chains: number of chains, at least 16.
         sweeps: the longest run of a chain.
         starts: rows for the second half to start from, in the user's coding, or a `Dataset`; drawn
             from the *hidden* layer without weights, and then v given h, if None.
         sampler: what moves the chains, if not block Gibbs sampling; "sweeps" are then steps of it.
-            Columns of replica exchange are watched as wholes too, since the last machine alone
+            Columns of replica exchange are watched as wholes too, since the last model alone
             forgets whenever replicas take turns at it. Its steps are no positive kernel: what is
             found is the time of the slowest observable, and bounds nothing.
         seconds: time after which a run is not prolonged.
@@ -80,7 +80,7 @@ def mixing(
 
     Raises:
         InputError: arguments that do not fit, or rows outside the visible layer's domain.
-        NotFiniteError: chains run away, as those of a machine without a finite Z do.
+        NotFiniteError: chains run away, as those of a model without a finite Z do.
 
     Source: Decelle, Furtlehner & Seoane 2021; Vehtari et al. 2021 (R̂, effective sizes); Sokal 1997.
     """
@@ -114,12 +114,12 @@ def trace(
     starts: Any = None,
     sampler: AbstractSampler | None = None,
 ) -> dict[str, np.ndarray]:
-    """Give what `mixing` looks at: observables along chains, to judge with ArviZ or by eye.
+    """Return what `mixing` looks at: observables along chains, to judge with ArviZ or by eye.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         key: a JAX random key.
-        chains: number of chains, at least 16; the first half start from the machine without its
+        chains: number of chains, at least 16; the first half start from the model without its
             weights, the others from `starts`, as in `mixing`.
         sweeps: length of a chain; nothing is left out of it.
         every: sweeps from draw to draw.
@@ -189,22 +189,22 @@ class _Run:
         if not np.isfinite(self.parts[-1]).all():
             raise NotFiniteError(
                 f"Chains of {self.rbm}: observables are not finite after {self.sweeps:,} sweeps;"
-                " the machine diverged, or its Z is not finite (see hm.finite_z)."
+                " the model diverged, or its Z is not finite (see hm.finite_z)."
             )
         if self.thinned and sum(map(len, self.parts)) >= MOST_RECORDS:
             self.parts, self.every = [self.seen()[1::2]], 2 * self.every
 
     def seen(self) -> np.ndarray:
-        """Give all records, shape (draws, observables, chains)."""
+        """Return all records, shape (draws, observables, chains)."""
         return np.concatenate(self.parts)
 
 
 def _check(rbm: Any, chains: Any) -> None:
     if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
+        raise InputError(f"rbm: expected a model; got {type(rbm).__name__}.")
     at_rest = [eqx.filter_eval_shape(_cgf_at_rest, layer) for layer in (rbm.visible, rbm.hidden)]
     if any(cgf.ndim for cgf in at_rest):
-        raise InputError("rbm: expected one machine; got a batch. Condition on one row at a time.")
+        raise InputError("rbm: expected one model; got a batch. Condition on one row at a time.")
     if positive_integer(chains, "chains") < FEWEST_CHAINS:
         raise InputError(f"chains: expected at least {FEWEST_CHAINS}, half a side; got {chains}.")
 
@@ -214,7 +214,7 @@ def _cgf_at_rest(layer: AbstractLayer) -> Array:
 
 
 def _other_side(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
-    """Give n visible states from rows, or from the hidden layer without weights."""
+    """Return n visible states from rows, or from the hidden layer without weights."""
     if starts is None:
         return _from_hidden(rbm, n, key=key)
     key_rows, key_order = jax.random.split(key)
@@ -238,7 +238,7 @@ def _from_both_sides(
     *,
     keys: tuple[PRNGKeyArray, PRNGKeyArray],
 ) -> Any:
-    """Start n chains from the machine without its weights, and chains from other states."""
+    """Start n chains from the model without its weights, and chains from other states."""
     base = Gibbs(1).init(rbm, n, key=keys[0]).v
     return sampler.start(rbm, jnp.concatenate([base, other]), key=keys[1])
 
@@ -272,7 +272,7 @@ def _judged(run: _Run) -> Mixing:
 
 
 def _time_means(seen: np.ndarray) -> np.ndarray:
-    """Give each chain's means of the observables and of their squared deviations."""
+    """Return each chain's means of the observables and of their squared deviations."""
     deviations = seen - seen.mean(axis=(1, 2), keepdims=True)
     return np.concatenate([seen.mean(-1), (deviations**2).mean(-1)])
 

@@ -1,4 +1,4 @@
-"""What is said about a machine: results that carry their bounds, their method and their doubts."""
+"""What is said about a model: results that carry their bounds, their method and their warnings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Score(NamedTuple):
         return _WORDS.get(self.name, _USUAL)[self.z < 0]
 
     def __str__(self) -> str:
-        """Give one line of the table."""
+        """Return one line of the table."""
         ours = f"{self.value:.4g} ± {self.error:.2g}"
         perfect = f"{self.perfect:.4g} ± {self.spread:.2g}"
         return f"{self.name:<24} {ours:>20} {perfect:>20} {self.z:>7.1f}  {self.verdict}"
@@ -103,7 +103,7 @@ class Quality(NamedTuple):
         return [score for score in self if isinstance(score, Score)]
 
     def __str__(self) -> str:
-        """Give the table."""
+        """Return the table."""
         k = self.means.rows
         head = f"{k:,} samples against {k:,} rows of data; perfect: {k:,} other rows of data"
         columns = f"{'':<24} {'samples':>20} {'perfect':>20} {'z':>7}"

@@ -38,7 +38,7 @@ class Quantities(NamedTuple):
 
 
 def quantities_of(states: Any, columns: int) -> Quantities:
-    """Give a quantity for each plain column, and one for each state of a column of codes.
+    """Return a quantity for each plain column, and one for each state of a column of codes.
 
     Args:
         states: number of states of the columns, one number or one for each; 1 or None: plain.
@@ -59,7 +59,7 @@ def quantities_of(states: Any, columns: int) -> Quantities:
 
 
 def states_of(layer: AbstractLayer) -> list[int]:
-    """Give the number of columns that each unit of a layer owns: its states, or 1."""
+    """Return the number of columns that each unit of a layer owns: its states, or 1."""
     owners = layer.spread(jnp.arange(layer.n_units))
     return np.bincount(np.asarray(owners)).tolist()
 
@@ -81,7 +81,7 @@ def check_codes(rows: np.ndarray, name: str, quantities: Quantities) -> None:
 
 
 def groups(quantities: Quantities, order: int, most: int) -> np.ndarray:
-    """Give groups of `order` quantities of different columns, shape (n, order).
+    """Return groups of `order` quantities of different columns, shape (n, order).
 
     All of them, or a random choice of `most`; the same ones at every call.
     """
@@ -96,7 +96,7 @@ def groups(quantities: Quantities, order: int, most: int) -> np.ndarray:
 
 
 def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Give the leading principal axes of rows and the variances along them, largest first.
+    """Return the leading principal axes of rows and the variances along them, largest first.
 
     An axis is turned so that its entry of largest size is positive.
 
@@ -127,7 +127,7 @@ def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
 
 
 def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
-    """Give Σ_q metric_q (x_q − y_q)² for all pairs of rows x and y, shape (rows, rows).
+    """Return Σ_q metric_q (x_q − y_q)² for all pairs of rows x and y, shape (rows, rows).
 
     Exact, and with it which rows are equally far, where all values are whole numbers.
     """
@@ -139,7 +139,7 @@ def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
 
 
 def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """Give joint cumulants of quantities: means, covariances, three-point connected correlations.
+    """Return joint cumulants of quantities: means, covariances, three-point connected correlations.
 
     ⟨x⟩, ⟨δx δy⟩ or ⟨δx δy δz⟩ with δx = x − ⟨x⟩, each ⟨·⟩ a weighted mean over rows. What is no
     larger than rounding errors is 0.

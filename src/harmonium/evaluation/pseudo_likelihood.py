@@ -1,4 +1,4 @@
-"""Pseudo-likelihood: how well each unit is foretold by all the others."""
+"""Pseudo-likelihood: how well each unit is predicted by all the others."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from jaxtyping import Array
 from ..data.parts import in_parts
 from ..errors import InputError
 from ..rbm import RBM
-from ..single_site import MOVES_AT_ONCE, neighbours_of, surprise_of_units
+from ..single_site import PROPOSALS_AT_ONCE, neighbours_of, surprise_of_units
 
 
 def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
-    """Give Σ_i log p(v_i | all other v) of every row, shape (n,), in nats: exact, nothing is drawn.
+    """Return Σ_i log p(v_i | all other v) of every row, shape (n,), in nats: exact, nothing is drawn.
 
     p(v_i | rest) needs no Z: it is 1 / (1 + Σ e^(F(v) − F(v′))) over the states v′ in which unit i
-    alone is another. It is a sum over units, not a mean. A machine of independent units has its
+    alone is another. It is a sum over units, not a mean. A model of independent units has its
     log-likelihood here; any other one has less to say about it the stronger its units depend.
 
     Args:
-        rbm: a machine whose visible layer is discrete.
+        rbm: a model whose visible layer is discrete.
         rows: in the user's coding, shape (n, visible units).
 
     Raises:
@@ -33,7 +33,7 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
     if rbm.visible.n_states is None:
         raise InputError(f"Pseudo-likelihood of {rbm.visible}: expected a discrete visible layer.")
     array = rbm.visible.validate(rows)
-    return in_parts(lambda some, _: _of_rows(rbm, some), array, MOVES_AT_ONCE * rbm.widest)
+    return in_parts(lambda some, _: _of_rows(rbm, some), array, PROPOSALS_AT_ONCE * rbm.widest)
 
 
 @eqx.filter_jit

@@ -66,7 +66,7 @@ def sample_quality(
     The data are split at random into disjoint parts A and B of k rows, many times. A score of the
     samples compares k of them with A; `perfect` compares B with A. k is the smallest of the number
     of samples, half of the data and `rows`. Samples are taken for independent rows: chains that
-    mix slowly score worse than their machine. All rows have equal weights. `Score.z` tells how far
+    mix slowly score worse than their model. All rows have equal weights. `Score.z` tells how far
     a score is from perfect, `Score.verdict` in words, and `print` shows all of them in a table.
 
     With S the samples, ⟨·⟩ a mean over rows and x the columns (codes state by state, 0 or 1):
@@ -103,7 +103,7 @@ def sample_quality(
         InputError: rows, states or numbers that do not fit together, or a single row of data.
 
     Source: Yale et al. 2020 (AATS, privacy loss); Székely & Rizzo 2013 (energy distance); Decelle,
-    Furtlehner & Seoane 2021 (several such scores side by side, for machines).
+    Furtlehner & Seoane 2021 (several such scores side by side, for models).
     """
     theirs = checked_rows(data, "data")
     held = theirs[:0] if held_out is None else checked_beside(held_out, "held_out", theirs)
@@ -200,7 +200,7 @@ def _score(name: str, found: _Found, rows: int) -> Score:
 
 
 def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
-    """Give the weights of rows in S, each A, each B and each S redrawn: (1 + 3 splits, rows)."""
+    """Return the weights of rows in S, each A, each B and each S redrawn: (1 + 3 splits, rows)."""
     splits, k = sets.data.shape
     members = np.concatenate([sets.samples[:1], sets.data, sets.fresh])
     weights = np.zeros((1 + 3 * splits, int(members.max()) + 1))
@@ -220,13 +220,13 @@ def _root_mean_square(differences: np.ndarray) -> np.ndarray:
 
 
 def _errors(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> _Found:
-    """Give the errors of these groups' cumulants."""
+    """Return the errors of these groups' cumulants."""
     ours, data, fresh, redrawn = _parted(cumulants(values, weights, which))
     return _Found(*(_root_mean_square(each - data) for each in (ours, redrawn, fresh)))
 
 
 def _spectra(values: np.ndarray, weights: np.ndarray) -> _Found:
-    """Give the relative differences of variances along the leading axes of all rows compared."""
+    """Return the relative differences of variances along the leading axes of all rows compared."""
     axes, _ = principal_axes(values, MOST_AXES)
     projected = (values - values.mean(axis=0)) @ axes
     squares = np.arange(axes.shape[1])[:, None].repeat(2, axis=1)
@@ -240,13 +240,13 @@ def _spectra(values: np.ndarray, weights: np.ndarray) -> _Found:
 
 
 def _accuracies(squares: np.ndarray, truths: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Give AA truth and AA syn of each split, shape (splits, 2)."""
+    """Return AA truth and AA syn of each split, shape (splits, 2)."""
     squares = squares.astype(np.float32)  # the order of distances is all that counts
     return np.stack([_halves(squares, t, o) for t, o in zip(truths, others, strict=True)])
 
 
 def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarray:
-    """Give the mean share of the own side among the nearest rows, for both sides.
+    """Return the mean share of the own side among the nearest rows, for both sides.
 
     The diagonals are left out: the row itself on its own side, its partner on the other.
     """
@@ -263,7 +263,7 @@ def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarr
 
 
 def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Found:
-    """Give AATS of held-out rows less that of data, at the size of the held-out rows."""
+    """Return AATS of held-out rows less that of data, at the size of the held-out rows."""
     h = sets.held_out.shape[1]
 
     def loss(rows: np.ndarray) -> np.ndarray:
@@ -275,7 +275,7 @@ def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Found:
 
 
 def _energies(squares: np.ndarray, weights: np.ndarray, k: int) -> _Found:
-    """Give the energy distances, over pairs of different rows (U-statistics)."""
+    """Return the energy distances, over pairs of different rows (U-statistics)."""
     n = weights.shape[1]
     reach = weights @ np.sqrt(squares[:n, :n])
     within = (weights * reach).sum(axis=1) * k / max(1, k - 1)

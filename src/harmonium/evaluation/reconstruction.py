@@ -13,14 +13,14 @@ from ..rbm import RBM
 
 
 def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
-    """Give the mean over columns of (v − ⟨v⟩)², ⟨v⟩ given ⟨h⟩ given v, of every row, shape (n,).
+    """Return the mean over columns of (v − ⟨v⟩)², ⟨v⟩ given ⟨h⟩ given v, of every row, shape (n,).
 
     Nothing is drawn: the same rows give the same figure. The columns are those of the states: a
     Potts unit has one for each of its states. Rows of independent units would have their variance
-    here. It is no likelihood: it falls with chains that stand still as it does with a good machine.
+    here. It is no likelihood: it falls with chains that stand still as it does with a good model.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         rows: in the user's coding, shape (n, visible units).
 
     Raises:
@@ -38,5 +38,5 @@ def _of_rows(rbm: RBM, rows: Array) -> Array:
 
 
 def errors_of_states(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
-    """Give the reconstruction error of states; it can be traced."""
+    """Return the reconstruction error of states; it can be traced."""
     return ((v - rbm.mean_v_from_h(rbm.mean_h_from_v(v))) ** 2).mean(-1)

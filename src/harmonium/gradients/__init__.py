@@ -3,7 +3,7 @@
 from .base import About as About
 from .base import AbstractGradient as AbstractGradient
 from .base import PhaseInfo as PhaseInfo
-from .base import Standing as Standing
+from .base import Status as Status
 from .base import cloud_gradient as cloud_gradient
 from .base import free_energy_gap as free_energy_gap
 from .base import mean_free_energy as mean_free_energy
@@ -16,7 +16,7 @@ from .mean_field import MeanField as MeanField
 from .missing_values import Marginal as Marginal
 from .per_pattern import PerPattern as PerPattern
 from .persistent import Persistent as Persistent
-from .single_site import AbstractLocal as AbstractLocal
+from .single_site import AbstractSingleSite as AbstractSingleSite
 from .single_site import Discriminative as Discriminative
 from .single_site import ProbabilityFlow as ProbabilityFlow
 from .single_site import PseudoLikelihood as PseudoLikelihood
@@ -24,4 +24,4 @@ from .single_site import RatioMatching as RatioMatching
 from .tempering import AbstractLadder as AbstractLadder
 from .tempering import Tempering as Tempering
 from .tempering import Trajectory as Trajectory
-from .weighted_sum import Blend as Blend
+from .weighted_sum import WeightedSum as WeightedSum

@@ -68,7 +68,7 @@ class About(NamedTuple):
         return cls(title, k, multiplies_states=sampler.multiplies_states, **others)
 
 
-class Standing(NamedTuple):
+class Status(NamedTuple):
     """What a method's state shows.
 
     Attributes:
@@ -85,8 +85,8 @@ class Standing(NamedTuple):
 class AbstractGradient(eqx.Module):
     """A way to estimate the gradient of −log likelihood, in the shape of an optax update.
 
-    `batch` is a cloud of data whose weights sum to 1. The gradient has the machine's own structure.
-    A complete method, whose model cloud is short chains started afresh from the machine without its
+    `batch` is a cloud of data whose weights sum to 1. The gradient has the model's own structure.
+    A complete method, whose model cloud is short chains started afresh from the model without its
     weights, at every update:
 
     ```python
@@ -110,29 +110,29 @@ class AbstractGradient(eqx.Module):
 
     @abstractmethod
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Give the method's state before the first update."""
+        """Return the method's state before the first update."""
 
     @abstractmethod
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
-        """Give (gradient of −log likelihood, new state, info)."""
+        """Return (gradient of −log likelihood, new state, info)."""
 
     @property
     def about(self) -> About:
         """What the method says of itself, whatever the model."""
         return About(type(self).__name__)
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """Return what the method's state shows: chains, what moves them, notes.
 
         Args:
             rbm: the model.
             state: the method's state; None before a run, when there is only the kernel to tell.
         """
-        return Standing()
+        return Status()
 
-    def measures(self, state: Any) -> dict[str, Array]:
+    def metrics(self, state: Any) -> dict[str, Array]:
         """Return numbers of the state by name, for each record of the run's history."""
         return {}
 
@@ -144,23 +144,23 @@ def check_sampler(sampler: Any) -> None:
 
 
 def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
-    """Give ⟨F⟩_data − ⟨F⟩_model, whose gradient is that of the negative log-likelihood.
+    """Return ⟨F⟩_data − ⟨F⟩_model, whose gradient is that of the negative log-likelihood.
 
     The model cloud is held constant. F(v) has the hidden units summed out, so its gradient carries
     their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. To enter a cloud of *hidden*
-    states, give F(h) of the turned machine: `mean_free_energy(rbm.T, cloud)`.
+    states, give F(h) of the turned model: `mean_free_energy(rbm.T, cloud)`.
     """
     return mean_free_energy(rbm, data) - mean_free_energy(rbm, model)
 
 
 def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
-    """Give Σ_i w_i F(v_i) over a cloud."""
+    """Return Σ_i w_i F(v_i) over a cloud."""
     states, weights = jax.lax.stop_gradient(cloud)
     return weights @ rbm.free_energy(states)
 
 
 def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
-    """Give the gradient of `free_energy_gap` and the data's means."""
+    """Return the gradient of `free_energy_gap` and the data's means."""
     gap, grads = eqx.filter_value_and_grad(free_energy_gap)(rbm, data, model)
     return grads, phase_info(rbm, data, gap)
 
@@ -168,7 +168,7 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
 def contrasted(
     rbm: RBM, batch: Cloud, sampler: AbstractSampler, *, key: PRNGKeyArray
 ) -> tuple[RBM, PhaseInfo]:
-    """Give the gradient whose model cloud is the batch after one step, weighted as its rows are."""
+    """Return the gradient whose model cloud is the batch after one step, weighted as its rows are."""
     key_start, key_step = jax.random.split(key)
     chains: Any = sampler.start(rbm, batch.states, key=key_start)
     chains, _ = sampler.step(rbm, chains, key=key_step)
@@ -176,6 +176,6 @@ def contrasted(
 
 
 def phase_info(rbm: RBM, data: Cloud, gap: Float[Array, ""]) -> PhaseInfo:
-    """Give the means of both layers over the data; XLA merges the product with the gradient's."""
+    """Return the means of both layers over the data; XLA merges the product with the gradient's."""
     hidden_mean = data.mean_of(rbm.mean_h_from_v(data.states))
     return PhaseInfo(data.mean_of(data.states), hidden_mean, gap)

@@ -6,7 +6,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import About, AbstractGradient, PhaseInfo, Standing, check_sampler, contrasted
+from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, contrasted
 
 
 class Contrastive(AbstractGradient):
@@ -31,9 +31,9 @@ class Contrastive(AbstractGradient):
         """CD-k."""
         return About.by(self.sampler, "CD")
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """Chains are not carried; `kernel` is what moves them."""
-        return Standing(kernel=self.sampler.moves)
+        return Status(kernel=self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Nothing is carried."""

@@ -41,9 +41,9 @@ class Coupled(AbstractGradient):
 
         f(ξ_k) + Σ_{t=k+1}^{τ−1} [f(ξ_t) − f(η_{t−1})]
 
-    has the expectation of f under the machine, with f = ∂F/∂θ. The model cloud has the states of ξ
+    has the expectation of f under the model, with f = ∂F/∂θ. The model cloud has the states of ξ
     with the weight +1/n and those of η with −1/n. Nothing is cut off or clipped, so an update takes
-    as long as the slowest pair, with fewer and fewer chains at work; where a machine mixes slowly,
+    as long as the slowest pair, with fewer and fewer chains at work; where a model mixes slowly,
     it takes very long and its variance is large, which is what the bias of CD was traded for.
 
     Attributes:
@@ -67,7 +67,7 @@ class Coupled(AbstractGradient):
         """Unbiased CD-k."""
         return About(f"unbiased CD-{self.sweeps}", multiplies_states=True)
 
-    def measures(self, state: CoupledState) -> dict[str, Array]:
+    def metrics(self, state: CoupledState) -> dict[str, Array]:
         """Return the coupling times."""
         return {"coupling_time": state.mean, "longest_coupling_time": state.longest}
 
@@ -127,7 +127,7 @@ class _Sums(NamedTuple):
 def _until_met(
     rbm: RBM, pairs: Pairs, weights: Float[Array, " n"], k: int, *, key: PRNGKeyArray
 ) -> tuple[_Sums, Int[Array, " n"]]:
-    """Move pairs until all have met; give the sums of the model cloud, and the coupling times."""
+    """Move pairs until all have met; return the sums of the model cloud, and the coupling times."""
     nothing = _Sums(jnp.zeros((), weights.dtype), jax.tree.map(jnp.zeros_like, rbm))
     keys = jax.random.split(key, k)
 
@@ -158,7 +158,7 @@ def _until_met(
 
 
 def _widths(n: int) -> list[tuple[int, int]]:
-    """Give how many pairs move in each round, and how many are left apart when it ends."""
+    """Return how many pairs move in each round, and how many are left apart when it ends."""
     widths = [n]
     while widths[-1] > NARROWER * NARROWEST:
         widths.append(-(-widths[-1] // NARROWER))
@@ -226,7 +226,7 @@ def drawn_together(
 
 
 def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Array, " slots"]:
-    """Give each slot one of the rows that wait, in turn."""
+    """Return each slot one of the rows that wait, in turn."""
     n = len(waiting)
     place = jnp.where(waiting, jnp.cumsum(waiting) - 1, n)
     listed = jnp.zeros(n, slots.dtype).at[place].set(jnp.arange(n), mode="drop")
@@ -236,6 +236,6 @@ def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Arr
 def _first_of_each(
     good: Bool[Array, " slots"], rows: Int[Array, " slots"], n: int
 ) -> Int[Array, " n"]:
-    """Give the first good slot of each row; the number of slots where there is none."""
+    """Return the first good slot of each row; the number of slots where there is none."""
     count = len(rows)
     return jnp.full(n, count).at[rows].min(jnp.where(good, jnp.arange(count), count))

@@ -27,7 +27,7 @@ class Exact(AbstractGradient):
         return About("exact gradient")
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Check that the machine can be enumerated; nothing is carried."""
+        """Check that the model can be enumerated; nothing is carried."""
         side = enumerable(rbm)
         if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
             raise InputError(
@@ -39,7 +39,7 @@ class Exact(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[()], PhaseInfo]:
-        """Give the gradient; the key is not used."""
+        """Return the gradient; the key is not used."""
         data_energy, data_grads = eqx.filter_value_and_grad(mean_free_energy)(rbm, batch)
         log_z, model_grads = _model_side(rbm)
         grads = jax.tree.map(jnp.subtract, data_grads, model_grads)
@@ -47,7 +47,7 @@ class Exact(AbstractGradient):
 
 
 def _model_side(rbm: RBM) -> tuple[Array, RBM]:
-    """Give log Z and ⟨∂F/∂θ⟩ under the machine."""
+    """Return log Z and ⟨∂F/∂θ⟩ under the model."""
     turned = enumerable(rbm)
     if turned is None:
         raise InputError(f"{rbm}: neither layer is discrete.")
@@ -60,8 +60,8 @@ def _model_side(rbm: RBM) -> tuple[Array, RBM]:
         states, log_odds = chunk_of_states(side, chunk, rows)
         cloud = Cloud(states, jnp.exp(log_odds - log_z))
 
-        def energy(machine: RBM) -> Array:
-            return mean_free_energy(machine.T if is_turned else machine, cloud)
+        def energy(model: RBM) -> Array:
+            return mean_free_energy(model.T if is_turned else model, cloud)
 
         return jax.tree.map(jnp.add, total, eqx.filter_grad(energy)(rbm))
 

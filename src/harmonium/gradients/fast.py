@@ -1,4 +1,4 @@
-"""Fast persistent contrastive divergence: the chains' machine runs ahead of the one that learns."""
+"""Fast persistent contrastive divergence: the chains' model runs ahead of the one that learns."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from ..checks import positive_integer
 from ..errors import InputError
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
-from .base import About, AbstractGradient, PhaseInfo, Standing, check_sampler, cloud_gradient
+from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, cloud_gradient
 
 
 class FastState(NamedTuple):
@@ -61,20 +61,20 @@ class FastPersistent(AbstractGradient):
         about = About.by(self.sampler, "FPCD", follows_likelihood=self.rate == 0)
         return about._replace(multiplies_states=False)
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """The chains."""
         chains = None if state is None else self.sampler.cloud(state.chains)
-        return Standing(chains, self.sampler.moves)
+        return Status(chains, self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> FastState:
-        """Start the chains from the machine without its weights."""
+        """Start the chains from the model without its weights."""
         chains = self.sampler.init(rbm, self.chains, key=key)
         return FastState(chains, jax.tree.map(jnp.zeros_like, rbm))
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: FastState, *, key: PRNGKeyArray
     ) -> tuple[RBM, FastState, PhaseInfo]:
-        """Move the chains under the sum of both, and take the gap of the machine that learns."""
+        """Move the chains under the sum of both, and take the gap of the model that learns."""
         ahead = jax.tree.map(jnp.add, rbm, state.fast).project()
         chains, _ = self.sampler.step(ahead, state.chains, key=key)
         grads, info = cloud_gradient(rbm, batch, self.sampler.cloud(chains))

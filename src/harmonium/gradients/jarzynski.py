@@ -15,7 +15,7 @@ from ..path import Heating
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 from ..statistics import effective_size, log_mean_exp, resampled
-from .base import About, AbstractGradient, PhaseInfo, Standing, check_sampler, cloud_gradient
+from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, cloud_gradient
 
 
 class JarzynskiState(NamedTuple):
@@ -23,7 +23,7 @@ class JarzynskiState(NamedTuple):
 
     Attributes:
         v: visible states, shape (chains, visible).
-        energies: F(v) under the machine that the weights belong to, shape (chains,), nats.
+        energies: F(v) under the model that the weights belong to, shape (chains,), nats.
         log_weights: log weights since the last resampling, shape (chains,).
         log_z: what earlier resamplings made of log Z; log Z(now) is this plus the log of the mean
             weight.
@@ -40,13 +40,13 @@ class JarzynskiState(NamedTuple):
 class Jarzynski(AbstractGradient):
     r"""Persistent chains with weights, which make up for what they lag behind.
 
-    Each update moves the machine from θ to θ′ under a chain at v, and then the chain:
+    Each update moves the model from θ to θ′ under a chain at v, and then the chain:
 
         log w += F_θ(v) − F_θ′(v),    then v moves under θ′.
 
     This is annealed importance sampling along the run, from independent units on. The weighted
-    chains represent the machine at every update, however slowly they move: their average tends to
-    that of the machine with the number of chains, and the mean of w is on average Z(θ)/Z(θ₀), so
+    chains represent the model at every update, however slowly they move: their average tends to
+    that of the model with the number of chains, and the mean of w is on average Z(θ)/Z(θ₀), so
     that log Z is known all along. Where the effective number of chains falls below `threshold`,
     chains are drawn anew by their weights.
 
@@ -75,18 +75,18 @@ class Jarzynski(AbstractGradient):
         """Jarzynski-k."""
         return About.by(self.sampler, "Jarzynski")
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """Chains with their weights."""
-        return Standing(None if state is None else _cloud(state), self.sampler.moves)
+        return Status(None if state is None else _cloud(state), self.sampler.base_kernel)
 
-    def measures(self, state: JarzynskiState) -> dict[str, Array]:
+    def metrics(self, state: JarzynskiState) -> dict[str, Array]:
         """Return log Z, the effective part of the chains, and the number of resamplings."""
         log_z = state.log_z + log_mean_exp(state.log_weights)
         part = _effective_part(state.log_weights)
         return {"log_z": log_z, "effective_chains": part, "resampled": state.resampled}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> JarzynskiState:
-        """Draw the chains from the machine without its weights, whose log Z is known."""
+        """Draw the chains from the model without its weights, whose log Z is known."""
         v = rbm.visible.sample_without_inputs((self.chains,), key=key)
         energies, none = rbm.uncoupled.free_energy(v), jnp.zeros(self.chains, v.dtype)
         log_z = Heating(rbm.visible, rbm.hidden, rbm).log_z_of_base
@@ -127,7 +127,7 @@ def _drawn_anew(state: JarzynskiState, *, key: PRNGKeyArray) -> JarzynskiState:
 
 
 def _effective_part(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
-    """Give (Σw)² / (n Σw²), from 1/n to 1."""
+    """Return (Σw)² / (n Σw²), from 1/n to 1."""
     return effective_size(jax.nn.softmax(log_weights)) / len(log_weights)
 
 

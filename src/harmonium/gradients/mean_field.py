@@ -70,12 +70,12 @@ class MeanField(AbstractGradient):
         title = "TAP" if self.order == 2 else "mean field"
         return About(title, follows_likelihood=False)
 
-    def measures(self, state: MeanFieldState) -> dict[str, Array]:
+    def metrics(self, state: MeanFieldState) -> dict[str, Array]:
         """Return how much the solutions still move."""
         return {"mean_field_residual": state.residual}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
-        """Start near draws of the machine without its weights."""
+        """Start near draws of the model without its weights."""
         for layer in (rbm.visible, rbm.hidden):
             if self.order == 2 and layer.n_units != layer.size:
                 raise InputError(
@@ -123,7 +123,7 @@ def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFie
 
 
 def _reaction(layer: AbstractLayer, inputs: Array) -> Array:
-    """Give dV/dm = Γ‴/Γ″ for units of one column; 0 where a unit is certain."""
+    """Return dV/dm = Γ‴/Γ″ for units of one column; 0 where a unit is certain."""
     variance, pull = jax.jvp(layer.variance, (inputs,), (jnp.ones_like(inputs),))
     certain = variance < jnp.finfo(variance.dtype).tiny
     return jnp.where(certain, 0.0, pull / jnp.where(certain, 1.0, variance))
@@ -135,7 +135,7 @@ def _expansion(
     visible: Float[Array, "n visible"],
     hidden: Float[Array, "n hidden"],
 ) -> Float[Array, " n"]:
-    """Give the expansion of −log Z at these inputs, nats; its slope is that at constant means.
+    """Return the expansion of −log Z at these inputs, nats; its slope is that at constant means.
 
     At a stationary point constant means and constant inputs give the same slope.
     """
@@ -154,6 +154,6 @@ def _expansion(
 
 
 def _variance_at(mean: Array, layer: AbstractLayer, inputs: Array) -> Array:
-    """Give V whose derivative by the layer's parameters is that at a constant mean."""
+    """Return V whose derivative by the layer's parameters is that at a constant mean."""
     reaction = jax.lax.stop_gradient(_reaction(layer, inputs))
     return layer.variance(inputs) - reaction * (layer.mean(inputs) - mean)

@@ -1,4 +1,4 @@
-"""Rows with holes: any method, on what a row shows of itself."""
+"""Rows with missing values: any method, on what a row shows of itself."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ from ..errors import InputError
 from ..missing.marginal import Posterior, completed, draw, posterior
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, Standing, mean_free_energy
+from .base import About, AbstractGradient, PhaseInfo, Status, mean_free_energy
 
 
 class Marginal(AbstractGradient):
-    r"""A method on rows with holes: ascent on log p(v_seen), the absent units summed out.
+    r"""A method on rows with missing values: ascent on log p(v_seen), the missing units summed out.
 
         log p(v_seen) = log Σ_h exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_absent Γ_i(I_i)) − log Z
 
-    with I = hWᵀ. Its gradient is the inner method's with the absent units of the data drawn from
-    p(v_absent | v_seen): the model's side is that of the whole machine, as ever. That is so for
-    absence that does not depend on the absent values themselves.
+    with I = hWᵀ. Its gradient is the inner method's with the missing units of the data drawn from
+    p(v_absent | v_seen): the model's side is that of the whole model, as ever. That is so for
+    absence that does not depend on the missing values themselves.
 
     With at most 2^12 hidden states, or 2^6 completions of a row, the data's side is summed exactly;
-    with `Exact` inside, so is all. Otherwise the absent units are drawn by Gibbs sweeps with the
-    seen ones held, started afresh in each update: with too few of them, correlations between absent
+    with `Exact` inside, so is all. Otherwise the missing units are drawn by Gibbs sweeps with the
+    seen ones held, started afresh in each update: with too few of them, correlations between missing
     units are learned as too weak. `fit` wraps its method in this one by itself where the rows have
-    holes.
+    missing values.
 
     Attributes:
         inner: what learns from the completed rows; its model's side is left as it is.
-        sweeps: Gibbs sweeps of the absent units, where they are not summed.
-        absent: the most absent units that a row has, if it is known.
+        sweeps: Gibbs sweeps of the missing units, where they are not summed.
+        missing: the most missing units that a row has, if it is known.
 
     Source: Ghahramani & Jordan 1994, for any likelihood; the gradient is Fisher's identity.
     """
 
     inner: AbstractGradient
     sweeps: int = eqx.field(static=True, default=10)
-    absent: int | None = eqx.field(static=True, default=None)
+    missing: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
         if not isinstance(self.inner, AbstractGradient):
             expected = "a gradient method such as hm.Persistent(hm.Gibbs(1))"
             raise InputError(f"Marginal inner: expected {expected}; got {self.inner!r}.")
         positive_integer(self.sweeps, "Marginal sweeps")
-        if self.absent is not None:
-            positive_integer(self.absent, "Marginal absent")
+        if self.missing is not None:
+            positive_integer(self.missing, "Marginal missing")
 
     @property
     def about(self) -> About:
         """That of the inner method, with missing values."""
         about = self.inner.about
-        title = f"{about.title}, absent units summed out"
+        title = f"{about.title}, missing units summed out"
         return about._replace(title=title, takes_missing=True, multiplies_states=False)
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """That of the inner method."""
-        return self.inner.standing(rbm, state)
+        return self.inner.status(rbm, state)
 
-    def measures(self, state: Any) -> dict[str, Array]:
+    def metrics(self, state: Any) -> dict[str, Array]:
         """Return those of the inner method."""
-        return self.inner.measures(state)
+        return self.inner.metrics(state)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
         """Start the inner method."""
@@ -101,12 +101,12 @@ class Marginal(AbstractGradient):
         return grads, state, info._replace(gap=info.gap + share * value)
 
     def _summed(self, rbm: RBM, v: Array) -> Posterior | None:
-        return posterior(rbm, v, rbm.visible.n_units if self.absent is None else self.absent)
+        return posterior(rbm, v, rbm.visible.n_units if self.missing is None else self.missing)
 
     def _filled(
         self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray
     ) -> tuple[Cloud, Posterior | None]:
-        """Give completed rows: every completion with its probability, or one draw of each."""
+        """Return completed rows: every completion with its probability, or one draw of each."""
         found = jax.lax.stop_gradient(self._summed(rbm, batch.states))
         if found is None:
             v = completed(rbm, batch.states, self.sweeps, key=key)

@@ -14,7 +14,7 @@ from .base import (
     About,
     AbstractGradient,
     PhaseInfo,
-    Standing,
+    Status,
     check_sampler,
     cloud_gradient,
 )
@@ -46,7 +46,7 @@ class Persistent(AbstractGradient):
     @property
     def about(self) -> About:
         """PCD-k, or by what other moves, with a rate of its own."""
-        kernel, _ = self.sampler.moves
+        kernel, _ = self.sampler.base_kernel
         about = About.by(self.sampler, "PCD", rate=self.usual_rate)
         by_sweeps = kernel.unit == "sweeps"
         return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
@@ -63,13 +63,13 @@ class Persistent(AbstractGradient):
         times = rbm.visible.size / FEW_UNITS if is_known else 1.0
         return USUAL_RATE * min(MOST_TIMES, max(1.0, times))
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """The chains."""
         chains = None if state is None else self.sampler.cloud(state)
-        return Standing(chains, self.sampler.moves)
+        return Status(chains, self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Start the chains from the machine without its weights."""
+        """Start the chains from the model without its weights."""
         return self.sampler.init(rbm, self.chains, key=key)
 
     def estimate(

@@ -13,11 +13,11 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud
-from ..single_site import Neighbours, neighbours_of, surprise_of_units, units_of_moves
+from ..single_site import Neighbours, neighbours_of, surprise_of_units, units_of_proposals
 from .base import About, AbstractGradient, PhaseInfo, phase_info
 
 
-class AbstractLocal(AbstractGradient):
+class AbstractSingleSite(AbstractGradient):
     """An objective made of log p(v′) − log p(v) alone, v′ one unit from v: log Z drops out.
 
     There are no chains, and no noise but that of the batch; an update costs one product with W for
@@ -32,19 +32,19 @@ class AbstractLocal(AbstractGradient):
         return About(self.title, follows_likelihood=False, data_share=0.0)
 
     def units_of(self, visible: AbstractLayer) -> Sequence[int] | None:
-        """Give the units whose moves count; None for all."""
+        """Return the units whose moves count; None for all."""
         return None
 
     @abstractmethod
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        """Give the objective of each row from the log odds of its neighbours."""
+        """Return the objective of each row from the log odds of its neighbours."""
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Check that there are neighbours; nothing is carried."""
         if rbm.visible.n_states is None:
             raise InputError(
                 f"{self.title} of {rbm}: expected a discrete visible layer; a continuum has no"
-                " single-unit moves. Choose another method, such as hm.Persistent(hm.Gibbs(1))."
+                " single-site proposals. Choose another method, such as hm.Persistent(hm.Gibbs(1))."
             )
         return ()
 
@@ -61,7 +61,7 @@ class AbstractLocal(AbstractGradient):
         return grads, state, phase_info(rbm, batch, value)
 
 
-class PseudoLikelihood(AbstractLocal):
+class PseudoLikelihood(AbstractSingleSite):
     """Ascent on Σ_i log p(v_i | all other units).
 
     Source: Besag 1975; Marlin, Swersky, Chen & de Freitas 2010.
@@ -70,19 +70,19 @@ class PseudoLikelihood(AbstractLocal):
     title: ClassVar[str] = "pseudo-likelihood"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        """Give −Σ_i log p(v_i | rest)."""
+        """Return −Σ_i log p(v_i | rest)."""
         return surprise_of_units(found).sum(0)
 
 
-class Discriminative(AbstractLocal):
+class Discriminative(AbstractSingleSite):
     """Ascent on log p(label | all other units), the label being one of the visible units.
 
-    Of a machine over (v, y) this is log p(y | v), exactly and without Z:
+    Of a model over (v, y) this is log p(y | v), exactly and without Z:
 
         log p(y | v) = b_y + Γ_h(vW + W_y) − log Σ_y′ e^(b_y′ + Γ_h(vW + W_y′)),
 
     Of several labels it is the sum of each one's, given the others too. How likely v is is not
-    learned at all; `Blend` adds a share of that. The other units may be of any kind.
+    learned at all; `WeightedSum` adds a share of that. The other units may be of any kind.
 
     Attributes:
         target: the label's unit, or several; negative ones count from the end.
@@ -99,11 +99,11 @@ class Discriminative(AbstractLocal):
         return self.target if isinstance(self.target, tuple) else (self.target,)
 
     def units_of(self, visible: AbstractLayer) -> tuple[int, ...]:
-        """Give the labels, counted from the beginning."""
+        """Return the labels, counted from the beginning."""
         return tuple(unit % visible.n_units for unit in self.targets)
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        """Give −Σ log p(label | rest)."""
+        """Return −Σ log p(label | rest)."""
         return surprise_of_units(found).sum(0)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
@@ -112,7 +112,7 @@ class Discriminative(AbstractLocal):
         if not self.targets or any(not -count <= unit < count for unit in self.targets):
             given = f"of which {count}; got {self.target}"
             raise InputError(f"target: expected visible units, {given}.")
-        movable = units_of_moves(rbm.visible, rbm.visible.moves(batch.states[:1])[0])
+        movable = units_of_proposals(rbm.visible, rbm.visible.proposals(batch.states[:1])[0])
         for unit in self.units_of(rbm.visible):
             if unit not in movable:
                 raise InputError(
@@ -122,7 +122,7 @@ class Discriminative(AbstractLocal):
         return ()
 
 
-class RatioMatching(AbstractLocal):
+class RatioMatching(AbstractSingleSite):
     """Descent on the Brier score of foretelling each unit from all others, summed over units.
 
     ½ Σ_a (δ(a, v_i) − p(a | rest))², which is (1 − p(v_i | rest))² for units of two states.
@@ -133,14 +133,14 @@ class RatioMatching(AbstractLocal):
     title: ClassVar[str] = "ratio matching"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        """Give the score of each row."""
+        """Return the score of each row."""
         places = jnp.asarray(found.units)
         others = jnp.exp(found.log_odds - surprise_of_units(found)[places])
         missed = jax.ops.segment_sum(others, places, found.n_units)
         return 0.5 * (missed**2 + jax.ops.segment_sum(others**2, places, found.n_units)).sum(0)
 
 
-class ProbabilityFlow(AbstractLocal):
+class ProbabilityFlow(AbstractSingleSite):
     """Descent on Σ e^((F(v) − F(v′))/2) over all v′ one unit from v: minimum probability flow.
 
     Neighbours that are rows themselves are not left out: among many columns there are hardly any.
@@ -151,5 +151,5 @@ class ProbabilityFlow(AbstractLocal):
     title: ClassVar[str] = "minimum probability flow"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        """Give the flow out of each row."""
+        """Return the flow out of each row."""
         return jnp.exp(0.5 * found.log_odds).sum(0)

@@ -1,4 +1,4 @@
-"""Persistent replicas on a ladder that grows with the machine: of temperatures, or of its past."""
+"""Persistent replicas on a ladder that grows with the model: of temperatures, or of its past."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..layers import AbstractLayer
 from ..path import AbstractPath, Heating, History
 from ..rbm import RBM
 from ..samplers import Cloud, ReplicaExchange
-from .base import About, AbstractGradient, PhaseInfo, Standing, cloud_gradient
+from .base import About, AbstractGradient, PhaseInfo, Status, cloud_gradient
 
 MEMORY = 0.02  # of the running mean of acceptance: about 50 steps
 PACE = 0.05  # at which temperatures move to where they should be
@@ -28,16 +28,16 @@ class LadderState(NamedTuple):
     """Replicas and the ladder that they stand on.
 
     Attributes:
-        replicas: the sampler's state, whose v has shape (machines, chains, visible).
-        ladder: positions in temperature, or machines, one for each place on the ladder.
-        at_end: which places hold the present machine itself, shape (machines,).
-        acceptance: running mean of the probability to swap of neighbours, shape (machines − 1,).
+        replicas: the sampler's state, whose v has shape (models, chains, visible).
+        ladder: positions in temperature, or models, one for each place on the ladder.
+        at_end: which places hold the present model itself, shape (models,).
+        acceptance: running mean of the probability to swap of neighbours, shape (models − 1,).
         since: steps since the ladder last changed.
     """
 
     replicas: Any
     ladder: Any
-    at_end: Bool[Array, " machines"]
+    at_end: Bool[Array, " models"]
     acceptance: Float[Array, " pairs"]
     since: Array
 
@@ -45,68 +45,68 @@ class LadderState(NamedTuple):
 class AbstractLadder(AbstractGradient):
     r"""Persistent chains by replica exchange, on a ladder that is made as the run goes on.
 
-    A run begins with independent units, for which no ladder is needed, and ends with a machine that
-    may need a long one. There is room for `machines` places. All that the ladder does not need yet
-    hold the present machine itself and add to its chains; a place is given up to the ladder when
+    A run begins with independent units, for which no ladder is needed, and ends with a model that
+    may need a long one. There is room for `models` places. All that the ladder does not need yet
+    hold the present model itself and add to its chains; a place is given up to the ladder when
     neighbours would otherwise swap with a probability below `acceptance`.
 
     Attributes:
-        machines: places in all, the longest ladder.
+        models: places in all, the longest ladder.
         chains: replicas at each place.
         acceptance: mean probability to accept a swap that the ladder is kept at.
         sweeps: sweeps between swaps.
     """
 
-    machines: int = eqx.field(static=True, default=12)
+    models: int = eqx.field(static=True, default=12)
     chains: int = eqx.field(static=True, default=100)
     acceptance: float = eqx.field(static=True, default=0.5)
     sweeps: int = eqx.field(static=True, default=1)
 
     def __check_init__(self):
         name = type(self).__name__
-        for field in ("machines", "chains", "sweeps"):
+        for field in ("models", "chains", "sweeps"):
             positive_integer(getattr(self, field), f"{name} {field}")
-        if self.machines < 3:
-            raise InputError(f"{name} machines: expected at least 3; got {self.machines}.")
+        if self.models < 3:
+            raise InputError(f"{name} models: expected at least 3; got {self.models}.")
         if not 0 < self.acceptance < 1:
             expected = "a probability between 0 and 1"
             raise InputError(f"{name} acceptance: expected {expected}; got {self.acceptance}.")
 
     @abstractmethod
     def first_ladder(self, rbm: RBM) -> Any:
-        """Give the ladder before the first update: a base machine, and the rest of places."""
+        """Return the ladder before the first update: a base model, and the rest of places."""
 
     @abstractmethod
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """Give the path that a ladder lies on, and its places."""
+        """Return the path that a ladder lies on, and its places."""
 
     @abstractmethod
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
         """Let the ladder take up, give up or move places."""
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """Replicas at the model, and the exchange on the ladder."""
         if state is None:
-            return Standing()
-        return Standing(chains_at_end(state), (self.sampler(rbm, state), 1))
+            return Status()
+        return Status(chains_at_end(state), (self.sampler(rbm, state), 1))
 
     def sampler(self, rbm: RBM, state: LadderState) -> ReplicaExchange:
-        """Give the replica exchange on the ladder as it stands."""
+        """Return the replica exchange on the ladder as it stands."""
         path, times = self.on(rbm, state)
         blank = ReplicaExchange(path, 2, self.sweeps)
         return eqx.tree_at(lambda sampler: sampler.times, blank, times)
 
-    def measures(self, state: Any) -> dict[str, Array]:
+    def metrics(self, state: Any) -> dict[str, Array]:
         """Return the length of the ladder, and the least probability to swap on it."""
         length = 1 + (~state.at_end).sum()
         return {"ladder": length, "acceptance": jnp.append(state.acceptance, 1.0).min()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> LadderState:
-        """Draw all replicas from the machine without its weights."""
+        """Draw all replicas from the model without its weights."""
         key_draw, key_start = jax.random.split(key)
-        v = rbm.visible.sample_without_inputs((self.machines, self.chains), key=key_draw)
-        at_end = jnp.arange(self.machines) > 0
-        accepted = jnp.ones(self.machines - 1, v.dtype)
+        v = rbm.visible.sample_without_inputs((self.models, self.chains), key=key_draw)
+        at_end = jnp.arange(self.models) > 0
+        accepted = jnp.ones(self.models - 1, v.dtype)
         replicas = ReplicaExchange(None, 2).start_each(rbm, v, key=key_start)
         ladder = self.first_ladder(rbm)
         return LadderState(replicas, ladder, at_end, accepted, jnp.zeros((), jnp.int32))
@@ -135,7 +135,7 @@ def chains_at_end(state: LadderState) -> Cloud:
 
 
 class Temperatures(NamedTuple):
-    """Places between the independent machine that a run began with, t = 0, and the present, t = 1.
+    """Places between the independent model that a run began with, t = 0, and the present, t = 1.
 
     Attributes:
         times: one for each place.
@@ -143,7 +143,7 @@ class Temperatures(NamedTuple):
         hidden: the hidden layer at t = 0.
     """
 
-    times: Float[Array, " machines"]
+    times: Float[Array, " models"]
     visible: AbstractLayer
     hidden: AbstractLayer
 
@@ -152,7 +152,7 @@ class AbstractTempering(AbstractLadder):
     r"""Parallel tempering whose temperatures move so that all neighbours swap equally often.
 
     The ladder leads from the layers that the run began with, without weights, to the present
-    machine along the straight line between them. A pair that swaps with probability a is as long
+    model along the straight line between them. A pair that swaps with probability a is as long
     as ℓ = −Φ⁻¹(a/2), and the ladder has as many temperatures as its whole length takes at the
     `acceptance` asked for. They move by a small part of the way in each update, so that replicas
     can follow.
@@ -163,7 +163,7 @@ class AbstractTempering(AbstractLadder):
 
     def first_ladder(self, rbm: RBM) -> Temperatures:
         """All but the base at t = 1."""
-        times = jnp.where(jnp.arange(self.machines) > 0, 1.0, 0.0).astype(rbm.visible.dtype)
+        times = jnp.where(jnp.arange(self.models) > 0, 1.0, 0.0).astype(rbm.visible.dtype)
         return Temperatures(times, rbm.visible, rbm.hidden)
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
@@ -174,9 +174,9 @@ class AbstractTempering(AbstractLadder):
         """Move the temperatures to equal parts of the length."""
         lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
         along = jnp.append(0.0, jnp.cumsum(lengths + 1e-6))
-        steps = jnp.clip(along[-1] / -ndtri(self.acceptance / 2), 1.0, self.machines - 1.0)
+        steps = jnp.clip(along[-1] / -ndtri(self.acceptance / 2), 1.0, self.models - 1.0)
         times = state.ladder.times
-        wanted = jnp.interp(jnp.arange(self.machines) / steps * along[-1], along, times)
+        wanted = jnp.interp(jnp.arange(self.models) / steps * along[-1], along, times)
         moved = times + PACE * (wanted - times)
         moved = jnp.where(moved > 1.0 - 1e-3, 1.0, moved).at[0].set(0.0)
         return state._replace(ladder=state.ladder._replace(times=moved), at_end=moved == 1.0)
@@ -192,11 +192,11 @@ class Tempering(AbstractTempering):
 
 
 class Trajectory(AbstractLadder):
-    r"""Parallel trajectory tempering: the ladder is made of machines that the run has passed.
+    r"""Parallel trajectory tempering: the ladder is made of models that the run has passed.
 
-    The present machine is kept as a new place whenever it and the last one kept swap with a
+    The present model is kept as a new place whenever it and the last one kept swap with a
     probability below `acceptance`. Where all places are taken, the one whose neighbours are nearest
-    to each other is given up. Machines of the past are near one another where temperatures may not
+    to each other is given up. Models of the past are near one another where temperatures may not
     be: a phase that appears in training at a second-order transition is reached from its
     forerunners, not across a gap.
 
@@ -209,28 +209,28 @@ class Trajectory(AbstractLadder):
         return About(f"PTT-{self.sweeps}", self.sweeps)
 
     def first_ladder(self, rbm: RBM) -> RBM:
-        """The machine without its weights, everywhere."""
-        kept: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.machines), rbm.uncoupled)
+        """The model without its weights, everywhere."""
+        kept: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.models), rbm.uncoupled)
         return kept
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """Through the machines kept, and the present one."""
+        """Through the models kept, and the present one."""
 
         def present(kept: Array, now: Array) -> Array:
             return jnp.where(state.at_end.reshape(-1, *[1] * now.ndim), now, kept)
 
-        machines: Any = jax.tree.map(present, state.ladder, rbm)
-        return History(machines), jnp.linspace(0.0, 1.0, self.machines, dtype=rbm.visible.dtype)
+        models: Any = jax.tree.map(present, state.ladder, rbm)
+        return History(models), jnp.linspace(0.0, 1.0, self.models, dtype=rbm.visible.dtype)
 
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
-        """Keep the present machine where it is time; give up a place where none is left."""
-        kept = (~state.at_end).sum()  # the first place of the present machine
+        """Keep the present model where it is time; give up a place where none is left."""
+        kept = (~state.at_end).sum()  # the first place of the present model
         far = state.acceptance[kept - 1] < self.acceptance
         due = far & (state.since >= WAIT)
-        is_full = kept >= self.machines - 1
+        is_full = kept >= self.models - 1
         state = jax.lax.cond(due & is_full, _thinned, lambda state: state, state)
         kept = jnp.where(due & is_full, kept - 1, kept)
-        place = jnp.arange(self.machines) == kept
+        place = jnp.arange(self.models) == kept
 
         def keep(old: Array, now: Array) -> Array:
             return jnp.where(place.reshape(-1, *[1] * now.ndim) & due, now, old)
@@ -244,7 +244,7 @@ class Trajectory(AbstractLadder):
 
 
 def _thinned(state: LadderState) -> LadderState:
-    """Give up the place between the nearest neighbours; its replicas go to the present machine."""
+    """Return up the place between the nearest neighbours; its replicas go to the present model."""
     places = len(state.at_end)
     lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
     out = 1 + jnp.argmin(lengths[:-1] + lengths[1:])

@@ -11,15 +11,15 @@ from jaxtyping import Array, PRNGKeyArray
 from ..errors import InputError
 from ..rbm import RBM
 from ..samplers import Cloud
-from .base import About, AbstractGradient, PhaseInfo, Standing
+from .base import About, AbstractGradient, PhaseInfo, Status
 
 
-class Blend(AbstractGradient):
+class WeightedSum(AbstractGradient):
     """Several methods at once: the gradient is Σ_i s_i g_i of their gradients g_i, s_i the shares.
 
-    Of a machine whose last unit is a label,
+    Of a model whose last unit is a label,
 
-        Blend(Discriminative(), Contrastive(Gibbs(1)), shares=(1.0, 0.1))
+        WeightedSum(Discriminative(), Contrastive(Gibbs(1)), shares=(1.0, 0.1))
 
     is the hybrid objective log p(y | v) + 0.1 log p(v, y): its small generative part is a
     regulariser learned from the data. Rows without a label make it a semi-supervised one.
@@ -38,12 +38,12 @@ class Blend(AbstractGradient):
         """Take the methods, and their shares in the same order."""
         wrong = [method for method in methods if not isinstance(method, AbstractGradient)]
         if not methods or wrong:
-            raise InputError(f"Blend: expected gradient methods; got {methods!r}.")
+            raise InputError(f"WeightedSum: expected gradient methods; got {methods!r}.")
         given = tuple(shares) if isinstance(shares, list | tuple) else (shares,)
         are_numbers = all(isinstance(s, int | float) and 0 < s < float("inf") for s in given)
         if len(given) != len(methods) or not are_numbers:
             expected = f"{len(methods)} positive numbers, one for each method"
-            raise InputError(f"Blend shares: expected {expected}; got {shares!r}.")
+            raise InputError(f"WeightedSum shares: expected {expected}; got {shares!r}.")
         self.methods, self.shares = methods, tuple(float(share) for share in given)
 
     @property
@@ -61,21 +61,21 @@ class Blend(AbstractGradient):
             sum(s * a.data_share for a, s in pairs),
         )
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """Chains and kernel of the first method that has any, and what all did."""
         states = [None] * len(self.methods) if state is None else state
         pairs = zip(self.methods, states, strict=True)
-        found = [method.standing(rbm, each) for method, each in pairs]
-        return Standing(
+        found = [method.status(rbm, each) for method, each in pairs]
+        return Status(
             next((each.chains for each in found if each.chains is not None), None),
             next((each.kernel for each in found if each.kernel is not None), None),
             [note for each in found for note in each.notes],
         )
 
-    def measures(self, state: Any) -> dict[str, Array]:
+    def metrics(self, state: Any) -> dict[str, Array]:
         """Return what all methods know of themselves."""
         pairs = zip(self.methods, state, strict=True)
-        found = [method.measures(each) for method, each in pairs]
+        found = [method.metrics(each) for method, each in pairs]
         return {name: value for each in found for name, value in each.items()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Machines to files and back: the format is found by a file's first bytes and by its name."""
+"""Models to files and back: the format is found by a file's first bytes and by its name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError, ModelFileError
 from ..rbm import RBM
-from .convert.base import checked_machine, short
+from .convert.base import checked_model, short
 from .formats import AbstractFormat, AnnealerModel, Archive, Native, RbmsHistory, StateDict
 from .formats.base import file_error, write_whole
 
@@ -29,19 +29,19 @@ _FILE_AND_PART = re.compile(r"(?P<file>.+\.[^.:/\\]+):(?P<part>[^:/\\]+)", re.DO
 
 
 def save(rbm: RBM, path: str | os.PathLike) -> None:
-    """Write a machine to a file, in the format that the suffix names.
+    """Write a model to a file, in the format that the suffix names.
 
-    `.safetensors` holds every machine exactly; `.npz`, `.h5` (the rbms package) and `.pt`
+    `.safetensors` holds every model exactly; `.npz`, `.h5` (the rbms package) and `.pt`
     (PyTorch) hold Bernoulli or Potts visible and Bernoulli hidden units; `.json` is a quadratic
     model of Bernoulli and Ising units for annealers (dimod), and is not read back. A file of that
     name is replaced, and stays as it was if anything goes wrong.
 
     Raises:
-        InputError: no machine, a folder that is not there, a suffix that names no format, or a
+        InputError: no model, a folder that is not there, a suffix that names no format, or a
             format that cannot hold such layers.
         MissingDependencyError: writing needs a package that is not installed.
     """
-    checked_machine(rbm, "save")
+    checked_model(rbm, "save")
     file, source = Path(path), str(path)
     if file.is_dir() or not file.absolute().parent.is_dir():
         expected = "a file in a folder that exists"
@@ -50,7 +50,7 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
 
 
 def load(path: str | os.PathLike) -> RBM:
-    """Read a machine from a run folder or a file; nothing in it is ever executed.
+    """Read a model from a run folder or a file; nothing in it is ever executed.
 
     The file is one that `save` or another package wrote: `.safetensors`, `.npz` with `W`, `a` and
     `b`, `.h5` of the rbms package or `.pt` with a PyTorch state dict. `FILE.h5:update_100` picks
@@ -82,15 +82,15 @@ def load(path: str | os.PathLike) -> RBM:
         raise file_error(path, "a readable file", found, "change its permissions") from None
 
 
-def holds_machine(path: str | os.PathLike) -> bool:
-    """Say whether a path is to be read as a machine, which is not to say that it can be."""
+def holds_model(path: str | os.PathLike) -> bool:
+    """Return whether a path is to be read as a model, which is not to say that it can be."""
     file, _ = _file_and_part(path)
     known = _by_suffix(file)
-    return file.is_dir() or (known is not None and known.holds_machine(file))
+    return file.is_dir() or (known is not None and known.holds_model(file))
 
 
 def format_to_write(file: Path) -> AbstractFormat:
-    """Give the format that a file's suffix names.
+    """Return the format that a file's suffix names.
 
     Raises:
         InputError: it names none.

@@ -1,4 +1,4 @@
-"""The machine as a Keras 3 model, on the TensorFlow, JAX and PyTorch backends alike."""
+"""The model as a Keras 3 model, on the TensorFlow, JAX and PyTorch backends alike."""
 
 from .rbm import RBM as RBM
 from .units import Bernoulli as Bernoulli

@@ -31,7 +31,7 @@ PACKAGE = "harmonium"  # the prefix of our classes' names in Keras's files
 
 
 def arithmetic_dtype(layer: Any) -> str:
-    """Give the type that a layer's parameters have and its sums are made in, float32 or float64.
+    """Return the type that a layer's parameters have and its sums are made in, float32 or float64.
 
     Never a half-precision one: rounded logits bias the two phases of learning differently, and a
     free energy is a sum of thousands of terms. A mixed policy governs what `call` hands on.
@@ -40,7 +40,7 @@ def arithmetic_dtype(layer: Any) -> str:
 
 
 def positive_integer(value: Any, what: str) -> int:
-    """Give `value` as an int, or raise InputError unless it is a whole number of at least 1."""
+    """Return `value` as an int, or raise InputError unless it is a whole number of at least 1."""
     is_whole = not isinstance(value, bool) and hasattr(value, "__index__")
     if not is_whole or value.__index__() < 1:
         raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")
@@ -48,5 +48,5 @@ def positive_integer(value: Any, what: str) -> int:
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """Give a tensor or a variable as a NumPy array."""
+    """Return a tensor or a variable as a NumPy array."""
     return ops.convert_to_numpy(ops.convert_to_tensor(x))

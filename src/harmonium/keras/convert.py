@@ -1,4 +1,4 @@
-"""From and to the core's machines, exactly; to a plain Dense layer; to a SavedModel."""
+"""From and to the core's models, exactly; to a plain Dense layer; to a SavedModel."""
 
 from __future__ import annotations
 
@@ -11,55 +11,53 @@ from .base import keras, to_numpy
 from .units import registry
 
 
-def from_harmonium(cls: type, machine: Any, **options: Any) -> Any:
-    """Make a Keras machine with the parameters of a `harmonium.RBM`, bit for bit in float32."""
+def from_harmonium(cls: type, model: Any, **options: Any) -> Any:
+    """Make a Keras model with the parameters of a `harmonium.RBM`, bit for bit in float32."""
     for side in ("visible", "hidden", "weights"):
-        if not hasattr(machine, side):
-            raise InputError(f"machine: expected a harmonium.RBM; got {type(machine).__name__}.")
-    units = {side: registry.like(getattr(machine, side), side) for side in ("visible", "hidden")}
-    n_visible, n_hidden = machine.weights.shape
+        if not hasattr(model, side):
+            raise InputError(f"model: expected a harmonium.RBM; got {type(model).__name__}.")
+    units = {side: registry.like(getattr(model, side), side) for side in ("visible", "hidden")}
+    n_visible, n_hidden = model.weights.shape
     result = cls(n_hidden, **units, **options)
     result.build((None, n_visible))
-    result.kernel.assign(np.asarray(machine.dense_weights))
-    result.visible.take(machine.visible)
-    result.hidden.take(machine.hidden)
+    result.kernel.assign(np.asarray(model.dense_weights))
+    result.visible.take(model.visible)
+    result.hidden.take(model.hidden)
     return result
 
 
-def to_harmonium(machine: Any) -> Any:
-    """Give the `harmonium.RBM` with this machine's parameters, bit for bit in float32."""
+def to_harmonium(model: Any) -> Any:
+    """Return the `harmonium.RBM` with this model's parameters, bit for bit in float32."""
     from .. import layers
     from ..rbm import RBM
 
-    visible, hidden = machine.visible.to_core(layers), machine.hidden.to_core(layers)
-    return RBM(visible, hidden, to_numpy(machine.kernel))
+    visible, hidden = model.visible.to_core(layers), model.hidden.to_core(layers)
+    return RBM(visible, hidden, to_numpy(model.kernel))
 
 
-def to_dense(machine: Any) -> keras.layers.Dense:
-    """Give a plain `keras.layers.Dense` whose output is ⟨h | v⟩, built, with its own weights.
+def to_dense(model: Any) -> keras.layers.Dense:
+    """Return a plain `keras.layers.Dense` whose output is ⟨h | v⟩, built, with its own weights.
 
     Raises:
         InputError: hidden units whose mean is no activation function of Dense.
     """
-    if machine.hidden.activation is None:
+    if model.hidden.activation is None:
         raise InputError(
             "to_layer: expected Bernoulli or Ising hidden units, whose means are activations of"
-            f" Dense; got {type(machine.hidden).__name__}."
+            f" Dense; got {type(model.hidden).__name__}."
         )
-    dense = keras.layers.Dense(
-        machine.hidden.size, machine.hidden.activation, dtype=machine.dtype_policy
-    )
-    dense.build((None, machine.visible.size))
-    dense.set_weights([to_numpy(x) for x in (machine.kernel, machine.hidden.bias)])
+    dense = keras.layers.Dense(model.hidden.size, model.hidden.activation, dtype=model.dtype_policy)
+    dense.build((None, model.visible.size))
+    dense.set_weights([to_numpy(x) for x in (model.kernel, model.hidden.bias)])
     return dense
 
 
-def signature(machine: Any) -> list:
-    """Give what a served machine takes: rows of float32, as many as there are."""
-    return [keras.InputSpec(shape=(None, machine.visible.size), dtype="float32")]
+def signature(model: Any) -> list:
+    """Return what a served model takes: rows of float32, as many as there are."""
+    return [keras.InputSpec(shape=(None, model.visible.size), dtype="float32")]
 
 
-def export_saved_model(machine: Any, path: Any, verbose: bool | None) -> None:
+def export_saved_model(model: Any, path: Any, verbose: bool | None) -> None:
     """Write a SavedModel with endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`.
 
     Raises:
@@ -71,8 +69,8 @@ def export_saved_model(machine: Any, path: Any, verbose: bool | None) -> None:
             " backends. Save the model, load it with KERAS_BACKEND=tensorflow and export it there,"
             ' or export it for PyTorch with format="torch".'
         )
-    rows, archive = signature(machine), keras.export.ExportArchive()
-    archive.track_and_add_endpoint("serve", machine, rows)
-    archive.add_endpoint("free_energy", machine.free_energy, rows)
-    archive.add_endpoint("reconstruct", machine.reconstruct, rows)
+    rows, archive = signature(model), keras.export.ExportArchive()
+    archive.track_and_add_endpoint("serve", model, rows)
+    archive.add_endpoint("free_energy", model.free_energy, rows)
+    archive.add_endpoint("reconstruct", model.reconstruct, rows)
     archive.write_out(str(path), verbose=True if verbose is None else verbose)

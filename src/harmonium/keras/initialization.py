@@ -1,4 +1,4 @@
-"""A start from data: visible biases from its moments, and a machine that begins centred."""
+"""A start from data: visible biases from its moments, and a model that begins centred."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import to_numpy
 from .model import check_width
 
 
-def adapt(machine: Any, data: Any) -> None:
+def adapt(model: Any, data: Any) -> None:
     """Fit the visible units to the data's moments and centre the start, as `hm.initialize` does.
 
     The visible units become the independent model of the data (Hinton 2010, section 8), and both
@@ -23,22 +23,22 @@ def adapt(machine: Any, data: Any) -> None:
     """
     n, worth, total, squares = 0, 0.0, 0.0, 0.0
     for rows, weights in batches(data):
-        check_rows(machine, rows, "data", n)
+        check_rows(model, rows, "data", n)
         rows, weights = rows.astype(np.float64), weights.astype(np.float64)
         n, worth = n + len(rows), worth + weights.sum()
         total, squares = total + weights @ rows, squares + weights @ rows**2
     if not n or not worth > 0:
         raise InputError("data: expected at least one row of positive weight; got none.")
-    machine.visible.fit_moments(n, total / worth, squares / worth)
-    machine.hidden.bias.assign(np.zeros(machine.hidden.size))
-    kernel = _numpy(machine.kernel)
-    means = [_numpy(unit.mean(np.zeros(unit.size, kernel.dtype))) for unit in machine.both_units]
-    machine.visible.shift(-(kernel @ means[1]))
-    machine.hidden.shift(-(means[0] @ kernel))
+    model.visible.fit_moments(n, total / worth, squares / worth)
+    model.hidden.bias.assign(np.zeros(model.hidden.size))
+    kernel = _numpy(model.kernel)
+    means = [_numpy(unit.mean(np.zeros(unit.size, kernel.dtype))) for unit in model.both_units]
+    model.visible.shift(-(kernel @ means[1]))
+    model.hidden.shift(-(means[0] @ kernel))
 
 
 def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Give rows and weights of an array, or of batches x, (x, y) or (x, y, weights), in parts."""
+    """Return rows and weights of an array, or of batches x, (x, y) or (x, y, weights), in parts."""
     if isinstance(data, list):
         data = np.asarray(data)
     if hasattr(data, "shape"):
@@ -56,26 +56,26 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         raise InputError(f"data: expected an array or batches; got {type(data).__name__}.")
 
 
-def check_rows(machine: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
-    """Build the machine if need be, and raise InputError unless the rows lie in its domain."""
+def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
+    """Build the model if need be, and raise InputError unless the rows lie in its domain."""
     if rows.ndim != 2 or rows.dtype.kind not in "buif":
         raise InputError(
             f"{name}: expected numbers, shape (rows, columns); got {rows.dtype}, shape {rows.shape}"
             + (": flatten them first." if rows.ndim > 2 else ".")
         )
-    if not machine.built:
-        machine.build((None, rows.shape[1]))
-    check_width(rows, machine.visible.size, name)
+    if not model.built:
+        model.build((None, rows.shape[1]))
+    check_width(rows, model.visible.size, name)
     finite = np.isfinite(rows)
-    wrong = machine.visible.outside(rows) if finite.all() else ~finite
+    wrong = model.visible.outside(rows) if finite.all() else ~finite
     if wrong.any():
         row = first_row + int(np.argwhere(wrong)[0][0])
-        expected = machine.visible.domain() if finite.all() else "finite numbers"
+        expected = model.visible.domain() if finite.all() else "finite numbers"
         raise InputError(f"{name}: expected {expected}; got others, first in row {row}.")
 
 
 def targets(x: Any, y: Any, weights: Any) -> Any:
-    """Give y; where there is none, zeros beside sample weights, which Keras drops without a y."""
+    """Return y; where there is none, zeros beside sample weights, which Keras drops without a y."""
     return np.zeros((len(x), 1), np.float32) if y is None and weights is not None else y
 
 

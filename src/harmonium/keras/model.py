@@ -1,4 +1,4 @@
-"""The machine's arithmetic: energies, conditionals and draws, whatever the units are."""
+"""The model's arithmetic: energies, conditionals and draws, whatever the units are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .base import arithmetic_dtype, keras, ops, positive_integer
 from .units.base import Tensor, Unit
 
 
-class Machine(keras.Model):
+class Model(keras.Model):
     """Two layers of units and the weights between them, as Keras variables.
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW)
@@ -29,7 +29,7 @@ class Machine(keras.Model):
     monitor_seeds: keras.random.SeedGenerator
 
     def call(self, v: Tensor) -> Tensor:
-        """Give ⟨h | v⟩; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
+        """Return ⟨h | v⟩; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
         means = self.hidden.mean(self.inputs_to_h(v))
         # The visible parameters have no part in it. Under a head of other layers an optimiser would
         # warn that their gradient is missing; this way it is zero.
@@ -38,30 +38,30 @@ class Machine(keras.Model):
         return ops.cast(means, self.compute_dtype)
 
     def energy(self, v: Tensor, h: Tensor) -> Tensor:
-        """Give E(v, h) = U_v(v) + U_h(h) − vᵀWh, in nats, one for each row."""
+        """Return E(v, h) = U_v(v) + U_h(h) − vᵀWh, in nats, one for each row."""
         v, h = self._states(v, "v", self.visible), self._states(h, "h", self.hidden)
         interaction = ops.sum(ops.matmul(v, self.kernel) * h, axis=-1)
         return self.visible.energy(v) + self.hidden.energy(h) - interaction
 
     def free_energy(self, v: Tensor) -> Tensor:
-        """Give F(v) = U_v(v) − Γ_h(vW), in nats, one for each row: log p(v) = −F(v) − log Z."""
+        """Return F(v) = U_v(v) − Γ_h(vW), in nats, one for each row: log p(v) = −F(v) − log Z."""
         v = self._states(v, "v", self.visible)
         return self.free_energy_under(v, ops.matmul(v, self.kernel))
 
     def free_energy_under(self, v: Tensor, inputs: Tensor) -> Tensor:
-        """Give F(v) where vW is known already."""
+        """Return F(v) where vW is known already."""
         return self.visible.energy(v) - self.hidden.cgf(inputs)
 
     def inputs_to_h(self, v: Tensor) -> Tensor:
-        """Give vW, the inputs that the hidden units receive."""
+        """Return vW, the inputs that the hidden units receive."""
         return ops.matmul(self._states(v, "v", self.visible), self.kernel)
 
     def inputs_to_v(self, h: Tensor) -> Tensor:
-        """Give hWᵀ, the inputs that the visible units receive."""
+        """Return hWᵀ, the inputs that the visible units receive."""
         return ops.matmul(self._states(h, "h", self.hidden), ops.transpose(self.kernel))
 
     def mean_v_from_h(self, h: Tensor) -> Tensor:
-        """Give ⟨v | h⟩; for Bernoulli units this is p(v = 1 | h) = σ(hWᵀ + a)."""
+        """Return ⟨v | h⟩; for Bernoulli units this is p(v = 1 | h) = σ(hWᵀ + a)."""
         return self.visible.mean(self.inputs_to_v(h))
 
     def sample_h_from_v(self, v: Tensor, seed: Any = None) -> Tensor:
@@ -73,22 +73,22 @@ class Machine(keras.Model):
         return self.visible.sample(self.inputs_to_v(h), self._seed(seed))
 
     def reconstruct(self, v: Tensor) -> Tensor:
-        """Give ⟨v⟩ given ⟨h⟩ given v: no draws."""
+        """Return ⟨v⟩ given ⟨h⟩ given v: no draws."""
         return self.mean_v_from_h(self.hidden.mean(self.inputs_to_h(v)))
 
     def gibbs(self, v: Tensor, k: int = 1) -> Tensor:
-        """Give the visible states after k sweeps of h ~ p(h | v), v ~ p(v | h)."""
+        """Return the visible states after k sweeps of h ~ p(h | v), v ~ p(v | h)."""
         for _ in range(positive_integer(k, "k")):
             v = self.sample_v_from_h(self.sample_h_from_v(v))
         return v
 
     def sample(self, n: int, sweeps: int = 1_000) -> Tensor:
-        """Draw n visible states: chains from the machine without its weights, after `sweeps`.
+        """Draw n visible states: chains from the model without its weights, after `sweeps`.
 
         They are as good as the chains are long: nothing here says whether that was enough.
         """
         if not self.built:
-            raise InputError("sample: the machine has no weights yet; call it on rows, or fit it.")
+            raise InputError("sample: the model has no weights yet; call it on rows, or fit it.")
         zeros = ops.zeros((positive_integer(n, "n"), self.hidden.size), arithmetic_dtype(self))
         v = self.sample_v_from_h(self.hidden.sample(zeros, self._seed()))
         return self.gibbs(v, sweeps)
@@ -99,9 +99,9 @@ class Machine(keras.Model):
         return self.visible, self.hidden
 
     def _states(self, x: Any, name: str, unit: Unit) -> Tensor:
-        """Give states as a tensor of the arithmetic's type, with the width checked."""
+        """Return states as a tensor of the arithmetic's type, with the width checked."""
         if not self.built:
-            raise InputError(f"{name}: the machine has no weights yet; call it on rows, or fit it.")
+            raise InputError(f"{name}: the model has no weights yet; call it on rows, or fit it.")
         x = ops.cast(ops.convert_to_tensor(x), arithmetic_dtype(self))
         check_width(x, unit.size, name)
         return x

@@ -13,50 +13,50 @@ NAMES = ("free_energy_gap", "reconstruction", "pseudo_likelihood")
 ROWS_IN_TRAINING = 64  # of each batch: enough for a curve, at a small part of an update's cost
 
 
-def reconstruction(machine: Any, rows: Tensor) -> Tensor:
-    """Give the mean over columns of (x − ⟨v⟩)², ⟨v⟩ given ⟨h⟩ given x, for each row.
+def reconstruction(model: Any, rows: Tensor) -> Tensor:
+    """Return the mean over columns of (x − ⟨v⟩)², ⟨v⟩ given ⟨h⟩ given x, for each row.
 
     No draws: the same rows give the same figure. It is no likelihood, and falls with chains that
-    stand still as it does with a good machine (Hinton 2010, section 5).
+    stand still as it does with a good model (Hinton 2010, section 5).
     """
-    return ops.mean(ops.square(rows - machine.reconstruct(rows)), axis=-1)
+    return ops.mean(ops.square(rows - model.reconstruct(rows)), axis=-1)
 
 
-def pseudo_likelihood(machine: Any, rows: Tensor, seed: Any) -> Tensor:
-    """Give n log p(x_i | all other units), in nats, for one random unit i of each row.
+def pseudo_likelihood(model: Any, rows: Tensor, seed: Any) -> Tensor:
+    """Return n log p(x_i | all other units), in nats, for one random unit i of each row.
 
     Its mean over i is the log-pseudo-likelihood Σ_i log p(x_i | x_−i) exactly (n is the number of
     units), and it costs one row of W instead of n passes. Discrete visible units only.
 
     Source: Besag 1975.
     """
-    visible, kernel = machine.visible, ops.convert_to_tensor(machine.kernel)
-    inputs = machine.inputs_to_h(rows)
-    here = machine.hidden.cgf(inputs)
+    visible, kernel = model.visible, ops.convert_to_tensor(model.kernel)
+    inputs = model.inputs_to_h(rows)
+    here = model.hidden.cgf(inputs)
     log_odds = [ops.zeros_like(here)]
     for changes in visible.alternatives(rows, seed):
         moved, gain = inputs, -here
         for column, amount in changes:
             moved = moved + ops.expand_dims(amount, -1) * ops.take(kernel, column, axis=0)
             gain = gain + amount * ops.take(ops.convert_to_tensor(visible.bias), column)
-        log_odds.append(gain + machine.hidden.cgf(moved))
+        log_odds.append(gain + model.hidden.cgf(moved))
     return -visible.n_units * ops.logsumexp(ops.stack(log_odds), axis=0)
 
 
-def of_rows(name: str, machine: Any, rows: Tensor) -> Tensor:
-    """Give the monitor of this name for each row."""
+def of_rows(name: str, model: Any, rows: Tensor) -> Tensor:
+    """Return the monitor of this name for each row."""
     if name == "reconstruction":
-        return reconstruction(machine, rows)
-    return pseudo_likelihood(machine, rows, machine.monitor_seeds)
+        return reconstruction(model, rows)
+    return pseudo_likelihood(model, rows, model.monitor_seeds)
 
 
-def chosen(metrics: str | Iterable[str], machine: Any) -> tuple[str, ...]:
-    """Give the names of the monitors that a user asked for; "auto" is all that the units allow.
+def chosen(metrics: str | Iterable[str], model: Any) -> tuple[str, ...]:
+    """Return the names of the monitors that a user asked for; "auto" is all that the units allow.
 
     Raises:
         InputError: another name, or the pseudo-likelihood of units with a continuum of values.
     """
-    discrete = machine.visible.states_each is not None
+    discrete = model.visible.states_each is not None
     if isinstance(metrics, str) and metrics == "auto":
         return NAMES[1:] if discrete else NAMES[1:2]
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics or ())
@@ -66,6 +66,6 @@ def chosen(metrics: str | Iterable[str], machine: Any) -> tuple[str, ...]:
         if name == NAMES[2] and not discrete:
             raise InputError(
                 f"metrics: {name} needs units with finitely many values;"
-                f" got {type(machine.visible).__name__}."
+                f" got {type(model.visible).__name__}."
             )
     return names

@@ -1,4 +1,4 @@
-"""The machine as a Keras model: built, compiled, fitted, saved and stacked like any other."""
+"""The model as a Keras model: built, compiled, fitted, saved and stacked like any other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import InputError
 from . import convert, gap, monitors
 from . import initialization as start
 from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer
-from .model import Machine
+from .model import Model
 from .units import registry
 from .units.base import Tensor
 
@@ -19,7 +19,7 @@ STEPS_PER_EXECUTION = 128
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
-class RBM(Machine):
+class RBM(Model):
     r"""A restricted Boltzmann machine that learns by `compile` and `fit`.
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW),      p(v) = e^(−F(v))/Z
@@ -77,7 +77,7 @@ class RBM(Machine):
             else kernel_initializer
         )
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        # Looking at a machine draws from seeds of its own, and so leaves training as it was.
+        # Looking at a model draws from seeds of its own, and so leaves training as it was.
         self.chain_seeds = keras.random.SeedGenerator(seed)
         self.monitor_seeds = keras.random.SeedGenerator(None if seed is None else seed + 1)
         # Keras saves variables but not seed generators: named here as variables, they are saved.
@@ -113,11 +113,11 @@ class RBM(Machine):
             )
 
     def _first_chains(self, shape: Any, dtype: Any) -> Tensor:
-        """Draw hidden states without a machine."""
+        """Draw hidden states without a model."""
         return self.hidden.fair(shape, dtype, None if self.seed is None else self.seed + 2)
 
     def get_config(self) -> dict:
-        """Give the constructor's arguments."""
+        """Return the constructor's arguments."""
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -179,7 +179,7 @@ class RBM(Machine):
         super().compile(optimizer, steps_per_execution=steps_per_execution, **kwargs)
 
     def get_compile_config(self) -> dict | None:
-        """Give what `compile` was called with."""
+        """Return what `compile` was called with."""
         config = super().get_compile_config()
         return config and {**config, "metrics": list(self._watched)}
 
@@ -218,7 +218,7 @@ class RBM(Machine):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Tensor:
-        """Give the free-energy gap plus penalties; in training, move the chains."""
+        """Return the free-energy gap plus penalties; in training, move the chains."""
         rows = self._states(x, "x", self.visible)
         if len(rows.shape) != 2:
             raise InputError(f"x: expected shape (rows, columns); got {tuple(rows.shape)}.")
@@ -248,7 +248,7 @@ class RBM(Machine):
         return [m for m in super().metrics if m not in self._means or m.name in self._watched]
 
     def pseudo_likelihood(self, v: Any) -> Tensor:
-        """Give n log p(v_i | other units) of one random unit i of n in each row, in nats.
+        """Return n log p(v_i | other units) of one random unit i of n in each row, in nats.
 
         Unbiased for the log-pseudo-likelihood, the sum over all i.
 
@@ -261,24 +261,24 @@ class RBM(Machine):
     # ---------------------------------------------------------------- to and from elsewhere
 
     @classmethod
-    def from_harmonium(cls, machine: Any, **options: Any) -> RBM:
-        """Make a Keras machine of a `harmonium.RBM`, its parameters bit for bit in float32.
+    def from_harmonium(cls, model: Any, **options: Any) -> RBM:
+        """Make a Keras model of a `harmonium.RBM`, its parameters bit for bit in float32.
 
         Args:
-            machine: Bernoulli, Ising, Gaussian or Potts layers, and an array of weights.
+            model: Bernoulli, Ising, Gaussian or Potts layers, and an array of weights.
             **options: arguments of this class, such as `method`.
 
         Raises:
             InputError: another layer.
         """
-        return convert.from_harmonium(cls, machine, **options)
+        return convert.from_harmonium(cls, model, **options)
 
     def to_harmonium(self) -> Any:
-        """Give the `harmonium.RBM` with these parameters, bit for bit in float32."""
+        """Return the `harmonium.RBM` with these parameters, bit for bit in float32."""
         return convert.to_harmonium(self)
 
     def to_layer(self) -> keras.layers.Dense:
-        """Give a plain `keras.layers.Dense` with output ⟨h | v⟩ and a copy of the weights.
+        """Return a plain `keras.layers.Dense` with output ⟨h | v⟩ and a copy of the weights.
 
         For fine-tuning under other layers, in files that load without harmonium.
 
@@ -294,7 +294,7 @@ class RBM(Machine):
         verbose: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        """Write the machine for serving, without harmonium and without Keras.
+        """Write the model for serving, without harmonium and without Keras.
 
         A SavedModel has endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other formats
         hold `serve` alone.

@@ -27,7 +27,7 @@ class AbstractLayer(eqx.Module):
         p(x | I) = exp(I·x − U(x) − Γ(I)),      Γ(I) = log ∫ exp(I·x − U(x)) dx
 
     where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
-    Γ′(I) and its variance Γ″(I). These two functions are all that a machine needs of a layer.
+    Γ′(I) and its variance Γ″(I). These two functions are all that a model needs of a layer.
 
     Every array is a natural parameter (the energy is affine in the arrays, over a convex domain),
     so that any average of two layers of one type is a layer too. An array that is no parameter,
@@ -48,11 +48,11 @@ class AbstractLayer(eqx.Module):
 
     @abstractmethod
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give each unit's energy U_i(x_i), in nats."""
+        """Return each unit's energy U_i(x_i), in nats."""
 
     @abstractmethod
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give each unit's Γ_i(I_i) = log ∫ exp(I_i·x_i − U_i(x_i)) dx_i, in nats."""
+        """Return each unit's Γ_i(I_i) = log ∫ exp(I_i·x_i − U_i(x_i)) dx_i, in nats."""
 
     @abstractmethod
     def sample(
@@ -71,7 +71,7 @@ class AbstractLayer(eqx.Module):
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
     ) -> "AbstractLayer":
-        """Give the layer whose independent units have the (weighted) moments of the states `x`.
+        """Return the layer whose independent units have the (weighted) moments of the states `x`.
 
         Smoothed as if one row more had been seen, so that every parameter is finite.
         """
@@ -121,19 +121,21 @@ class AbstractLayer(eqx.Module):
         return False
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
-        """Give the joint states with these indices, 0 to `n_states` − 1 (discrete layers)."""
+        """Return the joint states with these indices, 0 to `n_states` − 1 (discrete layers)."""
         raise InputError(f"{self}: its states are a continuum and cannot be enumerated.")
 
-    def moves(
+    def proposals(
         self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
-        """Give every way to change exactly one unit of `x`: none where states are a continuum.
+    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
+        """Return every way to change exactly one unit of `x`: none where states are a continuum.
 
         A move is the few columns that change, the same for all `x`, and what is added to each. A
         unit's moves lead to all of its other states. A column of no interest has the change 0.
         """
         if self.n_states is not None:
-            raise NotImplementedError(f"{type(self).__name__}.moves, which a discrete layer needs")
+            raise NotImplementedError(
+                f"{type(self).__name__}.base_kernel, which a discrete layer needs"
+            )
         return np.zeros((0, 1), int), jnp.zeros((*x.shape[:-1], 0, 1), x.dtype)
 
     def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
@@ -162,7 +164,7 @@ class AbstractLayer(eqx.Module):
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """Give (b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
+        """Return (b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
         return None
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
@@ -211,24 +213,24 @@ class AbstractLayer(eqx.Module):
                 )
 
     def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
-        """Give U(x), the sum of the unit energies, in nats."""
+        """Return U(x), the sum of the unit energies, in nats."""
         return self.unit_energies(x).sum(-1)
 
     def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "..."]:
-        """Give Γ(I), the sum of the unit cgfs, in nats."""
+        """Return Γ(I), the sum of the unit cgfs, in nats."""
         return self.unit_cgfs(inputs).sum(-1)
 
     def alternatives(
         self, x: Float[Array, "*batch columns"]
-    ) -> Float[Array, "*batch moves columns"]:
-        """Give all states that differ from `x` in exactly one unit (discrete layers)."""
-        columns, changes = self.moves(x)
+    ) -> Float[Array, "*batch proposals columns"]:
+        """Return all states that differ from `x` in exactly one unit (discrete layers)."""
+        columns, changes = self.proposals(x)
         along = np.arange(len(columns))[:, None]
         every = jnp.broadcast_to(x[..., None, :], (*x.shape[:-1], len(columns), x.shape[-1]))
         return every.at[..., along, columns].add(changes)
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give ⟨x⟩ = Γ′(I)."""
+        """Return ⟨x⟩ = Γ′(I)."""
         return jax.grad(lambda i: self.unit_cgfs(i).sum())(inputs)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
@@ -253,7 +255,7 @@ class AbstractLayer(eqx.Module):
 
     @property
     def zero_inputs(self) -> Float[Array, " columns"]:
-        """A constant input of zero: `mean(zero_inputs)` is the layer's mean without a machine."""
+        """A constant input of zero: `mean(zero_inputs)` is the layer's mean without a model."""
         return from_numpy(np.zeros(self.size, self.dtype))
 
     def sample_without_inputs(
@@ -269,15 +271,15 @@ class AbstractLayer(eqx.Module):
             raise InputError(f"Expected {name} with trailing size {self.size}; got shape {shape}.")
 
     def validate(
-        self, rows: Any, name: str = "data", first_row: int = 0, *, holes: bool = False
+        self, rows: Any, name: str = "data", first_row: int = 0, *, missing: bool = False
     ) -> np.ndarray:
-        """Check rows in the user's coding and give them as a two-dimensional NumPy array.
+        """Check rows in the user's coding and return them as a two-dimensional NumPy array.
 
         Args:
             rows: shape (n, units).
             name: what to call them in an error.
             first_row: the number of the first one.
-            holes: whether NaN may stand for an absent unit.
+            missing: whether NaN may stand for a missing value.
 
         Raises:
             InputError: a wrong shape, an entry that is no finite number, or one outside the domain.
@@ -290,9 +292,9 @@ class AbstractLayer(eqx.Module):
             )
         if array.dtype.kind not in "buif":
             raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
-        absent = np.isnan(array) if holes and array.dtype.kind == "f" else np.False_
-        finite = np.isfinite(array) | absent
-        for wrong in (~finite, self.outside(array) & ~absent):
+        allowed = np.isnan(array) if missing and array.dtype.kind == "f" else np.False_
+        finite = np.isfinite(array) | allowed
+        for wrong in (~finite, self.outside(array) & ~allowed):
             if wrong.any():
                 row, column = (int(i) for i in np.argwhere(wrong)[0])
                 expected = self.domain(column) if finite.all() else "expected finite numbers"
@@ -303,7 +305,7 @@ class AbstractLayer(eqx.Module):
         return array
 
     def __str__(self) -> str:
-        """Give the type and the number of units: what a person needs in a message."""
+        """Return the type and the number of units: what a person needs in a message."""
         return f"{type(self).__name__}({self.n_units})"
 
     def to_fields(self) -> dict[str, Any]:
@@ -317,7 +319,7 @@ class AbstractLayer(eqx.Module):
 
 
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
-    """Give a parameter array of this shape: `value` checked, or filled with the default.
+    """Return a parameter array of this shape: `value` checked, or filled with the default.
 
     NumPy does what it can here: a small program of JAX's takes longer to compile than all of it.
     """
@@ -334,7 +336,7 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
 
 
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Give the weighted mean of the rows of `x` and the number of rows that it is worth.
+    """Return the weighted mean of the rows of `x` and the number of rows that it is worth.
 
     The worth is Kish's effective size (Σw)² / Σw², the row count when weights are equal.
     """

@@ -91,9 +91,9 @@ class AbstractDiscrete(AbstractLayer):
         places = digits(indices, len(self.values), self.size, jnp.int32)
         return jnp.asarray(self.values, self.dtype)[places]
 
-    def moves(
+    def proposals(
         self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
         """Put each unit to each of its other values in turn."""
         values = jnp.asarray(self.values, x.dtype)
         place = (x[..., None] > (values[:-1] + values[1:]) / 2).sum(-1)

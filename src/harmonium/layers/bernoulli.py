@@ -20,26 +20,26 @@ class AbstractBernoulli(AbstractDiscrete):
 
     values: ClassVar[tuple[float, ...]] = (0.0, 1.0)
     size: int = eqx.field(static=True)
-    bias: Float[Array, "*machines size"]
+    bias: Float[Array, "*models size"]
 
     def __init__(self, size: int, bias: Any = None):
         self.size = positive_integer(size, "Bernoulli size")
         self.bias = parameter(bias, (size,), "Bernoulli bias")
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give −b_i x_i."""
+        """Return −b_i x_i."""
         return -self.bias * x
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give log(1 + e^(I_i + b_i)), the softplus."""
+        """Return log(1 + e^(I_i + b_i)), the softplus."""
         return softplus(inputs + self.bias)
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give σ(I + b), the probability of a one."""
+        """Return σ(I + b), the probability of a one."""
         return jax.nn.sigmoid(inputs + self.bias)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give σ(I + b) σ(−I − b)."""
+        """Return σ(I + b) σ(−I − b)."""
         logits = inputs + self.bias
         return jax.nn.sigmoid(logits) * jax.nn.sigmoid(-logits)
 
@@ -53,14 +53,14 @@ class AbstractBernoulli(AbstractDiscrete):
         """Add `delta` to the bias."""
         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
 
-    def moves(
+    def proposals(
         self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
         """Flip each unit: x → 1 − x."""
         return np.arange(self.size)[:, None], (1.0 - 2.0 * x)[..., None]
 
     def decode(self, x: Any) -> np.ndarray:
-        """Give bytes 0 and 1."""
+        """Return bytes 0 and 1."""
         return np.asarray(x).astype(np.uint8)
 
 

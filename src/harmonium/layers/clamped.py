@@ -78,7 +78,7 @@ class AbstractPartial(AbstractLayer):
         return eqx.tree_at(lambda partial: partial.layer, self, self.layer.project())
 
     def neutral(self) -> "AbstractPartial":
-        """Give the neutral layer with the same units held or left out."""
+        """Return the neutral layer with the same units held or left out."""
         return eqx.tree_at(lambda partial: partial.layer, self, self.layer.neutral())
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ class Clamped(AbstractPartial):
     """A layer whose `known` units hold given values: what conditioning needs, for any sampler.
 
     A known unit contributes exp(I·x − U(x)) at its value x instead of the integral over x, so a
-    machine with this layer is the conditional one, and its Z is the marginal weight of the values.
+    model with this layer is the conditional one, and its Z is the marginal weight of the values.
 
     Attributes:
         layer: the layer without the clamp.
@@ -114,11 +114,11 @@ class Clamped(AbstractPartial):
     values: Float[Array, "*batch columns"] = data_field()
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give the energies of the layer without the clamp."""
+        """Return the energies of the layer without the clamp."""
         return self.layer.unit_energies(x)
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
-        """Give I·x − U(x) at a known unit's value, Γ(I) of a free unit, for each clamped row."""
+        """Return I·x − U(x) at a known unit's value, Γ(I) of a free unit, for each clamped row."""
         values = jax.lax.stop_gradient(self.values)  # data, not parameters
         held = self.layer.fold(inputs * values) - self.layer.unit_energies(values)
         return jnp.where(self.known, held, self.layer.unit_cgfs(inputs))
@@ -126,7 +126,7 @@ class Clamped(AbstractPartial):
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
-        """Draw the free units; give the known ones their values."""
+        """Draw the free units; return the known ones their values."""
         drawn = self.layer.sample(inputs, key=key)
         return jnp.where(self.layer.spread(self.known), self.values, drawn)
 
@@ -140,7 +140,7 @@ class Clamped(AbstractPartial):
 class Masked(AbstractPartial):
     """A layer without those units that are not `present`: they hold 0 and add to no energy.
 
-    Each row has a layer, and so a machine, of its own size. That is another thing than `Clamped`,
+    Each row has a layer, and so a model, of its own size. That is another thing than `Clamped`,
     whose free units are summed over.
 
     Attributes:
@@ -151,11 +151,11 @@ class Masked(AbstractPartial):
     present: Bool[Array, "*batch units"] = data_field()
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
-        """Give the energies of the units that are present, 0 of others."""
+        """Return the energies of the units that are present, 0 of others."""
         return jnp.where(self.present, self.layer.unit_energies(x), 0.0)
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
-        """Give Γ(I) of the units that are present, 0 of others."""
+        """Return Γ(I) of the units that are present, 0 of others."""
         return jnp.where(self.present, self.layer.unit_cgfs(inputs), 0.0)
 
     def sample(

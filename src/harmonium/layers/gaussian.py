@@ -22,7 +22,7 @@ SMALLEST_PRECISION = 1e-6
 class Gaussian(AbstractLayer):
     """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
-    Both parameters are natural ones: the mean without inputs is b/γ, the variance 1/γ. A machine of
+    Both parameters are natural ones: the mean without inputs is b/γ, the variance 1/γ. A model of
     two Gaussian layers has a finite Z only where its joint precision matrix is positive definite.
 
     Attributes:
@@ -32,8 +32,8 @@ class Gaussian(AbstractLayer):
     """
 
     size: int = eqx.field(static=True)
-    bias: Float[Array, "*machines size"]
-    precision: Float[Array, "*machines size"]
+    bias: Float[Array, "*models size"]
+    precision: Float[Array, "*models size"]
 
     def __init__(self, size: int, bias: Any = None, precision: Any = None):
         self.size = positive_integer(size, "Gaussian size")
@@ -44,20 +44,20 @@ class Gaussian(AbstractLayer):
             raise InputError(f"Gaussian precision: expected positive values; got {lowest}.")
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give ½ γ_i x_i² − b_i x_i."""
+        """Return ½ γ_i x_i² − b_i x_i."""
         return 0.5 * self.precision * x**2 - self.bias * x
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give (I_i + b_i)²/(2γ_i) + ½ log(2π/γ_i)."""
+        """Return (I_i + b_i)²/(2γ_i) + ½ log(2π/γ_i)."""
         field = inputs + self.bias
         return 0.5 * (field**2 / self.precision + LOG_2PI - jnp.log(self.precision))
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give (I + b)/γ."""
+        """Return (I + b)/γ."""
         return (inputs + self.bias) / self.precision
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give 1/γ, whatever the inputs."""
+        """Return 1/γ, whatever the inputs."""
         return jnp.broadcast_to(1.0 / self.precision, inputs.shape)
 
     def sample(
@@ -109,7 +109,7 @@ class Gaussian(AbstractLayer):
         return np.ones(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Gaussian":
-        """Give γ/s² and b/s + γm/s²: ½γz² − bz at z = (x − m)/s, up to a constant."""
+        """Return γ/s² and b/s + γm/s²: ½γz² − bz at z = (x − m)/s, up to a constant."""
         self.check_rescaling(scale, offset)
         s, m = jnp.asarray(scale, self.dtype), jnp.asarray(offset, self.dtype)
         precision = self.precision / s**2
@@ -118,16 +118,16 @@ class Gaussian(AbstractLayer):
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """Give γ."""
+        """Return γ."""
         return self.precision
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array]:
-        """Give (b, γ)."""
+        """Return (b, γ)."""
         return self.bias, self.precision
 
     def neutral(self) -> "Gaussian":
-        """Give the layer of the same precision around zero: there is no flat one."""
+        """Return the layer of the same precision around zero: there is no flat one."""
         return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
 
     def project(self) -> "Gaussian":

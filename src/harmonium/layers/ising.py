@@ -26,26 +26,26 @@ class Ising(AbstractDiscrete):
 
     values: ClassVar[tuple[float, ...]] = (-1.0, 1.0)
     size: int = eqx.field(static=True)
-    bias: Float[Array, "*machines size"]
+    bias: Float[Array, "*models size"]
 
     def __init__(self, size: int, bias: Any = None):
         self.size = positive_integer(size, "Ising size")
         self.bias = parameter(bias, (size,), "Ising bias")
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give −b_i x_i."""
+        """Return −b_i x_i."""
         return -self.bias * x
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give log 2cosh(I_i + b_i)."""
+        """Return log 2cosh(I_i + b_i)."""
         return log_2cosh(inputs + self.bias)
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give the magnetisation tanh(I + b)."""
+        """Return the magnetisation tanh(I + b)."""
         return jnp.tanh(inputs + self.bias)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give 1/cosh²(I + b), as 4 σ(2x) σ(−2x): 1 − tanh² would lose the tails."""
+        """Return 1/cosh²(I + b), as 4 σ(2x) σ(−2x): 1 − tanh² would lose the tails."""
         field = 2.0 * (inputs + self.bias)
         return 4.0 * jax.nn.sigmoid(field) * jax.nn.sigmoid(-field)
 
@@ -60,9 +60,9 @@ class Ising(AbstractDiscrete):
         """Add `delta` to the bias."""
         return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
 
-    def moves(
+    def proposals(
         self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
         """Turn each spin: x → −x."""
         return np.arange(self.size)[:, None], (-2.0 * x)[..., None]
 

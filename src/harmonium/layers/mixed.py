@@ -67,19 +67,19 @@ class Mixed(AbstractLayer):
         return jnp.concatenate(results, axis=-1)
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give the unit energies of all parts."""
+        """Return the unit energies of all parts."""
         return self._joined(lambda part, piece: part.unit_energies(piece), self._columns(x))
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give the unit cgfs of all parts."""
+        """Return the unit cgfs of all parts."""
         return self._joined(lambda part, piece: part.unit_cgfs(piece), self._columns(inputs))
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give the means of all parts."""
+        """Return the means of all parts."""
         return self._joined(lambda part, piece: part.mean(piece), self._columns(inputs))
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give the variances of all parts."""
+        """Return the variances of all parts."""
         return self._joined(lambda part, piece: part.variance(piece), self._columns(inputs))
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
@@ -115,7 +115,7 @@ class Mixed(AbstractLayer):
         return all(part.is_exact_in_bfloat16 for part in self.parts)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
-        """Give the joint states: the first part's index is the lowest digit of a mixed radix."""
+        """Return the joint states: the first part's index is the lowest digit of a mixed radix."""
         pieces = []
         for place, part in enumerate(self.parts):
             count = part.n_states
@@ -126,12 +126,12 @@ class Mixed(AbstractLayer):
             indices = indices if last else indices // count
         return jnp.concatenate(pieces, axis=-1)
 
-    def moves(
+    def proposals(
         self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
-        """Give the moves of every part; the narrower ones are filled up with changes of 0."""
+    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
+        """Return the moves of every part; the narrower ones are filled up with changes of 0."""
         found = [
-            part.moves(piece) for part, piece in zip(self.parts, self._columns(x), strict=True)
+            part.proposals(piece) for part, piece in zip(self.parts, self._columns(x), strict=True)
         ]
         few = max(columns.shape[1] for columns, _ in found)
         places, changes, first = [], [], 0
@@ -202,12 +202,12 @@ class Mixed(AbstractLayer):
         return Mixed(*(part.project() for part in self.parts))
 
     def neutral(self) -> "Mixed":
-        """Give the parts' neutral layers."""
+        """Return the parts' neutral layers."""
         return Mixed(*(part.neutral() for part in self.parts))
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """Give (b, γ) of all parts, None if one of them is not normal."""
+        """Return (b, γ) of all parts, None if one of them is not normal."""
         found = [part.gaussian_parameters for part in self.parts]
         if None in found:
             return None

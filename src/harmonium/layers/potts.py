@@ -31,7 +31,7 @@ class Potts(AbstractLayer):
 
     sites: int = eqx.field(static=True)
     states_per_site: int = eqx.field(static=True)
-    bias: Float[Array, "*machines columns"]
+    bias: Float[Array, "*models columns"]
 
     def __init__(self, sites: int, states: int, bias: Any = None):
         self.sites = positive_integer(sites, "Potts sites")
@@ -46,7 +46,7 @@ class Potts(AbstractLayer):
         return cls(fields["sites"], fields["states_per_site"], fields["bias"])
 
     def __str__(self) -> str:
-        """Give sites and states."""
+        """Return sites and states."""
         return f"Potts({self.sites}, states={self.states_per_site})"
 
     @property
@@ -71,20 +71,20 @@ class Potts(AbstractLayer):
         return jnp.repeat(x, self.states_per_site, axis=-1)
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give −b_i·x_i, the bias of each site's state."""
+        """Return −b_i·x_i, the bias of each site's state."""
         return -self.fold(self.bias * x)
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Give log Σ_a e^(I_ia + b_ia)."""
+        """Return log Σ_a e^(I_ia + b_ia)."""
         return jax.nn.logsumexp(self._by_site(inputs + self.bias), axis=-1)
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give each state's probability, the softmax over a site's states."""
+        """Return each state's probability, the softmax over a site's states."""
         logits = inputs + self.bias
         return jax.nn.softmax(self._by_site(logits), axis=-1).reshape(logits.shape)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Give p(1 − p) for each column, with 1 − p summed from a site's other states."""
+        """Return p(1 − p) for each column, with 1 − p summed from a site's other states."""
         probability = self._by_site(self.mean(inputs))
         others = product(probability, 1.0 - jnp.eye(self.states_per_site, dtype=probability.dtype))
         return (probability * others).reshape(inputs.shape)
@@ -119,16 +119,16 @@ class Potts(AbstractLayer):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
-        """Give the digits of the indices in base q, the lowest first, one-hot."""
+        """Return the digits of the indices in base q, the lowest first, one-hot."""
         return self.encode(digits(indices, self.states_per_site, self.sites, jnp.int32))
 
-    def moves(
+    def proposals(
         self, x: Float[Array, "*batch columns"]
-    ) -> tuple[Integer[np.ndarray, "moves few"], Float[Array, "*batch moves few"]]:
+    ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
         """Put each site into each of its q − 1 other states."""
         by_site, others = self._by_site(x), range(1, self.states_per_site)
         changes = [jnp.roll(by_site, r, axis=-1) - by_site for r in others]
@@ -160,7 +160,7 @@ class Potts(AbstractLayer):
         return one_hot.reshape(*one_hot.shape[:-2], self.size)
 
     def decode(self, x: Any) -> np.ndarray:
-        """Give integer codes, in the smallest type that holds them."""
+        """Return integer codes, in the smallest type that holds them."""
         bits = 8 * math.ceil(math.log2(self.states_per_site) / 8)
         codes = np.asarray(self._by_site(jnp.asarray(x)).argmax(-1))
         return codes.astype({8: np.uint8, 16: np.uint16}.get(bits, np.uint32))

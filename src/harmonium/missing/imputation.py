@@ -1,4 +1,4 @@
-"""What a machine says of the units that rows do not show, and how sure it is."""
+"""What a model says of the units that rows do not show, and how sure it is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Gibbs
-from ..single_site import units_of_moves
+from ..single_site import units_of_proposals
 from .marginal import (
     PATIENT_SUMS,
     draw,
@@ -26,22 +26,22 @@ from .marginal import (
     given_seen,
     posterior,
     way_to_sum,
-    with_holes,
+    with_missing,
 )
 
 __all__ = ["Imputation", "impute"]
 
 
 class Imputation(NamedTuple):
-    """Rows with their absent units filled in, and how sure that is.
+    """Rows with their missing units filled in, and how sure that is.
 
     Attributes:
-        rows: the rows with each hole filled by the most probable state of that unit for itself, or
+        rows: the rows with each missing value filled by the most probable state of that unit for itself, or
             its mean where states are a continuum, shape (n, visible units).
         mean: ⟨v⟩ given the seen units, in columns as `visible.encode` gives them, shape (n,
             columns): a Bernoulli unit's probability of a 1, a Potts unit's of each of its states.
         spread: the standard deviation of each column, 0 where it is seen, shape (n, columns).
-        draws: whole completions from p(v_absent | v_seen), with all that absent units have to do
+        draws: whole completions from p(v_absent | v_seen), with all that missing units have to do
             with one another, shape (draws, n, visible units).
         method: in words, how this was found.
     """
@@ -56,9 +56,9 @@ class Imputation(NamedTuple):
 def impute(
     rbm: RBM, rows: Any, *, key: PRNGKeyArray, draws: int = 10, sweeps: int = 200
 ) -> Imputation:
-    """Fill the holes of rows by p(v_absent | v_seen) of the machine, with its uncertainty.
+    """Fill the missing values of rows by p(v_absent | v_seen) of the model, with its uncertainty.
 
-    Mean and variance of an absent unit i are those of p(v_i | h) over what h may be, I = hWᵀ:
+    Mean and variance of a missing unit i are those of p(v_i | h) over what h may be, I = hWᵀ:
 
         ⟨v_i⟩ = ⟨Γ_i′(I)⟩,    var v_i = ⟨Γ_i″(I)⟩ + var Γ_i′(I),    over p(h | v_seen).
 
@@ -67,33 +67,33 @@ def impute(
     the sums are means over the later half of all chains.
 
     Args:
-        rbm: the machine.
-        rows: in the user's coding, NaN where a unit is absent, shape (n, visible units).
+        rbm: the model.
+        rows: in the user's coding, NaN where a unit is missing, shape (n, visible units).
         key: a JAX random key.
         draws: completions of each row.
         sweeps: Gibbs sweeps of a chain, where the sums are not exact.
 
     Raises:
-        InputError: no machine, rows outside the visible layer's domain, or numbers that are not
+        InputError: no model, rows outside the visible layer's domain, or numbers that are not
             positive.
     """
     if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a machine; got {type(rbm).__name__}.")
+        raise InputError(f"rbm: expected a model; got {type(rbm).__name__}.")
     draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")
-    rows, key = rbm.visible.validate(rows, "rows", holes=True), checked_key(key)
-    absent = max(1, int(np.isnan(rows).sum(1).max()))
-    over, terms = way_to_sum(rbm, absent, PATIENT_SUMS)
+    rows, key = rbm.visible.validate(rows, "rows", missing=True), checked_key(key)
+    missing = max(1, int(np.isnan(rows).sum(1).max()))
+    over, terms = way_to_sum(rbm, missing, PATIENT_SUMS)
     method = f"exact, {terms:,} terms" if over else f"{draws} chains of {sweeps:,} sweeps"
     width = draws * (rbm.visible.size + rbm.hidden.size)
     if over:
-        width = max(width, entries_of_sum(rbm, absent, PATIENT_SUMS))
+        width = max(width, entries_of_sum(rbm, missing, PATIENT_SUMS))
     size = rows_at_once(width)
     found = []
     for part, first in enumerate(range(0, len(rows), size)):
-        v = with_holes(rbm.visible, from_numpy(rows[first : first + size]))
+        v = with_missing(rbm.visible, from_numpy(rows[first : first + size]))
         key_part = jax.random.fold_in(key, part)
         if over:
-            found.append(_exact(rbm, v, absent, draws, key=key_part))
+            found.append(_exact(rbm, v, missing, draws, key=key_part))
         else:
             found.append(_from_chains(rbm, v, draws, sweeps, key=key_part))
     mean, variance = (np.concatenate([np.asarray(each[i]) for each in found]) for i in (0, 1))
@@ -101,7 +101,7 @@ def impute(
     nearest = [_nearest_states(rbm.visible, each[0]) for each in found]
     likely = np.concatenate([rbm.visible.decode(each) for each in nearest])
     holes = np.isnan(rows)
-    # The user's own values stay as they are: coding there and back may round them.
+    # The user's own values stay as they are: coding forward and in reverse may round them.
     return Imputation(
         np.where(holes, likely, rows),
         mean,
@@ -113,10 +113,10 @@ def impute(
 
 @eqx.filter_jit
 def _exact(
-    rbm: RBM, v: Float[Array, "n columns"], absent: int, draws: int, *, key: PRNGKeyArray
+    rbm: RBM, v: Float[Array, "n columns"], missing: int, draws: int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array]:
-    """Give mean, variance and draws from the sum over all terms."""
-    found = posterior(rbm, v, absent, PATIENT_SUMS)
+    """Return mean, variance and draws from the sum over all terms."""
+    found = posterior(rbm, v, missing, PATIENT_SUMS)
     assert found is not None
     share = jnp.exp(found.log_share)
     if found.v is not None:
@@ -139,15 +139,15 @@ def _exact(
 def _from_chains(
     rbm: RBM, v: Float[Array, "n columns"], draws: int, sweeps: int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array]:
-    """Give mean and variance over the later half of Gibbs chains, and where they end."""
+    """Return mean and variance over the later half of Gibbs chains, and where they end."""
     key_start, key_sweep = jax.random.split(key)
-    machine, gibbs = given_seen(rbm, jnp.repeat(v, draws, axis=0)), Gibbs(1)
-    chains = gibbs.init(machine, len(v) * draws, key=key_start)
+    model, gibbs = given_seen(rbm, jnp.repeat(v, draws, axis=0)), Gibbs(1)
+    chains = gibbs.init(model, len(v) * draws, key=key_start)
     first = sweeps // 2
 
     def sweep(i: Array, carry: tuple) -> tuple:
         chains, total, squares, variances = carry
-        chains, _ = gibbs.step(machine, chains, key=jax.random.fold_in(key_sweep, i))
+        chains, _ = gibbs.step(model, chains, key=jax.random.fold_in(key_sweep, i))
         inputs = rbm.inputs_to_v(chains.h)
         mean, counts = rbm.visible.mean(inputs), i >= first
         added = (mean, mean**2, rbm.visible.variance(inputs))
@@ -171,8 +171,8 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
     Of a unit of two states, or one-hot, it is the most probable one.
     """
     state = visible.sample_without_inputs(mean.shape[:-1], key=key_of(0))
-    columns, changes = visible.moves(state)
-    units = units_of_moves(visible, columns)
+    columns, changes = visible.proposals(state)
+    units = units_of_proposals(visible, columns)
     discrete = np.isin(np.arange(visible.n_units), units)
     state = jnp.where(visible.spread(jnp.asarray(discrete)), state, mean)
     if not len(columns):

@@ -23,32 +23,35 @@ from ..statistics import effective_size, jackknife, log_mean_exp, relative_weigh
 from .base import CHAINS, TRUSTED_ESS, AbstractLogZ, LogZ
 from .bridge import Sandwich, bennett, sandwich
 from .schedule import (
-    STRETCHES,
-    Arrivals,
-    Course,
-    data_base,
-    drawn_by_weight,
+    SEGMENTS,
+    AnnealingSchedule,
+    FinalStates,
+    after_sweeps,
+    base_from_data,
     groups_of,
-    own_bases,
-    settled,
+    resampled_states,
+    usual_bases,
 )
 
 FEWEST_GROUPS = 4
 MOST_STARTS = 4_096  # rows to travel back from
-PILOT = (3, 6)  # steps a stretch: to find the spacing, then to choose among the bases
-AIM, MOST_LOST = 0.5, 2.0  # nats lost there and back: a plan's aim; what more chains can bear
-FEWEST_STEPS, MOST_STEPS = 4, 2**20  # a stretch
+PILOT = (3, 6)  # steps a segment: to find the spacing, then to choose among the bases
+AIM, MOST_LOST = (
+    0.5,
+    2.0,
+)  # nats lost forward and in reverse: a plan's aim; what more chains can bear
+FEWEST_STEPS, MOST_STEPS = 4, 2**20  # a segment
 MET = "The two directions meet."
 MARKOV_BOUND = -float(np.log(0.025))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 
 
-class Journeys(NamedTuple):
-    """Log weights of journeys in both directions along one course.
+class AnnealingRuns(NamedTuple):
+    """Log weights of annealing runs in both directions along one schedule.
 
     Attributes:
         forward: shape (n,); the mean of e^w estimates Z.
-        reverse: the way back, shape (n,); the mean of e^w estimates 1/Z.
-        other: the way back from the starts that the user gave; empty if none.
+        reverse: the reverse run, shape (n,); the mean of e^w estimates 1/Z.
+        other: the reverse run from the starts that the user gave; empty if none.
     """
 
     forward: np.ndarray
@@ -57,15 +60,15 @@ class Journeys(NamedTuple):
 
     @property
     def lost(self) -> float:
-        """Work lost on the way there and back, nats, which is 0 only if nothing is irreversible."""
+        """Work lost on the way forward and in reverse, nats, which is 0 only if nothing is irreversible."""
         return -float(self.forward.mean() + self.reverse.mean())
 
     def hardly_seen(self, tolerance: float) -> float:
-        """Give the share of the machine's mass that too few forward chains reach.
+        """Return the share of the model's mass that too few forward chains reach.
 
-        A way back that costs c nats more than log Z comes from a region of mass p that forward
+        A reverse run that costs c nats more than log Z comes from a region of mass p that forward
         chains reach with probability p e^(−c). Of n chains, three would come to any such region
-        with a mass of the tolerance if c < log(n · tolerance / 3); where the way back costs more,
+        with a mass of the tolerance if c < log(n · tolerance / 3); where the reverse run costs more,
         what is known of the mass is luck.
         """
         costs = -bennett(self.forward, self.reverse) - self.reverse
@@ -76,30 +79,30 @@ class Journeys(NamedTuple):
 class Annealed(AbstractLogZ):
     """Annealed importance sampling in both directions.
 
-    Forward, from exact draws of a base machine, the estimate is on average below log Z and so
-    over-rates the model. Reverse, from draws of the machine itself, it is on average above, as far
+    Forward, from exact draws of a base model, the estimate is on average below log Z and so
+    over-rates the model. Reverse, from draws of the model itself, it is on average above, as far
     as those draws are exact: they are the forward chains of all bases, resampled by their weights,
     after `burn_in` sweeps more. The value is Bennett's acceptance ratio between both, an estimate
     and no bound.
 
-    A pilot tries each base, spaces the machines on the way by the work that the chains lose
+    A pilot tries each base, spaces the models on the way by the work that the chains lose
     there, and takes the base that loses least. Then steps and chains grow until the two directions
     meet within `tolerance` and the interval is as narrow, or the time is up. The 95 % interval is
     that of independent groups of chains, left out one at a time. Where the answer has not
     converged, it reaches from the lowest to the highest estimate and by what Markov's inequality
     allows, log 40 = 3.7 nats, beyond them.
 
-    A path may end at another machine close by; the step from there to this one is weighed too. So
-    chains travel to the machine whose weights are rounded to bfloat16 where that is faster, and the
+    A path may end at another model close by; the step from there to this one is weighed too. So
+    chains travel to the model whose weights are rounded to bfloat16 where that is faster, and the
     answer is still of this one.
 
-    What no journey can see is a mode that no chain of any base ever finds: all then agree on log Z
+    What no annealing run can see is a mode that no chain of any base ever finds: all then agree on log Z
     of what was found. `starts` from elsewhere, such as the data, would show it.
 
     Attributes:
         chains: chains in each direction.
-        steps: steps of each journey; as many as it takes if None.
-        paths: paths from independent machines to this one, or close by, to be tried; `own_bases` if
+        steps: steps of each annealing run; as many as it takes if None.
+        paths: paths from independent models to this one, or close by, to be tried; `usual_bases` if
             none is given.
         starts: visible states to travel back from as a check, shape (n, visible).
         burn_in: sweeps that resampled chains make first; a quarter of the steps if None.
@@ -132,14 +135,14 @@ class Annealed(AbstractLogZ):
             return self
         key_data, key_own, key_rows = jax.random.split(key, 3)
         near = quicker(rbm, self.chains)
-        bases = own_bases(near, key=key_own)
-        if dataset.absent:
+        bases = usual_bases(near, key=key_own)
+        if dataset.missing:
             return replace(self, paths=bases)
         rows = dataset.some(MOST_STARTS).rows(key=key_rows)
-        bases.insert(0, data_base(near, rbm.visible.encode(rows), key=key_data))
+        bases.insert(0, base_from_data(near, rbm.visible.encode(rows), key=key_data))
         return replace(self, paths=bases, starts=rows if self.starts is None else self.starts)
 
-    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z.
 
         Raises:
@@ -150,75 +153,75 @@ class Annealed(AbstractLogZ):
         starts = None
         if self.starts is not None:
             starts = rbm.visible.encode(rbm.visible.validate(self.starts, "starts"))
-        search = _Search(rbm, self, starts, told, key=key_search)
-        paths = self.paths or own_bases(quicker(rbm, self.chains), key=key_base)
+        search = _Search(rbm, self, starts, progress, key=key_search)
+        paths = self.paths or usual_bases(quicker(rbm, self.chains), key=key_base)
         return search.rounds(*search.pilot(paths))
 
 
 class _Search:
-    """A search for log Z: a pilot that chooses the course, then rounds until both sides meet."""
+    """A search for log Z: a pilot that chooses the schedule, then rounds until both sides meet."""
 
-    def __init__(self, rbm: RBM, asked: Annealed, starts: Any, told: Any, *, key: PRNGKeyArray):
+    def __init__(self, rbm: RBM, asked: Annealed, starts: Any, progress: Any, *, key: PRNGKeyArray):
         self.rbm, self.asked, self.key, self.keys_used = rbm, asked, key, 0
         self.groups = 1
         # Chains from the starts given travel along, a quarter as many.
         many = max(1, asked.chains // 4)
         self.starts = None if starts is None else np.asarray(starts)[np.arange(many) % len(starts)]
-        self.told, self.done = told, 0.0
+        self.progress, self.done = progress, 0.0
         self.began = time.perf_counter()
-        self.pace = 0.0  # seconds that a step of all stretches costs, there and back
-        self.stretches = min(STRETCHES, asked.steps or STRETCHES)
-        self.witnesses: list[Arrivals] = []
+        self.pace = 0.0  # seconds that a step of all segments costs, forward and in reverse
+        self.segments = min(SEGMENTS, asked.steps or SEGMENTS)
+        self.witnesses: list[FinalStates] = []
 
-    def pilot(self, paths: Sequence[AbstractPath]) -> tuple[Course, int]:
-        """Space the machines of each path by its losses; give the best, and steps a stretch."""
-        courses, there, told = [], [], self._steps_told()
+    def pilot(self, paths: Sequence[AbstractPath]) -> tuple[AnnealingSchedule, int]:
+        """Space the models of each path by its losses; return the best, and steps a segment."""
+        schedules, there, progress = [], [], self._steps_told()
         for path in paths:
-            course = Course.even(path, self.stretches)
-            courses.append(course.respaced(self._depart(course, PILOT[0])[1]))
-        if told is not None and len(courses) == 1:
-            return courses[0], told
-        for course in courses:
-            arrivals, gains = self._depart(course, PILOT[1])
+            schedule = AnnealingSchedule.even(path, self.segments)
+            schedules.append(schedule.respaced(self._depart(schedule, PILOT[0])[1]))
+        if progress is not None and len(schedules) == 1:
+            return schedules[0], progress
+        for schedule in schedules:
+            arrivals, gains = self._depart(schedule, PILOT[1])
             self.witnesses.append(arrivals)
             there.append(gains)
-            self._tell(0.1 * len(there) / len(courses))
+            self._tell(0.1 * len(there) / len(schedules))
         lost, spaced = [], []
-        for course, gains, arrivals in zip(courses, there, self.witnesses, strict=True):
+        for schedule, gains, arrivals in zip(schedules, there, self.witnesses, strict=True):
             started = time.perf_counter()
-            back = self._return(course, self.witnesses, PILOT[1])
+            back = self._return(schedule, self.witnesses, PILOT[1])
             self.pace = 2 * (time.perf_counter() - started) / PILOT[1]
-            spaced.append(course.respaced(gains, back[::-1, : self.asked.chains]))
-            lost.append(self._journeys(course, arrivals, back).lost)
-            self._tell(0.1 + 0.1 * len(lost) / len(courses))
+            spaced.append(schedule.respaced(gains, back[::-1, : self.asked.chains]))
+            lost.append(self._journeys(schedule, arrivals, back).lost)
+            self._tell(0.1 + 0.1 * len(lost) / len(schedules))
         best = int(np.argmin(lost))
         del self.witnesses[best]  # whose place every round takes with its own
         needed = min(PILOT[1] * lost[best] / AIM, self._left() / self.pace)
-        return spaced[best], told or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
+        return spaced[best], progress or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
 
     def _steps_told(self) -> int | None:
         steps = self.asked.steps
-        return None if steps is None else max(1, round(steps / self.stretches))
+        return None if steps is None else max(1, round(steps / self.segments))
 
-    def rounds(self, course: Course, steps: int) -> LogZ:
-        """Travel there and back, longer or with more chains each time, until both sides meet."""
-        kept: list[Journeys] = []
+    def rounds(self, schedule: AnnealingSchedule, steps: int) -> LogZ:
+        """Travel forward and in reverse, longer or with more chains each time, until both sides meet."""
+        kept: list[AnnealingRuns] = []
         while True:
             started = time.perf_counter()
-            arrivals, gains = self._depart(course, steps)
+            arrivals, gains = self._depart(schedule, steps)
             self.groups = self.groups if kept else groups_of(arrivals.log_weights)
             self._tell(self.done + 0.4 * (1 - self.done))
-            back = self._return(course, [arrivals, *self.witnesses], steps)
+            back = self._return(schedule, [arrivals, *self.witnesses], steps)
             self._tell(self.done + 0.5 * (1 - self.done))
             self.pace = (time.perf_counter() - started) / steps
-            kept.append(self._journeys(course, arrivals, back))
-            found = self._conclude(kept, steps * self.stretches)
+            kept.append(self._journeys(schedule, arrivals, back))
+            found = self._conclude(kept, steps * self.segments)
             if found.converged or self.asked.steps is not None:
                 break
             within = int(self._left() / self.pace)  # steps that there is time for
             if self._needs_more_steps(kept[-1]) and within > 1.25 * steps:
                 kept, steps = [], min(2 * steps, within)
-                course = course.respaced(gains, back[::-1, : self.asked.chains])
+                schedule = schedule.respaced(gains, back[::-1, : self.asked.chains])
             elif within < steps:  # else more chains, beside those that there are
                 late = f" The {self.asked.seconds:g} s allowed are up; allow more with `seconds`."
                 found = found._replace(message=found.message + late)
@@ -226,76 +229,80 @@ class _Search:
         self._tell(1.0)
         return found
 
-    def _needs_more_steps(self, last: Journeys) -> bool:
-        """Say whether more chains would gain less than more steps."""
+    def _needs_more_steps(self, last: AnnealingRuns) -> bool:
+        """Return whether more chains would gain less than more steps."""
         tolerance = self.asked.tolerance
         return last.lost > MOST_LOST or last.hardly_seen(tolerance) > tolerance / 3
 
-    def _depart(self, course: Course, steps: int) -> tuple[Arrivals, np.ndarray]:
-        """Travel from the base to the machine."""
-        begun = course.begin(self.asked.chains, key=self._next_key())
-        v, gains = course.travel(begun, steps, key=self._next_key())
-        gains[-1] += course.beyond(self.rbm, v)
-        return Arrivals(v, gains.sum(0) + float(course.path.log_z_of_base)), gains
+    def _depart(self, schedule: AnnealingSchedule, steps: int) -> tuple[FinalStates, np.ndarray]:
+        """Travel from the base to the model."""
+        begun = schedule.start(self.asked.chains, key=self._next_key())
+        v, gains = schedule.run(begun, steps, key=self._next_key())
+        gains[-1] += schedule.last_step(self.rbm, v)
+        return FinalStates(v, gains.sum(0) + float(schedule.path.log_z_of_base)), gains
 
-    def _return(self, course: Course, arrivals: Sequence[Arrivals], steps: int) -> np.ndarray:
+    def _return(
+        self, schedule: AnnealingSchedule, arrivals: Sequence[FinalStates], steps: int
+    ) -> np.ndarray:
         """Travel back, from arrivals drawn by their weights and left to themselves for a while."""
         if not all(np.isfinite(one.log_weights).all() for one in arrivals):
-            raise NotFiniteError("log Z: annealing weights are not finite; the machine diverged.")
-        v = drawn_by_weight(arrivals, self.asked.chains, self.groups, seed=self.keys_used)
+            raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
+        v = resampled_states(arrivals, self.asked.chains, self.groups, seed=self.keys_used)
         if self.starts is not None:
             v = np.concatenate([v, self.starts.astype(v.dtype)])
-        sweeps = self.asked.burn_in or max(1, steps * self.stretches // 4)
+        sweeps = self.asked.burn_in or max(1, steps * self.segments // 4)
         sweeps = jnp.asarray(sweeps, jnp.int32)
-        v = settled(self.rbm, from_numpy(v), sweeps, key=self._next_key())
-        back = course.travel(v, steps, key=self._next_key(), backwards=True)[1]
-        back[0] -= course.beyond(self.rbm, v)
+        v = after_sweeps(self.rbm, from_numpy(v), sweeps, key=self._next_key())
+        back = schedule.run(v, steps, key=self._next_key(), reverse=True)[1]
+        back[0] -= schedule.last_step(self.rbm, v)
         return back
 
-    def _journeys(self, course: Course, arrivals: Arrivals, back: np.ndarray) -> Journeys:
-        """Give whole journeys' weights in terms of Z from those of the stretches back."""
-        reverse, n = back.sum(0) - float(course.path.log_z_of_base), self.asked.chains
-        return Journeys(arrivals.log_weights, reverse[:n], reverse[n:])
+    def _journeys(
+        self, schedule: AnnealingSchedule, arrivals: FinalStates, back: np.ndarray
+    ) -> AnnealingRuns:
+        """Return whole annealing runs' weights in terms of Z from those of the segments back."""
+        reverse, n = back.sum(0) - float(schedule.path.log_z_of_base), self.asked.chains
+        return AnnealingRuns(arrivals.log_weights, reverse[:n], reverse[n:])
 
-    def _conclude(self, kept: Sequence[Journeys], steps: int) -> LogZ:
+    def _conclude(self, kept: Sequence[AnnealingRuns], steps: int) -> LogZ:
         """Combine rounds into an answer; neither side is ever given without the other."""
-        joined = Journeys(*(np.concatenate(parts) for parts in zip(*kept, strict=True)))
+        joined = AnnealingRuns(*(np.concatenate(parts) for parts in zip(*kept, strict=True)))
         forward, reverse = joined.forward, joined.reverse
         if not (np.isfinite(forward).all() and np.isfinite(reverse).all()):
-            raise NotFiniteError("log Z: annealing weights are not finite; the machine diverged.")
+            raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
         found = sandwich(forward, reverse, self.groups * len(kept))
-        doubts = _doubts(found, joined.hardly_seen(self.asked.tolerance), self.asked.tolerance)
-        estimates = [found.value, found.below, found.above]
+        warnings = _doubts(found, joined.hardly_seen(self.asked.tolerance), self.asked.tolerance)
+        estimates = [found.value, found.lower, found.upper]
         for why, estimate in (
             *_contradictions(found, self.witnesses),
             *self._unseen(found, joined),
         ):
-            doubts.append(why)
+            warnings.append(why)
             estimates.append(estimate)
-        ends = estimates if doubts else [found.value]
+        ends = estimates if warnings else [found.value]
         half = found.half_width if np.isfinite(found.half_width) else 0.0
-        reach = half + (MARKOV_BOUND if doubts else 0.0)
+        reach = half + (MARKOV_BOUND if warnings else 0.0)
         chains = self.asked.chains * len(kept)
         return LogZ(
             value=found.value,
             low=min(ends) - reach,
             high=max(ends) + reach,
             method=f"annealed both ways, {chains:,} chains × {steps:,} steps",
-            converged=not doubts,
+            converged=not warnings,
             ess=found.ess,
             gap=found.gap,
-            message=f"Not converged: {'; '.join(doubts)}." if doubts else MET,
+            message=f"Not converged: {'; '.join(warnings)}." if warnings else MET,
             forward=forward,
             reverse=reverse,
         )
 
-    def _unseen(self, found: Sandwich, kept: Journeys) -> list[tuple[str, float]]:
+    def _unseen(self, found: Sandwich, kept: AnnealingRuns) -> list[tuple[str, float]]:
         """Say so if some of the starts given may lie where no forward chain came.
 
-        A way back that costs c nats more than log Z ends in a region of mass p that forward chains
+        A reverse run that costs c nats more than log Z ends in a region of mass p that forward chains
         reach with probability p e^(−c): where 3 e^c / n is below the tolerance, a mass that matters
         would have been seen (rule of three). Beyond that, one start in twenty may cost more than
-        the way back of any chain that came there.
+        the reverse run of any chain that came there.
         """
         costs, usual = (-found.value - w for w in (kept.other, kept.reverse))
         known = max(np.log(self.asked.chains * self.asked.tolerance / 3.0), usual.max())
@@ -304,7 +311,7 @@ class _Search:
             return []
         apart = float(np.median(strange))
         why = f"of the starts given, {len(strange) / len(costs):.0%} lie where no chain came"
-        return [(f"{why}: their way back costs {apart:.1f} nats more", found.value + apart)]
+        return [(f"{why}: their reverse run costs {apart:.1f} nats more", found.value + apart)]
 
     def _next_key(self) -> PRNGKeyArray:
         self.keys_used += 1
@@ -315,7 +322,7 @@ class _Search:
 
     def _tell(self, part: float) -> None:
         self.done = part
-        self.told(part)
+        self.progress(part)
 
 
 def _doubts(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
@@ -330,8 +337,8 @@ def _doubts(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
     return [why for why, fine in tests.items() if not fine]
 
 
-def _contradictions(found: Sandwich, witnesses: Sequence[Arrivals]) -> list[tuple[str, float]]:
-    """Give the other bases' forward estimates that lie above the interval, beyond chance."""
+def _contradictions(found: Sandwich, witnesses: Sequence[FinalStates]) -> list[tuple[str, float]]:
+    """Return the other bases' forward estimates that lie above the interval, beyond chance."""
     against = []
     for one in witnesses:
         seen = jackknife(log_mean_exp, one.log_weights, groups=16)
@@ -352,6 +359,6 @@ def _check(asked: Annealed) -> None:
     for path in asked.paths:
         if not path.begins_uncoupled:
             raise InputError(
-                "path: expected one that begins at a machine without weights, as Heating does;"
+                "path: expected one that begins at a model without weights, as Heating does;"
                 " begin a History with one."
             )

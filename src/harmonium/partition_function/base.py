@@ -30,9 +30,9 @@ class LogZ(NamedTuple):
         ess: effective number of the chains that carry the estimate, the smaller of both directions.
         gap: reverse minus forward estimate, nats; 0 where exact.
         message: in English, why it converged or why not.
-        forward: log weights of the forward journeys, shape (n,): log of the mean of e^w is the
+        forward: log weights of the forward annealing runs, shape (n,): log of the mean of e^w is the
             one-sided estimate of log Z; None where nothing was annealed.
-        reverse: log weights of the journeys back, which estimate −log Z.
+        reverse: log weights of the annealing runs back, which estimate −log Z.
     """
 
     value: float
@@ -48,10 +48,8 @@ class LogZ(NamedTuple):
 
     def __str__(self) -> str:
         """Say it in a sentence."""
-        doubt = "" if self.converged else ", NOT converged"
-        return (
-            f"log Z = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({self.method}{doubt})"
-        )
+        warning = "" if self.converged else ", NOT converged"
+        return f"log Z = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({self.method}{warning})"
 
 
 class AbstractLogZ(ABC):
@@ -66,7 +64,7 @@ class AbstractLogZ(ABC):
         return self
 
     @abstractmethod
-    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z with a key that has been checked where there is need of one."""
 
     def estimate(
@@ -95,17 +93,17 @@ class AbstractLogZ(ABC):
             )
         else:
             key = checked_key(key)
-        return self.found(rbm, key, progress or (lambda part: None))
+        return self.compute(rbm, key, progress or (lambda part: None))
 
 
 def exact_result(value: float, method: str) -> LogZ:
-    """Give a log Z that has no error but rounding.
+    """Return a log Z that has no error but rounding.
 
     Raises:
-        NotFiniteError: the machine's parameters are not finite, or overflow.
+        NotFiniteError: the model's parameters are not finite, or overflow.
     """
     if not np.isfinite(value):
         raise NotFiniteError(
-            f"log Z is {value}: the machine's parameters are not finite or too large."
+            f"log Z is {value}: the model's parameters are not finite or too large."
         )
     return LogZ(value, value, value, method, converged=True)

@@ -27,13 +27,13 @@ MOST_STEPS, CLOSE = 200, 1e-12  # of a search for a root
 
 
 def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
-    """Give Bennett's acceptance ratio estimate of a log ratio from log weights of both journeys.
+    """Return Bennett's acceptance ratio estimate of a log ratio from log weights of both annealing runs.
 
     The r that solves Σ_forward σ(w − r + m) = Σ_reverse σ(w + r − m), with log weights w of each
-    journey and m = log(n_reverse / n_forward). For two machines without a journey between them,
+    annealing run and m = log(n_reverse / n_forward). For two models without an annealing run between them,
     forward holds F_0 − F_1 at states of the first and reverse F_1 − F_0 at states of the second.
 
-    Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for journeys).
+    Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for annealing runs).
     """
     m = float(np.log(len(reverse) / len(forward)))
     sides = (float(log_mean_exp(forward)), -float(log_mean_exp(reverse)))
@@ -54,16 +54,16 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
 
 
 def _total(x: np.ndarray) -> tuple[float, float]:
-    """Give log Σ σ(x), and its derivative by a number that is added to all x."""
+    """Return log Σ σ(x), and its derivative by a number that is added to all x."""
     logs = -np.logaddexp(0.0, -x)
     total = float(log_sum_exp(logs))
     return total, float(np.exp(logs - total) @ -np.expm1(logs))
 
 
 def bennett_stderr(forward: np.ndarray, reverse: np.ndarray) -> float:
-    """Give the standard error of Bennett's ratio for independent journeys, to first order.
+    """Return the standard error of Bennett's ratio for independent annealing runs, to first order.
 
-    With f = σ(w − r + m) of forward and g = σ(w + r − m) of reverse journeys, its square is
+    With f = σ(w − r + m) of forward and g = σ(w + r − m) of reverse annealing runs, its square is
 
         (⟨f²⟩/⟨f⟩² − 1)/n_forward + (⟨g²⟩/⟨g⟩² − 1)/n_reverse
 
@@ -80,27 +80,27 @@ class Sandwich(NamedTuple):
     Attributes:
         value: Bennett's acceptance ratio between both.
         half_width: half the width of its 95 % interval.
-        below: log of the mean weight forward, on average below log Z.
-        above: the same of the way back, on average above it if the starts are exact draws.
+        lower: log of the mean weight forward, on average below log Z.
+        upper: the same of the reverse run, on average above it if the starts are exact draws.
         ess: Kish's effective number of chains, the smaller of both directions.
         groups: number of independent groups behind the interval.
     """
 
     value: float
     half_width: float
-    below: float
-    above: float
+    lower: float
+    upper: float
     ess: float
     groups: int
 
     @property
     def gap(self) -> float:
         """The estimate from above less that from below."""
-        return self.above - self.below
+        return self.upper - self.lower
 
 
 def sandwich(forward: np.ndarray, reverse: np.ndarray, groups: int) -> Sandwich:
-    """Combine log weights of journeys there, whose mean is Z, and back, whose mean is 1/Z.
+    """Combine log weights of annealing runs there, whose mean is Z, and back, whose mean is 1/Z.
 
     The interval is that of the jackknife, but not narrower than independent chains would give:
     sixteen groups know their own spread to a fifth.
@@ -113,9 +113,9 @@ def sandwich(forward: np.ndarray, reverse: np.ndarray, groups: int) -> Sandwich:
 
 
 def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Give log Z of every machine of a ladder less that of the first, from states of all of them.
+    """Return log Z of every model of a ladder less that of the first, from states of all of them.
 
-    With u_k(x) the free energy of state x under machine k and n_k states drawn from machine k,
+    With u_k(x) the free energy of state x under model k and n_k states drawn from model k,
 
         Z_k = Σ_x e^(−u_k(x)) / Σ_l n_l e^(−u_l(x)) / Z_l
 
@@ -123,8 +123,8 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     it has the least asymptotic variance.
 
     Args:
-        energies: u, shape (machines, states), nats; the order of the states is of no matter.
-        counts: n, shape (machines,), states drawn from each machine; some may be 0.
+        energies: u, shape (models, states), nats; the order of the states is of no matter.
+        counts: n, shape (models,), states drawn from each model; some may be 0.
 
     Raises:
         InputError: shapes that do not fit, or counts that do not add up.
@@ -134,8 +134,8 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     u, n = np.asarray(energies, np.float64), np.asarray(counts, np.float64)
     if u.ndim != 2 or n.shape != u.shape[:1] or n.sum() != u.shape[1] or (n < 0).any():
         raise InputError(
-            f"energies: expected shape (machines, states), and as counts one number of states for"
-            f" each machine, all states together; got {u.shape} and {n.shape}, {n.sum():g} states."
+            f"energies: expected shape (models, states), and as counts one number of states for"
+            f" each model, all states together; got {u.shape} and {n.shape}, {n.sum():g} states."
         )
     from scipy.optimize import minimize  # a third of a second, for those who ask
 
@@ -143,7 +143,7 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     log_n = np.log(n[some])
 
     def terms(log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give log Σ_l n_l e^(−u_l)/Z_l of each state, and each machine's share in it."""
+        """Return log Σ_l n_l e^(−u_l)/Z_l of each state, and each model's share in it."""
         logs = log_n[:, None] - u[some] - log_z[:, None]
         mixture = log_sum_exp(logs, axis=0)
         return mixture, np.exp(logs - mixture)
@@ -169,7 +169,7 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
-    """Give log Z of the last machine of a ladder less that of the first, from its replicas.
+    """Return log Z of the last model of a ladder less that of the first, from its replicas.
 
     The sum of Bennett's ratios between neighbours. The standard error is that of leaving out one
     column of replicas at a time, which keeps all that a column's replicas share, in time and by
@@ -179,8 +179,8 @@ def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
         r without c = r − Σ_c (f − g) / Σ_others [f (1 − f) + g (1 − g)].
 
     Args:
-        up: F_k − F_{k+1} at states of machine k, shape (steps, pairs, columns), nats.
-        down: F_{k+1} − F_k at states of machine k + 1, likewise.
+        up: F_k − F_{k+1} at states of model k, shape (steps, pairs, columns), nats.
+        down: F_{k+1} − F_k at states of model k + 1, likewise.
 
     Source: Bennett 1976; Quenouille 1949; Tukey 1958.
     """

@@ -14,7 +14,7 @@ from .base import AbstractLogZ, LogZ, exact_result
 
 
 def has_closed_form(rbm: RBM) -> bool:
-    """Say whether both layers are normal, so that the joint density is one normal distribution."""
+    """Return whether both layers are normal, so that the joint density is one normal distribution."""
     return (
         rbm.visible.gaussian_parameters is not None and rbm.hidden.gaussian_parameters is not None
     )
@@ -31,10 +31,10 @@ class ClosedForm(AbstractLogZ):
     """
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """No."""
+        """Return False."""
         return False
 
-    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z.
 
         Raises:
@@ -53,7 +53,7 @@ class ClosedForm(AbstractLogZ):
         matrix[:n, n:] = -np.asarray(rbm.dense_weights, np.float64)
         matrix[n:, :n] = matrix[:n, n:].T
         if not (np.isfinite(matrix).all() and np.isfinite(theta).all()):
-            raise NotFiniteError("log Z: the machine's parameters are not finite.")
+            raise NotFiniteError("log Z: the model's parameters are not finite.")
         lowest = float(np.linalg.eigvalsh(matrix)[0])
         if lowest <= 0:
             raise NotFiniteError(

@@ -30,10 +30,10 @@ class Enumerated(AbstractLogZ):
     """
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """No."""
+        """Return False."""
         return False
 
-    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z of a model with a discrete layer of at most 2^28 joint states.
 
         Raises:
@@ -55,7 +55,7 @@ class Enumerated(AbstractLogZ):
                 count = min(CHUNKS_PER_DISPATCH, chunks - first)
                 start = jnp.asarray(first, jnp.uint32)
                 sums.append(np.asarray(_log_sums(side, rows, start, count), np.float64))
-                told((first + count) / chunks)
+                progress((first + count) / chunks)
         except KeyboardInterrupt:
             done = min(1.0, len(sums) * CHUNKS_PER_DISPATCH / chunks)
             bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
@@ -74,7 +74,7 @@ def _log_sums(side: RBM, rows: int, first: jax.Array, count: int) -> jax.Array:
 
 
 def enumerable(rbm: RBM) -> RBM | None:
-    """Give the machine turned so that its *visible* layer is the one to enumerate.
+    """Return the model turned so that its *visible* layer is the one to enumerate.
 
     The discrete layer with fewer joint states is chosen; None if neither layer is discrete.
     """
@@ -83,7 +83,7 @@ def enumerable(rbm: RBM) -> RBM | None:
 
 
 def chunk_plan(side: RBM, entries: int = ENTRIES_AT_ONCE) -> tuple[int, int]:
-    """Give (rows in a chunk, number of chunks) for summing over `side.visible`."""
+    """Return (rows in a chunk, number of chunks) for summing over `side.visible`."""
     count = side.visible.n_states
     if count is None:
         raise InputError(f"{side.visible}: its states are a continuum and cannot be enumerated.")
@@ -94,7 +94,7 @@ def chunk_plan(side: RBM, entries: int = ENTRIES_AT_ONCE) -> tuple[int, int]:
 def chunk_of_states(
     side: RBM, chunk: Array, rows: int
 ) -> tuple[Float[Array, "rows columns"], Float[Array, " rows"]]:
-    """Give one chunk of states and their −F, which is −∞ past the last state."""
+    """Return one chunk of states and their −F, which is −∞ past the last state."""
     indices = chunk.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
     states = side.visible.states(indices)
     inside = indices < (side.visible.n_states or 0)
@@ -102,7 +102,7 @@ def chunk_of_states(
 
 
 def log_z(rbm: RBM) -> Float[Array, ""]:
-    """Give log Z = log Σ_x e^(−F(x)) over the smaller discrete layer x. Traceable, one dispatch.
+    """Return log Z = log Σ_x e^(−F(x)) over the smaller discrete layer x. Traceable, one dispatch.
 
     Raises:
         InputError: neither layer is discrete, or there are more than 2^31 states.
@@ -115,7 +115,7 @@ def log_z(rbm: RBM) -> Float[Array, ""]:
 
 
 def partial_log_z(side: RBM, rows: int, first: int | Array, count: int) -> Float[Array, " count"]:
-    """Give log Σ e^(−F) of each of `count` chunks from `first` on."""
+    """Return log Σ e^(−F) of each of `count` chunks from `first` on."""
 
     def log_sum(chunk: Array) -> Array:
         return jax.nn.logsumexp(chunk_of_states(side, chunk, rows)[1])

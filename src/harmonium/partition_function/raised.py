@@ -1,4 +1,4 @@
-"""RAISE: a conservative log-likelihood of rows, of the annealed model in place of the machine."""
+"""RAISE: a conservative log-likelihood of rows, of the annealed model in place of the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..checks import positive_integer
 from ..path import AbstractPath
 from ..rbm import RBM
 from ..statistics import log_sum_exp
-from .schedule import STRETCHES, Course, moment_base, settled
+from .schedule import SEGMENTS, AnnealingSchedule, after_sweeps, base_from_moments
 
 
 class Raised(NamedTuple):
@@ -48,25 +48,25 @@ def raise_log_likelihood(
     steps: int = 1_024,
     path: AbstractPath | None = None,
 ) -> Raised:
-    """Give the log-likelihood of rows under the distribution that forward annealing draws from.
+    """Return the log-likelihood of rows under the distribution that forward annealing draws from.
 
-    Forward annealing is a generative model of its own: draws of a base machine, carried to the
-    machine by as many sweeps as there are steps. What it gives a row is estimated by the way back
+    Forward annealing is a generative model of its own: draws of a base model, carried to the
+    model by as many sweeps as there are steps. What it gives a row is estimated by the reverse run
     from that row, after one sweep at t = 1,
 
-        log p̂(v) = −F(v) + log mean e^w,    w the log weight of the way back, which estimates −log Z
+        log p̂(v) = −F(v) + log mean e^w,    w the log weight of the reverse run, which estimates −log Z
 
-    and is on average *below* log p of the annealed model. That is close to the machine's where
+    and is on average *below* log p of the annealed model. That is close to the model's where
     annealing is slow enough. So it is a conservative score of test rows, on average, and no bound
-    on the machine's own.
+    on the model's own.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         rows: in the user's coding, shape (n, visible units); a few hundred are usual.
         key: a JAX random key.
-        chains: ways back from each row.
+        chains: reverse runs from each row.
         steps: steps of each.
-        path: from a machine without weights; from the machine's own moments if None.
+        path: from a model without weights; from the model's own moments if None.
 
     Raises:
         InputError: rows outside the visible layer's domain, or numbers that are not positive.
@@ -76,16 +76,16 @@ def raise_log_likelihood(
     array = rbm.visible.validate(rows)
     chains, steps = positive_integer(chains, "chains"), positive_integer(steps, "steps")
     keys = jax.random.split(key, 5)
-    path = moment_base(rbm, key=keys[0]) if path is None else path
-    stretches = min(STRETCHES, steps)
-    course = Course.even(path, stretches)
-    pilot = course.travel(course.begin(256, key=keys[1]), 3, key=keys[2])[1]
+    path = base_from_moments(rbm, key=keys[0]) if path is None else path
+    segments = min(SEGMENTS, steps)
+    schedule = AnnealingSchedule.even(path, segments)
+    pilot = schedule.run(schedule.start(256, key=keys[1]), 3, key=keys[2])[1]
     v = rbm.visible.encode(array)
-    begun = settled(rbm, jnp.repeat(v, chains, axis=0), jnp.asarray(1, jnp.int32), key=keys[3])
-    a_stretch = max(1, round(steps / stretches))
-    back = course.respaced(pilot).travel(begun, a_stretch, key=keys[4], backwards=True)[1]
+    begun = after_sweeps(rbm, jnp.repeat(v, chains, axis=0), jnp.asarray(1, jnp.int32), key=keys[3])
+    steps_each = max(1, round(steps / segments))
+    back = schedule.respaced(pilot).run(begun, steps_each, key=keys[4], reverse=True)[1]
     weights = (back.sum(0) - float(path.log_z_of_base)).reshape(len(array), chains)
     found = -np.asarray(rbm.free_energy(v), np.float64) + log_sum_exp(weights, 1) - np.log(chains)
     stderr = float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
-    method = f"RAISE, {chains} chains × {a_stretch * stretches:,} steps, low on average"
+    method = f"RAISE, {chains} chains × {steps_each * segments:,} steps, low on average"
     return Raised(float(found.mean()), stderr, found, method)

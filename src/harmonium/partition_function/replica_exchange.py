@@ -1,4 +1,4 @@
-"""log Z by replica exchange: ratios between neighbouring machines, from the replicas themselves."""
+"""log Z by replica exchange: ratios between neighbouring models, from the replicas themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..samplers.ladder_tuning import LadderReport, LadderRun, checked_ladder, pi
 from ..statistics import Estimate, log_mean_exp
 from .base import AbstractLogZ, LogZ
 from .bridge import ladder_log_z, mbar
-from .schedule import moment_base
+from .schedule import base_from_moments
 
 FIRST_STEPS = 256
 ROUNDS, ACCEPTANCE = 5, 0.5  # of the pilot
@@ -39,13 +39,13 @@ class _Ladder(NamedTuple):
 
     Attributes:
         estimate: log Z.
-        doubts: reasons not to rely on it.
+        warnings: reasons not to rely on it.
         ends: other estimates from the same replicas: of both halves, and one-sided ones.
         report: how the replicas travel.
     """
 
     estimate: Estimate
-    doubts: list[str]
+    warnings: list[str]
     ends: list[float]
     report: LadderReport
 
@@ -54,8 +54,8 @@ class _Ladder(NamedTuple):
 class Exchanged(AbstractLogZ):
     """Replica exchange from independent models: Bennett's ratios between neighbouring replicas.
 
-    log Z of the machine less that of the base is the sum of Bennett's ratios between neighbouring
-    machines. Columns of replicas are independent, so the 95 % interval is that of leaving out one
+    log Z of the model less that of the base is the sum of Bennett's ratios between neighbouring
+    models. Columns of replicas are independent, so the 95 % interval is that of leaving out one
     column at a time. The first half of a run is not counted; runs are doubled until
 
         the interval is narrower than ± tolerance,
@@ -64,7 +64,7 @@ class Exchanged(AbstractLogZ):
         both halves of what counts agree, at a level of 0.001,
 
     or the time is up. Two ladders run side by side, both spaced by a pilot: one of temperatures
-    from the machine without any preference, one from the independent machine with the moments of
+    from the model without any preference, one from the independent model with the moments of
     short chains. The latter has the smaller barrier as a rule, but misses all modes that short
     chains miss, and its replicas travel freely without them. What a ladder misses makes its log Z
     too small. So where both certainly disagree (p < 0.00001), the answer is that of the larger
@@ -73,7 +73,7 @@ class Exchanged(AbstractLogZ):
     What no ladder can see is a mode that the replicas of neither ever find.
 
     Attributes:
-        sampler: a ladder from an independent machine, used as it is, and alone, instead of both.
+        sampler: a ladder from an independent model, used as it is, and alone, instead of both.
         chains: independent columns of replicas, at least 8.
         tolerance: nats, the interval's half width.
         seconds: time after which a run is not doubled.
@@ -82,7 +82,7 @@ class Exchanged(AbstractLogZ):
         InputError: an impossible number.
 
     Source: Bennett 1976; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022; Krause, Fischer & Igel
-    2020 (for machines of this kind).
+    2020 (for models of this kind).
     """
 
     chains: int = 64
@@ -93,7 +93,7 @@ class Exchanged(AbstractLogZ):
     def __post_init__(self):
         _check_numbers(self.chains, self.tolerance, self.seconds)
 
-    def found(self, rbm: RBM, key: Any, told: Callable[[float], Any]) -> LogZ:
+    def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z.
 
         Raises:
@@ -105,11 +105,11 @@ class Exchanged(AbstractLogZ):
         if self.sampler is not None:
             runs = [LadderRun.fresh(rbm, _based(rbm, self.sampler), self.chains, key=keys[0])]
         else:
-            bases = [ReplicaExchange(), ReplicaExchange(moment_base(rbm, key=key_base))]
+            bases = [ReplicaExchange(), ReplicaExchange(base_from_moments(rbm, key=key_base))]
             runs = []
             for base, key_run in zip(bases, keys, strict=True):
                 runs.append(pilot(rbm, base, self.chains, ROUNDS, ACCEPTANCE, key=key_run))
-                told(0.1 * len(runs))
+                progress(0.1 * len(runs))
         steps, found, spent = FIRST_STEPS, None, 0.0
         while found is None or (not found.converged and time.perf_counter() + spent < deadline):
             started = time.perf_counter()
@@ -117,8 +117,8 @@ class Exchanged(AbstractLogZ):
                 run.until(steps)
             found = _concluded([_judged(run, self.tolerance) for run in runs])
             steps, spent = 2 * steps, time.perf_counter() - started
-            told(float(np.clip(1.0 - (deadline - time.perf_counter()) / seconds, 0.2, 1.0)))
-        told(1.0)
+            progress(float(np.clip(1.0 - (deadline - time.perf_counter()) / seconds, 0.2, 1.0)))
+        progress(1.0)
         if not found.converged:
             late = f" The {seconds:g} s allowed are up; allow more with `seconds`."
             found = found._replace(message=found.message + late)
@@ -134,14 +134,14 @@ def carried_log_z(
     steps: int = 64,
     tolerance: float = 0.1,
 ) -> LogZ:
-    """Give log Z of a machine from the replicas that its training carried, nearly for free.
+    """Return log Z of a model from the replicas that its training carried, nearly for free.
 
-    The replicas stand in the laws of the machines on the ladder, as far as they kept up with the
+    The replicas stand in the laws of the models on the ladder, as far as they kept up with the
     training, so a short continuation is enough for Bennett's ratios. It relies on the rules of
     `Exchanged`, but for the round trips, which may have been made in training.
 
     Args:
-        rbm: the machine that the replicas belong to, `fit.state.rbm`.
+        rbm: the model that the replicas belong to, `fit.state.rbm`.
         sampler: the ladder of `Persistent(sampler, chains)` that it was trained with.
         state: the replicas, `fit.state.gradient`.
         key: a JAX random key.
@@ -157,7 +157,7 @@ def carried_log_z(
     v = getattr(state, "v", jnp.zeros(()))
     if v.ndim != 3 or (v.shape[0], v.shape[2]) != expected:
         raise InputError(
-            f"state: expected replicas of {expected[0]} machines with {expected[1]} columns, as"
+            f"state: expected replicas of {expected[0]} models with {expected[1]} columns, as"
             f" `fit.state.gradient` of this ladder holds; got shape {v.shape}."
         )
     _check_numbers(v.shape[1], tolerance, 1.0)
@@ -167,43 +167,43 @@ def carried_log_z(
 
 
 def mbar_log_z(
-    rbm: RBM, sampler: ReplicaExchange, v: Float[Array, "machines n visible"]
+    rbm: RBM, sampler: ReplicaExchange, v: Float[Array, "models n visible"]
 ) -> np.ndarray:
-    """Give log Z of every machine of a ladder less that of the first, from states of all of them.
+    """Return log Z of every model of a ladder less that of the first, from states of all of them.
 
-    Every state is weighed under every machine (`bridge.mbar`), not only under its neighbours.
+    Every state is weighed under every model (`bridge.mbar`), not only under its neighbours.
 
     Args:
-        rbm: the machine at the ladder's end.
+        rbm: the model at the ladder's end.
         sampler: the ladder.
-        v: states of each machine.
+        v: states of each model.
 
     Returns:
-        Shape (machines,), nats.
+        Shape (models,), nats.
 
     Source: Shirts & Chodera 2008.
     """
-    machines = len(checked_ladder(sampler).times)
-    if len(v) != machines:
+    models = len(checked_ladder(sampler).times)
+    if len(v) != models:
         raise InputError(
-            f"v: expected states of each of the {machines} machines, shape (machines, n, visible);"
+            f"v: expected states of each of the {models} models, shape (models, n, visible);"
             f" got shape {v.shape}."
         )
     states, path = v.reshape(-1, v.shape[-1]), sampler.path_to(rbm)
     energies = in_parts(
         lambda some, _: _under_all(path, sampler.times, some).T, np.asarray(states), rbm.widest
     )
-    return mbar(energies.T, np.full(machines, v.shape[1]))
+    return mbar(energies.T, np.full(models, v.shape[1]))
 
 
 @eqx.filter_jit
-def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "machines n"]:
-    """Give free energies of states under every machine, one machine after the other."""
+def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "models n"]:
+    """Return free energies of states under every model, one model after the other."""
     return jax.lax.map(lambda t: path.at(t).free_energy(v), times)
 
 
 def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
-    """Estimate log Z from what a run gained after its first part, with all doubts."""
+    """Estimate log Z from what a run gained after its first part, with all warnings."""
     base = float(run.sampler.path_to(run.rbm).log_z_of_base)
     gains, report = run.gains(first), run.report(first)
     middle = (1.0 + first) / 2
@@ -232,30 +232,30 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
 
 
 def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
-    """Choose between ladders, and give its answer."""
+    """Choose between ladders, and return its answer."""
     best = min(ladders, key=lambda one: one.report.barrier)
     largest = max(ladders, key=lambda one: one.estimate.value)
-    doubts, note = [], ""
+    warnings, note = [], ""
     p = _p_value(best.estimate, largest.estimate)
     if p < CERTAIN:
         note = f" The other ladder misses a part of it: {best.estimate.value:.2f}."
         best = largest
     elif p < LEVEL:
         both = " and ".join(f"{one.estimate.value:.2f}" for one in ladders)
-        doubts.append(f"the two ladders give {both}")
+        warnings.append(f"the two ladders give {both}")
     for one in ladders:
         of = "" if one is best else "on the other ladder "
-        doubts += [of + why for why in one.doubts]
+        warnings += [of + why for why in one.warnings]
     report, half = best.report, best.estimate.half_width
     every = [end for one in ladders for end in (*one.ends, one.estimate.value)]
-    ends = every if doubts else [best.estimate.value]
-    said = f"Not converged: {'; '.join(doubts)}." if doubts else f"Replicas travel: {report}."
+    ends = every if warnings else [best.estimate.value]
+    said = f"Not converged: {'; '.join(warnings)}." if warnings else f"Replicas travel: {report}."
     return LogZ(
         value=best.estimate.value,
         low=min(ends) - half,
         high=max(ends) + half,
-        method=f"tempered, {report.chains} × {report.machines} replicas × {report.steps:,} steps",
-        converged=not doubts,
+        method=f"tempered, {report.chains} × {report.models} replicas × {report.steps:,} steps",
+        converged=not warnings,
         ess=float(report.chains),
         gap=best.ends[1] - best.ends[0],
         message=said + note,
@@ -263,7 +263,7 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
 
 
 def _p_value(one: Estimate, other: Estimate) -> float:
-    """Give the probability that two estimates of one number lie at least as far apart."""
+    """Return the probability that two estimates of one number lie at least as far apart."""
     from scipy.special import stdtr  # a fifth of a second, for those who ask
 
     error = float(np.hypot(one.stderr, other.stderr)) + ROUNDING
@@ -275,13 +275,13 @@ def _plus(estimate: Estimate, base: float) -> Estimate:
 
 
 def _based(rbm: RBM, sampler: Any) -> ReplicaExchange:
-    """Give the ladder, or raise InputError unless log Z of its first machine is known."""
+    """Return the ladder, or raise InputError unless log Z of its first model is known."""
     sampler = checked_ladder(sampler)
     base = sampler.path_to(rbm).at(sampler.times[0])
     inputs = np.asarray(base.inputs_to_h(jnp.eye(base.visible.size)))
     if float(sampler.times[0]) > 0 or abs(inputs).max() > 0:
         raise InputError(
-            "sampler: expected a ladder that begins at t = 0 with a machine without weights, as"
+            "sampler: expected a ladder that begins at t = 0 with a model without weights, as"
             " that of hm.Heating does; begin a History with one."
         )
     return sampler

@@ -21,13 +21,13 @@ def journeys(
     low: float | None = None,
     high: float | None = None,
 ) -> Figure:
-    """Draw the log weights of both journeys of annealed importance sampling on one axis of log Z.
+    """Draw the log weights of both annealing runs of annealed importance sampling on one axis of log Z.
 
     Forward log weights w lie mostly below log Z, reverse ones, drawn as −w, mostly above: each
-    journey loses some work on its way. Dashed lines mark the one-sided estimates, log ⟨e^w⟩ of the
-    forward and −log ⟨e^w⟩ of the reverse journey. Where the histograms overlap, Bennett's estimate
+    annealing run loses some work on its way. Dashed lines mark the one-sided estimates, log ⟨e^w⟩ of the
+    forward and −log ⟨e^w⟩ of the reverse annealing run. Where the histograms overlap, Bennett's estimate
     between them is good and the two lines meet near it. Where they lie apart, every estimate rests
-    on a few outermost chains: take more machines on the path.
+    on a few outermost chains: take more models on the path.
 
     Args:
         forward: log weights w with ⟨e^w⟩ = Z, nats, shape (n,).
@@ -50,7 +50,7 @@ def journeys(
     sides = {"forward": log_mean_exp(ahead), "reverse": -log_mean_exp(back)}
     digits = _digits([*sides.values(), *(end for end in (low, value, high) if end is not None)])
     for (side, estimate), color in zip(sides.items(), (BLUE, ORANGE), strict=True):
-        text = f"log Z from the {side} journey alone: {_number(estimate, digits)}"
+        text = f"log Z from the {side} annealing run alone: {_number(estimate, digits)}"
         axes.axvline(estimate, color=color, linewidth=1.5, linestyle="--", zorder=4, label=text)
     _draw_estimate(axes, value, low, high, digits)
     overlap = float(np.minimum(*shares).sum())
@@ -73,7 +73,7 @@ def _check(value: Any, low: Any, high: Any) -> None:
 
 
 def _digits(lines: list[float]) -> int:
-    """Give the decimal places that tell lines apart, at least two."""
+    """Return the decimal places that tell lines apart, at least two."""
     reach = max(lines) - min(lines)
     return int(np.clip(1 - np.floor(np.log10(reach)), 2, 6)) if reach > 0.0 else 2
 
@@ -84,8 +84,8 @@ def _number(nats: float, digits: int) -> str:
 
 def _headline(overlap: float) -> str:
     if overlap == 0.0:
-        return "The journeys do not overlap: no estimate between them can be relied on"
-    return f"Log weights of both journeys: they overlap by {overlap:.0%}"
+        return "The annealing runs do not overlap: no estimate between them can be relied on"
+    return f"Log weights of both annealing runs: they overlap by {overlap:.0%}"
 
 
 def _draw_estimate(

@@ -22,7 +22,7 @@ DECADES_FROM = 20.0  # last over first lag from which uneven lags are drawn on a
 def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figure:
     """Draw the autocorrelations of observables against the lag, one curve each.
 
-    Chains are draws of the machine only at lags where every curve has come down to 0; the slowest
+    Chains are draws of the model only at lags where every curve has come down to 0; the slowest
     one counts. Lags that grow step by step are drawn on a logarithmic axis, linear up to the first.
 
     Args:

@@ -39,7 +39,7 @@ OUTER = 0.005  # share of values at either end that may lie beyond the axis of h
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
-    """Give an empty figure of this size in inches."""
+    """Return an empty figure of this size in inches."""
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
     if title:
         figure.suptitle(title, fontsize=TITLE)
@@ -125,7 +125,7 @@ def histograms(
 
 
 def _edges(groups: Sequence[np.ndarray]) -> np.ndarray:
-    """Give common bins: as wide as Freedman & Diaconis (1981) have them for the narrower group."""
+    """Return common bins: as wide as Freedman & Diaconis (1981) have them for the narrower group."""
     both = np.concatenate(groups)
     quantiles = [np.quantile(some, [OUTER, 0.25, 0.75, 1.0 - OUTER]) for some in groups]
     low, high = min(q[0] for q in quantiles), max(q[3] for q in quantiles)
@@ -190,21 +190,21 @@ def tiled(images: np.ndarray) -> np.ndarray:
 
 
 def size_of_picture(picture: np.ndarray, side: float = 6.8) -> tuple[float, float]:
-    """Give a figure's size in inches: a picture at most `side` wide and high, and a colour bar."""
+    """Return a figure's size in inches: a picture at most `side` wide and high, and a colour bar."""
     height, width = picture.shape
     inch = side / max(height, width)
     return max(3.2, width * inch + 1.0), max(1.6, height * inch + 0.5)
 
 
 def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
-    """Give at most `count` rows, spread over all: rows are often stored class by class."""
+    """Return at most `count` rows, spread over all: rows are often stored class by class."""
     if len(rows) <= count:
         return rows
     return rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
 
 
 def checked_numbers(values: Any, name: str) -> np.ndarray:
-    """Give finite numbers as a vector.
+    """Return finite numbers as a vector.
 
     Raises:
         InputError: another shape, nothing, or entries that are no finite numbers.
@@ -224,12 +224,12 @@ def checked_numbers(values: Any, name: str) -> np.ndarray:
 
 
 def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | None:
-    """Give the shape of a row as an image, None if it is not to be one.
+    """Return the shape of a row as an image, None if it is not to be one.
 
     Args:
         shape: (rows, columns), "square" to have it guessed from their number, or None.
         pixels: number of pixels that there are.
-        of: what they are, for the message: "visible units of the machine", "columns of data".
+        of: what they are, for the message: "visible units of the model", "columns of data".
 
     Raises:
         InputError: not a shape, or one with another number of pixels.
@@ -267,7 +267,7 @@ def _square(shape: str, pixels: int, of: str) -> tuple[int, int]:
 
 
 def finite_array(parameter: Any, name: str) -> np.ndarray:
-    """Give a machine's parameter as an array.
+    """Return a model's parameter as an array.
 
     Raises:
         InputError: entries that are not finite, as after a run that diverged.
@@ -277,6 +277,6 @@ def finite_array(parameter: Any, name: str) -> np.ndarray:
     if wrong:
         raise InputError(
             f"rbm: expected finite {name}; found {wrong} entries that are not."
-            " Draw an earlier machine of the run."
+            " Draw an earlier model of the run."
         )
     return array

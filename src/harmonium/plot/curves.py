@@ -28,7 +28,7 @@ def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw what was measured during a run: a panel for each quantity that some record holds.
 
     The log-likelihood comes with the band that its log Z leaves, the free-energy gap with its
-    standard error over rows. A gap that grows means that the machine favours the rows it has seen;
+    standard error over rows. A gap that grows means that the model favours the rows it has seen;
     ⟨F⟩ alone is no score, because log Z moves too, and neither is the reconstruction error.
 
     Args:
@@ -36,7 +36,7 @@ def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
             `log_likelihood_low` and `log_likelihood_high`), `pseudo_log_likelihood`,
             `free_energy_gap` (with `free_energy_gap_stderr`), `reconstruction`, `free_energy`,
             `update_ratio`.
-            Entries that are absent, None or not finite are left out.
+            Entries that are missing, None or not finite are left out.
 
     Raises:
         InputError: not a sequence of records with an epoch each.
@@ -95,7 +95,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _points(history: Sequence[Mapping[str, Any]], *names: str) -> tuple[np.ndarray, ...]:
-    """Give the epochs of the records that hold all these quantities, and their values."""
+    """Return the epochs of the records that hold all these quantities, and their values."""
     chosen = ("epoch", *names)
     found = [[float(record[name]) for name in chosen] for record in history if _all(record, names)]
     return tuple(np.array(found).reshape(-1, len(chosen)).T)

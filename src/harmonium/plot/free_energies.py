@@ -13,14 +13,14 @@ from .base import BLUE, GREY, checked_numbers, histograms, label, legend_below, 
 def energies(data_energies: Any, sample_energies: Any) -> Figure:
     """Draw the free energies of data rows and of samples as two histograms over each other.
 
-    A machine that has learned gives both the same distribution. Samples that lie lower than the
-    data come from states that the machine favours and the data do not have; samples that lie
-    higher come from chains that have not arrived, or from a machine that is too warm. Lines mark
+    A model that has learned gives both the same distribution. Samples that lie lower than the
+    data come from states that the model favours and the data do not have; samples that lie
+    higher come from chains that have not arrived, or from a model that is too warm. Lines mark
     the medians. Both histograms have the area 1, whatever the numbers of rows.
 
     Args:
         data_energies: F(v) of rows of data, nats, shape (m,).
-        sample_energies: F(v) of samples under the same machine, nats, shape (n,).
+        sample_energies: F(v) of samples under the same model, nats, shape (n,).
 
     Raises:
         InputError: not one finite number for each row.

@@ -37,9 +37,9 @@ def pictures(
 
     Args:
         folder: where to; it is made if it is not there, and pictures in it are replaced.
-        rbm: the machine.
+        rbm: the model.
         history: records as `fit` gives them.
-        samples: rows that the machine drew, in the user's coding.
+        samples: rows that the model drew, in the user's coding.
         data: rows that it learned from, in the user's coding.
         image_shape: (rows, columns) of a row, "square" to have it guessed, or None.
         weights: sample weights of the data.

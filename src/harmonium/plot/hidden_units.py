@@ -32,7 +32,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     unit has several weights, as a Potts site has one for each state, their Euclidean norm is drawn.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
         image_shape: (rows, columns) of a row of data, "square" to have it guessed, or None.
         count: at most so many hidden units are drawn.
 
@@ -41,7 +41,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
             weights that are not finite.
     """
     count = positive_integer(count, "count")
-    shape = checked_shape(image_shape, rbm.visible.n_units, "visible units of the machine")
+    shape = checked_shape(image_shape, rbm.visible.n_units, "visible units of the model")
     weights, signed = _one_for_each_unit(rbm)
     order = np.argsort(-np.linalg.norm(weights, axis=0), kind="stable")[:count]
     shown = weights[:, order] if shape is None else tiled(weights.T[order].reshape(-1, *shape))
@@ -59,7 +59,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
 
 
 def _one_for_each_unit(rbm: RBM) -> tuple[np.ndarray, bool]:
-    """Give a number for each visible unit and hidden column, and whether it is a weight itself."""
+    """Return a number for each visible unit and hidden column, and whether it is a weight itself."""
     weights = finite_array(rbm.dense_weights, "weights")
     if rbm.visible.n_units == rbm.visible.size:
         return weights, True
@@ -68,7 +68,7 @@ def _one_for_each_unit(rbm: RBM) -> tuple[np.ndarray, bool]:
 
 
 def _scale(weights: np.ndarray, signed: bool) -> tuple[str, tuple[float, float], str]:
-    """Give colours, the values at their ends, and the ends that some weights lie beyond."""
+    """Return colours, the values at their ends, and the ends that some weights lie beyond."""
     sizes = np.abs(weights)
     largest = float(np.percentile(sizes, PERCENTILE) or sizes.max() or 1.0)
     clipped = sizes.max() > largest

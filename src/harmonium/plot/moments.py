@@ -36,7 +36,7 @@ class _Estimate(NamedTuple):
 def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -> Figure:
     """Draw the units' means and the pairs' covariances, those of samples against those of data.
 
-    A machine that has learned puts all points near the line of equality. How near is noted beside
+    A model that has learned puts all points near the line of equality. How near is noted beside
     what noise alone would leave if both sets were independent rows of one distribution. At most
     10,000 rows of each are used, evenly spaced, and at most 5,000 pairs, drawn at random; two
     states of one unit are no pair.
@@ -135,7 +135,7 @@ def _scatter(axes: Axes, title: str, data: _Estimate, samples: _Estimate) -> Non
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> str:
-    """Give Pearson's coefficient in words: it is undefined where one side does not vary."""
+    """Return Pearson's coefficient in words: it is undefined where one side does not vary."""
     scale = float(x.std() * y.std())
     if len(x) < 2 or scale == 0.0:
         return "undefined"

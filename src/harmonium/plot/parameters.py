@@ -1,4 +1,4 @@
-"""How large a machine's parameters are."""
+"""How large a model's parameters are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def weight_histogram(rbm: RBM) -> Figure:
     """Draw a histogram of the weights, and one of each parameter array of the two layers.
 
     Args:
-        rbm: the machine.
+        rbm: the model.
 
     Raises:
         InputError: parameters that are not finite.
@@ -43,7 +43,7 @@ def weight_histogram(rbm: RBM) -> Figure:
 
 
 def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Give the real-valued arrays of a layer, those of its parts too, by their place in it."""
+    """Return the real-valued arrays of a layer, those of its parts too, by their place in it."""
     if isinstance(value, AbstractLayer):
         for field in dataclasses.fields(value):
             yield from _arrays(getattr(value, field.name), f"{name}.{field.name}")

@@ -30,7 +30,7 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
     Both panels have the same limits and the same scale: of many rows, the darker a cell the larger
     the share of rows in it; of few, each point has the area of its share. Where the data are and no
     sample is, the panel of samples is pale grey. At most 10,000 rows of each are used, evenly
-    spaced. A machine that lost a part of the data shows here only if that part lies apart on these
+    spaced. A model that lost a part of the data shows here only if that part lies apart on these
     two axes, whose shares of variance the labels give.
 
     Args:
@@ -77,7 +77,7 @@ def _draw(panels: list[Axes], points: list[np.ndarray]) -> None:
 
 
 def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
-    """Give the ends of both axes, shape (2, 2)."""
+    """Return the ends of both axes, shape (2, 2)."""
     both = np.concatenate(points)
     low, high = both.min(axis=0), both.max(axis=0)
     beyond = np.where(high > low, margin * (high - low), 1.0)
@@ -96,7 +96,7 @@ def _points(panels: list[Axes], ends: np.ndarray, data: _Bubbles, samples: _Bubb
 
 
 def _bubbles(points: np.ndarray) -> _Bubbles:
-    """Give places and areas, the largest first, so that none hides another."""
+    """Return places and areas, the largest first, so that none hides another."""
     scale = np.abs(points).max() or 1.0
     _, first, counts = np.unique(
         np.round(points / scale, 9), axis=0, return_index=True, return_counts=True

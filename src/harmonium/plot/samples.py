@@ -1,4 +1,4 @@
-"""What the machine draws, beside what it learned from."""
+"""What the model draws, beside what it learned from."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _panel(rows: np.ndarray, shape: tuple[int, int] | None) -> np.ndarray:
 
 
 def _size(panel: np.ndarray, shape: tuple[int, int] | None) -> tuple[float, float]:
-    """Give the figure's size in inches."""
+    """Return the figure's size in inches."""
     if shape is None:
         return 9.6, 4.8
     width, height = size_of_picture(panel, 4.6)
@@ -69,7 +69,7 @@ def _size(panel: np.ndarray, shape: tuple[int, int] | None) -> tuple[float, floa
 
 
 def _scale(values: np.ndarray) -> tuple[tuple[float, float], bool]:
-    """Give the ends of the grey scale, and whether all values are whole numbers.
+    """Return the ends of the grey scale, and whether all values are whole numbers.
 
     The ends are 0 and 1, or −1 and 1, where the values lie between these.
     """

@@ -12,9 +12,9 @@ from ..errors import NotFiniteError
 from ..likelihood import free_energies, is_exact_cheap, likelihood_from
 from ..partition_function.annealed import Annealed
 from ..partition_function.enumerated import Enumerated
-from ..partition_function.schedule import data_base
+from ..partition_function.schedule import base_from_data
 from ..training import Fit, Report, TrainState
-from ..training.optimizers import averaged_machine
+from ..training.optimizers import averaged_model
 from .folder import MODEL, RunFolder
 from .prepare import Prepared
 from .score import finite_score
@@ -26,12 +26,12 @@ QUICK = {"chains": 64, "steps": 200, "burn_in": 100, "tolerance": 1.0}
 QUICK_EXACT_WORK = 2**24
 
 
-class Keeper:
+class Checkpointer:
     """Callbacks of `fit` that measure, write metrics and keep the run's last good state on disk."""
 
     def __init__(self, folder: RunFolder, prepared: Prepared, state: TrainState):
         self.folder, self.prepared = folder, prepared
-        self.rbm = prepared.restored(averaged_machine(state.optimizer, state.rbm))
+        self.rbm = prepared.restored(averaged_model(state.optimizer, state.rbm))
         self.state = state
         self.fingerprint = prepared.fingerprint
         self.began, self.saved, self.measuring = time.perf_counter(), 0.0, 0.0
@@ -60,7 +60,7 @@ class Keeper:
             self.save()
 
     def keep(self, result: Fit) -> None:
-        """Keep a run that came to its end, or diverged: then the last finite machine."""
+        """Keep a run that came to its end, or diverged: then the last finite model."""
         self.rbm, self.state = result.rbm, result.state
         self.save()
 
@@ -70,7 +70,7 @@ class Keeper:
         self.saved = time.perf_counter()
 
     def summary(self, status: str, message: str) -> dict[str, Any]:
-        """Give what is known of the run but for its score; `seconds` are those of this call."""
+        """Return what is known of the run but for its score; `seconds` are those of this call."""
         return {
             "run": str(self.folder.path),
             "status": status,
@@ -85,7 +85,7 @@ class Keeper:
         }
 
     def _earlier_speed(self) -> float | None:
-        """Give the speed of an earlier call, where this one had nothing left to learn."""
+        """Return the speed of an earlier call, where this one had nothing left to learn."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
         return float(np.median(known)) if (known := [s for s in speeds if s]) else None
 
@@ -108,12 +108,12 @@ class Speed:
         self.seconds += seconds
 
     def samples_per_second(self) -> float | None:
-        """Give the mean speed; None before the first chunk."""
+        """Return the mean speed; None before the first chunk."""
         return self.rows / self.seconds if self.seconds else self.first
 
 
 def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
-    """Score the machine so far on a few held-out rows: exactly if that is cheap, else roughly.
+    """Score the model so far on a few held-out rows: exactly if that is cheap, else roughly.
 
     Nothing is given where the parameters have grown so large that there is no finite score.
     """
@@ -125,7 +125,7 @@ def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
         if is_exact_cheap(rbm, QUICK_EXACT_WORK):
             log_z = Enumerated().estimate(rbm)
         else:
-            path = data_base(rbm, rbm.visible.encode(rows), key=key)
+            path = base_from_data(rbm, rbm.visible.encode(rows), key=key)
             log_z = Annealed(paths=[path], **QUICK).estimate(rbm, key=key)
         return likelihood_from(free_energies(rbm, rows), log_z)
 

@@ -1,4 +1,4 @@
-"""Refusals that need the machine: rows that do not fit it, and sums over too many states."""
+"""Refusals that need the model: rows that do not fit it, and sums over too many states."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rbm import RBM
 
 
 def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
-    """Refuse rows of another width than the machine's, or with values that its units do not take.
+    """Refuse rows of another width than the model's, or with values that its units do not take.
 
     NaN stands for a value that is not given; whether it may be there is not asked here.
 

@@ -37,7 +37,7 @@ class RunConfig:
         epochs: passes over the rows; None for at least 20 and at least 10,000 updates.
         batch: rows in an update.
         lr: learning rate of the first half, which falls to zero over the second; None for the one
-            that is usual for the method and the machine.
+            that is usual for the method and the model.
         seed: seed of everything that is drawn.
         binarize: what becomes of grey levels.
         scale: the grey level that means 1.
@@ -94,11 +94,11 @@ class RunConfig:
             raise input_error("--validation", expected, repr(self.validation), advice)
 
     def updates_an_epoch(self, rows: int) -> int:
-        """Give how many batches so many rows make."""
+        """Return how many batches so many rows make."""
         return -(-rows // min(self.batch, rows))
 
     def to_json(self) -> str:
-        """Give the options as JSON."""
+        """Return the options as JSON."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
     @classmethod

@@ -29,7 +29,7 @@ class PatientConsole(Console):
 
 
 def short(number: float) -> str:
-    """Give a count in few characters: 950, 12.3k, 4.56M."""
+    """Return a count in few characters: 950, 12.3k, 4.56M."""
     for limit, unit in ((1e6, "M"), (1e3, "k")):
         if number >= limit:
             return f"{number / limit:.3g}{unit}"
@@ -37,14 +37,14 @@ def short(number: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Give a duration as a clock shows it: 0:07, 12:30, 3:05:00."""
+    """Return a duration as a clock shows it: 0:07, 12:30, 3:05:00."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def nats(number: float | None, digits: int = 2, sign: str = "") -> str:
-    """Give a number with a few digits behind the point, if it is a finite one."""
+    """Return a number with a few digits behind the point, if it is a finite one."""
     if number is None or not math.isfinite(number):
         return "unknown"
     return f"{number:{sign}.{digits}f}" if abs(number) < 1e6 else f"{number:{sign}.4g}"
@@ -130,7 +130,7 @@ class Display:
             )
 
     def timer(self, what: str) -> Any:
-        """Give a progress callback for a long computation: part done, 0 to 1.
+        """Return a progress callback for a long computation: part done, 0 to 1.
 
         It may start anew, as an estimate does that takes more steps until it converges.
         """

@@ -1,4 +1,4 @@
-"""Say how good a machine is that is kept in a file or a run folder."""
+"""Say how good a model is that is kept in a file or a run folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .options import (
     check_seed,
 )
 from .prepare import BYTES, COPIES_IN_FLIGHT
-from .progress import NotMeasuredError, Stages, Unknown
+from .progress import EvaluationProgress, NotMeasuredError, Unknown
 from .records import (
     gap_record,
     mixing_record,
@@ -55,7 +55,7 @@ from .records import (
 )
 from .sampling import SECONDS, Drawn, draw, sweeps_for
 from .score import finite_score, log_z_record, score_record
-from .target import Subject, is_run, subject_of
+from .target import Target, is_run, target_of
 
 DEFAULT_CHAINS = 512
 QUICK = Unknown("left out by --quick")
@@ -72,7 +72,7 @@ class Wanted:
         rows: which of the source's rows.
         method: "auto", "exact", "annealed" or "tempered".
         chains: annealed chains, each way, or tempered ones; None for the method's own number.
-        steps: steps of each journey; None for as many as it takes.
+        steps: steps of each annealing run; None for as many as it takes.
         seconds: time that log Z may take.
         quick: whether mixing, samples and pictures are left out.
         pictures: folder of the pictures; None for the run's own, and for none of a model file.
@@ -95,7 +95,7 @@ class Wanted:
     scale: float | None = None
 
     def __post_init__(self):
-        """Check every option by itself; what depends on the machine is checked with it.
+        """Check every option by itself; what depends on the model is checked with it.
 
         Raises:
             InputError: naming the option, what was expected, what was found and what to do.
@@ -123,34 +123,34 @@ class Wanted:
 
 
 def evaluate(wanted: Wanted, display: Display) -> dict[str, Any]:
-    """Give all that can be said of a machine; write nothing but pictures.
+    """Return all that can be said of a model; write nothing but pictures.
 
-    Log Z comes first, and nothing is known of a machine without a finite one. Each later block may
+    Log Z comes first, and nothing is known of a model without a finite one. Each later block may
     fail without losing the others; an interruption ends them, and leaves what was known by then.
 
     Raises:
         InputError: a model or rows that cannot be read or do not fit each other.
-        NotFiniteError: the machine has no finite score.
+        NotFiniteError: the model has no finite score.
     """
     rbm = load(wanted.run)
     if not finite_z(rbm):
         raise NotFiniteError(
-            f"{wanted.run}: expected a machine with a finite Z; found {rbm}, whose Z is not known"
+            f"{wanted.run}: expected a model with a finite Z; found {rbm}, whose Z is not known"
             " to be: its couplings are too strong for its precisions; train it with smaller"
             " weights."
         )
     settings = _settings(wanted, rbm)
     how = (wanted.rows, wanted.binarize, wanted.scale, wanted.seed)
-    subject = subject_of(wanted.run, wanted.data, rbm, *how)
-    with Stages(display) as stages:
-        found, scores = _scored(subject, settings, wanted, stages)
-        blocks = _blocks(subject, found, wanted, stages)
+    target = target_of(wanted.run, wanted.data, rbm, *how)
+    with EvaluationProgress(display) as stages:
+        found, scores = _scored(target, settings, wanted, stages)
+        blocks = _blocks(target, found, wanted, stages)
     return {
         "run": wanted.run,
         "data": wanted.data,
         "model": str(rbm),
         "status": INTERRUPTED if stages.interrupted else DONE,
-        "rows": _rows_record(subject),
+        "rows": _rows_record(target),
         **scores,
         **blocks,
         "seconds": stages.seconds,
@@ -158,7 +158,7 @@ def evaluate(wanted: Wanted, display: Display) -> dict[str, Any]:
 
 
 def _settings(wanted: Wanted, rbm: RBM) -> dict[str, Any]:
-    """Give the arguments of `log_z`, if the machine allows them."""
+    """Return the arguments of `log_z`, if the model allows them."""
     if wanted.method == "exact":
         advice = "leave the method out, or choose annealed"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)
@@ -174,10 +174,10 @@ def _settings(wanted: Wanted, rbm: RBM) -> dict[str, Any]:
 
 
 def _scored(
-    subject: Subject, settings: dict[str, Any], wanted: Wanted, stages: Stages
+    target: Target, settings: dict[str, Any], wanted: Wanted, stages: EvaluationProgress
 ) -> tuple[LogZ, dict[str, Any]]:
-    """Give log Z, and the log-likelihood of rows where there are any."""
-    rbm, rows = subject.rbm, subject.scored
+    """Return log Z, and the log-likelihood of rows where there are any."""
+    rbm, rows = target.rbm, target.scored
     settings = settings | {"key": jax.random.key(wanted.seed)}
 
     def estimate(told: Any) -> Any:
@@ -188,18 +188,20 @@ def _scored(
     found = stages.run("log Z", estimate, wanted.seconds)
     if rows is None:
         return found, {"log_z": log_z_record(found), "log_likelihood": None}
-    likelihood = score_record(found, str(subject.name), len(rows))
+    likelihood = score_record(found, str(target.name), len(rows))
     return found.log_z, {"log_z": log_z_record(found.log_z), "log_likelihood": likelihood}
 
 
-def _blocks(subject: Subject, found: LogZ, wanted: Wanted, stages: Stages) -> dict[str, Any]:
-    """Give what else can be said, in the order in which it is worth waiting for."""
-    foretold = stages.attempt("pseudo-likelihood", lambda _: pseudo_likelihood(subject))
-    back = stages.attempt("reconstruction", lambda _: reconstruction(subject))
-    gap = stages.attempt("free-energy gap", lambda _: free_energy_gap(subject))
-    write = partial(pseudo_likelihood_record, units=subject.rbm.visible.n_units)
+def _blocks(
+    target: Target, found: LogZ, wanted: Wanted, stages: EvaluationProgress
+) -> dict[str, Any]:
+    """Return what else can be said, in the order in which it is worth waiting for."""
+    predicted = stages.attempt("pseudo-likelihood", lambda _: pseudo_likelihood(target))
+    back = stages.attempt("reconstruction", lambda _: reconstruction(target))
+    gap = stages.attempt("free-energy gap", lambda _: free_energy_gap(target))
+    write = partial(pseudo_likelihood_record, units=target.rbm.visible.n_units)
     records = {
-        "pseudo_log_likelihood": record(foretold, write),
+        "pseudo_log_likelihood": record(predicted, write),
         "reconstruction": record(back, reconstruction_record),
         "free_energy_gap": record(gap, gap_record),
     }
@@ -207,11 +209,11 @@ def _blocks(subject: Subject, found: LogZ, wanted: Wanted, stages: Stages) -> di
     verdicts, samples, compared, pictures = mixing, mixing, mixing, Pictures([], {})
     if not wanted.quick:
         limit = MIXING_SECONDS
-        mixing = stages.attempt("mixing", partial(measured_mixing, subject), limit)
-        verdicts = stages.attempt("equilibrium", partial(verdict, subject), limit)
-        samples = _drawn(subject, mixing, stages)
-        compared = _compared(subject, samples, wanted, stages)
-        pictures = _illustrated(subject, found, mixing, samples, wanted, stages)
+        mixing = stages.attempt("mixing", partial(measured_mixing, target), limit)
+        verdicts = stages.attempt("equilibrium", partial(verdict, target), limit)
+        samples = _drawn(target, mixing, stages)
+        compared = _compared(target, samples, wanted, stages)
+        pictures = _illustrated(target, found, mixing, samples, wanted, stages)
     records |= {
         "mixing": record(mixing, mixing_record),
         "equilibrium": record(verdicts, verdict_record),
@@ -220,26 +222,31 @@ def _blocks(subject: Subject, found: LogZ, wanted: Wanted, stages: Stages) -> di
     return records | pictures_record(pictures)
 
 
-def _drawn(subject: Subject, mixing: Any, stages: Stages) -> Any:
+def _drawn(target: Target, mixing: Any, stages: EvaluationProgress) -> Any:
     """Draw samples, where there are rows to hold them against."""
 
     def compute(told: Any) -> Drawn:
-        if subject.name is None:
+        if target.name is None:
             raise NotMeasuredError(NO_ROWS)
         sweeps = sweeps_for(None if isinstance(mixing, Unknown) else mixing)
-        return draw(subject.rbm, sweeps, told, key=subject.key_of(3))
+        return draw(target.rbm, sweeps, told, key=target.key_of(3))
 
     return stages.attempt("samples", compute, SECONDS)
 
 
-def _compared(subject: Subject, samples: Any, wanted: Wanted, stages: Stages) -> Any:
+def _compared(target: Target, samples: Any, wanted: Wanted, stages: EvaluationProgress) -> Any:
     if isinstance(samples, Unknown):
         return samples
-    return stages.attempt("sample quality", lambda _: quality(subject, samples.rows, wanted.seed))
+    return stages.attempt("sample quality", lambda _: quality(target, samples.rows, wanted.seed))
 
 
 def _illustrated(
-    subject: Subject, found: LogZ, mixing: Any, samples: Any, wanted: Wanted, stages: Stages
+    target: Target,
+    found: LogZ,
+    mixing: Any,
+    samples: Any,
+    wanted: Wanted,
+    stages: EvaluationProgress,
 ) -> Pictures:
     """Write the pictures into the folder that was named, or into that of the run."""
     pictures = Pictures([], {})
@@ -247,10 +254,10 @@ def _illustrated(
         return pictures
     own = Path(wanted.run) / EVALUATION
     folder = own if wanted.pictures is None else Path(wanted.pictures)
-    names = subject.learned_and_held_out or (subject.name, None)
+    names = target.learned_and_held_out or (target.name, None)
     drawn: Any = samples if isinstance(samples, Unknown) else samples.rows
-    data: Any = Unknown(NO_ROWS) if names[0] is None else subject.rows(names[0], MOST_ROWS)
-    material = Material(subject.rbm, found, mixing, drawn, data)
+    data: Any = Unknown(NO_ROWS) if names[0] is None else target.rows(names[0], MOST_ROWS)
+    material = Material(target.rbm, found, mixing, drawn, data)
     stages.attempt("pictures", partial(illustrate, material, folder, pictures))
     if folder == own:  # pictures of an earlier evaluation would be taken for this one's
         for name in pictures.left_out:
@@ -258,8 +265,8 @@ def _illustrated(
     return pictures
 
 
-def _rows_record(subject: Subject) -> dict[str, Any] | None:
+def _rows_record(target: Target) -> dict[str, Any] | None:
     """Say which rows are scored, how many there are and what was done to them."""
-    if subject.scored is None:
+    if target.scored is None:
         return None
-    return {"name": subject.name, "count": len(subject.scored), "notes": list(subject.words)}
+    return {"name": target.name, "count": len(target.scored), "notes": list(target.words)}

@@ -1,4 +1,4 @@
-"""Write a machine in a format that other programs read."""
+"""Write a model in a format that other programs read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .options import check_target
 
 
 def export(run: str, out: str, overwrite: bool) -> dict[str, Any]:
-    """Write a machine to a file whose suffix names the format, whole or not at all.
+    """Write a model to a file whose suffix names the format, whole or not at all.
 
     Args:
         run: a run folder or a model, foreign ones too.
@@ -18,7 +18,7 @@ def export(run: str, out: str, overwrite: bool) -> dict[str, Any]:
         overwrite: whether it may be there already.
 
     Raises:
-        InputError: a machine that cannot be read, a file that is there already or cannot be
+        InputError: a model that cannot be read, a file that is there already or cannot be
             written, or a format that cannot hold such layers.
         MissingDependencyError: the format needs a package that is not installed.
     """

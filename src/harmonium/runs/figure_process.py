@@ -24,7 +24,7 @@ class Painted(NamedTuple):
     reason: str
 
 
-class Painter:
+class FigureProcess:
     """A process that draws what a run folder holds, beside rows that are passed.
 
     Once started it imports what it needs, which takes as long as drawing; so this module imports
@@ -58,7 +58,7 @@ class Painter:
             self.process = None
 
     def paint(self, folder: Path, samples: Any, data: Any, image_shape: Any) -> None:
-        """Say of which run to draw the machine and its history, and what besides."""
+        """Say of which run to draw the model and its history, and what besides."""
         import numpy as np
 
         rows = Path(self.passed.name) / "rows.npz"
@@ -82,8 +82,8 @@ class Painter:
         last = complaint.strip().rsplit("\n", 1)[-1]
         return Painted([], f"drawing failed, {last or process.returncode}")
 
-    def __enter__(self) -> Painter:
-        """Give itself."""
+    def __enter__(self) -> FigureProcess:
+        """Return itself."""
         return self
 
     def __exit__(self, kind: type | None, error: Any, traceback: TracebackType | None) -> None:
@@ -129,7 +129,7 @@ def main() -> None:
             **given,
         )
         found = Painted([str(path) for path in drawn], "")
-    except HarmoniumError as error:  # a machine may draw rows that no picture can show
+    except HarmoniumError as error:  # a model may draw rows that no picture can show
         found = Painted([], str(error))
     print(json.dumps(found._asdict()))
 

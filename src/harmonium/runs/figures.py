@@ -37,7 +37,7 @@ class Pictures(NamedTuple):
 
 
 def illustrate(material: Material, folder: Path, pictures: Pictures, told: Told) -> None:
-    """Write the pictures that make sense for a machine, each whole or not at all.
+    """Write the pictures that make sense for a model, each whole or not at all.
 
     Args:
         material: what there is to draw.
@@ -66,7 +66,7 @@ def _write(make: Callable[[], Figure], path: Path) -> Path:
 
 
 def _makers(material: Material) -> dict[str, Callable[[], Figure]]:
-    """Give what draws each picture, or says why there is nothing to draw."""
+    """Return what draws each picture, or says why there is nothing to draw."""
     rbm, states = material.rbm, states_of(material.rbm.visible)
 
     def both() -> tuple[np.ndarray, np.ndarray]:

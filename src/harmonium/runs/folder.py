@@ -178,7 +178,7 @@ class RunFolder:
         return found if isinstance(found, dict) else {}
 
     def drop_summary(self) -> None:
-        """Remove the report and the evaluation of a run that goes on: its machine was another."""
+        """Remove the report and the evaluation of a run that goes on: its model was another."""
         for name in (SUMMARY, EVALUATION):
             _remove(self.path / name)
 

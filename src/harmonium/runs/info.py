@@ -12,7 +12,7 @@ import numpy as np
 from ..data.sources import open_source
 from ..data.table import describe
 from ..errors import HarmoniumError
-from ..io.storage import holds_machine, load
+from ..io.storage import holds_model, load
 from ..rbm import RBM
 from .checks import states_to_sum
 from .folder import CONFIG, RunFolder
@@ -31,14 +31,14 @@ def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[s
     """
     if (Path(path) / CONFIG).is_file():
         return _describe_run(RunFolder(path))
-    if holds_machine(path):
-        return {"kind": "model", "path": path} | describe_machine(load(path))
+    if holds_model(path):
+        return {"kind": "model", "path": path} | describe_model(load(path))
     table = open_source(path, visible=visible, scale=scale)
     return {"kind": "data", "source": path, "rows": describe(table), "notes": list(table.notes)}
 
 
-def describe_machine(rbm: RBM) -> dict[str, Any]:
-    """Give a machine's layers, sizes and the spread of its parameters."""
+def describe_model(rbm: RBM) -> dict[str, Any]:
+    """Return a model's layers, sizes and the spread of its parameters."""
     weights = np.asarray(rbm.dense_weights, float)
     return {
         "visible": str(rbm.visible),
@@ -57,7 +57,7 @@ def _describe_run(folder: RunFolder) -> dict[str, Any]:
     unfinished = f"not finished; go on with: harmonium resume {folder.path}"
     found["state"] = folder.summary().get("message", unfinished)
     try:
-        found |= describe_machine(load(folder.path))
+        found |= describe_model(load(folder.path))
     except HarmoniumError as error:
         found["model"] = str(error)
     return found

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def jsonable(value: Any) -> Any:
-    """Give a value in JSON's own types; a number that is not finite becomes None."""
+    """Return a value in JSON's own types; a number that is not finite becomes None."""
     if isinstance(value, Mapping):
         return {str(name): jsonable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -13,7 +13,7 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 
 def memory_there() -> int | None:
-    """Give the bytes of memory that this process may use; None where nothing tells."""
+    """Return the bytes of memory that this process may use; None where nothing tells."""
     known = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
     with suppress(AttributeError, ValueError, OSError):  # where a system does not say
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

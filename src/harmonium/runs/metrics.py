@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..diagnostics.base import Mixing
-from ..diagnostics.equilibrium_report import Verdict, equilibrium
+from ..diagnostics.equilibrium_report import EquilibriumReport, equilibrium
 from ..diagnostics.relaxation import mixing
 from ..evaluation import Quality, pseudo_log_likelihoods, reconstruction_errors, sample_quality
 from ..evaluation.moments import states_of
@@ -16,10 +16,10 @@ from ..likelihood import free_energies
 from .folder import RunFolder
 from .prepare import prepare
 from .progress import NotMeasuredError, Told
-from .target import Subject, is_run
+from .target import Target, is_run
 
 MOST_ROWS = 10_000
-MOST_ROWS_FORETOLD = 4_000
+MOST_ROWS_PREDICTED = 4_000
 PSEUDO_WORK = 2**30  # rows × visible columns × hidden columns: some five seconds on two cores
 MIXING_SECONDS, MIXING_SWEEPS = 20.0, 100_000
 NO_ROWS = "no rows; name them as DATA"
@@ -43,54 +43,54 @@ class Compared(NamedTuple):
     scaled: bool
 
 
-def pseudo_likelihood(subject: Subject) -> Mean:
-    """Give the exact pseudo-log-likelihood, mean over rows of the sum over units.
+def pseudo_likelihood(target: Target) -> Mean:
+    """Return the exact pseudo-log-likelihood, mean over rows of the sum over units.
 
     Raises:
         NotMeasuredError: no rows, or visible units that are not discrete.
     """
-    visible, hidden = subject.rbm.visible, subject.rbm.hidden
+    visible, hidden = target.rbm.visible, target.rbm.hidden
     if visible.n_states is None:
         raise NotMeasuredError(f"it needs discrete visible units, and {visible} has others")
     affordable = max(100, PSEUDO_WORK // (visible.size * hidden.size))
-    rows = _scored_rows(subject, min(MOST_ROWS_FORETOLD, affordable))
-    return _mean(pseudo_log_likelihoods(subject.rbm, rows), subject.name)
+    rows = _scored_rows(target, min(MOST_ROWS_PREDICTED, affordable))
+    return _mean(pseudo_log_likelihoods(target.rbm, rows), target.name)
 
 
-def reconstruction(subject: Subject) -> tuple[Mean, float]:
-    """Give the reconstruction error, and the variance of the same rows.
+def reconstruction(target: Target) -> tuple[Mean, float]:
+    """Return the reconstruction error, and the variance of the same rows.
 
     Raises:
         NotMeasuredError: no rows.
     """
-    rows = _scored_rows(subject, MOST_ROWS)
-    states = np.asarray(subject.rbm.visible.encode(rows), np.float64)
-    found = reconstruction_errors(subject.rbm, rows)
-    return _mean(found, subject.name), float(states.var(axis=0).mean())
+    rows = _scored_rows(target, MOST_ROWS)
+    states = np.asarray(target.rbm.visible.encode(rows), np.float64)
+    found = reconstruction_errors(target.rbm, rows)
+    return _mean(found, target.name), float(states.var(axis=0).mean())
 
 
-def free_energy_gap(subject: Subject) -> tuple[Mean, Mean]:
-    """Give the mean free energies of rows learned from and of rows held out.
+def free_energy_gap(target: Target) -> tuple[Mean, Mean]:
+    """Return the mean free energies of rows learned from and of rows held out.
 
     Raises:
         NotMeasuredError: there are not both.
     """
-    names = subject.learned_and_held_out
+    names = target.learned_and_held_out
     if names is None:
-        reason = "held out" if subject.own else "that the machine is known to have learned from"
+        reason = "held out" if target.own else "that the model is known to have learned from"
         raise NotMeasuredError(f"there are no rows {reason}")
-    found = [free_energies(subject.rbm, subject.rows(name, MOST_ROWS)) for name in names]
+    found = [free_energies(target.rbm, target.rows(name, MOST_ROWS)) for name in names]
     learned, held_out = (_mean(each, name) for each, name in zip(found, names, strict=True))
     return learned, held_out
 
 
-def measured_mixing(subject: Subject, told: Told) -> Mixing:
+def measured_mixing(target: Target, told: Told) -> Mixing:
     """Measure how many sweeps chains take to forget, half of them from rows if there are any."""
-    name = "train" if "train" in subject.parts else subject.name
-    starts = None if name is None else subject.parts[name]
+    name = "train" if "train" in target.parts else target.name
+    starts = None if name is None else target.parts[name]
     return mixing(
-        subject.rbm,
-        key=subject.key_of(1),
+        target.rbm,
+        key=target.key_of(1),
         starts=starts,
         sweeps=MIXING_SWEEPS,
         seconds=MIXING_SECONDS,
@@ -98,23 +98,23 @@ def measured_mixing(subject: Subject, told: Told) -> Mixing:
     )
 
 
-def verdict(subject: Subject, told: Told) -> Verdict:
-    """Judge whether a run trained at equilibrium, by its own chains and the machine they belong to.
+def verdict(target: Target, told: Told) -> EquilibriumReport:
+    """Judge whether a run trained at equilibrium, by its own chains and the model they belong to.
 
     Raises:
         NotMeasuredError: a model alone.
         InputError: a run whose rows or checkpoint cannot be read.
     """
-    if not is_run(subject.run):
+    if not is_run(target.run):
         raise NotMeasuredError("a model alone does not tell how it was trained; name a run folder")
-    folder = RunFolder(subject.run)
+    folder = RunFolder(target.run)
     config = folder.config()
     prepared = prepare(config)
     state = folder.state(prepared.start, prepared.fingerprint, config.source)
     return equilibrium(
         state.rbm,
         prepared.plan.method.gradient,
-        key=subject.key_of(2),
+        key=target.key_of(2),
         data=prepared.train,
         state=state.gradient,
         sweeps=MIXING_SWEEPS,
@@ -123,18 +123,18 @@ def verdict(subject: Subject, told: Told) -> Verdict:
     )
 
 
-def quality(subject: Subject, samples: np.ndarray, seed: int) -> Compared:
+def quality(target: Target, samples: np.ndarray, seed: int) -> Compared:
     """Score samples against rows learned from, if these are known, else against those scored.
 
-    Columns of a machine with continuous units are divided by their standard deviations, unless they
+    Columns of a model with continuous units are divided by their standard deviations, unless they
     hold codes: distances add them up.
     """
-    names = subject.learned_and_held_out or (subject.name or "", None)
-    data = subject.rows(names[0], MOST_ROWS)
-    held_out = None if names[1] is None else subject.rows(names[1], MOST_ROWS)
-    states = np.array(states_of(subject.rbm.visible))
+    names = target.learned_and_held_out or (target.name or "", None)
+    data = target.rows(names[0], MOST_ROWS)
+    held_out = None if names[1] is None else target.rows(names[1], MOST_ROWS)
+    states = np.array(states_of(target.rbm.visible))
     scale = np.ones(data.shape[1])
-    if subject.rbm.visible.n_states is None:
+    if target.rbm.visible.n_states is None:
         spread = data.std(axis=0)
         scale = np.where((states == 1) & (spread > 0), spread, 1.0)
     held_out = None if held_out is None else held_out / scale
@@ -143,10 +143,10 @@ def quality(subject: Subject, samples: np.ndarray, seed: int) -> Compared:
     return Compared(found, names[0], len(data), bool((scale != 1.0).any()))
 
 
-def _scored_rows(subject: Subject, most: int) -> np.ndarray:
-    if subject.name is None:
+def _scored_rows(target: Target, most: int) -> np.ndarray:
+    if target.name is None:
         raise NotMeasuredError(NO_ROWS)
-    return subject.rows(subject.name, most)
+    return target.rows(target.name, most)
 
 
 def _mean(values: np.ndarray, name: str | None) -> Mean:

@@ -79,7 +79,7 @@ def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) 
 
 
 def is_number(value: Any) -> bool:
-    """Say whether a value is a finite number, and no bool."""
+    """Return whether a value is a finite number, and no bool."""
     is_real = isinstance(value, int | float) and not isinstance(value, bool)
     return is_real and abs(value) < math.inf and value == value
 

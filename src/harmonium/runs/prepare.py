@@ -1,4 +1,4 @@
-"""From options to the parts of a run: rows, machine, method. All checks come before any writing."""
+"""From options to the parts of a run: rows, model, method. All checks come before any writing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .rows import Rows, rows_of_run
 
 ROWS_TO_START_FROM = 10_000
 COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
-COPIES_OF_WEIGHTS = 8  # the machine, its average, gradients, updates
+COPIES_OF_WEIGHTS = 8  # the model, its average, gradients, updates
 BYTES = 4
 
 
@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
         rows: the source's rows.
         change: from standardised rows to the source's, where columns can be rescaled.
         learned: what the run learns from and holds out: the source's rows, standardised.
-        rbm: the machine of `learned` before the first update.
+        rbm: the model of `learned` before the first update.
         plan: the run's fixed parts: method, optimiser, batches.
         rate: the learning rate that it begins with.
         key: the run's key.
@@ -71,7 +71,7 @@ class Prepared(NamedTuple):
         return self.learned.get("validation")
 
     def restored(self, rbm: RBM) -> RBM:
-        """Give the machine of the source's rows: the one to keep, score and draw from."""
+        """Return the model of the source's rows: the one to keep, score and draw from."""
         return rbm if self.change.is_identity else self.change.of_rows(rbm)
 
     @property
@@ -96,7 +96,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(config: RunConfig) -> Prepared:
-    """Read the source, hold rows out, and make the machine and the method.
+    """Read the source, hold rows out, and make the model and the method.
 
     Raises:
         InputError: anything in the options or the source that cannot be used.
@@ -154,10 +154,10 @@ def hidden_layer(config: RunConfig) -> AbstractLayer:
 
 
 def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
-    """Give the method that the options name.
+    """Return the method that the options name.
 
     Raises:
-        InputError: exact learning of a machine with too many states.
+        InputError: exact learning of a model with too many states.
     """
     if config.method == "exact":
         advice = "choose --method pcd, or a smaller --hidden"

@@ -31,7 +31,7 @@ class NotMeasuredError(HarmoniumError):
     """A block has nothing to measure; the message says why."""
 
 
-class Stages:
+class EvaluationProgress:
     """Runs blocks so that one that fails loses no other; use it as a context.
 
     Progress goes to the display's console: a bar on a terminal, lines in a pipe.
@@ -46,7 +46,7 @@ class Stages:
         self.seconds: dict[str, float] = {}
         self.interrupted = False
 
-    def __enter__(self) -> Stages:
+    def __enter__(self) -> EvaluationProgress:
         """Start the live display if there is a terminal."""
         if self.display.console.is_terminal:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))
@@ -67,7 +67,7 @@ class Stages:
             self.bar = None
 
     def run(self, name: str, compute: Callable[[Told], Any], at_most: float | None = None) -> Any:
-        """Give what a block computes, whatever it raises; it is handed a progress callback.
+        """Return what a block computes, whatever it raises; it is handed a progress callback.
 
         Args:
             name: what the block is called.
@@ -87,7 +87,7 @@ class Stages:
     def attempt(
         self, name: str, compute: Callable[[Told], Any], at_most: float | None = None
     ) -> Any:
-        """Give what a block computes, or the reason why there is nothing."""
+        """Return what a block computes, or the reason why there is nothing."""
         if self.interrupted:
             return Unknown("interrupted")
         try:
@@ -105,7 +105,7 @@ class Stages:
 
 
 def attempt(compute: Callable[[], Any]) -> Any:
-    """Give what is computed, or the reason why there is nothing."""
+    """Return what is computed, or the reason why there is nothing."""
     try:
         return compute()
     except HarmoniumError as error:

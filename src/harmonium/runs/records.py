@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..diagnostics.base import Mixing
-from ..diagnostics.equilibrium_report import Verdict
+from ..diagnostics.equilibrium_report import EquilibriumReport
 from .figures import Pictures
 from .metrics import MIXING_SECONDS, Compared, Mean
 from .progress import Unknown
@@ -16,12 +16,12 @@ NOT_KNOWN = "not_known"
 
 
 def record(found: Any, write: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Give a block's record, or the reason why there is none under `not_known`."""
+    """Return a block's record, or the reason why there is none under `not_known`."""
     return {NOT_KNOWN: found.reason} if isinstance(found, Unknown) else write(found)
 
 
 def mean_record(found: Mean) -> dict[str, Any]:
-    """Give a mean over rows."""
+    """Return a mean over rows."""
     return {
         "value": found.value,
         "stderr_rows": found.stderr,
@@ -31,18 +31,18 @@ def mean_record(found: Mean) -> dict[str, Any]:
 
 
 def pseudo_likelihood_record(found: Mean, units: int) -> dict[str, Any]:
-    """Give the pseudo-log-likelihood of rows and its mean over units."""
+    """Return the pseudo-log-likelihood of rows and its mean over units."""
     return mean_record(found) | {"per_unit": found.value / units}
 
 
 def reconstruction_record(found: tuple[Mean, float]) -> dict[str, Any]:
-    """Give the reconstruction error and the variance of the same rows."""
+    """Return the reconstruction error and the variance of the same rows."""
     error, variance = found
     return mean_record(error) | {"kind": "mean squared difference", "variance": variance}
 
 
 def gap_record(found: tuple[Mean, Mean]) -> dict[str, Any]:
-    """Give ⟨F⟩ of held-out rows less that of rows learned from; the errors are independent."""
+    """Return ⟨F⟩ of held-out rows less that of rows learned from; the errors are independent."""
     learned, held_out = found
     return {
         "value": held_out.value - learned.value,
@@ -55,22 +55,22 @@ def gap_record(found: tuple[Mean, Mean]) -> dict[str, Any]:
 
 
 def mixing_record(found: Mixing) -> dict[str, Any]:
-    """Give what was measured of mixing, without the curves."""
+    """Return what was measured of mixing, without the curves."""
     names = ("relaxation", "resolved", "rhat", "slowest", "met", "two_sided", "sweeps", "chains")
     taus = {name: seen.tau for name, seen in found.observables.items()}
     numbers = {name: getattr(found, name) for name in (*names, "message")}
     return numbers | {"tau": taus, "seconds_allowed": MIXING_SECONDS}
 
 
-def verdict_record(found: Verdict) -> dict[str, Any]:
-    """Give the verdict, and the measurement behind it without the curves."""
+def verdict_record(found: EquilibriumReport) -> dict[str, Any]:
+    """Return the verdict, and the measurement behind it without the curves."""
     numbers = found._asdict()
     measured = numbers.pop("mixing")
     return numbers | {"mixing": None if measured is None else mixing_record(measured)}
 
 
 def quality_record(found: Compared, drawn: Drawn) -> dict[str, Any]:
-    """Give the scores of samples, each beside what a perfect sampler would have."""
+    """Return the scores of samples, each beside what a perfect sampler would have."""
     scores = [
         score._asdict() | {"z": score.z, "verdict": score.verdict} for score in found.quality.scores
     ]
@@ -87,7 +87,7 @@ def quality_record(found: Compared, drawn: Drawn) -> dict[str, Any]:
 
 
 def pictures_record(found: Pictures) -> dict[str, Any]:
-    """Give the paths, and why some pictures were left out."""
+    """Return the paths, and why some pictures were left out."""
     return {
         "pictures": [str(path) for path in found.written],
         "pictures_left_out": found.left_out,

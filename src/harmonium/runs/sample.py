@@ -1,4 +1,4 @@
-"""Draw rows from a machine that is kept in a file or a run folder, and write them."""
+"""Draw rows from a model that is kept in a file or a run folder, and write them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def draw_rows(
 
     Raises:
         InputError: options that cannot be used, or a file that is there already.
-        NotFiniteError: the machine's draws overflow.
+        NotFiniteError: the model's draws overflow.
     """
     check_count("--count", n)
     check_count("--sweeps", sweeps)
@@ -58,7 +58,7 @@ def draw_rows(
     rows = sample(rbm, n, key=key_of(seed), sampler=Gibbs(sweeps), steps=1, given=held)
     if not np.isfinite(rows).all():
         raise NotFiniteError(
-            f"{run}: expected a machine that draws finite rows; found draws that overflow."
+            f"{run}: expected a model that draws finite rows; found draws that overflow."
             " Its parameters are too large: train it anew with a lower --lr."
         )
     return rows
@@ -97,13 +97,13 @@ def write_rows(rows: np.ndarray, out: str, run: str) -> None:
 
 
 def csv_lines(rows: np.ndarray) -> Iterator[str]:
-    """Give rows as text, each number with as few digits as bring it back."""
+    """Return rows as text, each number with as few digits as bring it back."""
     for row in rows:
         yield ",".join(map(str, row))
 
 
 def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
-    """Give the shape of a row as a picture: the source's own, else a square, if it is one."""
+    """Return the shape of a row as a picture: the source's own, else a square, if it is one."""
     if (Path(run) / CONFIG).is_file():
         try:
             return rows_of_run(RunFolder(run).config()).image_shape

@@ -1,4 +1,4 @@
-"""Samples from chains that are as long as the machine asks for, or as the time allows."""
+"""Samples from chains that are as long as the model asks for, or as the time allows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Drawn(NamedTuple):
 
 
 def sweeps_for(mixing: Mixing | None) -> int:
-    """Give the sweeps of a chain whose end is a draw of the machine, at least the default."""
+    """Return the sweeps of a chain whose end is a draw of the model, at least the default."""
     relaxation = 0.0 if mixing is None else mixing.relaxation
     return max(DEFAULT_SWEEPS, math.ceil(LENGTH_IN_RELAXATIONS * relaxation))
 
 
 def draw(rbm: RBM, wanted: int, told: Told, *, key: PRNGKeyArray) -> Drawn:
-    """Draw samples, each from a chain of its own that starts from the machine without its weights.
+    """Draw samples, each from a chain of its own that starts from the model without its weights.
 
     Raises:
         NotMeasuredError: draws that overflow.
@@ -53,7 +53,7 @@ def draw(rbm: RBM, wanted: int, told: Told, *, key: PRNGKeyArray) -> Drawn:
         told(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
     rows = rbm.visible.decode(state.v)
     if not np.isfinite(rows).all():
-        raise NotMeasuredError("the machine's draws overflow: its parameters are too large")
+        raise NotMeasuredError("the model's draws overflow: its parameters are too large")
     return Drawn(rows, sweeps, wanted)
 
 

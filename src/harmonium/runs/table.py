@@ -45,9 +45,9 @@ def show(summary: dict[str, Any], display: Display) -> None:
 
 
 def _sections(summary: dict[str, Any]) -> list[list[Line]]:
-    """Give the lines, those of one block together."""
+    """Return the lines, those of one block together."""
     known: list[tuple[str, str, Callable[[dict[str, Any]], list[Line]]]] = [
-        ("pseudo_log_likelihood", "pseudo-log-likelihood", _foretold),
+        ("pseudo_log_likelihood", "pseudo-log-likelihood", _predicted),
         ("reconstruction", "reconstruction error", _reconstruction),
         ("free_energy_gap", "free-energy gap", _gap),
         ("mixing", "relaxation time", _mixing),
@@ -59,8 +59,8 @@ def _sections(summary: dict[str, Any]) -> list[list[Line]]:
         block = summary[name]
         unknown = (title, "not known", f"{block.get(NOT_KNOWN)}.")
         sections.append([unknown] if NOT_KNOWN in block else lines(block))
-    likelihood, log_z, foretold, back, gap, mixing, equilibrium, quality = sections
-    return [likelihood, log_z, [*foretold, *back, *gap], [*mixing, *equilibrium], quality]
+    likelihood, log_z, predicted, back, gap, mixing, equilibrium, quality = sections
+    return [likelihood, log_z, [*predicted, *back, *gap], [*mixing, *equilibrium], quality]
 
 
 def _heads(summary: dict[str, Any]) -> list[str]:
@@ -81,8 +81,10 @@ def _likelihood(summary: dict[str, Any]) -> list[Line]:
     if found is None:
         return [("log-likelihood", "not known", "no rows; name them as DATA.")]
     grey = found["method"].removeprefix(summary["log_z"]["method"]).removeprefix("; ")
-    doubt = "" if found["converged"] else "; NOT converged: do not quote it"
-    lines = [("log-likelihood", f"{nats(found['value'], 3)} nats a row", f"mean over rows{doubt}")]
+    warning = "" if found["converged"] else "; NOT converged: do not quote it"
+    lines = [
+        ("log-likelihood", f"{nats(found['value'], 3)} nats a row", f"mean over rows{warning}")
+    ]
     if found["high"] > found["low"]:
         interval = f"{nats(found['low'], 3)} to {nats(found['high'], 3)}"
         lines.append(("  95 % interval", interval, "from the error of log Z alone"))
@@ -108,7 +110,7 @@ def _log_z(found: dict[str, Any]) -> list[Line]:
     return [*lines, ("  converged", WORDS[found["converged"]], found["message"])]
 
 
-def _foretold(found: dict[str, Any]) -> list[Line]:
+def _predicted(found: dict[str, Any]) -> list[Line]:
     value = f"{nats(found['value'], 3)} nats a row"
     how = f"each unit given all others, exact, summed; {_over(found)}"
     per_unit = f"{nats(found['per_unit'], 4)} nats"
@@ -125,7 +127,7 @@ def _reconstruction(found: dict[str, Any]) -> list[Line]:
     variance = f"{_figures(found['variance'])}"
     return [
         ("reconstruction error", _figures(found["value"]), how),
-        ("  rows' variance", variance, "the error of a machine that knows the means alone"),
+        ("  rows' variance", variance, "the error of a model that knows the means alone"),
     ]
 
 
@@ -133,9 +135,9 @@ def _gap(found: dict[str, Any]) -> list[Line]:
     value, error = found["value"], found["stderr"]
     what = f"{found['rows']} less {_kind(found['learned_from'])}s"
     if value > TWO_ERRORS * error:
-        said = "the machine favours rows that it has seen"
+        said = "the model favours rows that it has seen"
     elif value < -TWO_ERRORS * error:
-        said = "the rows differ: the machine favours those that it has not seen"
+        said = "the rows differ: the model favours those that it has not seen"
     else:
         said = "no sign that it favours rows that it has seen"
     return [("free-energy gap", f"{nats(value, 3)} ± {nats(error, 3)} nats", f"{what}: {said}")]

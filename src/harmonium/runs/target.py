@@ -1,4 +1,4 @@
-"""What an evaluation is of: a machine, and the rows that it is held against."""
+"""What an evaluation is of: a model, and the rows that it is held against."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .folder import CONFIG, RunFolder
 from .rows import rows_for_model, rows_of_run
 
 
-class Subject(NamedTuple):
-    """A machine and its rows.
+class Target(NamedTuple):
+    """A model and its rows.
 
     Attributes:
-        rbm: the machine.
+        rbm: the model.
         run: what the user called it.
         parts: datasets by name, "train", "validation" and "test" as far as there are any.
         name: which of them is scored; None where there are no rows.
@@ -44,7 +44,7 @@ class Subject(NamedTuple):
 
     @property
     def learned_and_held_out(self) -> tuple[str, str] | None:
-        """Names of the rows that the machine learned from, and of rows that it did not see."""
+        """Names of the rows that the model learned from, and of rows that it did not see."""
         if not self.own or "train" not in self.parts:
             return None
         others = (self.name, "validation", "test")
@@ -52,20 +52,20 @@ class Subject(NamedTuple):
         return None if held_out is None else ("train", held_out)
 
     def key_of(self, number: int) -> Any:
-        """Give a key of its own to each block."""
+        """Return a key of its own to each block."""
         return jax.random.fold_in(self.key, number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
-        """Give at most so many rows of a part, evenly spaced; grey levels are drawn once."""
+        """Return at most so many rows of a part, evenly spaced; grey levels are drawn once."""
         return self.parts[name].some(most).rows(key=self.key_of(0))
 
 
 def is_run(path: str) -> bool:
-    """Say whether a path is the folder of a run."""
+    """Return whether a path is the folder of a run."""
     return (Path(path) / CONFIG).is_file()
 
 
-def subject_of(
+def target_of(
     run: str,
     data: str | None,
     rbm: RBM,
@@ -73,20 +73,20 @@ def subject_of(
     binarize: str | None,
     scale: float | None,
     seed: int,
-) -> Subject:
-    """Find the rows that a machine is held against.
+) -> Target:
+    """Find the rows that a model is held against.
 
     Args:
-        run: what the machine was read from.
+        run: what the model was read from.
         data: a built-in set or a file; None for the run's own source.
-        rbm: the machine.
+        rbm: the model.
         part: which of the source's rows are scored.
         binarize: what becomes of grey levels; None for what the run did.
         scale: the grey level that means 1.
         seed: seed of everything that is drawn.
 
     Raises:
-        InputError: rows that cannot be read or do not fit the machine.
+        InputError: rows that cannot be read or do not fit the model.
     """
     rows = None
     if data is not None:
@@ -95,19 +95,19 @@ def subject_of(
         rows = rows_of_run(RunFolder(run).config())
     key = key_of(seed)
     if rows is None:
-        return Subject(rbm, run, {}, None, False, (), key)
+        return Target(rbm, run, {}, None, False, (), key)
     name = _choose(part, rows.parts, data or run)
     words = (rows.about, *rows.notes)
-    return Subject(rbm, run, rows.parts, name, data is None, words, key)
+    return Target(rbm, run, rows.parts, name, data is None, words, key)
 
 
 def _binarize_of(run: str) -> str:
-    """Give what a run did with grey levels; a model alone does not say."""
+    """Return what a run did with grey levels; a model alone does not say."""
     return RunFolder(run).config().binarize if is_run(run) else "stochastic"
 
 
 def _choose(part: str, parts: dict[str, Dataset], source: str) -> str:
-    """Give the name of the rows that were asked for, by default those learned from least."""
+    """Return the name of the rows that were asked for, by default those learned from least."""
     wanted = (part,) if part != "auto" else ("test", "validation", "train")
     for name in wanted:
         if name in parts:

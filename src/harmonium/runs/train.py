@@ -1,4 +1,4 @@
-"""Train a machine from a source and leave a run folder behind."""
+"""Train a model from a source and leave a run folder behind."""
 
 from __future__ import annotations
 
@@ -19,25 +19,29 @@ from ..rbm import RBM
 from ..sampling import sample
 from ..training import DivergenceWarning, Fit, TrainState
 from ..training.loop import run_plan
-from .checkpointing import Keeper
+from .checkpointing import Checkpointer
 from .config import RunConfig
 from .display import Display
-from .figure_process import Painter
+from .figure_process import FigureProcess
 from .folder import CHECKPOINT, RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .prepare import Prepared, prepare
 from .score import finite_score, log_z_record, score_record
 
 ROWS_TO_PICTURE = 2_000
-SHORT_RUN = 1_000  # updates, through which a painter may as well wait
+SHORT_RUN = 1_000  # updates, through which a figure_process may as well wait
 SECONDS_TO_SCORE = (120.0, 600.0)
 DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
 
 
 def train(
-    config: RunConfig, out: str | None, overwrite: bool, display: Display, painter: Painter
+    config: RunConfig,
+    out: str | None,
+    overwrite: bool,
+    display: Display,
+    figure_process: FigureProcess,
 ) -> dict[str, Any]:
-    """Train as the options say; give what the command reports.
+    """Train as the options say; return what the command reports.
 
     Raises:
         InputError: before anything is written.
@@ -47,10 +51,12 @@ def train(
     prepared = prepare(config)
     state = prepared.start
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
-        return carry_out(config, prepared, state, folder, display, painter)
+        return carry_out(config, prepared, state, folder, display, figure_process)
 
 
-def resume(path: str, epochs: int | None, display: Display, painter: Painter) -> dict[str, Any]:
+def resume(
+    path: str, epochs: int | None, display: Display, figure_process: FigureProcess
+) -> dict[str, Any]:
     """Go on with a run that was interrupted, or for more epochs than it was asked for.
 
     Raises:
@@ -74,7 +80,7 @@ def resume(path: str, epochs: int | None, display: Display, painter: Painter) ->
         folder.drop_summary()
         folder.keep_metrics_until(updates)
         display.say(f"resuming {path} after {updates:,} updates")
-        return carry_out(config, prepared, state, folder, display, painter)
+        return carry_out(config, prepared, state, folder, display, figure_process)
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
@@ -90,33 +96,35 @@ def carry_out(
     state: TrainState,
     folder: RunFolder,
     display: Display,
-    painter: Painter,
+    figure_process: FigureProcess,
 ) -> dict[str, Any]:
     """Train, keep, score and picture; a run cut short is kept and not scored."""
-    keeper = Keeper(folder, prepared, state)
+    checkpointer = Checkpointer(folder, prepared, state)
     stage = "interrupted"
     try:
-        keeper.save()
+        checkpointer.save()
         for line in prepared.rows.introduction:
             display.say(line)
         how = f"{config.method} at rate {prepared.rate:g}"
         display.say(f"{prepared.rbm}, {how}, to {folder.path}")
         if (config.epochs or math.inf) * config.updates_an_epoch(len(prepared.train)) > SHORT_RUN:
-            painter.stop()  # it would wait for long
-        result = learn(prepared, state, keeper, display)
-        keeper.keep(result)
+            figure_process.stop()  # it would wait for long
+        result = learn(prepared, state, checkpointer, display)
+        checkpointer.keep(result)
         stage = "trained, and interrupted while it was scored,"
-        summary = finish(prepared, result, keeper, painter, display)
+        summary = finish(prepared, result, checkpointer, figure_process, display)
     except KeyboardInterrupt:
-        keeper.save()
-        updates = int(keeper.state.updates)
-        summary = keeper.summary(INTERRUPTED, f"{stage} after {updates:,} updates")
+        checkpointer.save()
+        updates = int(checkpointer.state.updates)
+        summary = checkpointer.summary(INTERRUPTED, f"{stage} after {updates:,} updates")
     folder.write_summary(summary)
     return summary
 
 
-def learn(prepared: Prepared, state: TrainState, keeper: Keeper, display: Display) -> Fit:
-    """Make the updates, measuring, showing and keeping as they go; give the machine of the rows."""
+def learn(
+    prepared: Prepared, state: TrainState, checkpointer: Checkpointer, display: Display
+) -> Fit:
+    """Make the updates, measuring, showing and keeping as they go; return the model of the rows."""
     with display, warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)  # the summary says so
         result = run_plan(
@@ -124,42 +132,48 @@ def learn(prepared: Prepared, state: TrainState, keeper: Keeper, display: Displa
             prepared.plan,
             key=prepared.key,
             validation=prepared.validation,
-            callbacks=[keeper.measure, keeper, display],  # what is shown is kept
+            callbacks=[checkpointer.measure, checkpointer, display],  # what is shown is kept
             state=state,
         )
     return result._replace(rbm=prepared.restored(result.rbm))
 
 
 def finish(
-    prepared: Prepared, result: Fit, keeper: Keeper, painter: Painter, display: Display
+    prepared: Prepared,
+    result: Fit,
+    checkpointer: Checkpointer,
+    figure_process: FigureProcess,
+    display: Display,
 ) -> dict[str, Any]:
     """Draw the pictures and take the score of a run that has come to its end."""
-    summary = keeper.summary(DIVERGED if result.diverged else DONE, result.message)
+    summary = checkpointer.summary(DIVERGED if result.diverged else DONE, result.message)
     summary["notes"] += result.notes
     if not result.diverged:
         display.say(result.message)
     for note in result.notes:
         display.say(f"  {note}")
     with ThreadPoolExecutor(1) as aside:  # the score leaves a core idle for much of its time
-        told = aside.submit(ask_for_pictures, painter, keeper.folder, prepared, result.rbm)
+        told = aside.submit(
+            ask_for_pictures, figure_process, checkpointer.folder, prepared, result.rbm
+        )
         if not result.diverged:
-            learning = time.perf_counter() - keeper.began
+            learning = time.perf_counter() - checkpointer.began
             summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))
         told.result()
-    summary["pictures"], reason = painter.finished()
+    summary["pictures"], reason = figure_process.finished()
     if reason:
         summary["notes"].append(f"no pictures: {reason}")
     return summary
 
 
 def seconds_to_score(learning: float) -> float:
-    """Give the time after which a score is no longer refined: twice that of learning, in bounds."""
+    """Return the time after which a score is no longer refined: twice that of learning, in bounds."""
     shortest, longest = SECONDS_TO_SCORE
     return min(longest, max(shortest, 2.0 * learning))
 
 
 def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> dict[str, Any]:
-    """Give log Z and the log-likelihood of the rows that the score is of, or say it diverged."""
+    """Return log Z and the log-likelihood of the rows that the score is of, or say it diverged."""
     name, rows = prepared.scored
     # Whatever the run's seed, so that all runs are scored on the same draws of grey levels, and
     # `harmonium evaluate` gives the same figure.
@@ -175,13 +189,15 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
     }
 
 
-def ask_for_pictures(painter: Painter, folder: RunFolder, prepared: Prepared, rbm: RBM) -> None:
-    """Let the painter draw the machine beside rows of its own and of the data."""
-    painter.paint(folder.path, *rows_to_draw(prepared, rbm), prepared.rows.image_shape)
+def ask_for_pictures(
+    figure_process: FigureProcess, folder: RunFolder, prepared: Prepared, rbm: RBM
+) -> None:
+    """Let the figure_process draw the model beside rows of its own and of the data."""
+    figure_process.paint(folder.path, *rows_to_draw(prepared, rbm), prepared.rows.image_shape)
 
 
 def rows_to_draw(prepared: Prepared, rbm: RBM) -> tuple[Any, Any]:
-    """Give rows that the machine draws, and as many of the data."""
+    """Return rows that the model draws, and as many of the data."""
     key = jax.random.fold_in(prepared.key, 2)
     rows = prepared.scored[1].some(ROWS_TO_PICTURE).rows(key=key)
     return sample(rbm, len(rows), key=key), rows

@@ -1,4 +1,4 @@
-"""Annealed importance sampling along any path of machines, and the sampler made of it."""
+"""Annealed importance sampling along any path of models, and the sampler made of it."""
 
 from typing import NamedTuple
 
@@ -40,17 +40,17 @@ def anneal(
 ) -> Annealing:
     r"""Carry chains along a path in equal steps, weighing before moving.
 
-    From the machine at t = begin to that at t = end, in either direction, at each step t → t′
+    From the model at t = begin to that at t = end, in either direction, at each step t → t′
 
-        log w += F_t(v) − F_t′(v),    then  v → h → v  under the machine at t′.
+        log w += F_t(v) − F_t′(v),    then  v → h → v  under the model at t′.
 
     If the chains start as exact draws at `begin`, then E[w] = Z(end) / Z(begin), so log of the mean
     of w is on average *below* log of that ratio. Run from t = 1 to 0 with exact draws of the
-    machine at 1, the same gives Z(0)/Z(1), so the estimate of log Z(1) is on average *above* it.
-    All arguments but the path's structure are dynamic: one compilation serves every journey.
+    model at 1, the same gives Z(0)/Z(1), so the estimate of log Z(1) is on average *above* it.
+    All arguments but the path's structure are dynamic: one compilation serves every annealing run.
 
     Args:
-        path: the machines.
+        path: the models.
         begin: where on the path the chains stand.
         end: where to carry them.
         steps: number of steps.
@@ -60,12 +60,12 @@ def anneal(
     Source: Neal 2001; Salakhutdinov & Murray 2008; Burda, Grosse & Salakhutdinov 2015 (reverse).
     """
 
-    def machine(s: Array) -> RBM:
-        part = s / steps  # so that the last machine is exactly that at `end`
+    def model(s: Array) -> RBM:
+        part = s / steps  # so that the last model is exactly that at `end`
         return path.at((1 - part) * begin + part * end)
 
     def step(s: Array, state: Annealing) -> Annealing:
-        here, there = machine(s), machine(s + 1)
+        here, there = model(s), model(s + 1)
         gain = here.free_energy(state.v) - there.free_energy(state.v)
         v = there.gibbs_sweep(state.v, key=jax.random.fold_in(key, s))
         return Annealing(v, state.log_weights + gain)
@@ -74,7 +74,7 @@ def anneal(
 
 
 def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
-    """Draw chains from the machine at t = 0 of a path whose start has no weights."""
+    """Draw chains from the model at t = 0 of a path whose start has no weights."""
     layer = path.at(0.0).visible
     return Annealing(
         layer.sample_without_inputs((chains,), key=key), jnp.zeros(chains, layer.dtype)
@@ -100,19 +100,19 @@ class ClusterInfo(NamedTuple):
 
 
 class AnnealedClusters(AbstractSampler):
-    r"""Each step anneals a cluster of fresh chains from the base machine, and one of them goes on.
+    r"""Each step anneals a cluster of fresh chains from the base model, and one of them goes on.
 
     A cluster has the present state and `size` − 1 new ones, each carried from the path's start to
-    the machine by `steps` steps of annealed importance sampling. The present one is annealed back
+    the model by `steps` steps of annealed importance sampling. The present one is annealed back
     to find its own weight, and the one that goes on is chosen by the weights. Whatever the length
-    of the journey, the machine's distribution is left unchanged; the longer it is, the more often
+    of the annealing run, the model's distribution is left unchanged; the longer it is, the more often
     a new state is chosen, which owes nothing to the one before. So chains leave modes that no sweep
     would take them out of, at the price of `size · steps` sweeps a step.
 
     Attributes:
-        path: from machines without weights to the machine; its end is replaced by the machine at
-            hand. None for temperatures from the machine without any preference.
-        steps: steps of a journey.
+        path: from models without weights to the model; its end is replaced by the model at
+            hand. None for temperatures from the model without any preference.
+        steps: steps of an annealing run.
         size: members of a cluster, at least 2.
 
     Source: Andrieu, Doucet & Holenstein 2010 (iterated sampling importance resampling on paths);
@@ -129,7 +129,7 @@ class AnnealedClusters(AbstractSampler):
             raise InputError("AnnealedClusters size: expected at least 2; got 1.")
 
     def path_to(self, rbm: RBM) -> AbstractPath:
-        """Give the path that ends at a machine."""
+        """Return the path that ends at a model."""
         return Heating.from_neutral(rbm) if self.path is None else self.path.ending_at(rbm)
 
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
@@ -158,7 +158,7 @@ class AnnealedClusters(AbstractSampler):
         return ClusterState(cluster[jnp.arange(n), chosen]), info
 
     def cloud(self, state: ClusterState) -> Cloud:
-        """Give the states, equally weighted."""
+        """Return the states, equally weighted."""
         return Cloud.uniform(state.v)
 
     def _annealed(self, path: AbstractPath, n: int, *, key: PRNGKeyArray) -> Annealing:
@@ -167,9 +167,9 @@ class AnnealedClusters(AbstractSampler):
         return anneal(path, 0.0, 1.0, self.steps, begun, key=key_anneal)
 
     def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
-        """Draw the journey that led to each state, and give its log weight.
+        """Draw the annealing run that led to each state, and return its log weight.
 
-        A journey weighs and then moves, so its reverse moves and then weighs.
+        An annealing run weighs and then moves, so its reverse moves and then weighs.
         """
         key_sweep, key_back = jax.random.split(key)
         before = path.at(1.0).gibbs_sweep(v, key=key_sweep)

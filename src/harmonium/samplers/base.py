@@ -1,4 +1,4 @@
-"""How states of a machine are drawn: the contract of every sampler."""
+"""How states of a model are drawn: the contract of every sampler."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class Cloud(NamedTuple):
 
     @classmethod
     def uniform(cls, states: Array) -> Cloud:
-        """Give each of n states the weight 1/n."""
+        """Return each of n states the weight 1/n."""
         count = states.shape[0]
         return cls(states, jnp.full(count, 1.0 / count, states.dtype))
 
     def mean_of(self, values: Float[Array, "n ..."]) -> Float[Array, ...]:
-        """Give Σ w_i x_i over the rows of an array."""
+        """Return Σ w_i x_i over the rows of an array."""
         return jnp.tensordot(self.weights, values, axes=1, precision="highest")
 
 
 class AbstractSampler(eqx.Module):
-    """A Markov kernel over states of a machine that leaves the machine's distribution unchanged.
+    """A Markov kernel over states of a model that leaves the model's distribution unchanged.
 
-    A sampler that moves states of several machines at once, of which the machine is the last,
-    leaves the product of their distributions unchanged; it overrides `machines`, `start_each` and
+    A sampler that moves states of several models at once, of which the model is the last,
+    leaves the product of their distributions unchanged; it overrides `models`, `start_each` and
     `clouds`, so that this can be tested.
 
     Hyperparameters are fields; what is carried from step to step is a state, what is reported is an
@@ -49,11 +49,11 @@ class AbstractSampler(eqx.Module):
 
     @abstractmethod
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Any:
-        """Give the state of n chains that stand at these visible states."""
+        """Return the state of n chains that stand at these visible states."""
 
     @abstractmethod
     def step(self, rbm: RBM, state: Any, *, key: PRNGKeyArray) -> tuple[Any, Any]:
-        """Move every chain; give the new state and an info."""
+        """Move every chain; return the new state and an info."""
 
     def steps(
         self, rbm: RBM, state: Any, count: Array | int, *, key: PRNGKeyArray, first: Array | int = 0
@@ -77,25 +77,25 @@ class AbstractSampler(eqx.Module):
 
     @abstractmethod
     def cloud(self, state: Any) -> Cloud:
-        """Give the chains' visible states as a sample of the machine."""
+        """Return the chains' visible states as a sample of the model."""
 
-    def machines(self, rbm: RBM) -> Sequence[RBM]:
-        """Give the machines whose product law a step leaves unchanged; the last one is `rbm`."""
+    def models(self, rbm: RBM) -> Sequence[RBM]:
+        """Return the models whose product law a step leaves unchanged; the last one is `rbm`."""
         return [rbm]
 
     def start_each(
-        self, rbm: RBM, v: Float[Array, "machines n visible"], *, key: PRNGKeyArray
+        self, rbm: RBM, v: Float[Array, "models n visible"], *, key: PRNGKeyArray
     ) -> Any:
-        """Give the state of chains that stand, for each of the machines, at these states."""
+        """Return the state of chains that stand, for each of the models, at these states."""
         return self.start(rbm, v[-1], key=key)
 
     def clouds(self, state: Any) -> Sequence[Cloud]:
-        """Give the chains' visible states as samples of each of the machines."""
+        """Return the chains' visible states as samples of each of the models."""
         return [self.cloud(state)]
 
     @property
-    def moves(self) -> tuple[AbstractSampler, int]:
-        """Give the smallest step of the same kind, and how many of it make one step."""
+    def base_kernel(self) -> tuple[AbstractSampler, int]:
+        """Return the smallest step of the same kind, and how many of it make one step."""
         return self, 1
 
     @property
@@ -114,6 +114,6 @@ class AbstractSampler(eqx.Module):
         return False
 
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
-        """Give the state of n chains drawn from the machine without its weights."""
+        """Return the state of n chains drawn from the model without its weights."""
         draw, start = jax.random.split(key)
         return self.start(rbm, rbm.visible.sample_without_inputs((n,), key=draw), key=start)

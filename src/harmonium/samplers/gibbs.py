@@ -42,7 +42,7 @@ class Gibbs(AbstractSampler):
         positive_integer(self.sweeps, "Gibbs sweeps")
 
     @property
-    def moves(self) -> tuple[AbstractSampler, int]:
+    def base_kernel(self) -> tuple[AbstractSampler, int]:
         """One sweep, so many times."""
         return Gibbs(1), self.sweeps
 
@@ -53,7 +53,7 @@ class Gibbs(AbstractSampler):
 
     @property
     def multiplies_states(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     @property
@@ -82,5 +82,5 @@ class Gibbs(AbstractSampler):
         return last, GibbsInfo(abs(last.v - state.v).mean())
 
     def cloud(self, state: GibbsState) -> Cloud:
-        """Give the last visible states, equally weighted."""
+        """Return the last visible states, equally weighted."""
         return Cloud.uniform(state.v)

@@ -1,4 +1,4 @@
-"""Ladders of machines: replica exchange watched, spaced, and asked for log Z."""
+"""Ladders of models: replica exchange watched, spaced, and asked for log Z."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class LadderReport(NamedTuple):
 
     Attributes:
         acceptance: mean probability to accept a swap of each neighbouring pair, from the first
-            machine on, shape (machines − 1,).
-        round_trips: trips from the first machine to the last and back that a replica makes in
+            model on, shape (models − 1,).
+        round_trips: trips from the first model to the last and back that a replica makes in
             1,000 steps.
         steps: number of steps that this was measured over.
         chains: number of independent columns of replicas.
@@ -42,8 +42,8 @@ class LadderReport(NamedTuple):
     chains: int
 
     @property
-    def machines(self) -> int:
-        """Number of machines."""
+    def models(self) -> int:
+        """Number of models."""
         return len(self.acceptance) + 1
 
     @property
@@ -58,20 +58,20 @@ class LadderReport(NamedTuple):
     @property
     def trips(self) -> float:
         """Round trips of all replicas of a column in these steps, mean over columns."""
-        return self.round_trips * self.machines * self.steps / 1_000
+        return self.round_trips * self.models * self.steps / 1_000
 
     def __str__(self) -> str:
         """Say it in words."""
         low, high = self.acceptance.min(), self.acceptance.max()
         return (
-            f"{self.machines} machines, swaps accepted from {low:.2f} to {high:.2f},"
+            f"{self.models} models, swaps accepted from {low:.2f} to {high:.2f},"
             f" barrier {self.barrier:.1f}, {self.round_trips:.2g} round trips of a replica in"
             " 1,000 steps"
         )
 
 
 class LadderRun:
-    """Replicas on their way, and what they gained between neighbouring machines."""
+    """Replicas on their way, and what they gained between neighbouring models."""
 
     def __init__(self, rbm: RBM, sampler: ReplicaExchange, state: Any, *, key: PRNGKeyArray):
         self.rbm, self.sampler, self.state, self.key = rbm, sampler, state, key
@@ -83,7 +83,7 @@ class LadderRun:
     def fresh(
         cls, rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray
     ) -> LadderRun:
-        """Begin with replicas drawn from their machines without the weights."""
+        """Begin with replicas drawn from their models without the weights."""
         key_init, key_run = jax.random.split(key)
         return cls(rbm, sampler, _begun(rbm, sampler, chains, key=key_init), key=key_run)
 
@@ -98,7 +98,7 @@ class LadderRun:
         part = tuple(np.asarray(x)[:records] for x in seen)
         if not (np.isfinite(part[0]).all() and np.isfinite(part[1]).all()):
             raise NotFiniteError(
-                f"Replicas of {self.rbm}: free energies are not finite; the machine diverged, or"
+                f"Replicas of {self.rbm}: free energies are not finite; the model diverged, or"
                 " its Z is not finite (see hm.finite_z)."
             )
         self.parts.append(part)
@@ -112,7 +112,7 @@ class LadderRun:
             self.go_on(steps - self.steps)
 
     def gains(self, first: float = 0.5, last: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Give up and down of a part of the run, shape (records, pairs, chains) each."""
+        """Return up and down of a part of the run, shape (records, pairs, chains) each."""
         up, down, _ = self._all()
         part = slice(int(first * len(up)), math.ceil(last * len(up)))
         return up[part], down[part]
@@ -121,12 +121,12 @@ class LadderRun:
         """Report on a run but for its beginning."""
         up, down = self.gains(first)
         trips = np.append(self.trips_before, self._all()[2])
-        chains, machines = up.shape[2], up.shape[1] + 1
+        chains, models = up.shape[2], up.shape[1] + 1
         begin = int(first * (len(trips) - 1))
         steps = (len(trips) - 1 - begin) * self.every
         made = float(trips[-1] - trips[begin])
         acceptance = np.exp(np.minimum(up.astype(np.float64) + down, 0.0)).mean((0, 2))
-        return LadderReport(acceptance, 1_000 * made / (steps * chains * machines), steps, chains)
+        return LadderReport(acceptance, 1_000 * made / (steps * chains * models), steps, chains)
 
     def _all(self) -> list[np.ndarray]:
         return [np.concatenate(parts) for parts in zip(*self.parts, strict=True)]
@@ -182,7 +182,7 @@ def ladder_report(
     """Run replicas along a ladder and report on the second half of the run.
 
     Args:
-        rbm: the machine at the ladder's end.
+        rbm: the model at the ladder's end.
         sampler: the ladder.
         key: a JAX random key.
         chains: independent columns of replicas.
@@ -203,25 +203,25 @@ def adapted_ladder(
     rounds: int = 5,
     acceptance: float = 0.5,
 ) -> ReplicaExchange:
-    """Space a ladder so that all neighbours accept swaps equally often, with machines enough.
+    """Space a ladder so that all neighbours accept swaps equally often, with models enough.
 
-    Each round of a pilot runs replicas, twice as long as the round before, and moves the machines
+    Each round of a pilot runs replicas, twice as long as the round before, and moves the models
     to equal parts of the length that its acceptance rates give the ladder. A pair that accepts a
     swap with probability a is as long as
 
         ℓ = −√2 Φ⁻¹(a/2),    a = 2 Φ(−ℓ/√2),
 
-    the standard deviation of the gain in F between both machines, were it normal. For short pairs
+    the standard deviation of the gain in F between both models, were it normal. For short pairs
     this is √π (1 − a), so that the ladder's length is its barrier, up to a factor.
 
     Args:
-        rbm: the machine at the ladder's end.
+        rbm: the model at the ladder's end.
         sampler: the ladder to begin with, whose path and sweeps are kept; sixteen temperatures
-            from the machine without any preference if None.
+            from the model without any preference if None.
         key: a JAX random key.
         chains: independent columns of replicas in the pilot.
         rounds: rounds of the pilot.
-        acceptance: mean probability to accept a swap that there are machines enough for: 2, 3, 4,
+        acceptance: mean probability to accept a swap that there are models enough for: 2, 3, 4,
             6, 8, 12 … 384 of them.
 
     Raises:
@@ -246,7 +246,7 @@ def pilot(
     *,
     key: PRNGKeyArray,
 ) -> LadderRun:
-    """Adapt a ladder; give a run on it that begins where the pilot's replicas ended."""
+    """Adapt a ladder; return a run on it that begins where the pilot's replicas ended."""
     key, key_first = jax.random.split(key)
     run = LadderRun.fresh(rbm, sampler, chains, key=key_first)
     for r in range(rounds):
@@ -261,20 +261,20 @@ def pilot(
 
 
 def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray:
-    """Give positions at equal parts of a ladder's length, as many as the aim takes."""
+    """Return positions at equal parts of a ladder's length, as many as the aim takes."""
     from scipy.special import ndtri  # a fifth of a second, for those who ask
 
     lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)
     needed = 1 + math.ceil(lengths.sum() / -ndtri(aim / 2))
-    machines = next((n for n in MACHINES if n >= needed), MACHINES[-1])
+    models = next((n for n in MACHINES if n >= needed), MACHINES[-1])
     along = np.append(0.0, np.cumsum(lengths + 0.05 * lengths.mean() + 1e-6))
-    new = np.interp(np.linspace(0.0, along[-1], machines), along, times)
+    new = np.interp(np.linspace(0.0, along[-1], models), along, times)
     new[0], new[-1] = times[0], 1.0
     return new
 
 
 def checked_ladder(sampler: Any) -> ReplicaExchange:
-    """Give the sampler, or raise InputError unless it is a ladder."""
+    """Return the sampler, or raise InputError unless it is a ladder."""
     if not isinstance(sampler, ReplicaExchange):
         raise InputError(f"sampler: expected an hm.ReplicaExchange; got {sampler!r}.")
     return sampler

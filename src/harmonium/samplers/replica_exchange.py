@@ -1,4 +1,4 @@
-"""Replica exchange: chains of a whole ladder of machines, whose neighbours swap states."""
+"""Replica exchange: chains of a whole ladder of models, whose neighbours swap states."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,23 +17,23 @@ from ..path import AbstractPath, Heating
 from ..rbm import RBM
 from .base import AbstractSampler, Cloud
 
-RISING, FALLING = 1, 2  # where a replica is heading: 0 until it has been at the first machine
+RISING, FALLING = 1, 2  # where a replica is heading: 0 until it has been at the first model
 
 
 class ExchangeState(NamedTuple):
-    """Replicas between steps: n independent columns, each with one replica at every machine.
+    """Replicas between steps: n independent columns, each with one replica at every model.
 
     Attributes:
-        v: visible states, shape (machines, n, visible).
-        heading: 1 for a replica that was last at the first machine, 2 for one that has been at the
+        v: visible states, shape (models, n, visible).
+        heading: 1 for a replica that was last at the first model, 2 for one that has been at the
             last since, 0 for one that has been at neither; it travels with the replica.
-        trips: round trips from the first machine to the last and back that a replica has made.
+        trips: round trips from the first model to the last and back that a replica has made.
         steps: number of steps made; its parity says which pairs are next to swap.
     """
 
-    v: Float[Array, "machines n visible"]
-    heading: Int[Array, "machines n"]
-    trips: Int[Array, "machines n"]
+    v: Float[Array, "models n visible"]
+    heading: Int[Array, "models n"]
+    trips: Int[Array, "models n"]
     steps: Int[Array, ""]
 
 
@@ -42,10 +42,10 @@ class ExchangeInfo(NamedTuple):
 
     Attributes:
         acceptance: mean probability to accept a swap of each neighbouring pair, whether or not it
-            was its turn, shape (machines − 1,).
-        up: F_k(v_k) − F_{k+1}(v_k), the log weights with which states of machine k become states of
-            the next, shape (machines − 1, n), nats.
-        down: F_{k+1}(v_{k+1}) − F_k(v_{k+1}), those of the way back.
+            was its turn, shape (models − 1,).
+        up: F_k(v_k) − F_{k+1}(v_k), the log weights with which states of model k become states of
+            the next, shape (models − 1, n), nats.
+        down: F_{k+1}(v_{k+1}) − F_k(v_{k+1}), those of the reverse run.
     """
 
     acceptance: Float[Array, " pairs"]
@@ -54,26 +54,26 @@ class ExchangeInfo(NamedTuple):
 
 
 class ReplicaExchange(AbstractSampler):
-    r"""Replicas at machines along a path, which swap states with their neighbours.
+    r"""Replicas at models along a path, which swap states with their neighbours.
 
-    Every step first swaps the states v of neighbouring machines k and k + 1 with probability
+    Every step first swaps the states v of neighbouring models k and k + 1 with probability
     min(1, α), in even pairs and odd pairs by turns,
 
         log α = F_k(v_k) + F_{k+1}(v_{k+1}) − F_k(v_{k+1}) − F_{k+1}(v_k),
 
-    and then makes `sweeps` sweeps v → h → v, each replica under the machine where it now stands.
-    The product of all machines' distributions is left unchanged. Along `Heating` this is parallel
-    tempering; along a `History`, parallel trajectory tempering. Hot machines, where chains move
+    and then makes `sweeps` sweeps v → h → v, each replica under the model where it now stands.
+    The product of all models' distributions is left unchanged. Along `Heating` this is parallel
+    tempering; along a `History`, parallel trajectory tempering. Hot models, where chains move
     freely, so lend their freedom to the last one.
 
-    A replica's h is drawn for the machine where it arrives from the inputs that the free energies
+    A replica's h is drawn for the model where it arrives from the inputs that the free energies
     had anyway, and all replicas of a `Heating` path share one product with W: a step costs as
     many products as that of block Gibbs sampling with as many chains.
 
     Attributes:
-        path: the machines; its end is replaced by the machine at hand. None for temperatures from
-            the machine without any preference.
-        times: where on the path the replicas stand, shape (machines,), rising to 1.
+        path: the models; its end is replaced by the model at hand. None for temperatures from
+            the model without any preference.
+        times: where on the path the replicas stand, shape (models,), rising to 1.
         sweeps: sweeps between swaps.
 
     Source: Swendsen & Wang 1986; Geyer 1991; Okabe, Kawata, Okamoto & Mikami 2001 (even and odd
@@ -82,11 +82,11 @@ class ReplicaExchange(AbstractSampler):
     """
 
     path: AbstractPath | None
-    times: Float[Array, " machines"]
+    times: Float[Array, " models"]
     sweeps: int = eqx.field(static=True)
 
     def __init__(self, path: Any = None, times: Any = 16, sweeps: int = 1):
-        """Take `times` as positions, or as a number of machines at even distances."""
+        """Take `times` as positions, or as a number of models at even distances."""
         if path is not None and not isinstance(path, AbstractPath):
             raise InputError(f"path: expected a path such as hm.Heating, or None; got {path!r}.")
         self.path, self.times = path, _checked_times(times)
@@ -103,16 +103,16 @@ class ReplicaExchange(AbstractSampler):
         return self.sweeps
 
     def path_to(self, rbm: RBM) -> AbstractPath:
-        """Give the path that ends at a machine."""
+        """Return the path that ends at a model."""
         return Heating.from_neutral(rbm) if self.path is None else self.path.ending_at(rbm)
 
-    def machines(self, rbm: RBM) -> Sequence[RBM]:
-        """Give the machines of the ladder, of which the last is `rbm`."""
+    def models(self, rbm: RBM) -> Sequence[RBM]:
+        """Return the models of the ladder, of which the last is `rbm`."""
         path = self.path_to(rbm)
         return [path.at(t) for t in self.times]
 
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ExchangeState:
-        """Draw every replica from its machine without the weights."""
+        """Draw every replica from its model without the weights."""
         path = self.path_to(rbm)
 
         def draw(t: Array, key: PRNGKeyArray) -> Array:
@@ -127,9 +127,9 @@ class ReplicaExchange(AbstractSampler):
         return self.start_each(rbm, jnp.broadcast_to(v, (len(self.times), *v.shape)), key=key)
 
     def start_each(
-        self, rbm: RBM, v: Float[Array, "machines n visible"], *, key: PRNGKeyArray
+        self, rbm: RBM, v: Float[Array, "models n visible"], *, key: PRNGKeyArray
     ) -> ExchangeState:
-        """Let the replicas of each machine begin at its states."""
+        """Let the replicas of each model begin at its states."""
         nothing = jnp.zeros(v.shape[:2], jnp.int32)
         return ExchangeState(v, nothing.at[0].set(RISING), nothing, jnp.zeros((), jnp.int32))
 
@@ -160,17 +160,17 @@ class ReplicaExchange(AbstractSampler):
         return ExchangeState(v, heading, trips, state.steps + 1), info
 
     def cloud(self, state: ExchangeState) -> Cloud:
-        """Give the replicas at the last machine, equally weighted."""
+        """Return the replicas at the last model, equally weighted."""
         return Cloud.uniform(state.v[-1])
 
     def clouds(self, state: ExchangeState) -> Sequence[Cloud]:
-        """Give the replicas at every machine."""
+        """Return the replicas at every model."""
         return [Cloud.uniform(v) for v in state.v]
 
     def _looked(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
-        """Give free energies of replicas under machines at these times, and inputs to their h.
+        """Return free energies of replicas under models at these times, and inputs to their h.
 
-        Wherever the machines share their weights, XLA computes the product with them once.
+        Wherever the models share their weights, XLA computes the product with them once.
         """
 
         def look(t: Array, v: Array) -> tuple[Array, Array]:
@@ -193,10 +193,10 @@ class ReplicaExchange(AbstractSampler):
 
 
 class _Swap(NamedTuple):
-    """Which machines swap with the next, and which with the one before, shape (machines, n)."""
+    """Which models swap with the next, and which with the one before, shape (models, n)."""
 
-    above: Bool[Array, "machines n"]
-    below: Bool[Array, "machines n"]
+    above: Bool[Array, "models n"]
+    below: Bool[Array, "models n"]
 
     @classmethod
     def of(cls, accepted: Bool[Array, "pairs n"]) -> "_Swap":
@@ -204,17 +204,17 @@ class _Swap(NamedTuple):
         return cls(jnp.concatenate([accepted, no]), jnp.concatenate([no, accepted]))
 
     def chosen(self, own: Array, above: Array, below: Array) -> Array:
-        """Choose for each machine: its own entry, or that of its partner above or below."""
+        """Choose for each model: its own entry, or that of its partner above or below."""
         one, other = (x.reshape(*x.shape, *[1] * (own.ndim - 2)) for x in self)
         return jnp.where(one, above, jnp.where(other, below, own))
 
     def moved(self, x: Array) -> Array:
-        """Carry what belongs to the replicas to where they go, shape (machines, n, …)."""
+        """Carry what belongs to the replicas to where they go, shape (models, n, …)."""
         return self.chosen(x, jnp.roll(x, -1, axis=0), jnp.roll(x, 1, axis=0))
 
 
 def _each(move: Any, path: AbstractPath, times: Array, x: Array, *, key: PRNGKeyArray) -> Array:
-    """Move the replicas of every machine, with keys of their own."""
+    """Move the replicas of every model, with keys of their own."""
     keys = jax.random.split(key, len(times))
     return jax.vmap(lambda t, x, key: move(path.at(t), x, key))(times, x, keys)
 
@@ -227,10 +227,10 @@ def _arrived(heading: Array, trips: Array) -> tuple[Array, Array]:
 
 
 def _checked_times(times: Any) -> Array:
-    """Give positions as an array, evenly spaced ones for a number of machines."""
+    """Return positions as an array, evenly spaced ones for a number of models."""
     if isinstance(times, int | np.integer) and not isinstance(times, bool):
         if times < 2:
-            raise InputError(f"times: expected at least two machines; got {times}.")
+            raise InputError(f"times: expected at least two models; got {times}.")
         return from_numpy(np.linspace(0.0, 1.0, times))
     if isinstance(times, Tracer):
         return times
@@ -238,7 +238,7 @@ def _checked_times(times: Any) -> Array:
     good = array.ndim == 1 and len(array) > 1 and array.dtype.kind in "uif"
     if not good or array[0] < 0 or array[-1] != 1 or not (np.diff(array) > 0).all():
         raise InputError(
-            "times: expected a number of machines, or two or more positions that rise from 0 (or"
+            "times: expected a number of models, or two or more positions that rise from 0 (or"
             f" more) to 1; got {times!r}."
         )
     return from_numpy(np.array(array, float))

@@ -31,15 +31,15 @@ class TemperedInfo(NamedTuple):
 
 
 class Tempered(AbstractSampler):
-    r"""Chains of p_β(v) ∝ e^(−βF(v)): the machine's p(v) made sharper (β > 1) or flatter (β < 1).
+    r"""Chains of p_β(v) ∝ e^(−βF(v)): the model's p(v) made sharper (β > 1) or flatter (β < 1).
 
-    A machine with all parameters multiplied by β has e^(−βE(v, h)) summed over h, which is another
+    A model with all parameters multiplied by β has e^(−βE(v, h)) summed over h, which is another
     distribution: hidden units do not count β-fold in it. Its sweep v → h → v′ is a proposal, taken
     with probability min(1, a),
 
         log a = β [F(v) − F(v′)] − F_β(v) + F_β(v′),
 
-    F_β being that machine's own free energy, with respect to which the sweep is reversible. Where
+    F_β being that model's own free energy, with respect to which the sweep is reversible. Where
     hidden units are nearly certain the two agree, and hardly a proposal is refused.
 
     Attributes:
@@ -63,11 +63,11 @@ class Tempered(AbstractSampler):
         """The sweeps."""
         return self.sweeps
 
-    def machines(self, rbm: RBM) -> Sequence[RBM]:
-        """Give the machine whose p(v) is p_β, for a whole β: with the hidden layer β times."""
+    def models(self, rbm: RBM) -> Sequence[RBM]:
+        """Return the model whose p(v) is p_β, for a whole β: with the hidden layer β times."""
         copies = round(self.beta)
         if copies != self.beta:
-            raise InputError(f"Tempered beta: no machine has p_β for β = {self.beta:g}.")
+            raise InputError(f"Tempered beta: no model has p_β for β = {self.beta:g}.")
         visible = map_parameters(lambda leaf: copies * leaf, rbm.visible)
         weights = jnp.concatenate([rbm.dense_weights] * copies, axis=1)
         return [RBM(visible, Mixed(*[rbm.hidden] * copies), weights)]
@@ -101,5 +101,5 @@ class Tempered(AbstractSampler):
         return TemperedState(v), TemperedInfo(accepted / self.sweeps)
 
     def cloud(self, state: TemperedState) -> Cloud:
-        """Give the last visible states, equally weighted."""
+        """Return the last visible states, equally weighted."""
         return Cloud.uniform(state.v)

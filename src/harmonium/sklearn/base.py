@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..initialization import initialize
 from ..layers import AbstractLayer
-from ..rbm import RBM as Machine
+from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..training import (
     METHOD_NAMES,
@@ -33,10 +33,10 @@ from ..training import (
     Recipe,
     Report,
     TrainState,
-    absorb,
     begin,
     fit,
     method_named,
+    partial_fit,
 )
 
 FLOATS = (np.float64, np.float32)
@@ -55,7 +55,7 @@ def key_from(random_state: Any, purpose: int) -> jax.Array:
 
 
 def floats(X: Any, **options: Any) -> Any:
-    """Check rows that need not have the columns of `fit`, and give them as floating point."""
+    """Check rows that need not have the columns of `fit`, and return them as floating point."""
     every: dict[str, Any] = {"dtype": FLOATS} | options
     return check_array(X, **every)
 
@@ -83,7 +83,7 @@ class BaseRBM(BaseEstimator):
 
     def _learn(
         self, visible: AbstractLayer, hidden: AbstractLayer, rows: Any, sample_weight: Any
-    ) -> Machine:
+    ) -> Model:
         """Train from the beginning, on rows in the library's coding."""
         learning = self._learning()
         key_start, key_run = self._new_keys()
@@ -106,8 +106,8 @@ class BaseRBM(BaseEstimator):
         return found.rbm
 
     def _learn_more(
-        self, make: Callable[[Dataset, Any], Machine], rows: Any, sample_weight: Any
-    ) -> Machine:
+        self, make: Callable[[Dataset, Any], Model], rows: Any, sample_weight: Any
+    ) -> Model:
         """Make one pass over a portion of rows, from the state before or from the beginning."""
         learning, dataset = self._learning(), Dataset(rows, sample_weight, name="X")
         key_start = None
@@ -121,17 +121,17 @@ class BaseRBM(BaseEstimator):
         start = state.rbm if state else make(dataset, key_start)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)  # it follows, in this face's words
-            found = absorb(start, dataset, key=key, state=state, **learning)
+            found = partial_fit(start, dataset, key=key, state=state, **learning)
         if found.diverged:
-            message = "diverged: the machine before this portion is kept; lower learning_rate"
+            message = "diverged: the model before this portion is kept; lower learning_rate"
             warnings.warn(message, DivergenceWarning, stacklevel=3)
-            return self._machine() if state else start
+            return self._model() if state else start
         self._portions += 1
         self._state, self._belongs = found.state, self._what_states_belong_to()
         return found.rbm
 
     def _continued(self, dataset: Dataset, learning: dict, key: Any) -> TrainState | None:
-        """Give the state to go on from, without what belongs to parameters that have changed.
+        """Return the state to go on from, without what belongs to parameters that have changed.
 
         Chains belong to the method, the optimiser's memory to the optimiser and the rate; none to
         weights that were assigned by hand.
@@ -153,7 +153,7 @@ class BaseRBM(BaseEstimator):
         return chains, (self.learning_rate, id(self.optimizer) if self.optimizer else None)
 
     def _assigned(self, state: TrainState) -> bool:
-        """Say whether the fitted parameters were changed by hand."""
+        """Return whether the fitted parameters were changed by hand."""
         return False
 
     def _new_keys(self) -> tuple[Any, Any]:
@@ -171,12 +171,12 @@ class BaseRBM(BaseEstimator):
             "batch_size": batch_size,
         }
 
-    def _machine(self) -> Machine:
-        """Give the fitted machine."""
+    def _model(self) -> Model:
+        """Return the fitted model."""
         raise NotImplementedError
 
     def _gradient(self) -> AbstractGradient:
-        """Give the method by its name, or as it was given."""
+        """Return the method by its name, or as it was given."""
         if isinstance(self.method, AbstractGradient):
             return self.method
         names = self._method_names()
@@ -186,16 +186,16 @@ class BaseRBM(BaseEstimator):
         return self._named(self.method)
 
     def _method_names(self) -> tuple[str, ...]:
-        """Give the names of methods that are known."""
+        """Return the names of methods that are known."""
         return METHOD_NAMES
 
     def _named(self, name: str) -> AbstractGradient:
-        """Give the method of a name."""
+        """Return the method of a name."""
         chains = self.batch_size if self.n_chains is None else self.n_chains
         return method_named(name, self.k, chains)
 
     def _optimizer(self) -> Any:
-        """Give the optimiser, by default a recipe at this learning rate."""
+        """Return the optimiser, by default a recipe at this learning rate."""
         if self.optimizer is not None:
             return self.optimizer
         if not isinstance(self.learning_rate, int | float | np.number):
@@ -203,7 +203,7 @@ class BaseRBM(BaseEstimator):
         return self._recipe(float(self.learning_rate))
 
     def _recipe(self, rate: float) -> Recipe:
-        """Give the library's own practice."""
+        """Return the library's own practice."""
         return Recipe(rate=rate)
 
     def _reporter(self, dataset: Dataset) -> Callable[[Report], None]:
@@ -226,48 +226,48 @@ class BaseRBM(BaseEstimator):
     # ------------------------------------------------------------------ using what was learnt
 
     def _apply(self, function: Callable[..., Any], rows: Any, dtype: Any) -> np.ndarray:
-        """Apply a compiled function of (machine, rows) in parts, in the precision of `dtype`."""
+        """Apply a compiled function of (model, rows) in parts, in the precision of `dtype`."""
         check_is_fitted(self)
         with at_precision(dtype):
-            machine = in_dtype(self._machine(), dtype)
-            return in_parts(lambda some, _: function(machine, some), rows, machine.widest, dtype)
+            model = in_dtype(self._model(), dtype)
+            return in_parts(lambda some, _: function(model, some), rows, model.widest, dtype)
 
 
-def in_dtype(machine: Machine, dtype: Any) -> Machine:
-    """Give the machine with parameters of this type."""
-    return jax.tree.map(lambda leaf: from_numpy(np.array(leaf, dtype)), machine)
+def in_dtype(model: Model, dtype: Any) -> Model:
+    """Return the model with parameters of this type."""
+    return jax.tree.map(lambda leaf: from_numpy(np.array(leaf, dtype)), model)
 
 
 # Functions of rows in the library's coding, compiled once for all estimators.
 
 
 @eqx.filter_jit
-def mean_h(machine: Machine, rows: jax.Array) -> jax.Array:
-    """Give ⟨h⟩ given the rows."""
-    return machine.mean_h_from_v(machine.visible.encode(rows))
+def mean_h(model: Model, rows: jax.Array) -> jax.Array:
+    """Return ⟨h⟩ given the rows."""
+    return model.mean_h_from_v(model.visible.encode(rows))
 
 
 @eqx.filter_jit
-def mean_v(machine: Machine, h: jax.Array) -> jax.Array:
-    """Give ⟨v⟩ given hidden states or their means, in arithmetic columns."""
-    return machine.mean_v_from_h(h)
+def mean_v(model: Model, h: jax.Array) -> jax.Array:
+    """Return ⟨v⟩ given hidden states or their means, in arithmetic columns."""
+    return model.mean_v_from_h(h)
 
 
 @eqx.filter_jit
-def mean_v_again(machine: Machine, rows: jax.Array) -> jax.Array:
-    """Give ⟨v⟩ given the hidden means of the rows."""
-    return machine.mean_v_from_h(machine.mean_h_from_v(machine.visible.encode(rows)))
+def mean_v_again(model: Model, rows: jax.Array) -> jax.Array:
+    """Return ⟨v⟩ given the hidden means of the rows."""
+    return model.mean_v_from_h(model.mean_h_from_v(model.visible.encode(rows)))
 
 
 @eqx.filter_jit
-def free_energy(machine: Machine, rows: jax.Array) -> jax.Array:
-    """Give F of the rows."""
-    return machine.free_energy(machine.visible.encode(rows))
+def free_energy(model: Model, rows: jax.Array) -> jax.Array:
+    """Return F of the rows."""
+    return model.free_energy(model.visible.encode(rows))
 
 
 @eqx.filter_jit
-def sweeps(machine: Machine, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
+def sweeps(model: Model, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
     """Make k Gibbs sweeps from the rows; give visible states in arithmetic columns."""
     key_start, key_step = jax.random.split(key)
-    chains = Gibbs(1).start(machine, machine.visible.encode(rows), key=key_start)
-    return Gibbs(1).steps(machine, chains, k, key=key_step).v
+    chains = Gibbs(1).start(model, model.visible.encode(rows), key=key_start)
+    return Gibbs(1).steps(model, chains, k, key=key_step).v

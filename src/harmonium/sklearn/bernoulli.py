@@ -21,11 +21,11 @@ from ..io.convert import to_sklearn
 from ..layers import Bernoulli
 from ..layers.bernoulli import AbstractBernoulli
 from ..likelihood import LogLikelihood, log_likelihood
-from ..rbm import RBM as Machine
+from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
 from ..training import Recipe, Report, TrainState
-from ..training.optimizers import averaged_machine
+from ..training.optimizers import averaged_model
 from .base import (
     FLOATS,
     MOVING,
@@ -71,7 +71,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     methods, so that what was tuned there does as well here. It differs where that one is wrong or
     random: both phases are means over their own rows, whatever the batch size, rows are shuffled,
     the visible biases start at the data's moments, `score_samples` is exact, and `partial_fit` is a
-    pass in batches of `batch_size` over what it is given. A machine can be sampled and scored.
+    pass in batches of `batch_size` over what it is given. A model can be sampled and scored.
 
     Rows may hold any finite numbers; those outside [0, 1] are used linearly, as scikit-learn does.
     Features, means, free energies and pseudo-likelihoods are in the precision of the rows;
@@ -115,7 +115,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     rbm_ : harmonium.RBM
-        The machine with these parameters, for all else that the library can do.
+        The model with these parameters, for all else that the library can do.
 
     Examples:
     --------
@@ -173,8 +173,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         self.__dict__.pop("h_samples_", None)
         self.random_state_ = check_random_state(self.random_state)
         hidden = Bernoulli(self._n_hidden())
-        machine = self._learn(AnyReals(X.shape[1]), hidden, X, _weights(sample_weight))
-        return self._set(machine, X.dtype)
+        model = self._learn(AnyReals(X.shape[1]), hidden, X, _weights(sample_weight))
+        return self._set(model, X.dtype)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
         """Learn from one more portion of rows, in one pass of batches of `batch_size`.
@@ -184,23 +184,23 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
 
-        def begin(dataset: Dataset, key: Any) -> Machine:
+        def begin(dataset: Dataset, key: Any) -> Model:
             if not first:
-                return self._machine()
+                return self._model()
             hidden = Bernoulli(self._n_hidden())
             return initialize(AnyReals(X.shape[1]), hidden, dataset, key=key)
 
-        machine = self._learn_more(begin, X, _weights(sample_weight))
-        return self._set(machine, X.dtype if first else self.components_.dtype)
+        model = self._learn_more(begin, X, _weights(sample_weight))
+        return self._set(model, X.dtype if first else self.components_.dtype)
 
     def _n_hidden(self) -> int:
         return positive_integer(self.n_components, "n_components")
 
-    def _set(self, machine: Machine, dtype: Any) -> BernoulliRBM:
-        """Keep the machine's parameters under scikit-learn's names."""
-        self.components_ = np.array(machine.weights, dtype).T
-        self.intercept_visible_ = np.array(machine.visible.bias, dtype)  # pyright: ignore
-        self.intercept_hidden_ = np.array(machine.hidden.bias, dtype)  # pyright: ignore
+    def _set(self, model: Model, dtype: Any) -> BernoulliRBM:
+        """Keep the model's parameters under scikit-learn's names."""
+        self.components_ = np.array(model.weights, dtype).T
+        self.intercept_visible_ = np.array(model.visible.bias, dtype)  # pyright: ignore
+        self.intercept_hidden_ = np.array(model.hidden.bias, dtype)  # pyright: ignore
         self._n_features_out = self.components_.shape[0]
         chains = getattr(self._state.gradient if self._state else None, "h", None)
         if chains is not None:
@@ -208,7 +208,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self
 
     def _assigned(self, state: TrainState) -> bool:
-        kept = averaged_machine(state.optimizer, state.rbm)
+        kept = averaged_model(state.optimizer, state.rbm)
         pairs = (
             (self.components_.T, kept.weights),
             (self.intercept_visible_, kept.visible.bias),  # pyright: ignore
@@ -217,35 +217,35 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return any((np.asarray(ours, b.dtype) != np.asarray(b)).any() for ours, b in pairs)
 
     def _recipe(self, rate: float) -> Recipe:
-        """Give plain ascent at a constant rate, so that a rate means what it means there."""
+        """Return plain ascent at a constant rate, so that a rate means what it means there."""
         return Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
 
     def _monitor(self, now: Report, dataset: Dataset) -> tuple[str, float]:
         some = np.asarray(dataset.some(MONITORED_ROWS).rows())
         return "pseudo-likelihood", float(pseudo_log_likelihoods(now.rbm, some).mean())
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the model
 
     @property
-    def rbm_(self) -> Machine:
-        """The machine with the fitted parameters."""
+    def rbm_(self) -> Model:
+        """The model with the fitted parameters."""
         check_is_fitted(self)
         arrays = self.components_.T, self.intercept_visible_, self.intercept_hidden_
-        return Machine.from_arrays(*arrays)
+        return Model.from_arrays(*arrays)
 
-    def _machine(self) -> Machine:
-        machine = self.rbm_
-        visible = AnyReals(machine.visible.size, self.intercept_visible_)
-        return Machine(visible, machine.hidden, machine.weights)
+    def _model(self) -> Model:
+        model = self.rbm_
+        visible = AnyReals(model.visible.size, self.intercept_visible_)
+        return Model(visible, model.hidden, model.weights)
 
     @classmethod
-    def from_harmonium(cls, rbm: Machine, **parameters: Any) -> BernoulliRBM:
-        """Give a fitted estimator with a machine's parameters.
+    def from_harmonium(cls, rbm: Model, **parameters: Any) -> BernoulliRBM:
+        """Return a fitted estimator with a model's parameters.
 
         Raises:
         ------
         InputError
-            The machine's layers are not Bernoulli.
+            The model's layers are not Bernoulli.
         """
         fitted = {k: v for k, v in vars(to_sklearn(rbm)).items() if k[-1] == "_"}
         estimator = cls(n_components=rbm.hidden.size, **parameters)
@@ -255,7 +255,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     # ------------------------------------------------------------------ using it
 
     def transform(self, X: Any) -> np.ndarray:
-        """Give p(h = 1 | v) for each row v, shape (n_samples, n_components)."""
+        """Return p(h = 1 | v) for each row v, shape (n_samples, n_components)."""
         return self._mean_hiddens(self._rows(X))
 
     def _mean_hiddens(self, v: Any) -> np.ndarray:
@@ -273,7 +273,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return rng.uniform(size=p.shape) < p
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Give p(v = 1 | h) for hidden states or probabilities h, shape (n_samples, n_features)."""
+        """Return p(v = 1 | h) for hidden states or probabilities h, shape (n_samples, n_features)."""
         check_is_fitted(self)
         h = floats(X)
         if h.shape[1] != len(self.components_):
@@ -284,56 +284,56 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._apply(mean_v, h, h.dtype)
 
     def reconstruct(self, X: Any) -> np.ndarray:
-        """Give p(v = 1) given the hidden probabilities of each row: there and back."""
+        """Return p(v = 1) given the hidden probabilities of each row: forward and in reverse."""
         return self.inverse_transform(self.transform(X))
 
     def free_energy(self, X: Any) -> np.ndarray:
-        """Give F(v) of each row, in nats: log p(v) = −F(v) − log Z."""
+        """Return F(v) of each row, in nats: log p(v) = −F(v) − log Z."""
         return self._rowwise(free_energy, self._rows(X))
 
     def gibbs(self, v: Any, k: int = 1) -> np.ndarray:
-        """Make k Gibbs sweeps from the rows v; give the visible states as booleans."""
+        """Make k Gibbs sweeps from the rows v; return the visible states as booleans."""
         check_is_fitted(self)
         if not hasattr(self, "random_state_"):
             self.random_state_ = check_random_state(self.random_state)
         rows = floats(v, accept_sparse="csr")
         key, count = key_from(self.random_state_, MOVING), jnp.asarray(positive_integer(k, "k"))
-        machine = self._machine()
+        model = self._model()
 
         def move(some: jax.Array, part: int) -> jax.Array:
-            return sweeps(machine, some, count, jax.random.fold_in(key, part))
+            return sweeps(model, some, count, jax.random.fold_in(key, part))
 
-        return in_parts(move, rows, machine.widest, np.float32) > 0.5
+        return in_parts(move, rows, model.widest, np.float32) > 0.5
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
-        """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""
+        """Draw rows from the model, each by a chain of its own of k Gibbs sweeps."""
         key = key_from(self.random_state, SAMPLING)
         gibbs = Gibbs(positive_integer(k, "k"))
         return sample(self.rbm_, n_samples, key=key, sampler=gibbs, steps=1)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Give the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.
+        """Return the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.
 
         scikit-learn draws one i for each row and multiplies; this is the sum itself, its mean.
         """
         X = self._rows(X)
         with at_precision(X.dtype):
-            machine = in_dtype(self._machine(), X.dtype)
+            model = in_dtype(self._model(), X.dtype)
             parts = range(0, X.shape[0], 1024)
-            found = [pseudo_log_likelihoods(machine, _dense(X[i : i + 1024])) for i in parts]
+            found = [pseudo_log_likelihoods(model, _dense(X[i : i + 1024])) for i in parts]
         return np.concatenate(found)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
-        """Give the mean log-likelihood of the rows with its interval and its method.
+        """Return the mean log-likelihood of the rows with its interval and its method.
 
         It is exact where the smaller layer can be enumerated, else annealed in both directions; the
         settings are those of `hm.log_likelihood`.
         """
         X, settings = self._rows(X), {"key": key_from(self.random_state, SCORING)} | settings
-        return log_likelihood(self._machine(), Dataset(X, name="X"), **settings)
+        return log_likelihood(self._model(), Dataset(X, name="X"), **settings)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Give the mean log-likelihood in nats a row: `log_likelihood(X).value`.
+        """Return the mean log-likelihood in nats a row: `log_likelihood(X).value`.
 
         `log_likelihood(X)` tells by which method it was found, and how sure it is.
         """

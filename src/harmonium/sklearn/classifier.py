@@ -1,4 +1,4 @@
-"""A classifier: one machine over a row and its label."""
+"""A classifier: one model over a row and its label."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .._numerics import product
 from ..checks import positive_integer
 from ..data.parts import rows_at_once
 from ..errors import InputError
-from ..gradients import AbstractGradient, Blend, Contrastive, Discriminative
+from ..gradients import AbstractGradient, Contrastive, Discriminative, WeightedSum
 from ..layers import Mixed, Potts
-from ..rbm import RBM as Machine
+from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
 from .base import FLOATS, SAMPLING, BaseRBM, key_from
@@ -29,12 +29,12 @@ from .columns import hidden_layer, read_columns
 class RBMClassifier(ClassifierMixin, BaseRBM):
     """Classification by a restricted Boltzmann machine over a row and its label.
 
-    The label is a Potts unit beside the visible ones, and the machine learns the distribution of
+    The label is a Potts unit beside the visible ones, and the model learns the distribution of
     both. p(label | row) then needs no Z and no sampling: it is exact,
 
         p(y | v) ∝ exp(b_y + Γ_h(vW + W_y)),
 
-    and the machine can be asked for rows of a class.
+    and the model can be asked for rows of a class.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         log p(v, y). "discriminative": the labels alone, log p(y | v), exactly and without sampling.
         "hybrid": log p(y | v) + generative_share · log p(v, y), the latter by CD-k. The last two
         tell labels apart better where there are many rows, and take a higher learning_rate, such as
-        0.5; their machines know less or nothing about rows, for `sample`.
+        0.5; their models know less or nothing about rows, for `sample`.
     generative_share : float, default=0.1
         Of "hybrid" alone.
     verbose, random_state, k, n_chains, optimizer
@@ -64,7 +64,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     classes_ : ndarray
         The labels.
     rbm_ : harmonium.RBM
-        The machine over rows, as `columns_.encode` gives them, with the label's code behind.
+        The model over rows, as `columns_.encode` gives them, with the label's code behind.
     columns_ : Columns
         Which column is which unit.
     n_features_in_, feature_names_in_
@@ -129,7 +129,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Give log p(label | row), exactly, shape (n_samples, n_classes)."""
+        """Return log p(label | row), exactly, shape (n_samples, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=FLOATS)
         rows, classes = self.columns_.encode(X), len(self.classes_)
@@ -139,16 +139,16 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return log_softmax(found[:, :classes], axis=-1)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give p(label | row), exactly, shape (n_samples, n_classes)."""
+        """Return p(label | row), exactly, shape (n_samples, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Give the most probable label of each row."""
+        """Return the most probable label of each row."""
         chosen = self.predict_proba(X).argmax(-1)
         return self.classes_[chosen]
 
     def sample(self, n_samples: int = 1, y: Any = None, *, k: int = 1_000) -> np.ndarray:
-        """Draw rows from the machine, of the class y if it is given, by k Gibbs sweeps each."""
+        """Draw rows from the model, of the class y if it is given, by k Gibbs sweeps each."""
         check_is_fitted(self)
         given = None
         if y is not None:
@@ -168,18 +168,18 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
             return Discriminative()
         if name == "hybrid":
             generative = Contrastive(Gibbs(self.k))
-            return Blend(Discriminative(), generative, shares=(1.0, self.generative_share))
+            return WeightedSum(Discriminative(), generative, shares=(1.0, self.generative_share))
         return super()._named(name)
 
-    def _machine(self) -> Machine:
+    def _model(self) -> Model:
         return self.rbm_
 
 
 @eqx.filter_jit
-def _log_odds(machine: Machine, rows: jax.Array) -> jax.Array:
-    """Give −F(v, y) + U_v(v) for every label y: v enters the hidden inputs once for all."""
-    features, label = machine.visible.parts  # pyright: ignore
-    inputs = product(features.encode(rows), machine.weights[: features.size])
+def _log_odds(model: Model, rows: jax.Array) -> jax.Array:
+    """Return −F(v, y) + U_v(v) for every label y: v enters the hidden inputs once for all."""
+    features, label = model.visible.parts  # pyright: ignore
+    inputs = product(features.encode(rows), model.weights[: features.size])
     every = jnp.eye(label.size, dtype=inputs.dtype)
-    reached = inputs[:, None, :] + product(every, machine.weights[features.size :])
-    return machine.hidden.cgf(reached) - label.energy(every)
+    reached = inputs[:, None, :] + product(every, model.weights[features.size :])
+    return model.hidden.cgf(reached) - label.energy(every)

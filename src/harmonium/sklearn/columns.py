@@ -47,7 +47,7 @@ class Part:
         return layer_named(self.kind, "visible", "auto").make(len(self.columns), states)
 
     def encode(self, table: np.ndarray, name: str) -> np.ndarray:
-        """Give the columns in the library's coding."""
+        """Return the columns in the library's coding."""
         if not self.categories:
             self._check(table, name)
             return (table[:, self.columns] - self.offset) / self.scale
@@ -64,14 +64,14 @@ class Part:
             raise InputError(f"{name}: {domain}; {found} ({int(wrong.sum())} such entries).")
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Give columns of the table from rows in the library's coding."""
+        """Return columns of the table from rows in the library's coding."""
         if not self.categories:
             return rows * self.scale + self.offset
         pairs = zip(rows.T.astype(int), self.categories, strict=True)
         return np.stack([values[np.minimum(c, len(values) - 1)] for c, values in pairs], axis=1)
 
     def decode_means(self, means: np.ndarray) -> np.ndarray:
-        """Give columns of the table from mean states: of codes, the most probable one."""
+        """Return columns of the table from mean states: of codes, the most probable one."""
         if not self.categories:
             return self.decode(means)
         by_site = means.reshape(len(means), len(self.columns), -1)
@@ -97,7 +97,7 @@ class Columns:
         return float(sum(np.log(part.scale).sum() for part in self.parts))
 
     def encode(self, table: np.ndarray, name: str = "X") -> np.ndarray:
-        """Give rows in the library's coding.
+        """Return rows in the library's coding.
 
         Raises:
             InputError: a category that was not there when the estimator was fitted.
@@ -105,11 +105,11 @@ class Columns:
         return np.concatenate([part.encode(table, name) for part in self.parts], axis=1)
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Give the table of rows in the library's coding."""
+        """Return the table of rows in the library's coding."""
         return self._gathered(rows, [len(p.columns) for p in self.parts], Part.decode)
 
     def decode_means(self, means: np.ndarray) -> np.ndarray:
-        """Give the table of mean states."""
+        """Return the table of mean states."""
         return self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
 
     def _gathered(
@@ -149,7 +149,7 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
 
 
 def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
-    """Give the parts of one kind: one, or for codes one for each number of categories."""
+    """Return the parts of one kind: one, or for codes one for each number of categories."""
     chosen, zeros, ones = table[:, columns], np.zeros(len(columns)), np.ones(len(columns))
     row = layer_named(kind, "visible", "auto")
     if row.rows != "codes":
@@ -193,7 +193,7 @@ def _kinds_by_pairs(spec: Any, count: int, names: Any) -> list[str]:
 
 
 def _places(columns: Any, count: int, names: Any) -> list[int]:
-    """Give the numbers of columns that a slice, a mask, numbers or names stand for."""
+    """Return the numbers of columns that a slice, a mask, numbers or names stand for."""
     if isinstance(columns, slice):
         return list(range(count))[columns]
     listed = [columns] if isinstance(columns, int | str | np.integer) else list(columns)

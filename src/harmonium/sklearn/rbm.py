@@ -13,7 +13,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..initialization import initialize
 from ..likelihood import LogLikelihood, log_likelihood
-from ..rbm import RBM as Machine
+from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
 from .base import FLOATS, SAMPLING, SCORING, BaseRBM, floats, free_energy, key_from, mean_h, mean_v
@@ -47,7 +47,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     Attributes:
     ----------
     rbm_ : harmonium.RBM
-        The machine, over rows as `columns_.encode` gives them.
+        The model, over rows as `columns_.encode` gives them.
     columns_ : Columns
         Which column is which unit, with offsets, scales and categories.
     n_features_in_, feature_names_in_
@@ -114,7 +114,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
             self.columns_ = self._read(X)
         rows = self.columns_.encode(X)
 
-        def begin(dataset: Dataset, key: Any) -> Machine:
+        def begin(dataset: Dataset, key: Any) -> Model:
             if not first:
                 return self.rbm_
             hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
@@ -125,12 +125,12 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Give the hidden means of each row, shape (n_samples, n_components)."""
+        """Return the hidden means of each row, shape (n_samples, n_components)."""
         X = self._checked(X)
         return self._apply(mean_h, self.columns_.encode(X), X.dtype)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Give the visible means of hidden means; of categories, the most probable one."""
+        """Return the visible means of hidden means; of categories, the most probable one."""
         check_is_fitted(self)
         h = floats(X)
         if h.shape[1] != self.rbm_.hidden.size:
@@ -140,16 +140,16 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self.columns_.decode_means(means).astype(h.dtype)
 
     def reconstruct(self, X: Any) -> np.ndarray:
-        """Give the visible means given the hidden means of each row: there and back."""
+        """Return the visible means given the hidden means of each row: forward and in reverse."""
         return self.inverse_transform(self.transform(X))
 
     def free_energy(self, X: Any) -> np.ndarray:
-        """Give F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`."""
+        """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`."""
         X = self._checked(X)
         return self._apply(free_energy, self.columns_.encode(X), X.dtype)
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
-        """Draw rows from the machine, each by a chain of its own of k Gibbs sweeps."""
+        """Draw rows from the model, each by a chain of its own of k Gibbs sweeps."""
         check_is_fitted(self)
         gibbs = Gibbs(positive_integer(k, "k"))
         key = key_from(self.random_state, SAMPLING)
@@ -157,7 +157,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self.columns_.decode(rows)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
-        """Give the mean log-likelihood of the rows with its interval and its method.
+        """Return the mean log-likelihood of the rows with its interval and its method.
 
         Of continuous columns it is a density in their own units. It is exact where a discrete layer
         can be enumerated, else annealed in both directions; the settings are those of
@@ -170,12 +170,12 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return found._replace(**ends)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Give the log-likelihood of each row, as scikit-learn's density estimators do."""
+        """Return the log-likelihood of each row, as scikit-learn's density estimators do."""
         found = self.log_likelihood(X)
         return -self.free_energy(X) - found.log_z.value - self.columns_.log_volume
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Give the mean log-likelihood in nats a row; `log_likelihood(X)` tells the method."""
+        """Return the mean log-likelihood in nats a row; `log_likelihood(X)` tells the method."""
         return self.log_likelihood(X).value
 
     def _read(self, X: np.ndarray) -> Any:
@@ -185,7 +185,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS))
 
-    def _machine(self) -> Machine:
+    def _model(self) -> Model:
         return self.rbm_
 
     def __sklearn_tags__(self) -> Any:

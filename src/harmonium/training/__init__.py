@@ -27,4 +27,4 @@ from .state import Fit as Fit
 from .state import Report as Report
 from .state import TrainState as TrainState
 from .stopping import EarlyStopping as EarlyStopping
-from .stream import absorb as absorb
+from .stream import partial_fit as partial_fit

@@ -52,9 +52,7 @@ def plan_run(
 ) -> Plan:
     """Check the arguments of `fit` and fill in the defaults; a stream's run has no last update."""
     if not isinstance(rbm, RBM):
-        raise InputError(
-            f"rbm: expected a machine, as hm.initialize gives it; got {described(rbm)}."
-        )
+        raise InputError(f"rbm: expected a model, as hm.initialize gives it; got {described(rbm)}.")
     gradient = "pcd" if gradient is None else gradient
     if isinstance(gradient, str):
         gradient = method_named(gradient, argument="gradient")
@@ -62,8 +60,8 @@ def plan_run(
         expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or a name such as "auto"'
         raise InputError(f"gradient: expected {expected}; got {described(gradient)}.")
     dataset = Dataset.of(data, weights).checked_for(rbm.visible)
-    if dataset.absent and not gradient.about.takes_missing:
-        gradient = Marginal(gradient, absent=dataset.absent)
+    if dataset.missing and not gradient.about.takes_missing:
+        gradient = Marginal(gradient, missing=dataset.missing)
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
     batch = min(batch, len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
@@ -78,7 +76,7 @@ def plan_run(
 
 
 def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
-    """Give the transformation of a run of so many updates; of the usual recipe if None.
+    """Return the transformation of a run of so many updates; of the usual recipe if None.
 
     Raises:
         InputError: it is neither a transformation nor a function that gives one.
@@ -94,7 +92,7 @@ def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
 def _rounds(
     precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Dataset, batch: int
 ) -> bool:
-    """Whether products are to be taken in bfloat16: where that changes only the machine's rounding.
+    """Whether products are to be taken in bfloat16: where that changes only the model's rounding.
 
     Raises:
         InputError: bfloat16 is asked for and cannot be had.
@@ -108,7 +106,7 @@ def _rounds(
         f"{' and '.join(layers)} may have other values": not layers,
         "the rows hold fractions, or numbers of more than a byte": dataset.is_exact_in_bfloat16,
         "the weights are kept in another form than an array": is_plain(rbm.weights),
-        f"the machine's numbers are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
+        f"the model's numbers are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
     }
     reason = next((reason for reason, is_right in reasons.items() if not is_right), None)
     if precision == SHORT and reason:
@@ -127,7 +125,7 @@ def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransfor
 
 
 def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
-    """Give the callbacks, or raise InputError unless they are a sequence of functions."""
+    """Return the callbacks, or raise InputError unless they are a sequence of functions."""
     if not isinstance(callbacks, Sequence) or not all(callable(each) for each in callbacks):
         raise InputError(f"callbacks: expected a list of functions; got {described(callbacks)}.")
     return callbacks

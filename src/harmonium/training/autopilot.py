@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..checks import positive_integer
-from ..gradients import About, PhaseInfo, Standing, cloud_gradient
+from ..gradients import About, PhaseInfo, Status, cloud_gradient
 from ..gradients.tempering import MEMORY, WAIT, AbstractTempering, chains_at_end
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
@@ -54,7 +54,7 @@ class AutopilotState(NamedTuple):
 class Autopilot(AbstractTempering):
     r"""PCD that keeps to equilibrium: `hm.fit(..., gradient="auto")`.
 
-    It begins as PCD-1 with `machines · chains` chains. At every update it looks at observables of
+    It begins as PCD-1 with `models · chains` chains. At every update it looks at observables of
     all chains before and after their k sweeps: the free energy, and v along leading directions of
     the weights. If ρ is the largest correlation of one of them with itself, chains forget in
 
@@ -64,20 +64,20 @@ class Autopilot(AbstractTempering):
     is doubled, up to `most_sweeps`; where that is not enough, chains are put on a ladder of
     temperatures, as in `Tempering`, and k may grow to sixteen times as much. There the means over
     columns, one chain of every temperature, have to be forgotten too: chains that take turns at the
-    machine would flatter it. Chains that each stay in a mode of their own show as a correlation of
+    model would flatter it. Chains that each stay in a mode of their own show as a correlation of
     1. A mode that no chain has found does not show.
 
     What it did and why, `notes` tells, and so do a `Fit` and the command.
 
     Attributes:
-        machines, chains, acceptance, sweeps: as in `Tempering`; `sweeps` is the k to begin with.
+        models, chains, acceptance, sweeps: as in `Tempering`; `sweeps` is the k to begin with.
         most_sweeps: largest k without a ladder, and a sixteenth of the largest on one: what bounds
             the cost of an update.
 
     Source: Decelle, Furtlehner & Seoane 2021 (why k must reach the relaxation time).
     """
 
-    machines: int = eqx.field(static=True, default=10)
+    models: int = eqx.field(static=True, default=10)
     chains: int = eqx.field(static=True, default=50)
     most_sweeps: int = eqx.field(static=True, default=16)
 
@@ -89,22 +89,22 @@ class Autopilot(AbstractTempering):
         """Its name; the sweeps change as the run goes on."""
         return About("autopilot", multiplies_states=True)
 
-    def standing(self, rbm: RBM, state: Any) -> Standing:
+    def status(self, rbm: RBM, state: Any) -> Status:
         """Return chains, what moves them by now, and what was done."""
         if state is None:
-            return Standing()
+            return Status()
         sampler = self.sampler(rbm, state.ladder) if bool(state.engaged) else Gibbs(1)
         notes = [_in_words(*act) for act in state.acts[: int(state.n_acts)].tolist()]
-        return Standing(chains_at_end(state.ladder), (sampler, int(state.sweeps)), notes)
+        return Status(chains_at_end(state.ladder), (sampler, int(state.sweeps)), notes)
 
-    def measures(self, state: AutopilotState) -> dict[str, Array]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def metrics(self, state: AutopilotState) -> dict[str, Array]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return k, the relaxation time in sweeps, and the length of the ladder."""
         relaxation = _relaxation(_correlation(state), state.sweeps)
         length = jnp.where(state.engaged, 1 + (~state.ladder.at_end).sum(), 1)
         return {"k": state.sweeps, "relaxation": relaxation, "ladder": length}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> AutopilotState:
-        """Draw all chains from the machine without its weights."""
+        """Draw all chains from the model without its weights."""
         key_ladder, key_directions = jax.random.split(key)
         ladder = super().init(rbm, batch, key=key_ladder)
         ladder = ladder._replace(at_end=jnp.ones_like(ladder.at_end))
@@ -157,21 +157,19 @@ class Autopilot(AbstractTempering):
 
         return self.changed(rbm, jax.lax.fori_loop(0, state.sweeps, step, state.ladder))
 
-    def _seen(
-        self, rbm: RBM, state: AutopilotState
-    ) -> Float[Array, "observables machines columns"]:
-        """Give observables of the chains: F(v), and v along the directions."""
+    def _seen(self, rbm: RBM, state: AutopilotState) -> Float[Array, "observables models columns"]:
+        """Return observables of the chains: F(v), and v along the directions."""
         v = state.ladder.replicas.v
         overlaps = jnp.moveaxis(v @ state.directions, -1, 0)
         return jnp.concatenate([rbm.free_energy(v)[None], overlaps])
 
     def _moments(
         self,
-        before: Float[Array, "observables machines columns"],
-        after: Float[Array, "observables machines columns"],
+        before: Float[Array, "observables models columns"],
+        after: Float[Array, "observables models columns"],
         state: AutopilotState,
     ) -> Float[Array, "2 twice_observables"]:
-        """Give covariances and variances over chains of the machine itself, and over columns."""
+        """Return covariances and variances over chains of the model itself, and over columns."""
         shares = chains_at_end(state.ladder).weights
         flat = (len(before), -1)
         single = _weighted(before.reshape(flat), after.reshape(flat), shares)
@@ -189,7 +187,7 @@ class Autopilot(AbstractTempering):
         engage = behind & ~state.engaged
         given_up = behind & state.engaged & (state.acts[state.n_acts - 1, 1] != GIVEN_UP)
         sweeps = jnp.where(double, jnp.minimum(2 * state.sweeps, most), state.sweeps)
-        value = jnp.where(engage, self.machines, sweeps)
+        value = jnp.where(engage, self.models, sweeps)
         kind = jnp.where(double, SWEEPS, jnp.where(engage, EXCHANGE, GIVEN_UP))
         act = [state.updates, kind, value, _relaxation(correlation, state.sweeps)]
         done = (double | engage | given_up) & (state.n_acts < MOST_ACTS)
@@ -197,7 +195,7 @@ class Autopilot(AbstractTempering):
         # Twice the sweeps leave the square of a correlation.
         moments = state.moments.at[0].multiply(jnp.where(double, correlation, 1.0))
         ladder = state.ladder
-        first = jnp.arange(self.machines) == 0
+        first = jnp.arange(self.models) == 0
         times = jnp.where(first & engage, 0.0, ladder.ladder.times)
         ladder = ladder._replace(
             at_end=ladder.at_end & ~(first & engage),
@@ -233,13 +231,13 @@ def _weighted(
     after: Float[Array, "observables n"],
     shares: Float[Array, " n"],
 ) -> Float[Array, "2 observables"]:
-    """Give each observable's covariance and variance over weighted chains."""
+    """Return each observable's covariance and variance over weighted chains."""
     one, other = (x - (x @ shares)[:, None] for x in (before, after))
     return jnp.stack([(one * other) @ shares, 0.5 * (one**2 + other**2) @ shares])
 
 
 def _correlation(state: AutopilotState) -> Float[Array, ""]:
-    """Give the largest correlation of an observable with itself an update before."""
+    """Return the largest correlation of an observable with itself an update before."""
     covariance, variance = state.moments
     tiny = jnp.finfo(variance.dtype).tiny
     found = jnp.where(variance > tiny, covariance / jnp.maximum(variance, tiny), 0.0)
@@ -247,7 +245,7 @@ def _correlation(state: AutopilotState) -> Float[Array, ""]:
 
 
 def _relaxation(correlation: Array, sweeps: Array) -> Array:
-    """Give −2k / log ρ, in sweeps; at most a million times k."""
+    """Return −2k / log ρ, in sweeps; at most a million times k."""
     return -2.0 * sweeps / jnp.minimum(jnp.log(correlation), -2e-6)
 
 

@@ -15,12 +15,12 @@ from ..weights.base import dense
 
 
 def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Wrap a pair for optax, whose types do not know that a machine is a tree of arrays."""
+    """Wrap a pair for optax, whose types do not know that a model is a tree of arrays."""
     return optax.GradientTransformationExtraArgs(init, update)
 
 
 def running_share(rate: float, count: Array, mass: Any) -> Array:
-    """Give the share of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
+    """Return the share of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
 
     So it starts as a plain mean, and goes on as one that forgets.
     """
@@ -28,7 +28,7 @@ def running_share(rate: float, count: Array, mass: Any) -> Array:
 
 
 def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
-    """Give the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
+    """Return the derivative along a constant input: Jᵀ g, with J the derivative of `shift`."""
     return jax.vjp(layer.shift, layer.zero_inputs)[1](grads)[0]
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Key, PRNGKeyArray
 
 from ..data import Dataset
 from ..layers import AbstractLayer
-from ..missing.marginal import with_holes
+from ..missing.marginal import with_missing
 from ..samplers import Cloud
 
 
@@ -22,19 +22,19 @@ def batch_of(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Cloud, Array | None]:
-    """Give rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
+    """Return rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
 
     A gradient times the mass is unbiased for the weighted likelihood, whatever the batch size; None
-    stands for a mass of 1. The columns of absent units are NaN.
+    stands for a mass of 1. The columns of missing units are NaN.
     """
-    encode = functools.partial(with_holes, visible) if dataset.absent else visible.encode
+    encode = functools.partial(with_missing, visible) if dataset.missing else visible.encode
     rows = encode(dataset.take(indices, key=key))
     weights, mass = dataset.weights_of(indices, present)
     return Cloud(rows, weights.astype(rows.dtype)), mass
 
 
 def padded(dataset: Dataset) -> tuple[Dataset, Array]:
-    """Give a dataset with rows of no meaning added, and how many count."""
+    """Return a dataset with rows of no meaning added, and how many count."""
     return dataset.padded(), jnp.asarray(len(dataset), jnp.int32)
 
 

@@ -1,4 +1,4 @@
-"""The gradient of the centred machine, and the enhanced gradient, which is one of them."""
+"""The gradient of the centred model, and the enhanced gradient, which is one of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CentredState(NamedTuple):
 def centred(
     inner: optax.GradientTransformation, rate: float = 0.01, model_share: float = 0.0
 ) -> optax.GradientTransformationExtraArgs:
-    r"""Let `inner` see the gradient of the centred machine, whose states are v − μ and h − λ.
+    r"""Let `inner` see the gradient of the centred model, whose states are v − μ and h − λ.
 
     With g_b and g_c the gradients of the visible and hidden inputs' shifts,
 
@@ -44,7 +44,7 @@ def centred(
     compare no two clouds, such as `PseudoLikelihood`, have only a likeness of them in g_b.
 
     Args:
-        inner: what the gradient of the centred machine goes through.
+        inner: what the gradient of the centred model goes through.
         rate: the least share of a batch in the offsets.
         model_share: s, the share of the model's means in them; `enhanced` says what ½ is.
 
@@ -70,7 +70,7 @@ def centred(
         weights = add_gradient(
             rbm.weights, grads.weights, -jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
         )
-        grads = eqx.tree_at(lambda machine: machine.weights, grads, weights)
+        grads = eqx.tree_at(lambda model: model.weights, grads, weights)
         updates, inner_state = wrapped.update(
             grads, state.inner, rbm, info=info, mass=mass, **extra
         )

@@ -1,4 +1,4 @@
-"""Many small machines at once: one compiled loop that updates all of them side by side."""
+"""Many small models at once: one compiled loop that updates all of them side by side."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .arguments import Plan, checked_optimizer, plan_run
 from .batches import padded
 from .loop import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .monitors import Monitors
-from .optimizers import Recipe, averaged_machine
+from .optimizers import Recipe, averaged_model
 from .start import first_state
 from .state import Fit, TrainState
 from .update import Method
 
-NO_TIME = -1.0  # for pseudo-likelihoods, which for a hundred machines take as long as the rest
+NO_TIME = -1.0  # for pseudo-likelihoods, which for a hundred models take as long as the rest
 OVER_MACHINES = TrainState(0, 0, 0, None)  # pyright: ignore[reportArgumentType]
 
 
@@ -35,7 +35,7 @@ def fit_ensemble(
     rbms: Sequence[RBM],
     data: Any,
     *,
-    keys: Key[Array, " machines"],
+    keys: Key[Array, " models"],
     weights: Any = None,
     gradient: AbstractGradient | str | None = None,
     optimizer: Any = None,
@@ -44,20 +44,20 @@ def fit_ensemble(
     precision: str | None = None,
     progress: Callable[[float], Any] | None = None,
 ) -> list[Fit]:
-    """Train many machines of one shape on the same rows, all at once.
+    """Train many models of one shape on the same rows, all at once.
 
-    Machine i becomes what `fit(rbms[i], data, key=keys[i], ...)` makes of it: it draws the same
-    numbers, and differs by the order of sums alone. A small machine's update is a few dozen small
-    programs, whose calls take longer than their work; here each call works for all machines. So
+    Model i becomes what `fit(rbms[i], data, key=keys[i], ...)` makes of it: it draws the same
+    numbers, and differs by the order of sums alone. A small model's update is a few dozen small
+    programs, whose calls take longer than their work; here each call works for all models. So
     seeds, starts and learning rates are compared in a fraction of the time.
 
     Args:
-        rbms: the machines to start from, of the same layers and sizes.
+        rbms: the models to start from, of the same layers and sizes.
         data: rows in the user's coding, as in `fit`.
-        keys: a JAX random key for each machine, as `jax.random.split` gives them.
+        keys: a JAX random key for each model, as `jax.random.split` gives them.
         weights: sample weights, shape (n,).
-        gradient: as in `fit`, for all machines.
-        optimizer: as in `fit`; or a list, one for each machine, of recipes that differ in their
+        gradient: as in `fit`, for all models.
+        optimizer: as in `fit`; or a list, one for each model, of recipes that differ in their
             rates alone.
         epochs: as in `fit`.
         batch_size: as in `fit`.
@@ -65,44 +65,44 @@ def fit_ensemble(
         progress: called with the part done, from 0 to 1, now and then.
 
     Returns:
-        A `Fit` for each machine, in order. Its history is one record, of the end, without a
+        A `Fit` for each model, in order. Its history is one record, of the end, without a
         pseudo-likelihood.
 
     Raises:
         InputError: arguments that do not fit, or data outside the visible layer's domain.
     """
-    machines = list(rbms)
-    if not machines or jnp.shape(keys)[:1] != (len(machines),):
-        expected = f"one for each of {len(machines)} machines, as jax.random.split gives them"
+    models = list(rbms)
+    if not models or jnp.shape(keys)[:1] != (len(models),):
+        expected = f"one for each of {len(models)} models, as jax.random.split gives them"
         raise InputError(f"keys: expected {expected}; got shape {jnp.shape(keys)}.")
     every = jnp.stack([checked_key(key) for key in keys])
-    recipes = list(optimizer) if isinstance(optimizer, list) else [optimizer] * len(machines)
-    if len(recipes) != len(machines):
-        expected = f"{len(machines)} of them, one for each machine"
+    recipes = list(optimizer) if isinstance(optimizer, list) else [optimizer] * len(models)
+    if len(recipes) != len(models):
+        expected = f"{len(models)} of them, one for each model"
         raise InputError(f"optimizer: expected {expected}; got {len(recipes)}.")
-    dataset = Dataset.of(data, weights).checked_for(machines[0].visible)
+    dataset = Dataset.of(data, weights).checked_for(models[0].visible)
     rest = (epochs, batch_size, precision)
-    plan = plan_run(machines[0], dataset, None, gradient, recipes[0], *rest)
-    _check_alike(machines)
-    optimizers = _optimizers(plan, recipes, machines[0])
+    plan = plan_run(models[0], dataset, None, gradient, recipes[0], *rest)
+    _check_alike(models)
+    optimizers = _optimizers(plan, recipes, models[0])
     states = [
         first_state(rbm, plan._replace(optimizer=each), key=key)
-        for rbm, each, key in zip(machines, optimizers, every, strict=True)
+        for rbm, each, key in zip(models, optimizers, every, strict=True)
     ]
     state, made = _trained(plan, _stacked(states), every, progress)
-    monitors = Monitors(machines[0], dataset, None)
+    monitors = Monitors(models[0], dataset, None)
     return [_fit(plan, state, i, int(updates), monitors) for i, updates in enumerate(made)]
 
 
-def _check_alike(machines: list[RBM]) -> None:
-    """Refuse machines of other layers or sizes than the first: they have been checked with it."""
-    for i, rbm in enumerate(machines):
-        if jax.tree.structure(rbm) != jax.tree.structure(machines[0]):
-            raise InputError(f"rbms: expected machines like {machines[0]}; number {i} is {rbm}.")
+def _check_alike(models: list[RBM]) -> None:
+    """Refuse models of other layers or sizes than the first: they have been checked with it."""
+    for i, rbm in enumerate(models):
+        if jax.tree.structure(rbm) != jax.tree.structure(models[0]):
+            raise InputError(f"rbms: expected models like {models[0]}; number {i} is {rbm}.")
 
 
 def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
-    """Give each machine's optimiser, and see that one compiled loop serves them all."""
+    """Return each model's optimiser, and see that one compiled loop serves them all."""
     usual = Recipe(rate=plan.method.gradient.about.rate(rbm))
     made = {id(recipes[0]): plan.optimizer}  # a function would give another one at each call
     for recipe in recipes:
@@ -128,7 +128,7 @@ def _stacked(states: list[TrainState]) -> TrainState:
 def _advanced(
     method: Method, dataset: Dataset, n: Array, state: TrainState, until: Array, keys: Array
 ) -> tuple[TrainState, Array]:
-    """Make updates of all machines; give also each one's largest absolute parameter."""
+    """Make updates of all models; return also each one's largest absolute parameter."""
 
     def one(state: TrainState, key: Array) -> TrainState:
         return advance(method, dataset, n, state, until, key=key)
@@ -143,7 +143,7 @@ def _advanced(
 def _trained(
     plan: Plan, state: TrainState, keys: Array, progress: Callable[[float], Any] | None
 ) -> tuple[TrainState, np.ndarray]:
-    """Make all updates; a machine that diverges is kept as it last was, and the others go on.
+    """Make all updates; a model that diverges is kept as it last was, and the others go on.
 
     Give also how many updates each has made.
     """
@@ -166,7 +166,7 @@ def _trained(
     diverged = made < plan.total
     if diverged.any():
         which = ", ".join(str(i) for i in np.flatnonzero(diverged)[:10])
-        message = f"{int(diverged.sum())} of {len(made)} machines diverged (number {which}, …);"
+        message = f"{int(diverged.sum())} of {len(made)} models diverged (number {which}, …);"
         advice = "each is kept as it last was. Lower the learning rate."
         warnings.warn(f"{message} {advice}", DivergenceWarning, stacklevel=3)
     return kept, made
@@ -174,7 +174,7 @@ def _trained(
 
 @eqx.filter_jit
 def _replaced(old: TrainState, new: TrainState, which: np.ndarray) -> TrainState:
-    """Take over the new state of these machines."""
+    """Take over the new state of these models."""
 
     def each(a: Array, b: Array) -> Array:
         return jnp.where(which.reshape(-1, *[1] * (b.ndim - 1)), b, a)
@@ -184,12 +184,12 @@ def _replaced(old: TrainState, new: TrainState, which: np.ndarray) -> TrainState
 
 
 def _fit(plan: Plan, states: TrainState, i: int, updates: int, monitors: Monitors) -> Fit:
-    """Give machine i, which has made so many updates, as `fit` gives it."""
+    """Return model i, which has made so many updates, as `fit` gives it."""
     state: Any = jax.tree.map(lambda leaf: leaf[i], states._replace(updates=()))
     state = state._replace(updates=jnp.asarray(updates, jnp.int32))
-    rbm, diverged = averaged_machine(state.optimizer, state.rbm), updates < plan.total
+    rbm, diverged = averaged_model(state.optimizer, state.rbm), updates < plan.total
     done = f"after {updates:,} updates ({updates / plan.per_epoch:g} epochs), one of an ensemble"
-    kept = f"diverged: {done}; the last finite machine is kept"
+    kept = f"diverged: {done}; the last finite model is kept"
     message = kept if diverged else f"finished {done}"
     record = {"update": updates, "epoch": updates / plan.per_epoch}
     if not diverged:

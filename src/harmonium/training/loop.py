@@ -22,7 +22,7 @@ from ..rbm import RBM
 from .arguments import Plan, checked_callbacks, plan_run
 from .batches import batch_of, padded, run_keys
 from .monitors import Monitors
-from .optimizers import averaged_machine
+from .optimizers import averaged_model
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
 from .update import Method, make_update
@@ -36,7 +36,7 @@ GROWTH_LIMIT = 1e6  # parameters a million times as large as they began have div
 
 
 class DivergenceWarning(RuntimeWarning):
-    """A run's parameters became non-finite; the last finite machine was kept."""
+    """A run's parameters became non-finite; the last finite model was kept."""
 
 
 def fit(
@@ -54,7 +54,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     state: TrainState | None = None,
 ) -> Fit:
-    """Train a machine.
+    """Train a model.
 
     The defaults are centred PCD-1 with 500 chains, a rate of 0.1, or up to 0.4 for more than 64
     visible 0/1 units, that falls to zero over the second half of the run, and an average of the
@@ -67,22 +67,22 @@ def fit(
     `free_energy_gap_stderr`; `reconstruction`, the mean over rows of `reconstruction_errors`; and
     `pseudo_log_likelihood`, that of `pseudo_log_likelihoods`, for discrete visible units. The last
     two are of held-out rows where there are any, else of training rows. All are of some rows only,
-    evenly spaced: at most 2,000, fewer for a machine of more than two million weights, and fewer
-    yet for the pseudo-log-likelihood of a wide machine, which is left out of records where it would
+    evenly spaced: at most 2,000, fewer for a model of more than two million weights, and fewer
+    yet for the pseudo-log-likelihood of a wide model, which is left out of records where it would
     take more than 2 % of the time. Where records would take
     more than a twentieth of the time there are fewer of them, but no fewer than ten or the epochs.
     `update_ratio` is |ΔW|/|W| of the last update, before any averaging: about 0.001 is a sensible
     rate of change (Hinton 2010, section 7). The last record has it, and others as far as that takes
-    0.5 % of the time. A method adds what it knows of itself, its `measures`.
+    0.5 % of the time. A method adds what it knows of itself, its `metrics`.
 
-    Rows may have holes, NaN where a unit is absent: the method is then wrapped in `Marginal`, so
-    that the machine learns what is seen of each row, with the absent units summed out. The history
-    is that of rows whose holes are filled by a few Gibbs sweeps with the seen units held, anew at
+    Rows may have missing values, NaN where a unit is missing: the method is then wrapped in `Marginal`, so
+    that the model learns what is seen of each row, with the missing units summed out. The history
+    is that of rows whose missing values are filled by a few Gibbs sweeps with the seen units held, anew at
     each measurement: gaps are to be read with care where other parts of the held-out rows are seen.
 
     Args:
-        rbm: the machine to start from, as `initialize` gives it.
-        data: rows in the user's coding, shape (n, visible units), NaN where a unit is absent, or a
+        rbm: the model to start from, as `initialize` gives it.
+        data: rows in the user's coding, shape (n, visible units), NaN where a unit is missing, or a
             `Dataset`.
         key: a JAX random key. To resume a run, pass its key again.
         weights: sample weights, shape (n,).
@@ -94,9 +94,9 @@ def fit(
         epochs: passes over the data at which the run ends, counted from its very beginning.
         batch_size: rows in an update; all rows if there are fewer.
         precision: "float32", or "bfloat16" for products with W rounded to it, which is exact for
-            states of small whole numbers: chains and gradient are those of the rounded machine,
+            states of small whole numbers: chains and gradient are those of the rounded model,
             steps and averages are float32. Where None, bfloat16 if the layers, the rows and the
-            method allow it, the device multiplies it faster and the machine is not small.
+            method allow it, the device multiplies it faster and the model is not small.
         validation: rows held out, to be measured against the training rows.
         callbacks: called with a `Report` after each chunk; the run stops where one returns True,
             and says why if that one has a `reason`, as `EarlyStopping` has.
@@ -149,7 +149,7 @@ def advance(
     It is compiled once for any number of updates, and for all n that share a `padded` dataset.
     Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates
     draw from keys split off fold_in(key′, e), so the result does not depend on how a run is cut
-    into chunks. All keys of an epoch come at once: on a small machine one costs a tenth of an
+    into chunks. All keys of an epoch come at once: on a small model one costs a tenth of an
     update.
     """
     _, key_order, key_updates = run_keys(key)
@@ -175,22 +175,22 @@ def advance(
 
 @eqx.filter_jit
 def largest(rbm: RBM) -> Array:
-    """Give the largest absolute parameter, which is NaN if one of them is."""
+    """Return the largest absolute parameter, which is NaN if one of them is."""
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
 
 
 def growth_limit(before: Any) -> Any:
-    """Give the largest parameter above which a machine has diverged, from the largest before."""
+    """Return the largest parameter above which a model has diverged, from the largest before."""
     return GROWTH_LIMIT * np.maximum(1.0, np.asarray(before, np.float64))
 
 
 def next_chunk(chunk: int, per_second: float) -> int:
-    """Give the updates of a chunk that takes as long as it should, grown from the one before."""
+    """Return the updates of a chunk that takes as long as it should, grown from the one before."""
     return max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
 
 
 def _epochs_a_record(epochs: int, rows: int, watching: int) -> int:
-    """Give the epochs from one record of the history to the next, of rows so many and watched."""
+    """Return the epochs from one record of the history to the next, of rows so many and watched."""
     affordable = math.ceil(WORK_OF_A_RECORD * watching / rows)
     fewest = math.ceil(epochs / MOST_RECORDS)
     return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
@@ -198,7 +198,7 @@ def _epochs_a_record(epochs: int, rows: int, watching: int) -> int:
 
 @eqx.filter_jit
 def _update_ratio(before: RBM, after: RBM) -> Array:
-    """Give |ΔW| / |W| of an update."""
+    """Return |ΔW| / |W| of an update."""
     start = before.dense_weights
     return jnp.linalg.norm(after.dense_weights - start) / jnp.linalg.norm(start)
 
@@ -234,7 +234,7 @@ class _Run:
             if report.metrics:
                 history.append(report.metrics)
             stoppers = [callback for callback in callbacks if callback(report) is True]
-        rbm = averaged_machine(state.optimizer, state.rbm)
+        rbm = averaged_model(state.optimizer, state.rbm)
         done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs)"
         message = f"finished {done}"
         if updates < self.total:
@@ -248,10 +248,10 @@ class _Run:
     def _advanced(
         self, state: TrainState, updates: int, target: int, began: float
     ) -> tuple[TrainState | None, TrainState]:
-        """Make updates until there are `target`; give the state before the last of them, and after.
+        """Make updates until there are `target`; return the state before the last of them, and after.
 
         The one before is for the update ratio, where that is measured: the last update is then
-        called for by itself, and the compiled loop need not carry anything. On a small machine the
+        called for by itself, and the compiled loop need not carry anything. On a small model the
         call takes as long as many updates, so records go without where they are too frequent.
         """
         affordable = self.calling <= SHARE_FOR_RATIOS * (time.perf_counter() - began)
@@ -285,7 +285,7 @@ class _Run:
         began: float,
         per_second: float,
     ) -> Report:
-        rbm = averaged_machine(state.optimizer, state.rbm)
+        rbm = averaged_model(state.optimizer, state.rbm)
         seconds, epoch = time.perf_counter() - began, updates / self.per_epoch
         samples = per_second * self.rows / self.per_epoch
         metrics: dict[str, float] = {}
@@ -293,7 +293,7 @@ class _Run:
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
             metrics["samples_per_second"] = round(samples, 1)
             metrics |= self.monitors(rbm, seconds, last=updates == self.total)
-            of_method = self.method.gradient.measures(state.gradient)
+            of_method = self.method.gradient.metrics(state.gradient)
             metrics |= {name: float(value) for name, value in of_method.items()}
             ratio = math.nan if before is None else float(_update_ratio(before.rbm, state.rbm))
             metrics |= {"update_ratio": ratio} if math.isfinite(ratio) else {}
@@ -304,10 +304,10 @@ class _Run:
     def _diverged(self, state: TrainState, history: list, updates: int, target: int) -> Fit:
         message = (
             f"diverged: parameters grew without bound between updates {updates:,} and {target:,};"
-            " the machine of the former is kept. Lower the learning rate, and standardise"
+            " the model of the former is kept. Lower the learning rate, and standardise"
             " continuous data."
         )
         warnings.warn(message, DivergenceWarning, stacklevel=4)
-        rbm = averaged_machine(state.optimizer, state.rbm)
+        rbm = averaged_model(state.optimizer, state.rbm)
         notes = self.method.notes(state.rbm, state.gradient)
         return Fit(rbm, history, state, message, True, notes)

@@ -49,7 +49,7 @@ METHOD_NAMES = tuple(_MAKERS)
 def method_named(
     name: str, k: int = 1, chains: int = 500, *, argument: str = "method"
 ) -> AbstractGradient:
-    """Give a gradient method by its name.
+    """Return a gradient method by its name.
 
     Args:
         name: one of `METHOD_NAMES`.

@@ -1,4 +1,4 @@
-"""What a run measures of its machine as it goes on."""
+"""What a run measures of its model as it goes on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._threefry import key_of
 from ..data import Dataset
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
-from ..missing.marginal import completed, with_holes
+from ..missing.marginal import completed, with_missing
 from ..rbm import RBM
 from .batches import batch_of, padded
 
@@ -28,7 +28,7 @@ SHARE_OF_TIME = 0.02  # of a run, that pseudo-likelihoods may take
 
 
 class Monitors:
-    """Measures a machine on the same few rows each time."""
+    """Measures a model on the same few rows each time."""
 
     def __init__(self, rbm: RBM, train: Dataset, held_out: Dataset | None):
         self.judged = train if held_out is None else held_out
@@ -42,10 +42,10 @@ class Monitors:
         self.key = key_of(0)  # the same draws each time: a smooth curve
 
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
-        """Give what is finite of the monitors; `fit` says what they are.
+        """Return what is finite of the monitors; `fit` says what they are.
 
         Args:
-            rbm: the machine.
+            rbm: the model.
             seconds: time since the run began.
             last: whether nothing follows, so that nothing may be left out.
         """
@@ -62,14 +62,14 @@ class Monitors:
         return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
 
     def _pseudo_log_likelihood(self, rbm: RBM) -> float:
-        """Give the mean over a few rows; the first time is mostly compiling, and does not count."""
+        """Return the mean over a few rows; the first time is mostly compiling, and does not count."""
         first_time, started = self.few is None, time.perf_counter()
         if self.few is None:
             affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
             self.few = self.judged.some(min(MONITORED_ROWS, affordable))
         rows, weights = self.few.rows(key=self.key), self.few.weights
-        if self.few.absent:
-            filled = _filled(rbm, with_holes(rbm.visible, from_numpy(rows)), key_of(1))
+        if self.few.missing:
+            filled = _filled(rbm, with_missing(rbm.visible, from_numpy(rows)), key_of(1))
             rows = np.where(np.isnan(rows), rbm.visible.decode(filled), rows)
         each = pseudo_log_likelihoods(rbm, rows)
         self.spent += 0.0 if first_time else time.perf_counter() - started
@@ -78,19 +78,19 @@ class Monitors:
 
 @eqx.filter_jit
 def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
-    """Draw what is absent; a long chain for each row would take longer than the training."""
+    """Draw what is missing; a long chain for each row would take longer than the training."""
     return completed(rbm, v, FILLING_SWEEPS, key=key)
 
 
 @eqx.filter_jit
 def _measured(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
-    """Give ⟨F⟩ over the first n rows, its squared standard error, and the reconstruction error.
+    """Return ⟨F⟩ over the first n rows, its squared standard error, and the reconstruction error.
 
     Weighted rows count for 1 / Σw² of them, their weights summing to 1 (Kish 1965).
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)
-    if dataset.absent:
+    if dataset.missing:
         cloud = cloud._replace(states=_filled(rbm, cloud.states, key))
     share, energies = cloud.weights, rbm.free_energy(cloud.states)
     mean, worth = share @ energies, 1.0 / (share @ share)

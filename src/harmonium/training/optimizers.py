@@ -27,7 +27,7 @@ from .sparsity import sparse_activity
 
 
 class AveragedState(NamedTuple):
-    """The averaged machine, the number of updates in it, and the inner state."""
+    """The averaged model, the number of updates in it, and the inner state."""
 
     inner: Any
     average: RBM
@@ -61,10 +61,10 @@ def averaged(
     return transformation(init, update)
 
 
-def averaged_machine(state: Any, otherwise: RBM) -> RBM:
-    """Find the averaged machine in an optimiser's state; `otherwise`, the raw one, if none is kept.
+def averaged_model(state: Any, otherwise: RBM) -> RBM:
+    """Find the averaged model in an optimiser's state; `otherwise`, the raw one, if none is kept.
 
-    Weights that a penalty holds at exactly 0 in the raw machine are 0 in the average: the mean of
+    Weights that a penalty holds at exactly 0 in the raw model are 0 in the average: the mean of
     a path that came to 0 would keep a trace of where it came from.
     """
     is_average = lambda node: isinstance(node, AveragedState)  # noqa: E731
@@ -77,20 +77,20 @@ def averaged_machine(state: Any, otherwise: RBM) -> RBM:
 def _kept(average: RBM, raw: Any) -> RBM:
     average = average.project()
     weights = map_parameters(lambda w, r: jnp.where(r == 0, 0.0, w), average.weights, raw)
-    return eqx.tree_at(lambda machine: machine.weights, average, weights)
+    return eqx.tree_at(lambda model: model.weights, average, weights)
 
 
 def weights_only(rbm: RBM) -> RBM:
     """Mark the weights and not the layers: the mask that decay takes (Hinton 2010, section 10)."""
     layers = jax.tree.map(lambda _: False, rbm)
-    return eqx.tree_at(lambda machine: machine.weights, layers, True)
+    return eqx.tree_at(lambda model: model.weights, layers, True)
 
 
 @dataclass(frozen=True)
 class Recipe:
     """Stochastic ascent with the practice that makes it work; call it with the number of updates.
 
-    A gradient goes through `sparsity`, then, seen by the centred machine, through momentum, decay,
+    A gradient goes through `sparsity`, then, seen by the centred model, through momentum, decay,
     the learning rate and the penalties' proximal steps; the average is of what comes out.
 
     Attributes:
@@ -100,7 +100,7 @@ class Recipe:
         decay: L2 penalty, on the weights alone: the gradient of decay/2 · |W|². It does not go
             through the momentum.
         centring: rate at which the centring offsets follow the data; None for no centring.
-        averaging: forgetting of the averaged machine; None for no averaging.
+        averaging: forgetting of the averaged model; None for no averaging.
         hold: part of the run at full rate, before the fall to zero; 1 for a constant rate.
         penalties: proximal steps on the weights, in their order, such as `(L1(1e-4), MaxNorm(5))`.
         sparsity: (target, strength) of `sparse_activity`; None for none.
@@ -153,7 +153,7 @@ class Recipe:
             raise InputError("model_share: expected 0 without centring, whose offsets it is of.")
 
     def __call__(self, total: int | float) -> optax.GradientTransformationExtraArgs:
-        """Give the transformation for a run of `total` updates.
+        """Return the transformation for a run of `total` updates.
 
         Of ∞, the rate never falls, and the momentum is at its end from the start.
         """

@@ -40,14 +40,14 @@ class AbstractPenalty(ABC):
 
     @abstractmethod
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Give R(W)."""
+        """Return R(W)."""
 
     @abstractmethod
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
-        """Give argmin_U ½ |U − W|² + step · R(U); the machine says what its units are."""
+        """Return argmin_U ½ |U − W|² + step · R(U); the model says what its units are."""
 
-    def check(self, rbm: RBM) -> None:  # noqa: B027  (most fit any machine)
-        """Raise InputError where the penalty does not fit the machine."""
+    def check(self, rbm: RBM) -> None:  # noqa: B027  (most fit any model)
+        """Raise InputError where the penalty does not fit the model."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class L1(AbstractPenalty):
         _check_number("L1 strength", self.strength)
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Give strength · Σ |W|."""
+        """Return strength · Σ |W|."""
         return self.strength * abs(weights).sum()
 
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
-        """Give sign(W) · max(|W| − step · strength, 0)."""
+        """Return sign(W) · max(|W| − step · strength, 0)."""
         return _soft(weights, step * self.strength)
 
 
@@ -97,12 +97,12 @@ class AbstractGroups(AbstractPenalty):
                 )
 
     def totals(self, entries: Array, rbm: RBM) -> Array:
-        """Give each weight's place the sum over its group; sides of length 1 are to broadcast."""
+        """Return each weight's place the sum over its group; sides of length 1 are to broadcast."""
         visible, hidden = self.parting
         return _total(_total(entries.T, rbm.visible, visible).T, rbm.hidden, hidden)
 
     def sizes(self, rbm: RBM) -> Array:
-        """Give each weight's place the number of weights in its group."""
+        """Return each weight's place the number of weights in its group."""
         layers = (rbm.visible, rbm.hidden)
         down, along = (
             _total(jnp.ones_like(layer.zero_inputs), layer, side)
@@ -132,14 +132,14 @@ class GroupLasso(AbstractGroups):
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Give strength · Σ_g √n_g |W_g|, each group's term shared out among its weights."""
+        """Return strength · Σ_g √n_g |W_g|, each group's term shared out among its weights."""
         norms = jnp.sqrt(self.totals(weights**2, rbm))
         return (
             self.strength * jnp.broadcast_to(norms / jnp.sqrt(self.sizes(rbm)), weights.shape).sum()
         )
 
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
-        """Give W_g · max(1 − step · strength · √n_g / |W_g|, 0)."""
+        """Return W_g · max(1 − step · strength · √n_g / |W_g|, 0)."""
         norms = jnp.sqrt(self.totals(weights**2, rbm))
         threshold = step * self.strength * jnp.sqrt(self.sizes(rbm))
         return weights * jnp.maximum(1.0 - threshold / _above_zero(norms), 0.0)
@@ -166,7 +166,7 @@ class SquaredL1(AbstractGroups):
         return "all", "each"
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Give strength/2 · Σ_j (Σ_i |W_ij|)²."""
+        """Return strength/2 · Σ_j (Σ_i |W_ij|)²."""
         sums = rbm.hidden.fold(abs(weights).sum(0))
         return 0.5 * self.strength * (sums**2).sum()
 
@@ -217,12 +217,12 @@ class MaxNorm(AbstractGroups):
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Give 0 within the bound, to rounding, else ∞."""
+        """Return 0 within the bound, to rounding, else ∞."""
         worst = jnp.sqrt(self.totals(weights**2, rbm).max())
         return jnp.where(worst <= self.bound * (1.0 + 1e-5), 0.0, jnp.inf)
 
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
-        """Give W_g · min(1, bound / |W_g|)."""
+        """Return W_g · min(1, bound / |W_g|)."""
         norms = jnp.sqrt(self.totals(weights**2, rbm))
         return weights * jnp.minimum(1.0, self.bound / _above_zero(norms))
 
@@ -251,7 +251,7 @@ def proximal(
         schedule: an optax schedule in place of that.
 
     Raises:
-        InputError: something else than penalties, or ones that do not fit the machine.
+        InputError: something else than penalties, or ones that do not fit the model.
     """
     checked_penalties(penalties)
 
@@ -277,7 +277,7 @@ def proximal(
 
 
 def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
-    """Give each pixel of a picture the number of its tile: labels for groups of visible units.
+    """Return each pixel of a picture the number of its tile: labels for groups of visible units.
 
     Args:
         picture: height and width; pixels come row by row.
@@ -292,7 +292,7 @@ def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
 
 
 def checked_penalties(penalties: Any) -> tuple[AbstractPenalty, ...]:
-    """Give the penalties, or raise InputError unless they are a tuple of penalties."""
+    """Return the penalties, or raise InputError unless they are a tuple of penalties."""
     if not isinstance(penalties, tuple) or not all(
         isinstance(penalty, AbstractPenalty) for penalty in penalties
     ):

@@ -1,4 +1,4 @@
-"""Numbers that change in the course of a run: the learning rate and the momentum.
+"""Numbers that change in the schedule of a run: the learning rate and the momentum.
 
 They live in the optimiser's state, not in the compiled loop.
 """
@@ -35,7 +35,7 @@ def scheduled(
     """Scale a gradient to a descent step that shrinks to zero: −rate · `hold_then_fall`.
 
     Rate and length are arrays in the state, not constants of the compiled loop, so that an ensemble
-    of machines can have one each and a run of another length compiles to the same program.
+    of models can have one each and a run of another length compiles to the same program.
 
     Args:
         rate: learning rate.
@@ -57,7 +57,7 @@ def scheduled(
 
 
 def begun(rbm: RBM, rate: float, total: int) -> RateState:
-    """Give the state before the first update."""
+    """Return the state before the first update."""
     like = rbm.visible.dtype
     return RateState(_filled((), rate, like), _filled((), total, like), jnp.zeros((), jnp.int32))
 
@@ -67,14 +67,14 @@ def _filled(shape: tuple[int, ...], value: float, dtype: Any) -> Array:
 
 
 def step_size(state: RateState, hold: float, schedule: Schedule | None) -> Array:
-    """Give the learning rate of the present update."""
+    """Return the learning rate of the present update."""
     if schedule is not None:
         return state.rate * jnp.asarray(schedule(state.count), state.rate.dtype)
     return state.rate * hold_then_fall(state.count, state.total, hold)
 
 
 def hold_then_fall(count: Array, total: Array, hold: float) -> Array:
-    """Give 1 for the first part of a run, then a straight fall to 0 at its end; 1 if hold is 1."""
+    """Return 1 for the first part of a run, then a straight fall to 0 at its end; 1 if hold is 1."""
     if hold == 1.0:
         return jnp.ones_like(total)
     return jnp.clip((total - count) / (total * (1.0 - hold)), 0.0, 1.0)
@@ -114,7 +114,7 @@ def ramped_momentum(
 
 
 def reschedule(state: Any, total: int | float, rate: float | None = None) -> Any:
-    """Give an optimiser's state with another run length, and rate, wherever it keeps them."""
+    """Return an optimiser's state with another run length, and rate, wherever it keeps them."""
     kinds = (RateState, MomentumState)
 
     def renewed(node: Any) -> Any:

@@ -21,7 +21,7 @@ from .update import Method
 
 
 def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
-    """Give the state before the first update of `fit` with the same arguments.
+    """Return the state before the first update of `fit` with the same arguments.
 
     It is also what tells how a stored state is built, so that one can be read back.
     """
@@ -36,31 +36,31 @@ def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
 
 @eqx.filter_jit
 def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Any:
-    """Give what a method carries before the first update: one program, not one for each step."""
+    """Return what a method carries before the first update: one program, not one for each step."""
     key_rows, key_gradient = jax.random.split(run_keys(key)[0])
     batch = batch_of(rbm.visible, dataset, jnp.arange(method.batch_size), key=key_rows)[0]
     return method.init(rbm, batch, key=key_gradient)
 
 
 def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Check a state to go on from, and give its schedule the length of this run.
+    """Check a state to go on from, and return its schedule the length of this run.
 
     Raises:
-        InputError: it is no state, or one of another machine, method or optimiser.
+        InputError: it is no state, or one of another model, method or optimiser.
     """
     state = resumable(state)
     like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
     shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
     if jax.tree.structure(state) != jax.tree.structure(like) or shapes[0] != shapes[1]:
         raise InputError(
-            "state: expected one of the same machine, gradient method and optimiser as are given"
+            "state: expected one of the same model, gradient method and optimiser as are given"
             " here; its arrays differ."
         )
     return state._replace(optimizer=reschedule(state.optimizer, plan.total))
 
 
 def resumable(state: Any) -> TrainState:
-    """Give the state, or raise InputError unless it is one."""
+    """Return the state, or raise InputError unless it is one."""
     if not isinstance(state, TrainState):
         raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
     return state

@@ -13,9 +13,9 @@ class TrainState(NamedTuple):
     """All that a run needs to go on, but for the key and the data.
 
     Attributes:
-        rbm: the machine that the chains belong to.
+        rbm: the model that the chains belong to.
         gradient: the gradient method's state, such as persistent chains.
-        optimizer: the optimiser's state, with the averaged machine in it.
+        optimizer: the optimiser's state, with the averaged model in it.
         updates: number of updates made.
     """
 
@@ -37,7 +37,7 @@ class Report(NamedTuple):
         samples_per_second: data rows processed a second, over the last chunk.
         updates_per_second: updates made a second, over the last chunk.
         metrics: what the monitors measured here; empty between the points of measurement.
-        rbm: the averaged machine.
+        rbm: the averaged model.
         state: the run's state.
     """
 
@@ -59,14 +59,14 @@ class Report(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A trained machine.
+    """A trained model.
 
     Attributes:
-        rbm: the averaged machine, which is the one to use.
+        rbm: the averaged model, which is the one to use.
         history: one record of metrics for each point of measurement.
-        state: what `fit(..., state=)` goes on from; `state.rbm` is the raw machine.
+        state: what `fit(..., state=)` goes on from; `state.rbm` is the raw model.
         message: in words, how the run ended.
-        diverged: whether parameters became non-finite; `rbm` is then the last finite machine.
+        diverged: whether parameters became non-finite; `rbm` is then the last finite model.
         notes: what the gradient method did of its own accord and why, a sentence each.
     """
 

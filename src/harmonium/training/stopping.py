@@ -1,4 +1,4 @@
-"""When to stop: at the first lasting sign that a machine gets worse on rows it has not seen."""
+"""When to stop: at the first lasting sign that a model gets worse on rows it has not seen."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ GROWS_WHEN_WORSE = {
 
 
 class EarlyStopping:
-    """A callback of `fit` that stops a run and keeps the best machine.
+    """A callback of `fit` that stops a run and keeps the best model.
 
     A measurement is worse than the best one if it lies beyond it by more than its standard error,
     where the record has one. After `patience` worse ones in a row the run stops; `rbm` is the
-    machine of the last measurement that was not worse.
+    model of the last measurement that was not worse.
 
     The free-energy gap, ⟨F⟩ of held-out rows less ⟨F⟩ of training rows, needs no Z, and its growth
-    is overfitting (Hinton 2010, section 6). It is the sum of what the machine gains on training
+    is overfitting (Hinton 2010, section 6). It is the sum of what the model gains on training
     rows and loses, or does not gain, on held-out ones: by the time it grows beyond its error, the
     held-out likelihood may still be rising. So this is the cautious choice; the held-out
     `pseudo_log_likelihood`, or a `log_likelihood` that an earlier callback adds to the metrics,
     stops at the top of what is asked for.
 
     Attributes:
-        rbm: the best machine; None before the first measurement.
+        rbm: the best model; None before the first measurement.
         best: its record.
         reason: why the run stopped; empty while it goes on.
     """
@@ -82,6 +82,6 @@ class EarlyStopping:
             return False
         self.reason = (
             f"{self.metric} got worse in {self.patience} measurements since update"
-            f" {self.best['update']:,}, whose machine is the stopper's `rbm`"
+            f" {self.best['update']:,}, whose model is the stopper's `rbm`"
         )
         return True

@@ -13,12 +13,12 @@ from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import plan_run
 from .loop import DivergenceWarning, advance, growth_limit, largest
-from .optimizers import averaged_machine
+from .optimizers import averaged_model
 from .start import first_state, resumable
 from .state import Fit, TrainState
 
 
-def absorb(
+def partial_fit(
     rbm: RBM,
     data: Any,
     *,
@@ -32,11 +32,11 @@ def absorb(
 ) -> Fit:
     """Learn from one portion of a stream of rows: each of its rows is seen once.
 
-    Chains, momentum, centring and the averaged machine go on from portion to portion, of whatever
+    Chains, momentum, centring and the averaged model go on from portion to portion, of whatever
     size. Since nobody knows how long a stream is, the rate stays as it is.
 
     Args:
-        rbm: the machine to start from, or that of the state.
+        rbm: the model to start from, or that of the state.
         data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
         key: a JAX random key, another one for each portion.
         weights: sample weights, shape (n,), relative to one another within the portion.
@@ -47,7 +47,7 @@ def absorb(
         state: the state after the portion before.
 
     Returns:
-        The machine, and the state to go on from; of a portion on which it diverges, those that it
+        The model, and the state to go on from; of a portion on which it diverges, those that it
         had before, with a `DivergenceWarning`.
 
     Raises:
@@ -64,7 +64,7 @@ def absorb(
     message = f"absorbed {len(plan.dataset):,} rows in {plan.total:,} updates"
     diverged = not float(largest(reached.rbm)) < growth_limit(largest(state.rbm))
     if diverged:
-        message = "diverged: the machine before this portion is kept; lower the learning rate"
+        message = "diverged: the model before this portion is kept; lower the learning rate"
         warnings.warn(message, DivergenceWarning, stacklevel=2)
         reached = state
-    return Fit(averaged_machine(reached.optimizer, reached.rbm), [], reached, message, diverged)
+    return Fit(averaged_model(reached.optimizer, reached.rbm), [], reached, message, diverged)

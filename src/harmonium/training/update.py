@@ -28,22 +28,22 @@ class Method(eqx.Module):
     rounds: bool = eqx.field(static=True)  # whether products are taken in bfloat16
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Give what the gradient method carries before the first update."""
+        """Return what the gradient method carries before the first update."""
         return self.gradient.init(rounded(rbm) if self.rounds else rbm, batch, key=key)
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
-        """Give (gradient, new state, info): those of the rounded machine, in the shape of this."""
+        """Return (gradient, new state, info): those of the rounded model, in the shape of this."""
         if not self.rounds:
             return self.gradient.estimate(rbm, batch, state, key=key)
         grads, state, info = self.gradient.estimate(rounded(rbm), batch, state, key=key)
         return jax.tree.unflatten(jax.tree.structure(rbm), jax.tree.leaves(grads)), state, info
 
     def notes(self, rbm: RBM, state: Any) -> tuple[str, ...]:
-        """Give what a user is told of a run whose gradient method carries this."""
+        """Return what a user is told of a run whose gradient method carries this."""
         rounds = ("products were taken in bfloat16, in which the states are exact",)
-        return tuple(self.gradient.standing(rbm, state).notes) + rounds * self.rounds
+        return tuple(self.gradient.status(rbm, state).notes) + rounds * self.rounds
 
 
 def make_update(

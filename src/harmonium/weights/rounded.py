@@ -1,8 +1,8 @@
-"""Weights rounded to bfloat16: products with states at twice the speed, of a machine that is known.
+"""Weights rounded to bfloat16: products with states at twice the speed, of a model that is known.
 
 A product in bfloat16 is exact where both factors are: zeros, ones and small whole numbers are, and
 weights once they are rounded. What is computed in this way is therefore, to the last bit but for
-the order of float32 sums, what float32 would give for the machine of the rounded weights.
+the order of float32 sums, what float32 would give for the model of the rounded weights.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rounded(AbstractWeights):
         return Rounded(self.weights, not self.turned)
 
     def __rmatmul__(self, states: Array) -> Array:
-        """Give states @ W, with W rounded; the states are taken to be exact in bfloat16."""
+        """Return states @ W, with W rounded; the states are taken to be exact in bfloat16."""
         return _product(self.turned, states, self.weights)
 
     def over_rows(self, factors: Float[Array, " visible"]) -> Rounded:
@@ -90,7 +90,7 @@ def _forward(turned: bool, states: Array, weights: Array) -> tuple[Array, tuple[
 
 
 def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[Array, Array]:
-    """Give the gradients: of the weights, Σ_rows x gᵀ with g rounded to bfloat16 too.
+    """Return the gradients: of the weights, Σ_rows x gᵀ with g rounded to bfloat16 too.
 
     A unit that has the same mean in all rows, such as one that is always on, has the same rounding
     error in all of them, another one in each phase of the gradient: that would not average out. So
@@ -114,7 +114,7 @@ _product.defvjp(_forward, _backward)
 
 
 def _outer(x: Array, y: Array) -> Array:
-    """Give Σ_rows x yᵀ in float32.
+    """Return Σ_rows x yᵀ in float32.
 
     XLA's CPU takes a product over the first axis of both in float32, whatever the operands, but one
     over two axes in bfloat16: so rows are summed by blocks.

@@ -43,8 +43,8 @@ def likelihoods(module, judge, method, rate):
     found = []
     for seed in SEEDS:
         how = {"method": method, "rate": rate, "seed": seed, "score": lambda *_: None}
-        *machine, _ = module.train(module.digits(), HIDDEN, **PLAN, **how)
-        found.append(judge.log_likelihood(judge.digits(), *map(np.asarray, machine)))
+        *model, _ = module.train(module.digits(), HIDDEN, **PLAN, **how)
+        found.append(judge.log_likelihood(judge.digits(), *map(np.asarray, model)))
     return found
 
 
@@ -64,7 +64,7 @@ def test_that_comparison_sees_half_the_rate(plain, example, method):
     assert p_value(plain, example, method, RATE / 2) < LEVEL
 
 
-def some_machine(visible, hidden):
+def some_model(visible, hidden):
     rng = np.random.default_rng(0)
     shapes = (visible, hidden), (visible,), (hidden,)
     return [rng.normal(size=shape).astype(np.float32) for shape in shapes]
@@ -73,11 +73,11 @@ def some_machine(visible, hidden):
 def test_its_gradient_is_the_formula_s(plain, example):
     """The tape's derivative of the gap of free energies, against the averages written out."""
     tf = pytest.importorskip("tensorflow")
-    W, a, b = some_machine(12, 5)
+    W, a, b = some_model(12, 5)
     rng = np.random.default_rng(1)
     v, v_model = (rng.integers(0, 2, (n, 12)).astype(np.float32) for n in (17, 30))
-    machine = [tf.Variable(values) for values in (W, a, b)]
-    found = example.gradient_of_gap(tf.constant(v), tf.constant(v_model), machine)
+    model = [tf.Variable(values) for values in (W, a, b)]
+    found = example.gradient_of_gap(tf.constant(v), tf.constant(v_model), model)
     mean_h, mean_h_model = plain.sigmoid(v @ W + b), plain.sigmoid(v_model @ W + b)
     uphill = [
         v.T @ mean_h / len(v) - v_model.T @ mean_h_model / len(v_model),
@@ -89,9 +89,9 @@ def test_its_gradient_is_the_formula_s(plain, example):
 
 
 def test_its_likelihood_is_the_one_in_numpy(plain, example):
-    machine = some_machine(64, HIDDEN)
-    exact = plain.log_likelihood(plain.digits(), *(x.astype(float) for x in machine))
-    assert example.log_likelihood(example.digits(), *machine) == pytest.approx(exact, rel=1e-5)
+    model = some_model(64, HIDDEN)
+    exact = plain.log_likelihood(plain.digits(), *(x.astype(float) for x in model))
+    assert example.log_likelihood(example.digits(), *model) == pytest.approx(exact, rel=1e-5)
 
 
 @pytest.mark.parametrize("method", ["cd", "pcd"])

@@ -9,7 +9,7 @@ import pytest
 
 import harmonium.keras as hk
 from keras_pairs import PAIRS
-from registry import ALL, machine
+from registry import ALL, random_rbm
 
 BACKEND = keras.backend.backend()
 
@@ -38,19 +38,19 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(params=PAIRS)
 def core(request):
-    """Give a core machine with random parameters, for each pair of kinds of units."""
-    return machine(*PAIRS[request.param], seed=3)
+    """Return a core model with random parameters, for each pair of kinds of units."""
+    return random_rbm(*PAIRS[request.param], seed=3)
 
 
 @pytest.fixture
 def rows():
-    """Give 40 binary rows of 6 columns."""
+    """Return 40 binary rows of 6 columns."""
     return (np.random.default_rng(0).random((40, 6)) < 0.4).astype(np.float32)
 
 
 @pytest.fixture
 def make_rows():
-    """Give a function that draws rows in a core machine's states."""
+    """Return a function that draws rows in a core model's states."""
 
     def draw(core, n, seed=0):
         import jax
@@ -64,7 +64,7 @@ def make_rows():
 
 @pytest.fixture
 def small():
-    """Give a function that makes a small machine, set up for plain ascent.
+    """Return a function that makes a small model, set up for plain ascent.
 
     Its updates run eagerly, which saves most tests the compiling, unless `eagerly` is False.
     """
@@ -82,11 +82,11 @@ def small():
 
 
 def numpy(x):
-    """Give a tensor or a variable as a NumPy array."""
+    """Return a tensor or a variable as a NumPy array."""
     return keras.ops.convert_to_numpy(keras.ops.convert_to_tensor(x))
 
 
 @pytest.fixture
 def as_numpy():
-    """Give the function that turns tensors into NumPy arrays."""
+    """Return the function that turns tensors into NumPy arrays."""
     return numpy

@@ -86,9 +86,9 @@ def test_other_shapes_and_domains(small, rows):
         hk.RBM(4, visible=hk.Potts(4)).build((None, 6))
 
 
-def test_a_machine_without_weights_says_so(rows):
+def test_a_model_without_weights_says_so(rows):
     for use in (lambda rbm: rbm.free_energy(rows), lambda rbm: rbm.sample(3)):
-        with pytest.raises(hm.InputError, match="the machine has no weights yet"):
+        with pytest.raises(hm.InputError, match="the model has no weights yet"):
             use(hk.RBM(4))
 
 
@@ -99,7 +99,7 @@ def test_what_has_no_counterpart(core):
         hm.InputError, match=r"visible: expected one of Bernoulli, Ising.*got Mixed"
     ):
         hk.RBM.from_harmonium(rbm)
-    with pytest.raises(hm.InputError, match=r"machine: expected a harmonium.RBM; got int"):
+    with pytest.raises(hm.InputError, match=r"model: expected a harmonium.RBM; got int"):
         hk.RBM.from_harmonium(3)
     gaussian = hk.RBM(3, hidden="gaussian")
     gaussian.build((None, 4))

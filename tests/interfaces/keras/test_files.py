@@ -1,4 +1,4 @@
-"""Files and neighbours: saving, the core's machines, stacking, fine-tuning, serving."""
+"""Files and neighbours: saving, the core's models, stacking, fine-tuning, serving."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def test_core_and_back_is_exact(core, make_rows, as_numpy):
 
 
 @pytest.mark.parametrize("method", ["pcd", "cd"])
-def test_a_loaded_machine_goes_on_as_if_never_saved(rows, small, method, tmp_path, as_numpy):
+def test_a_loaded_model_goes_on_as_if_never_saved(rows, small, method, tmp_path, as_numpy):
     whole, part = (small(method=method, eagerly=method == "cd") for _ in range(2))
     options = {"shuffle": False, "verbose": 0, "batch_size": 16}
     whole.fit(rows, epochs=4, **options)
@@ -51,7 +51,7 @@ def test_a_loaded_machine_goes_on_as_if_never_saved(rows, small, method, tmp_pat
 
 
 @pytest.mark.parametrize("visible", ["ising", "gaussian", "potts"])
-def test_config_and_weights_make_the_same_machine(visible, as_numpy):
+def test_config_and_weights_make_the_same_model(visible, as_numpy):
     rbm = hk.RBM(
         4,
         visible=hk.Potts(3) if visible == "potts" else visible,
@@ -78,7 +78,7 @@ def test_weights_alone_can_be_saved(rows, small, tmp_path, as_numpy):
         np.testing.assert_array_equal(as_numpy(a), as_numpy(b))
 
 
-def test_two_machines_stack_and_are_tuned_under_a_head(rows, small, tmp_path, as_numpy):
+def test_two_models_stack_and_are_tuned_under_a_head(rows, small, tmp_path, as_numpy):
     first = small(units=5)
     first.fit(rows, verbose=0)
     second = hk.RBM(3, seed=2)
@@ -93,14 +93,14 @@ def test_two_machines_stack_and_are_tuned_under_a_head(rows, small, tmp_path, as
     before = as_numpy(first.kernel).copy(), as_numpy(first.visible.bias).copy()
     history = model.fit(rows, labels, epochs=2, verbose=0).history
     assert set(history) == {"loss", "accuracy"}
-    assert (as_numpy(first.kernel) != before[0]).any(), "fine-tuning reaches the first machine"
+    assert (as_numpy(first.kernel) != before[0]).any(), "fine-tuning reaches the first model"
     np.testing.assert_array_equal(as_numpy(first.visible.bias), before[1])
     model.save(tmp_path / "stack.keras")
     loaded = keras.models.load_model(tmp_path / "stack.keras")
     np.testing.assert_array_equal(as_numpy(loaded(rows)), as_numpy(model(rows)))
 
 
-def test_a_frozen_machine_stays_as_it_is(rows, small, as_numpy):
+def test_a_frozen_model_stays_as_it_is(rows, small, as_numpy):
     rbm = small()
     rbm.trainable = False
     model = keras.Sequential([rbm, keras.layers.Dense(2, "softmax")])

@@ -10,12 +10,12 @@ import harmonium as hm
 import harmonium.keras as hk
 from harmonium.gradients import free_energy_gap
 from keras_pairs import PAIRS
-from registry import machine
+from registry import random_rbm
 
 RATE = 1 / 64  # a power of two, so that dividing a step by it costs no digit; small: no clipping
 
 
-def same_machine(core, eagerly, **options):
+def same_model(core, eagerly, **options):
     rbm = hk.RBM.from_harmonium(core, seed=5, chains=24, **options)
     eagerly = eagerly and keras.backend.backend() != "jax"  # which compiles each operation then
     rbm.compile(keras.optimizers.SGD(RATE), metrics=(), steps_per_execution=1, run_eagerly=eagerly)
@@ -23,7 +23,7 @@ def same_machine(core, eagerly, **options):
 
 
 def next_model_states(rbm, rows):
-    """Give the model's v that the next update will draw: the same draws by a copy."""
+    """Return the model's v that the next update will draw: the same draws by a copy."""
     copy = type(rbm).from_config(rbm.get_config())
     copy.build((None, rows.shape[1]))
     copy.set_weights(rbm.get_weights())
@@ -42,10 +42,10 @@ def next_model_states(rbm, rows):
     + [(kinds, "cd", 1, False, True) for kinds in PAIRS],
 )
 def test_one_update_is_the_cores_gradient(kinds, method, k, weighted, eagerly, make_rows, as_numpy):
-    core = machine(*PAIRS[kinds], seed=3)
+    core = random_rbm(*PAIRS[kinds], seed=3)
     rows = make_rows(core, 30)
     weights = np.random.default_rng(2).uniform(0.5, 2.0, 30).astype(np.float32)
-    rbm = same_machine(core, eagerly, method=method, k=k)
+    rbm = same_model(core, eagerly, method=method, k=k)
     model = jnp.asarray(as_numpy(next_model_states(rbm, rows)))
     share = jnp.asarray(weights / weights.sum()) if weighted else jnp.full(30, 1 / 30)
     data = hm.Cloud(jnp.asarray(rows), share)
@@ -63,13 +63,13 @@ def test_one_update_is_the_cores_gradient(kinds, method, k, weighted, eagerly, m
 def test_a_row_of_weight_two_is_a_row_twice(small, rows):
     weights = np.ones(40, np.float32)
     weights[:10] = 2.0
-    machines = [small(), small()]
+    models = [small(), small()]
     losses = [
-        machines[0].train_on_batch(rows, sample_weight=weights, return_dict=True)["loss"],
-        machines[1].train_on_batch(np.concatenate([rows, rows[:10]]), return_dict=True)["loss"],
+        models[0].train_on_batch(rows, sample_weight=weights, return_dict=True)["loss"],
+        models[1].train_on_batch(np.concatenate([rows, rows[:10]]), return_dict=True)["loss"],
     ]
     np.testing.assert_allclose(*losses, atol=1e-6)
-    for a, b in zip(*(rbm.trainable_variables for rbm in machines), strict=True):
+    for a, b in zip(*(rbm.trainable_variables for rbm in models), strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-6)
 
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 import harmonium as hm
 import harmonium.keras as hk
-from registry import machine
+from registry import random_rbm
 
 LEVEL = 1e-4
 CHAINS = 20_000
@@ -17,7 +17,7 @@ SEEDS = 5
 
 
 def p_value(core, x, side):
-    """Give the χ² probability of states this far from the enumerated distribution of one side."""
+    """Return the χ² probability of states this far from the enumerated distribution of one side."""
     turned = core if side == "visible" else core.T
     states = turned.visible.states(jnp.arange(turned.visible.n_states))
     p = np.asarray(jax.nn.softmax(-turned.free_energy(states)), float)
@@ -34,8 +34,8 @@ def side_of(core):
     return "visible" if core.visible.n_states is not None else "hidden"
 
 
-def test_gibbs_leaves_the_machine_where_it_is(core, make_rows, as_numpy):
-    """Chains drawn from the enumerated machine, moved 1 and 4 times: family of 12."""
+def test_gibbs_leaves_the_model_where_it_is(core, make_rows, as_numpy):
+    """Chains drawn from the enumerated model, moved 1 and 4 times: family of 12."""
     rbm = hk.RBM.from_harmonium(core, seed=1)
     v = make_rows(core, CHAINS)
     for k in (1, 4):
@@ -44,7 +44,7 @@ def test_gibbs_leaves_the_machine_where_it_is(core, make_rows, as_numpy):
         assert p_value(core, as_numpy(x), side_of(core)) > LEVEL / 12, k
 
 
-def test_persistent_chains_stay_where_the_machine_is(core, make_rows, as_numpy):
+def test_persistent_chains_stay_where_the_model_is(core, make_rows, as_numpy):
     """The kernel that training uses, at a learning rate of zero: family of 6."""
     rbm = hk.RBM.from_harmonium(core, seed=2, chains=CHAINS, k=2)
     v = make_rows(core, CHAINS, seed=1)
@@ -56,9 +56,9 @@ def test_persistent_chains_stay_where_the_machine_is(core, make_rows, as_numpy):
     assert p_value(core, as_numpy(x), side) > LEVEL / 6
 
 
-def test_the_law_sees_another_machine(make_rows, as_numpy):
+def test_the_law_sees_another_model(make_rows, as_numpy):
     """Chains moved under couplings that are 15 % too weak are found out: the law has power."""
-    core = machine(hm.Bernoulli(6), hm.Bernoulli(4), seed=3, coupling=1.5)
+    core = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), seed=3, coupling=1.5)
     weak = hm.RBM(core.visible, core.hidden, 0.85 * core.weights)
     v = make_rows(core, CHAINS)
     assert p_value(core, v, "visible") > LEVEL

@@ -10,7 +10,7 @@ import pytest
 import harmonium as hm
 import harmonium.keras as hk
 from keras_pairs import PAIRS
-from registry import machine
+from registry import random_rbm
 
 BACKEND = keras.backend.backend()
 tensorflow_only = pytest.mark.skipif(BACKEND != "tensorflow", reason="needs the TF backend")
@@ -43,7 +43,7 @@ def test_callbacks(rows, small, tmp_path):
     assert (tmp_path / "2.keras").exists()
 
 
-def test_early_stopping_brings_the_best_machine_back(rows, small, as_numpy):
+def test_early_stopping_brings_the_best_model_back(rows, small, as_numpy):
     rbm = small(learning_rate=5.0)
     stop = keras.callbacks.EarlyStopping(
         "val_reconstruction", mode="max", patience=9, restore_best_weights=True, start_from_epoch=0
@@ -115,7 +115,7 @@ def test_tf_data(rows, small, as_numpy):
 
 @tensorflow_only
 @pytest.mark.parametrize("method", ["pcd", "cd"])
-def test_xla_makes_the_same_machine(rows, method, as_numpy):
+def test_xla_makes_the_same_model(rows, method, as_numpy):
     kernels = []
     for jit_compile in (False, True):
         rbm = hk.RBM(4, seed=0, chains=20, method=method)
@@ -145,7 +145,7 @@ def test_precision_policies(rows, policy, as_numpy):
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_half_precision_computes_in_float32(rows, policy, as_numpy):
-    """The same machine gives the same energies, and one update the same step, to float32."""
+    """The same model gives the same energies, and one update the same step, to float32."""
     half, full = (hk.RBM(4, seed=0, chains=20, dtype=dtype) for dtype in (policy, "float32"))
     for rbm in (half, full):
         rbm.compile(keras.optimizers.SGD(0.1), metrics=())
@@ -169,11 +169,11 @@ def test_metrics_are_what_they_say(rows, as_numpy):
 @pytest.mark.parametrize("kinds", ["bernoulli-bernoulli", "ising-ising", "potts-ising"])
 def test_pseudo_likelihood_is_unbiased_for_the_sum_over_sites(kinds, make_rows, as_numpy):
     """Each draw is n log p(x_i | x_−i) of one i: all values seen are the enumerated ones."""
-    core = machine(*PAIRS[kinds], seed=3)
+    core = random_rbm(*PAIRS[kinds], seed=3)
     rbm = hk.RBM.from_harmonium(core, seed=0)
     row = make_rows(core, 1)
     q = rbm.visible.states_each
-    moves = np.asarray(core.visible.alternatives(jnp.asarray(row[0])))  # all single-unit moves
+    moves = np.asarray(core.visible.alternatives(jnp.asarray(row[0])))  # all single-site proposals
     energies = np.asarray(core.free_energy(jnp.asarray(np.concatenate([row, moves]))), float)
     sites = (moves != row[0]).reshape(len(moves), rbm.visible.n_units, -1).any(-1).argmax(1)
     expected = [

@@ -1,4 +1,4 @@
-"""Machines as quadratic models: one energy, whatever the coding, offset included."""
+"""Models as quadratic models: one energy, whatever the coding, offset included."""
 
 import dimod
 import jax.numpy as jnp
@@ -8,16 +8,16 @@ import pytest
 import harmonium as hm
 from harmonium.io.convert import to_bernoulli, to_couplings, to_dimod, to_ising, to_qubo
 from models import OTHERS, TWO_VALUED, all_states, energy, free_energy
-from registry import machine
+from registry import random_rbm
 
 LARGER = [
-    machine(hm.Ising(30), hm.Ising(20), 1),
-    machine(hm.Mixed(hm.Ising(10), hm.Bernoulli(20)), hm.Bernoulli(20), 2),
+    random_rbm(hm.Ising(30), hm.Ising(20), 1),
+    random_rbm(hm.Mixed(hm.Ising(10), hm.Bernoulli(20)), hm.Bernoulli(20), 2),
 ]
 
 
 def energies(rbm: hm.RBM, v: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Give E(v, h) in float64, written out."""
+    """Return E(v, h) in float64, written out."""
     a, b = (
         np.concatenate([part.bias for part in getattr(layer, "parts", (layer,))]).astype(float)
         for layer in (rbm.visible, rbm.hidden)
@@ -26,7 +26,7 @@ def energies(rbm: hm.RBM, v: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 
 def lowest(rbm: hm.RBM) -> np.ndarray:
-    """Give the lower of the two values of each unit: that of the first state."""
+    """Return the lower of the two values of each unit: that of the first state."""
     both = [layer.states(jnp.asarray(0)) for layer in (rbm.visible, rbm.hidden)]
     return np.concatenate(both)
 
@@ -37,14 +37,14 @@ def recoded(x: np.ndarray, vartype: str) -> np.ndarray:
 
 
 def samples(v: np.ndarray, h: np.ndarray, vartype: str) -> tuple[np.ndarray, list]:
-    """Give states in the form that dimod takes: columns and the names of their variables."""
+    """Return states in the form that dimod takes: columns and the names of their variables."""
     labels = [("v", i) for i in range(v.shape[1])] + [("h", j) for j in range(h.shape[1])]
     return recoded(np.hstack([v, h]), vartype).astype(np.int8), labels
 
 
 @pytest.mark.parametrize("vartype", ["BINARY", "SPIN"])
 @pytest.mark.parametrize("rbm", TWO_VALUED, ids=str)
-def test_the_energy_of_every_sample_is_the_machines(rbm, vartype):
+def test_the_energy_of_every_sample_is_the_models(rbm, vartype):
     model = to_dimod(rbm, vartype)
     v, h = all_states(rbm)
     assert (model.vartype.name, model.num_variables) == (vartype, 5)
@@ -54,7 +54,7 @@ def test_the_energy_of_every_sample_is_the_machines(rbm, vartype):
 
 
 @pytest.mark.parametrize("rbm", LARGER, ids=str)
-def test_the_energy_of_random_samples_is_the_machines(rbm):
+def test_the_energy_of_random_samples_is_the_models(rbm):
     model, high = to_dimod(rbm), np.random.default_rng(0).integers(0, 2, (100, 50))
     states = np.where(high == 1, 1.0, lowest(rbm))
     v, h = states[:, :30], states[:, 30:]
@@ -62,7 +62,7 @@ def test_the_energy_of_random_samples_is_the_machines(rbm):
     np.testing.assert_allclose(found, energies(rbm, v, h), atol=1e-11, rtol=0)
 
 
-def test_a_machine_keeps_its_own_coding():
+def test_a_model_keeps_its_own_coding():
     names = [to_dimod(rbm).vartype.name for rbm in TWO_VALUED]
     assert names == ["BINARY", "SPIN", "BINARY", "BINARY"]
     model = to_dimod(TWO_VALUED[1])
@@ -118,7 +118,7 @@ def test_a_spin_obeys_its_input_as_p_bits_do():
 
 @pytest.mark.parametrize(("rewrite", "vartype"), [(to_bernoulli, "BINARY"), (to_ising, "SPIN")])
 @pytest.mark.parametrize("rbm", TWO_VALUED, ids=str)
-def test_a_machine_in_the_other_coding_is_the_same_but_for_a_constant(rbm, rewrite, vartype):
+def test_a_model_in_the_other_coding_is_the_same_but_for_a_constant(rbm, rewrite, vartype):
     other, offset = rewrite(rbm)
     v, h = all_states(rbm)
     x, y = recoded(v, vartype), recoded(h, vartype)

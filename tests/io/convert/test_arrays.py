@@ -1,4 +1,4 @@
-"""Machines as plain arrays."""
+"""Models as plain arrays."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -58,12 +58,12 @@ def test_layers_that_three_arrays_do_not_tell_are_refused(rbm):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_arrays_that_make_no_machine_are_refused(arrays, words):
+def test_arrays_that_make_no_model_are_refused(arrays, words):
     with pytest.raises(hm.InputError, match=words) as caught:
         from_arrays(*arrays)
     assert str(caught.value).startswith("from_arrays: expected ")
 
 
-def test_what_is_no_machine_is_refused():
-    with pytest.raises(hm.InputError, match=r"to_arrays: expected a machine.*got int"):
+def test_what_is_no_model_is_refused():
+    with pytest.raises(hm.InputError, match=r"to_arrays: expected a model.*got int"):
         to_arrays(3)  # pyright: ignore

@@ -1,4 +1,4 @@
-"""Machines as scikit-learn estimators: the package itself says that they are right."""
+"""Models as scikit-learn estimators: the package itself says that they are right."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +18,7 @@ def test_there_and_back():
     assert_same(from_sklearn(to_sklearn(BERNOULLI)), BERNOULLI)
 
 
-def test_the_estimator_transforms_and_scores_as_the_machine_does():
+def test_the_estimator_transforms_and_scores_as_the_model_does():
     estimator = to_sklearn(BERNOULLI, random_state=0)
     wanted = BERNOULLI.mean_h_from_v(jnp.asarray(ROWS))
     np.testing.assert_allclose(estimator.transform(ROWS), wanted, atol=1e-6)
@@ -46,7 +46,7 @@ def test_a_fitted_estimator_is_read():
 
 
 @pytest.mark.parametrize("theirs", [BernoulliRBM(), PCA(2).fit(ROWS), None], ids=repr)
-def test_what_is_no_fitted_machine_is_refused(theirs):
+def test_what_is_no_fitted_model_is_refused(theirs):
     with pytest.raises(
         hm.InputError, match=r"from_sklearn: expected a fitted .*; found .* without"
     ):

@@ -28,7 +28,7 @@ def test_there_and_back(rbm):
         assert archive["W"].ndim == (3 if "Potts" in str(rbm) else 2)
 
 
-def test_one_machine_is_always_the_same_bytes():
+def test_one_model_is_always_the_same_bytes():
     hm.save(PLAIN[0], "one.npz")
     hm.save(PLAIN[0], "two.npz")
     assert Path("one.npz").read_bytes() == Path("two.npz").read_bytes()
@@ -53,7 +53,7 @@ def test_a_file_cut_short_anywhere_is_refused():
 
 
 def member(shape, dtype="<f4", content=b"", version=(1, 0)) -> bytes:
-    """Give an .npy file whose header says what it likes."""
+    """Return an .npy file whose header says what it likes."""
     header = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode() + b"\n"
     return b"\x93NUMPY" + bytes(version) + struct.pack("<H", len(header)) + header + content
 

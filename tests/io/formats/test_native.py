@@ -1,4 +1,4 @@
-"""Machines as files: what is written comes back, and whatever else is there is refused."""
+"""Models as files: what is written comes back, and whatever else is there is refused."""
 
 import importlib
 import json
@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 import harmonium as hm
 from harmonium.io.formats.base import write_whole
 from harmonium.io.formats.native import load_tree, read_header, save_tree
-from harmonium.io.storage import holds_machine
+from harmonium.io.storage import holds_model
 
 LAYERS = [
     hm.Bernoulli(3, jnp.array([0.1, -2.0, 3.5])),
@@ -31,7 +31,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def machine(visible=LAYERS[0], hidden=LAYERS[1]) -> hm.RBM:
+def model(visible=LAYERS[0], hidden=LAYERS[1]) -> hm.RBM:
     weights = np.random.default_rng(0).normal(size=(visible.size, hidden.size))
     return hm.RBM(visible, hidden, jnp.asarray(weights))
 
@@ -49,8 +49,8 @@ def refusal(path: str) -> str:
 
 @pytest.mark.parametrize("layer", LAYERS, ids=str)
 @pytest.mark.parametrize("turned", [False, True])
-def test_every_machine_comes_back_as_it_was(layer, turned):
-    rbm = machine(LAYERS[0], layer) if turned else machine(layer, LAYERS[0])
+def test_every_model_comes_back_as_it_was(layer, turned):
+    rbm = model(LAYERS[0], layer) if turned else model(layer, LAYERS[0])
     hm.save(rbm, "m.safetensors")
     back = hm.load("m.safetensors")
     assert jax.tree.structure(back) == jax.tree.structure(rbm)
@@ -59,8 +59,8 @@ def test_every_machine_comes_back_as_it_was(layer, turned):
         assert one.dtype == other.dtype
 
 
-def test_a_clamped_machine_comes_back():
-    rbm = hm.condition(machine(), [[1, np.nan, 0], [np.nan, np.nan, 1]])
+def test_a_clamped_model_comes_back():
+    rbm = hm.condition(model(), [[1, np.nan, 0], [np.nan, np.nan, 1]])
     hm.save(rbm, "m.safetensors")
     back = hm.load("m.safetensors")
     assert back.visible.known.dtype == bool
@@ -68,7 +68,7 @@ def test_a_clamped_machine_comes_back():
 
 
 def test_other_programs_can_read_the_arrays():
-    rbm = machine()
+    rbm = model()
     hm.save(rbm, "m.safetensors")
     arrays = load_file("m.safetensors")
     assert set(arrays) == {"weights", "visible.bias", "hidden.bias"}
@@ -76,7 +76,7 @@ def test_other_programs_can_read_the_arrays():
     assert read_header("m.safetensors")["visible"]["type"] == "Bernoulli"
 
 
-def test_an_archive_gives_a_bernoulli_machine():
+def test_an_archive_gives_a_bernoulli_model():
     weights = np.arange(6.0).reshape(3, 2)
     np.savez("m.NPZ".lower(), W=weights, a=np.ones((1, 3)), b=np.zeros(2, int))
     rbm = hm.load("m.npz")
@@ -88,12 +88,12 @@ def test_an_archive_gives_a_bernoulli_machine():
 def test_a_folder_gives_its_model():
     Path("run").mkdir()
     assert "without model.safetensors" in refusal("run")
-    hm.save(machine(), "run/model.safetensors")
+    hm.save(model(), "run/model.safetensors")
     assert str(hm.load("run").visible) == "Bernoulli(3)"
 
 
 def test_other_precisions_are_converted_and_must_stay_finite():
-    hm.save(machine(), "m.safetensors")
+    hm.save(model(), "m.safetensors")
     arrays = load_file("m.safetensors")
     metadata = {"harmonium": json.dumps(read_header("m.safetensors"))}
     for dtype in (np.float16, np.float64):
@@ -117,16 +117,16 @@ def test_other_precisions_are_converted_and_must_stay_finite():
         ("a", False),
     ],
 )
-def test_what_is_to_be_read_as_a_machine(name, is_one):
+def test_what_is_to_be_read_as_a_model(name, is_one):
     np.savez("m.npz", W=np.zeros((2, 2)), a=np.zeros(2), b=np.zeros(2))
     np.savez("rows.npz", rows=np.zeros((2, 2)))
     Path("no.npz").write_text("no archive")
-    assert holds_machine(name) is is_one
+    assert holds_model(name) is is_one
 
 
 def test_no_damage_to_a_file_brings_about_anything_but_a_model_file_error():
     """Change, cut and insert bytes, mostly of the headers, and see what comes of it."""
-    hm.save(machine(LAYERS[4], LAYERS[0]), "m.safetensors")
+    hm.save(model(LAYERS[4], LAYERS[0]), "m.safetensors")
     np.savez("m.npz", W=np.ones((4, 3)), a=np.zeros(4), b=np.zeros(3))
     contents = {path.suffix: path.read_bytes() for path in map(Path, ("m.safetensors", "m.npz"))}
     draw, refusals = random.Random(0), []
@@ -235,7 +235,7 @@ def others(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["Bernoulli", "Ternary"])
 def test_another_persons_layer_comes_back_as_it_was(others, name):
-    rbm = machine(getattr(others, name)(3, jnp.arange(3.0)), hm.Mixed(hm.Ising(1), hm.Ising(1)))
+    rbm = model(getattr(others, name)(3, jnp.arange(3.0)), hm.Mixed(hm.Ising(1), hm.Ising(1)))
     hm.save(rbm, "m.safetensors")
     del sys.modules[others.__name__]
     back = hm.load("m.safetensors")  # its module is imported anew
@@ -245,7 +245,7 @@ def test_another_persons_layer_comes_back_as_it_was(others, name):
 
 
 def test_a_layer_whose_module_is_gone_is_refused(others, monkeypatch):
-    hm.save(machine(others.Ternary(3)), "m.safetensors")
+    hm.save(model(others.Ternary(3)), "m.safetensors")
     del sys.modules[others.__name__]
     Path(others.__file__).unlink()
     importlib.invalidate_caches()
@@ -259,7 +259,7 @@ def test_a_file_runs_no_module_that_has_no_such_layer(module, capsys):
     Path("m/inner.py").write_text("raise SystemExit('run')")
     sys.path.insert(0, "")
     try:
-        hm.save(machine(), "m.safetensors")
+        hm.save(model(), "m.safetensors")
         header = read_header("m.safetensors")
         header["visible"]["type"] = f"{module}:Ternary"
         save_file(load_file("m.safetensors"), "o.safetensors", {"harmonium": json.dumps(header)})
@@ -275,5 +275,5 @@ def test_a_layer_that_nobody_could_import_is_not_saved():
     with pytest.raises(
         hm.InputError, match="types that can be imported; found Ternary of __main__"
     ):
-        hm.save(machine(space["Ternary"](3)), "m.safetensors")
+        hm.save(model(space["Ternary"](3)), "m.safetensors")
     assert not Path("m.safetensors").exists()

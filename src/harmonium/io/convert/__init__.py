@@ -1,4 +1,4 @@
-"""Other packages' objects to machines and back: one file a package, nothing read or written."""
+"""Other packages' objects to models and back: one file a package, nothing read or written."""
 
 from .annealers import Couplings as Couplings
 from .annealers import Qubo as Qubo

@@ -1,4 +1,4 @@
-r"""Machines of two-valued units as quadratic models: QUBO, Ising, and dimod's, with their offset.
+r"""Models of two-valued units as quadratic models: QUBO, Ising, and dimod's, with their offset.
 
 A unit that is 0 or 1 and one that is −1 or +1 are the same unit in another coding. With v = αx + β
 and h = γy + δ, column by column,
@@ -7,7 +7,7 @@ and h = γy + δ, column by column,
 
     W′ = α W γ,   a′ = α (a + Wδ),   b′ = γ (b + Wᵀβ),   c = −a·β − b·δ − βᵀWδ
 
-so every such machine is exact in either coding, up to the constant c.
+so every such model is exact in either coding, up to the constant c.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import numpy as np
 from ...errors import input_error
 from ...layers import AbstractLayer, Bernoulli, Ising
 from ...rbm import RBM
-from .base import KEEP_IT_NATIVE, checked_machine, dense_weights, optional
+from .base import KEEP_IT_NATIVE, checked_model, dense_weights, optional
 
 CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # by dimod's names
 
 
 class Recoded(NamedTuple):
-    """A machine in another coding of its states, and the constant between the energies.
+    """A model in another coding of its states, and the constant between the energies.
 
     Attributes:
-        rbm: the machine whose energy differs from the first one's by the offset alone.
+        rbm: the model whose energy differs from the first one's by the offset alone.
         offset: c in E(v, h) = E′(x, y) + c, in nats; so F = F′ + c and log Z = log Z′ − c.
     """
 
@@ -68,7 +68,7 @@ class _Quadratic(NamedTuple):
 
 
 def to_bernoulli(rbm: RBM) -> Recoded:
-    """Rewrite a machine of Bernoulli and Ising units for states 0 and 1, −1 becoming 0.
+    """Rewrite a model of Bernoulli and Ising units for states 0 and 1, −1 becoming 0.
 
     Raises:
         InputError: units of other types.
@@ -78,7 +78,7 @@ def to_bernoulli(rbm: RBM) -> Recoded:
 
 
 def to_ising(rbm: RBM) -> Recoded:
-    """Rewrite a machine of Bernoulli and Ising units for spins −1 and +1, 0 becoming −1.
+    """Rewrite a model of Bernoulli and Ising units for spins −1 and +1, 0 becoming −1.
 
     Raises:
         InputError: units of other types.
@@ -88,7 +88,7 @@ def to_ising(rbm: RBM) -> Recoded:
 
 
 def to_qubo(rbm: RBM) -> Qubo:
-    """Give the QUBO matrix: E(v, h) = xᵀ Q x + offset with x = (v, h), −1 written as 0.
+    """Return the QUBO matrix: E(v, h) = xᵀ Q x + offset with x = (v, h), −1 written as 0.
 
     Raises:
         InputError: units other than Bernoulli and Ising.
@@ -100,7 +100,7 @@ def to_qubo(rbm: RBM) -> Qubo:
 
 
 def to_couplings(rbm: RBM) -> Couplings:
-    """Give couplings and fields of spins: E(v, h) = −½ sᵀJs − field·s + offset, 0 written as −1.
+    """Return couplings and fields of spins: E(v, h) = −½ sᵀJs − field·s + offset, 0 written as −1.
 
     Raises:
         InputError: units other than Bernoulli and Ising.
@@ -112,15 +112,15 @@ def to_couplings(rbm: RBM) -> Couplings:
 
 
 def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") -> Any:
-    """Give a `dimod.BinaryQuadraticModel` whose energy of any sample is E(v, h), offset included.
+    """Return a `dimod.BinaryQuadraticModel` whose energy of any sample is E(v, h), offset included.
 
     Its variables are ("v", 0), ("v", 1), … and ("h", 0), …, so that a sample reads
-    `sample["v", 3]`. Energies are in nats: to sample the machine itself, and not its ground states,
+    `sample["v", 3]`. Energies are in nats: to sample the model itself, and not its ground states,
     an annealer must work at β = 1.
 
     Args:
-        rbm: a machine of Bernoulli and Ising units, mixed ones too.
-        vartype: "BINARY" or "SPIN"; None for the machine's own, and BINARY where it has both.
+        rbm: a model of Bernoulli and Ising units, mixed ones too.
+        vartype: "BINARY" or "SPIN"; None for the model's own, and BINARY where it has both.
         source: what errors call the conversion.
 
     Raises:
@@ -146,7 +146,7 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
 
 
 def _quadratic(rbm: RBM, coding: str, source: str) -> _Quadratic:
-    """Write a machine's energy in a coding: the formula at the top of this page."""
+    """Write a model's energy in a coding: the formula at the top of this page."""
     visible, hidden = _layers(rbm, source)
     scale_v, shift_v = _recoding(visible, rbm, coding, source)
     scale_h, shift_h = _recoding(hidden, rbm, coding, source)
@@ -161,13 +161,13 @@ def _quadratic(rbm: RBM, coding: str, source: str) -> _Quadratic:
 
 
 def _layers(rbm: Any, source: str) -> tuple[AbstractLayer, AbstractLayer]:
-    return checked_machine(rbm, source).visible, rbm.hidden
+    return checked_model(rbm, source).visible, rbm.hidden
 
 
 def _recoding(
     layer: AbstractLayer, rbm: RBM, coding: str, source: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give α and β of x ↦ αx + β, which takes the coding's two values to those of each unit."""
+    """Return α and β of x ↦ αx + β, which takes the coding's two values to those of each unit."""
     (zero, one), (low, high) = CODINGS[coding], _values(layer, rbm, source)
     scale = (high - low) / (one - zero)
     return scale, low - scale * zero

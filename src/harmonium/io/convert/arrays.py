@@ -1,15 +1,15 @@
-"""Machines as plain NumPy arrays."""
+"""Models as plain NumPy arrays."""
 
 from typing import Any
 
 import numpy as np
 
 from ...rbm import RBM
-from .base import Parameters, machine_of, parameters_of
+from .base import Parameters, model_of, parameters_of
 
 
 def to_arrays(rbm: RBM) -> Parameters:
-    """Give the parameters as `(weights, visible_bias, hidden_bias)`.
+    """Return the parameters as `(weights, visible_bias, hidden_bias)`.
 
         E(v, h) = −a·v − b·h − vᵀ W h
 
@@ -25,7 +25,7 @@ def to_arrays(rbm: RBM) -> Parameters:
 
 
 def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
-    """Make a machine from what `to_arrays` gives: Bernoulli, or Potts where W has three axes.
+    """Make a model from what `to_arrays` gives: Bernoulli, or Potts where W has three axes.
 
     Args:
         weights: W, shape (visible, hidden) or (sites, states, hidden).
@@ -36,4 +36,4 @@ def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
         InputError: entries that are no finite numbers, or shapes that do not fit together.
     """
     found = Parameters(*(np.asarray(array) for array in (weights, visible_bias, hidden_bias)))
-    return machine_of(found, "from_arrays", ("weights", "visible_bias", "hidden_bias"))
+    return model_of(found, "from_arrays", ("weights", "visible_bias", "hidden_bias"))

@@ -15,13 +15,13 @@ from ...layers import AbstractLayer, Bernoulli, Potts
 from ...layers.registry import row_of
 from ...rbm import RBM
 
-KEEP_IT_NATIVE = "save it as .safetensors, which holds every machine"
+KEEP_IT_NATIVE = "save it as .safetensors, which holds every model"
 PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # what W, a and b alone can tell
 SHAPES = "(visible, hidden), or (sites, states, hidden) for Potts sites"
 
 
 class Parameters(NamedTuple):
-    """W, a and b of a machine with Bernoulli hidden units, as NumPy arrays.
+    """W, a and b of a model with Bernoulli hidden units, as NumPy arrays.
 
         E(v, h) = −a·v − b·h − vᵀ W h
 
@@ -45,35 +45,33 @@ def kind_of(layer: AbstractLayer) -> str:
     return row.name if row else str(layer)
 
 
-def checked_machine(rbm: Any, source: str) -> RBM:
-    """Give the machine, or raise InputError unless it is one, and one only."""
+def checked_model(rbm: Any, source: str) -> RBM:
+    """Return the model, or raise InputError unless it is one, and one only."""
     if not isinstance(rbm, RBM):
-        raise InputError(
-            f"{source}: expected a machine, such as fit.rbm; got {type(rbm).__name__}."
-        )
+        raise InputError(f"{source}: expected a model, such as fit.rbm; got {type(rbm).__name__}.")
     if len(rbm.weights.shape) != 2:
         found = f"several stacked, with weights of shape {rbm.weights.shape}"
-        raise input_error(source, "one machine", found, "take one of them out")
+        raise input_error(source, "one model", found, "take one of them out")
     return rbm
 
 
 def dense_weights(rbm: RBM) -> np.ndarray:
-    """Give W as NumPy's, of shape (visible, hidden)."""
+    """Return W as NumPy's, of shape (visible, hidden)."""
     return np.asarray(rbm.dense_weights)
 
 
 def bias_of(layer: AbstractLayer) -> np.ndarray:
-    """Give b of a layer whose type is known to have one."""
+    """Return b of a layer whose type is known to have one."""
     return np.asarray(layer.bias)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def parameters_of(rbm: RBM, source: str) -> Parameters:
-    """Give W, a and b of a Bernoulli–Bernoulli or Potts–Bernoulli machine.
+    """Return W, a and b of a Bernoulli–Bernoulli or Potts–Bernoulli model.
 
     Raises:
         InputError: other layers, which W, a and b alone would not tell apart from these.
     """
-    visible, hidden = checked_machine(rbm, source).visible, rbm.hidden
+    visible, hidden = checked_model(rbm, source).visible, rbm.hidden
     if (kind_of(visible), kind_of(hidden)) not in PLAIN:
         expected = "Bernoulli or Potts visible and Bernoulli hidden units, all that it can hold"
         raise input_error(source, expected, str(rbm), KEEP_IT_NATIVE)
@@ -84,10 +82,8 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     return Parameters(weights, bias, bias_of(hidden))
 
 
-def machine_of(
-    found: Parameters, source: str, names: tuple[str, str, str] = ("W", "a", "b")
-) -> RBM:
-    """Make a machine of W, a and b.
+def model_of(found: Parameters, source: str, names: tuple[str, str, str] = ("W", "a", "b")) -> RBM:
+    """Make a model of W, a and b.
 
     Args:
         found: the arrays, not yet looked at.
@@ -111,11 +107,11 @@ def machine_of(
         return RBM(visible, Bernoulli(len(b), b), weights.reshape(-1, len(b)))
     except InputError as error:
         advice = "write arrays that fit together"
-        raise input_error(source, "arrays of a machine", f"that {clause(error)}", advice) from None
+        raise input_error(source, "arrays of a model", f"that {clause(error)}", advice) from None
 
 
 def finite(array: Any, name: str, source: str) -> np.ndarray:
-    """Give an array in the precision at work.
+    """Return an array in the precision at work.
 
     Raises:
         InputError: it holds no real numbers, or some that are not finite.
@@ -162,7 +158,7 @@ def short(name: Any) -> str:
 
 
 def clause(error: Exception) -> str:
-    """Give another's message as a part of a sentence."""
+    """Return another's message as a part of a sentence."""
     return str(error).rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Machines as scikit-learn estimators, which are passed as objects: nothing is unpickled."""
+"""Models as scikit-learn estimators, which are passed as objects: nothing is unpickled."""
 
 from typing import Any
 
@@ -6,19 +6,19 @@ import numpy as np
 
 from ...errors import input_error
 from ...rbm import RBM
-from .base import KEEP_IT_NATIVE, Parameters, machine_of, parameters_of
+from .base import KEEP_IT_NATIVE, Parameters, model_of, parameters_of
 
 FITTED = ("components_", "intercept_visible_", "intercept_hidden_")
 
 
 def to_sklearn(rbm: RBM, **settings: Any) -> Any:
-    """Give a fitted `sklearn.neural_network.BernoulliRBM` with this machine's parameters.
+    """Return a fitted `sklearn.neural_network.BernoulliRBM` with this model's parameters.
 
     scikit-learn keeps W transposed, as `components_` of shape (hidden, visible); signs and units
     are the same. It transforms, scores, and goes on learning with `partial_fit`.
 
     Args:
-        rbm: a Bernoulli–Bernoulli machine.
+        rbm: a Bernoulli–Bernoulli model.
         settings: what else the estimator is to be made with, such as `learning_rate`.
 
     Raises:
@@ -40,7 +40,7 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
 
 
 def from_sklearn(estimator: Any) -> RBM:
-    """Make a machine from a fitted estimator, or whatever has the same three attributes.
+    """Make a model from a fitted estimator, or whatever has the same three attributes.
 
     Args:
         estimator: has `components_` (hidden, visible), `intercept_visible_`, `intercept_hidden_`.
@@ -55,4 +55,4 @@ def from_sklearn(estimator: Any) -> RBM:
         raise input_error("from_sklearn", expected, found, "fit it first")
     components, visible_bias, hidden_bias = (np.asarray(getattr(estimator, n)) for n in FITTED)
     found = Parameters(components.T, visible_bias, hidden_bias)
-    return machine_of(found, "from_sklearn", ("components_.T", *FITTED[1:]))
+    return model_of(found, "from_sklearn", ("components_.T", *FITTED[1:]))

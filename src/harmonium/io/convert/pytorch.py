@@ -1,4 +1,4 @@
-"""Machines as PyTorch state dicts: plain dicts of tensors, whatever their author called them."""
+"""Models as PyTorch state dicts: plain dicts of tensors, whatever their author called them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import input_error
 from ...rbm import RBM
-from .base import Parameters, listed, machine_of, optional, parameters_of, short
+from .base import Parameters, listed, model_of, optional, parameters_of, short
 
 # What people call W, and the visible beside the hidden bias; the first of each is what we write.
 WEIGHTS = ("weights", "weight_matrix", "weight", "W")
@@ -31,12 +31,12 @@ WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys that checkpoints 
 
 
 def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch") -> dict[str, Any]:
-    """Give a state dict of three tensors: W (visible, hidden), a (visible,), b (hidden,).
+    """Return a state dict of three tensors: W (visible, hidden), a (visible,), b (hidden,).
 
     For Potts visible units W is (sites, states, hidden) and a is (sites, states).
 
     Args:
-        rbm: a machine with Bernoulli or Potts visible and Bernoulli hidden units.
+        rbm: a model with Bernoulli or Potts visible and Bernoulli hidden units.
         names: what to call W, a and b, as the module that is to load them does.
         source: what errors call the conversion.
 
@@ -55,7 +55,7 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
 def from_torch(
     state_dict: Mapping[str, Any], *, transposed: bool | None = None, source: str = "from_torch"
 ) -> RBM:
-    """Make a machine from a state dict, under any of the names that `WEIGHTS` and `BIASES` list.
+    """Make a model from a state dict, under any of the names that `WEIGHTS` and `BIASES` list.
 
     Names may have a prefix (`rbm.W`) and capitals; other entries are left alone. A W of three axes
     gives Potts visible units.
@@ -76,11 +76,11 @@ def from_torch(
         if transposed is None:
             transposed = _is_transposed(weights.shape, a.size, b.size, names, source)
         weights = weights.T if transposed else weights
-    return machine_of(Parameters(weights, a, b), source, names)
+    return model_of(Parameters(weights, a, b), source, names)
 
 
 def _unwrapped(found: Any, source: str) -> dict[str, Any]:
-    """Give the dict that holds the tensors."""
+    """Return the dict that holds the tensors."""
     for key in WRAPPERS:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]
@@ -92,7 +92,7 @@ def _unwrapped(found: Any, source: str) -> dict[str, Any]:
 
 
 def _chosen(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
-    """Give the names of W, a and b: of one W and of one pair of biases, or none at all."""
+    """Return the names of W, a and b: of one W and of one pair of biases, or none at all."""
     weights = [name for alias in WEIGHTS for name in _called(alias, tensors)]
     pairs = [
         (a, b)
@@ -110,12 +110,12 @@ def _chosen(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
 
 
 def _called(alias: str, tensors: dict[str, Any]) -> list[str]:
-    """Give the names that are this one, whatever stands before it and however it is spelt."""
+    """Return the names that are this one, whatever stands before it and however it is spelt."""
     return [name for name in tensors if name.lower().rpartition(".")[2] == alias.lower()]
 
 
 def _array(tensor: Any, name: str, source: str) -> np.ndarray:
-    """Give a tensor as an array; by way of float64, as NumPy has no bfloat16."""
+    """Return a tensor as an array; by way of float64, as NumPy has no bfloat16."""
     try:
         if hasattr(tensor, "detach"):
             if tensor.is_complex():

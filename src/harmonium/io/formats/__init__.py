@@ -1,4 +1,4 @@
-"""Machines as files: one file a format, all of them fulfilling `AbstractFormat`."""
+"""Models as files: one file a format, all of them fulfilling `AbstractFormat`."""
 
 from .annealer import AnnealerModel as AnnealerModel
 from .archive import Archive as Archive

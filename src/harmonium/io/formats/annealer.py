@@ -23,10 +23,10 @@ class AnnealerModel(AbstractFormat):
 
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Refuse: which variables were visible is not for a general quadratic model to say."""
-        advice = "keep the machine itself as .safetensors beside it"
+        advice = "keep the model itself as .safetensors beside it"
         raise file_error(path, "a format that is read", "a .json, only written", advice)
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Give the model as JSON, coefficients with as many digits as bring them back."""
+        """Return the model as JSON, coefficients with as many digits as bring them back."""
         model = to_dimod(rbm, source=source)
         return json.dumps(model.to_serializable(), allow_nan=False).encode()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...rbm import RBM
-from ..convert.base import Parameters, clause, machine_of, parameters_of, short
+from ..convert.base import Parameters, clause, model_of, parameters_of, short
 from .base import (
     COPY_AGAIN,
     AbstractFormat,
@@ -36,11 +36,11 @@ class Archive(AbstractFormat):
     title = "an .npz with W, a and b"
 
     def recognises(self, start: bytes) -> bool:
-        """Say whether a zip archive begins here whose first member is an array."""
+        """Return whether a zip archive begins here whose first member is an array."""
         return first_member(start).endswith(b".npy")
 
-    def holds_machine(self, path: Path) -> bool:
-        """Say whether W, a and b are there; other archives are rows of data."""
+    def holds_model(self, path: Path) -> bool:
+        """Return whether W, a and b are there; other archives are rows of data."""
         try:
             with zipfile.ZipFile(path) as archive:
                 return {f"{name}.npy" for name in NAMES} <= set(archive.namelist())
@@ -56,10 +56,10 @@ class Archive(AbstractFormat):
             expected = "W (visible, hidden), a (visible bias) and b (hidden bias)"
             found = f"no {' and no '.join(missing)}"
             raise file_error(path, expected, found, "rename its arrays")
-        return machine_of(Parameters(*(arrays[name] for name in NAMES)), str(path))
+        return model_of(Parameters(*(arrays[name] for name in NAMES)), str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Give an archive of W, a and b."""
+        """Return an archive of W, a and b."""
         content = io.BytesIO()
         arrays = dict(zip(NAMES, parameters_of(rbm, source), strict=True))
         np.savez(content, **arrays)

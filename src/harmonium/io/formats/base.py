@@ -19,7 +19,7 @@ UNPACKED_BYTES, UNPACKED_RATIO = 2**28, 64
 
 
 class AbstractFormat(ABC):
-    r"""A kind of file that holds a machine.
+    r"""A kind of file that holds a model.
 
     `harmonium.io.storage` finds the format of a file by its first bytes, else by its suffix, and
     the format of a file to be written by its suffix; it makes every write atomic and every refusal
@@ -52,7 +52,7 @@ class AbstractFormat(ABC):
     Attributes:
         suffixes: endings of the files' names, in small letters; the first is the usual one.
         title: what such a file is, in words that fit after "expected".
-        part: a word for what `FILE:PART` picks; None where a file holds one machine.
+        part: a word for what `FILE:PART` picks; None where a file holds one model.
         is_read: whether such files are read, and not only written.
     """
 
@@ -63,11 +63,11 @@ class AbstractFormat(ABC):
 
     @abstractmethod
     def recognises(self, start: bytes) -> bool:
-        """Say whether a file that begins with these bytes (512 at most) is of this format."""
+        """Return whether a file that begins with these bytes (512 at most) is of this format."""
 
     @abstractmethod
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read a machine.
+        """Read a model.
 
         Raises:
             InputError: the file does not hold one; the message names the file.
@@ -76,20 +76,20 @@ class AbstractFormat(ABC):
 
     @abstractmethod
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Give the content of a file that holds this machine; `source` is its name in errors.
+        """Return the content of a file that holds this model; `source` is its name in errors.
 
         Raises:
             InputError: the format cannot hold such layers.
             MissingDependencyError: writing needs a package that is not installed.
         """
 
-    def holds_machine(self, path: Path) -> bool:
-        """Say whether a file of this suffix is to be read as a machine, not as rows of data."""
+    def holds_model(self, path: Path) -> bool:
+        """Return whether a file of this suffix is to be read as a model, not as rows of data."""
         return self.is_read
 
 
 def file_error(path: Any, expected: str, found: Any, advice: str) -> ModelFileError:
-    """Give the one-line error "PATH: expected ...; found ...; ADVICE."."""
+    """Return the one-line error "PATH: expected ...; found ...; ADVICE."."""
     line = f"{path}: expected {expected}; found {found}; {advice}."
     return ModelFileError(" ".join(line.split()))
 
@@ -110,7 +110,7 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
 
 
 def first_member(start: bytes) -> bytes:
-    """Give the name of the first member of a zip archive that begins so; nothing for others."""
+    """Return the name of the first member of a zip archive that begins so; nothing for others."""
     length = int.from_bytes(start[26:28], "little")
     return start[30 : 30 + length] if start[:4] == b"PK\x03\x04" else b""
 

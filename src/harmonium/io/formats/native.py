@@ -1,4 +1,4 @@
-"""Machines and trees of any kind as safetensors, with a JSON header that says what they are."""
+"""Models and trees of any kind as safetensors, with a JSON header that says what they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from safetensors.numpy import save as save_tensors
 from ..._numerics import from_numpy
 from ...errors import InputError, ModelFileError, input_error
 from ...rbm import RBM
-from ..convert.base import checked_machine, clause, finite, listed, short
+from ..convert.base import checked_model, clause, finite, listed, short
 from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, shortened, write_whole
 from .base_types import KINDS, name_of_type, type_named
 
@@ -29,7 +29,7 @@ EXPECTED = "a model file that harmonium wrote"
 
 
 class Native(AbstractFormat):
-    """A safetensors file that holds any machine exactly.
+    """A safetensors file that holds any model exactly.
 
     The layers' types and sizes stand in the header as JSON; the arrays are `visible.bias`,
     `hidden.bias`, `weights` and whatever other parameters the layers have.
@@ -39,13 +39,13 @@ class Native(AbstractFormat):
     title = "a model file"
 
     def recognises(self, start: bytes) -> bool:
-        """Say whether a JSON header begins where that of a safetensors file does."""
+        """Return whether a JSON header begins where that of a safetensors file does."""
         return start[8:9] == b"{"
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read a machine of any layers that harmonium knows."""
+        """Read a model of any layers that harmonium knows."""
         tensors, header = _read(path)
-        with other_peoples_code(path, "a description of a machine"):  # that may hold anything
+        with other_peoples_code(path, "a description of a model"):  # that may hold anything
             try:
                 visible = _rebuild(header["visible"], tensors, path)
                 hidden = _rebuild(header["hidden"], tensors, path)
@@ -58,8 +58,8 @@ class Native(AbstractFormat):
                 raise file_error(path, "arrays that fit together", found, COPY_AGAIN) from None
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Give the content of a file that holds this machine."""
-        rbm = checked_machine(rbm, source)
+        """Return the content of a file that holds this model."""
+        rbm = checked_model(rbm, source)
         tensors: dict[str, np.ndarray] = {}
         header = {
             "format": FORMAT,
@@ -145,7 +145,7 @@ def _rebuild(described: Any, tensors: dict[str, np.ndarray], path: Path) -> Any:
 
 
 def _tensor(tensors: dict[str, np.ndarray], name: str, path: Path) -> Any:
-    """Give a parameter array, in the precision at work and finite in it."""
+    """Return a parameter array, in the precision at work and finite in it."""
     if name not in tensors:
         raise file_error(path, f"an array {name!r}", listed(sorted(tensors)), COPY_AGAIN)
     array = tensors[name]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...rbm import RBM
-from ..convert.base import Parameters, listed, machine_of, optional, parameters_of, short
+from ..convert.base import Parameters, listed, model_of, optional, parameters_of, short
 from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, refuse_bomb
 
 EXPECTED = "an HDF5 file of the rbms package"
@@ -43,7 +43,7 @@ class RbmsHistory(AbstractFormat):
     part = "update"
 
     def recognises(self, start: bytes) -> bool:
-        """Say whether HDF5's signature stands here."""
+        """Return whether HDF5's signature stands here."""
         return start.startswith(b"\x89HDF\r\n\x1a\n")
 
     def read(self, path: Path, part: str | None = None) -> RBM:
@@ -53,10 +53,10 @@ class RbmsHistory(AbstractFormat):
             group = _update(h5py, file, path, part)
             parameters = _parameters(h5py, group, path)
             _check_type(h5py, file, parameters, path)
-        return machine_of(parameters, str(path), FIELDS)
+        return model_of(parameters, str(path), FIELDS)
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Give a history of one update, without chains and with settings of 0: none are known."""
+        """Return a history of one update, without chains and with settings of 0: none are known."""
         arrays = parameters_of(rbm, source)
         h5py = optional("h5py", "rbms", source)
         content = io.BytesIO()
@@ -77,7 +77,7 @@ class RbmsHistory(AbstractFormat):
 
 
 def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
-    """Give the group of an update: the last, or the one that was asked for."""
+    """Return the group of an update: the last, or the one that was asked for."""
     names = [name for name in file if isinstance(name, str)]  # bytes, where they are no UTF-8
     saved = {int(m[1]): name for name in names if (m := _UPDATE.fullmatch(name))}
     if not saved:
@@ -94,7 +94,7 @@ def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
 
 
 def _own(h5py: Any, group: Any, name: str, path: Path, kind: Any) -> Any:
-    """Give an entry that lies in this very file, and is a group or an array as it should be."""
+    """Return an entry that lies in this very file, and is a group or an array as it should be."""
     link = group.get(name, getlink=True)
     what = "a group" if kind is h5py.Group else "an array"
     where = f"{group.name.rstrip('/')}/{name}"
@@ -137,7 +137,7 @@ def _refuse_elsewhere(data: Any, path: Path) -> None:
 
 
 def _check_type(h5py: Any, file: Any, parameters: Parameters, path: Path) -> None:
-    """Refuse a machine of units that harmonium does not know from the name of their type."""
+    """Refuse a model of units that harmonium does not know from the name of their type."""
     kind = _own(h5py, file, "model_type", path, h5py.Dataset)
     if kind.shape != () or h5py.check_string_dtype(kind.dtype) is None:
         raise file_error(path, "a text model_type", f"{kind.dtype} {kind.shape}", COPY_AGAIN)

@@ -31,7 +31,7 @@ class StateDict(AbstractFormat):
     title = "a .pt with a PyTorch state dict"
 
     def recognises(self, start: bytes) -> bool:
-        """Say whether a zip archive begins here whose first member is a PyTorch pickle."""
+        """Return whether a zip archive begins here whose first member is a PyTorch pickle."""
         return first_member(start).endswith(b"/data.pkl")
 
     def read(self, path: Path, part: str | None = None) -> RBM:
@@ -47,7 +47,7 @@ class StateDict(AbstractFormat):
         return from_torch(found, source=str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Give a file with the tensors that `to_torch` gives."""
+        """Return a file with the tensors that `to_torch` gives."""
         tensors, content = to_torch(rbm, source=source), io.BytesIO()
         optional("torch", "torch", source).save(tensors, content)
         return content.getvalue()
@@ -70,7 +70,7 @@ def _check_archive(path: Path) -> None:
 
 
 def _declared(torch: Any, found: Any, depth: int = 3) -> int:
-    """Give the bytes in float64 of all tensors: a stride of 0 repeats one number without end."""
+    """Return the bytes in float64 of all tensors: a stride of 0 repeats one number without end."""
     if isinstance(found, torch.Tensor):
         return 8 * found.numel()
     if isinstance(found, Mapping) and depth:

@@ -31,7 +31,7 @@ class Unit(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
 
     def get_config(self) -> dict:
-        """Give the constructor's arguments."""
+        """Return the constructor's arguments."""
         return super().get_config()
 
     def build(self, input_shape: Any) -> None:
@@ -51,7 +51,7 @@ class Unit(keras.layers.Layer):
         )
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give ⟨x⟩ under inputs."""
+        """Return ⟨x⟩ under inputs."""
         return self.mean(inputs)
 
     def sample(self, inputs: Tensor, seed: Any) -> Tensor:
@@ -71,15 +71,15 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def energy(self, x: Tensor) -> Tensor:
-        """Give U(x), shape (...,), in nats."""
+        """Return U(x), shape (...,), in nats."""
 
     @abstractmethod
     def cgf(self, inputs: Tensor) -> Tensor:
-        """Give Γ(I), shape (...,), in nats."""
+        """Return Γ(I), shape (...,), in nats."""
 
     @abstractmethod
     def mean(self, inputs: Tensor) -> Tensor:
-        """Give ⟨x⟩ = Γ′(I)."""
+        """Return ⟨x⟩ = Γ′(I)."""
 
     @abstractmethod
     def draw(self, inputs: Tensor, seed: Any) -> Tensor:
@@ -106,11 +106,11 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def to_core(self, layers: Any) -> Any:
-        """Give the same layer of `harmonium.layers`, which is passed in."""
+        """Return the same layer of `harmonium.layers`, which is passed in."""
 
     @classmethod
     def like(cls, layer: Any) -> Unit:
-        """Give a unit, yet to be built, of the kind of a layer of `harmonium.layers`."""
+        """Return a unit, yet to be built, of the kind of a layer of `harmonium.layers`."""
         return cls()
 
     def take(self, layer: Any) -> None:
@@ -131,5 +131,5 @@ class Unit(keras.layers.Layer):
 
 
 def value_at(x: Tensor, column: Tensor) -> Tensor:
-    """Give one entry of each row: x[r, column[r]]."""
+    """Return one entry of each row: x[r, column[r]]."""
     return ops.squeeze(ops.take_along_axis(x, ops.expand_dims(column, -1), axis=-1), -1)

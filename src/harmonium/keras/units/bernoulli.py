@@ -23,15 +23,15 @@ class Bernoulli(Unit):
     states_each = 2
 
     def energy(self, x: Tensor) -> Tensor:
-        """Give −b·x."""
+        """Return −b·x."""
         return -ops.matmul(x, self.bias)
 
     def cgf(self, inputs: Tensor) -> Tensor:
-        """Give Σ log(1 + e^(I + b))."""
+        """Return Σ log(1 + e^(I + b))."""
         return ops.sum(ops.softplus(inputs + self.bias), axis=-1)
 
     def mean(self, inputs: Tensor) -> Tensor:
-        """Give σ(I + b), the probability of a one."""
+        """Return σ(I + b), the probability of a one."""
         return ops.sigmoid(inputs + self.bias)
 
     def draw(self, inputs: Tensor, seed: Any) -> Tensor:
@@ -61,5 +61,5 @@ class Bernoulli(Unit):
         yield [(column, 1.0 - 2.0 * value_at(x, column))]
 
     def to_core(self, layers: Any) -> Any:
-        """Give `harmonium.layers.Bernoulli`."""
+        """Return `harmonium.layers.Bernoulli`."""
         return layers.Bernoulli(self.size, to_numpy(self.bias))

@@ -22,11 +22,11 @@ class AtLeast(keras.constraints.Constraint):
         self.bound = bound
 
     def __call__(self, value: Tensor) -> Tensor:
-        """Give max(value, bound)."""
+        """Return max(value, bound)."""
         return ops.maximum(value, self.bound)
 
     def get_config(self) -> dict:
-        """Give the bound."""
+        """Return the bound."""
         return {"bound": self.bound}
 
 
@@ -45,17 +45,17 @@ class Gaussian(Unit):
         self.precision = self.parameter("precision", "ones", AtLeast(SMALLEST_PRECISION))
 
     def energy(self, x: Tensor) -> Tensor:
-        """Give Σ ½γx² − bx."""
+        """Return Σ ½γx² − bx."""
         return 0.5 * ops.matmul(x * x, self.precision) - ops.matmul(x, self.bias)
 
     def cgf(self, inputs: Tensor) -> Tensor:
-        """Give Σ (I + b)²/(2γ) + ½ log(2π/γ)."""
+        """Return Σ (I + b)²/(2γ) + ½ log(2π/γ)."""
         field = inputs + self.bias
         terms = ops.square(field) / self.precision + LOG_2PI - ops.log(self.precision)
         return 0.5 * ops.sum(terms, axis=-1)
 
     def mean(self, inputs: Tensor) -> Tensor:
-        """Give (I + b)/γ."""
+        """Return (I + b)/γ."""
         return (inputs + self.bias) / self.precision
 
     def draw(self, inputs: Tensor, seed: Any) -> Tensor:
@@ -85,7 +85,7 @@ class Gaussian(Unit):
         return "finite numbers"
 
     def to_core(self, layers: Any) -> Any:
-        """Give `harmonium.layers.Gaussian`."""
+        """Return `harmonium.layers.Gaussian`."""
         bias, precision = (to_numpy(x) for x in (self.bias, self.precision))
         return layers.Gaussian(self.size, bias, precision)
 

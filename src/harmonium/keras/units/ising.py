@@ -20,16 +20,16 @@ class Ising(Unit):
     states_each = 2
 
     def energy(self, x: Tensor) -> Tensor:
-        """Give −b·x."""
+        """Return −b·x."""
         return -ops.matmul(x, self.bias)
 
     def cgf(self, inputs: Tensor) -> Tensor:
-        """Give Σ log 2cosh(I + b), as |x| + log(1 + e^(−2|x|)), which cannot overflow."""
+        """Return Σ log 2cosh(I + b), as |x| + log(1 + e^(−2|x|)), which cannot overflow."""
         size = ops.abs(inputs + self.bias)
         return ops.sum(size + ops.softplus(-2.0 * size), axis=-1)
 
     def mean(self, inputs: Tensor) -> Tensor:
-        """Give the magnetisation tanh(I + b)."""
+        """Return the magnetisation tanh(I + b)."""
         return ops.tanh(inputs + self.bias)
 
     def draw(self, inputs: Tensor, seed: Any) -> Tensor:
@@ -61,5 +61,5 @@ class Ising(Unit):
         yield [(column, -2.0 * value_at(x, column))]
 
     def to_core(self, layers: Any) -> Any:
-        """Give `harmonium.layers.Ising`."""
+        """Return `harmonium.layers.Ising`."""
         return layers.Ising(self.size, to_numpy(self.bias))

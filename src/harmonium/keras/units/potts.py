@@ -41,7 +41,7 @@ class Potts(Unit):
         super().build(input_shape)
 
     def get_config(self) -> dict:
-        """Give q besides what every layer has."""
+        """Return q besides what every layer has."""
         return {**super().get_config(), "states": self.columns_each}
 
     def _by_site(self, x: Tensor) -> Tensor:
@@ -51,15 +51,15 @@ class Potts(Unit):
         return ops.reshape(x, (*ops.shape(x)[:-2], self.size))
 
     def energy(self, x: Tensor) -> Tensor:
-        """Give −b·x."""
+        """Return −b·x."""
         return -ops.matmul(x, self.bias)
 
     def cgf(self, inputs: Tensor) -> Tensor:
-        """Give Σ_sites log Σ_a e^(I_a + b_a)."""
+        """Return Σ_sites log Σ_a e^(I_a + b_a)."""
         return ops.sum(ops.logsumexp(self._by_site(inputs + self.bias), axis=-1), axis=-1)
 
     def mean(self, inputs: Tensor) -> Tensor:
-        """Give each state's probability."""
+        """Return each state's probability."""
         return self._by_column(ops.softmax(self._by_site(inputs + self.bias), axis=-1))
 
     def draw(self, inputs: Tensor, seed: Any) -> Tensor:
@@ -94,7 +94,7 @@ class Potts(Unit):
         return f"one-hot columns, {self.columns_each} for each site"
 
     def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Give the q − 1 other states of one site."""
+        """Return the q − 1 other states of one site."""
         q = self.columns_each
         site = self.random_unit(x, seed)
         codes = ops.cast(ops.argmax(self._by_site(x), axis=-1), site.dtype)
@@ -104,10 +104,10 @@ class Potts(Unit):
             yield [(site * q + here, -one), (site * q + (here + turn) % q, one)]
 
     def to_core(self, layers: Any) -> Any:
-        """Give `harmonium.layers.Potts`."""
+        """Return `harmonium.layers.Potts`."""
         return layers.Potts(self.n_units, self.columns_each, to_numpy(self.bias))
 
     @classmethod
     def like(cls, layer: Any) -> Potts:
-        """Give Potts units with as many states."""
+        """Return Potts units with as many states."""
         return cls(layer.states_per_site)

@@ -1,4 +1,4 @@
-"""Units by name, as users, configurations and the core's machines name them."""
+"""Units by name, as users, configurations and the core's models name them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = {kind.registered: kind for kind in KINDS if kind is not Potts}  # made 
 
 
 def get(identifier: Any, side: str, dtype: Any) -> Unit:
-    """Give the units that a name, a configuration or a layer of units stands for.
+    """Return the units that a name, a configuration or a layer of units stands for.
 
     Raises:
         InputError: none of these.
@@ -35,13 +35,13 @@ def get(identifier: Any, side: str, dtype: Any) -> Unit:
 
 
 def config_of(unit: Unit) -> dict:
-    """Give a configuration from which `get` makes such units again, yet to be built."""
+    """Return a configuration from which `get` makes such units again, yet to be built."""
     config = keras.saving.serialize_keras_object(unit)
     return {name: value for name, value in config.items() if name != "build_config"}
 
 
 def like(layer: Any, side: str) -> Unit:
-    """Give units, yet to be built, of the kind of a layer of `harmonium.layers`.
+    """Return units, yet to be built, of the kind of a layer of `harmonium.layers`.
 
     Raises:
         InputError: a kind of layer that is not known here.

@@ -13,9 +13,9 @@ import torch
 import harmonium as hm
 from harmonium.io.convert import from_torch, to_torch
 from models import BERNOULLI, OTHERS, PLAIN, Trap, assert_same, free_energy, refusal
-from registry import machine
+from registry import random_rbm
 
-SQUARE = machine(hm.Bernoulli(3), hm.Bernoulli(3), 5)
+SQUARE = random_rbm(hm.Bernoulli(3), hm.Bernoulli(3), 5)
 W, A, B = (torch.from_numpy(np.array(x)) for x in hm.io.to_arrays(BERNOULLI))
 
 
@@ -25,7 +25,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 
 class Module(torch.nn.Module):
-    """A machine as tutorials write it: W (hidden, visible), free energy by softplus."""
+    """A model as tutorials write it: W (hidden, visible), free energy by softplus."""
 
     def __init__(self):
         super().__init__()
@@ -125,7 +125,7 @@ NO_MACHINES = [
 
 
 @pytest.mark.parametrize(("state", "words"), NO_MACHINES, ids=range(len(NO_MACHINES)))
-def test_what_makes_no_machine_is_refused(state, words):
+def test_what_makes_no_model_is_refused(state, words):
     with pytest.raises(hm.InputError, match=words):
         from_torch(state)
     torch.save(state, "m.pt")

@@ -26,7 +26,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 
 def rows(rbm: hm.RBM) -> tuple[np.ndarray, np.ndarray]:
-    """Give every joint state, and the visible part in the user's coding, as rbms takes it."""
+    """Return every joint state, and the visible part in the user's coding, as rbms takes it."""
     v, h = all_states(rbm)
     return rbm.visible.decode(v).astype(np.float32), h.astype(np.float32)
 
