@@ -203,12 +203,7 @@ def test_public_names_are_there_and_lazy():
 def test_no_concrete_class_inherits_from_a_concrete_one():
     """What two types share stands in an abstract one; errors alone are of kinds."""
     classes = {name: of for file in MODULES for name, of in classes_of(file).items()}
-    shared = (
-        "Abstract",
-        "Base",
-        "Unit",
-        "Model",
-    )  # the last two: what Keras models and units are
+    shared = ("Abstract", "Base", "Unit")  # the last: what units of Keras models are
     wrong = {
         f"{name}({base})"
         for name, bases in classes.items()

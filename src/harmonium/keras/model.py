@@ -9,7 +9,7 @@ from .base import arithmetic_dtype, keras, ops, positive_integer
 from .units.base import Tensor, Unit
 
 
-class Model(keras.Model):
+class BaseModel(keras.Model):
     """Two layers of units and the weights between them, as Keras variables.
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW)

@@ -11,7 +11,7 @@ from ..errors import InputError
 from . import convert, gap, monitors
 from . import initialization as start
 from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer
-from .model import Model
+from .model import BaseModel
 from .units import registry
 from .units.base import Tensor
 
@@ -19,7 +19,7 @@ STEPS_PER_EXECUTION = 128
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
-class RBM(Model):
+class RBM(BaseModel):
     r"""A restricted Boltzmann machine that learns by `compile` and `fit`.
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW),      p(v) = e^(−F(v))/Z
