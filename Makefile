@@ -1,16 +1,16 @@
 # `make demo` and `make test` need Python 3.11 or newer, git and make, and nothing else.
-# The first Python that runs and is new enough: a name on the path may be an empty shim.
+# The first Python on PATH that runs and is new enough: some names may be stubs that do not run.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN = $(VENV)/bin
-# Compiling takes one core and most of the time, so as many tests at once as there are cores.
+# Compilation uses one core and takes most of the time, so there is one test process per core.
 SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
 TESTS ?= --ignore=tests/laws
-# Tests compile many small programs and run each once, so compile them in a hurry, and keep them for
-# the other worker and the next time; `make laws` compiles as users do. XLA ends a program at a flag
-# that it does not know, so tests/quick_flags.py tries each, once for an environment.
+# Tests compile many small programs and run each once. So they compile with few optimisations, and
+# cache the programs for the other workers and the next run; `make laws` compiles as users do. XLA
+# aborts at a flag that it does not know, so tests/quick_flags.py tries each, once per environment.
 QUICK ?= --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false --xla_cpu_opt_preset=FAST_COMPILE
 quickly = XLA_FLAGS="$$(cat $(1)/.quick)" JAX_COMPILATION_CACHE_DIR="$$(cd $(1) && pwd)/.compiled" \
@@ -31,11 +31,11 @@ MNIST ?= runs/mnist-record
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
-test: $(VENV)/.quick  ## the tests, without the laws
+test: $(VENV)/.quick  ## the unit tests, without the property tests (laws)
 	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL) $(TESTS)
 
 cover: TESTS = tests/laws
-cover: test  ## the laws, over a pairwise cover of their combinations
+cover: test  ## the property tests (laws), over a pairwise cover of their combinations
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
@@ -44,20 +44,20 @@ laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5
 interfaces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
 	@$(MAKE) --no-print-directory -j 2 $(addprefix interface-,others $(BACKENDS))
 
-# One process each, two at a time: two workers for each would import and compile everything twice.
+# One process per interface, two at a time: two workers for each would import and compile twice.
 interface-%: $(INTERFACES)/.quick
 	@$(call quickly,$(INTERFACES)) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
 	  $(if $(filter others,$*),,KERAS_BACKEND=$*) $(INTERFACES)/bin/python -m pytest -q \
 	  $(if $(filter others,$*),tests/interfaces/io tests/interfaces/from_scratch,tests/interfaces/keras) \
 	  >$(INTERFACES)/$*.log 2>&1; status=$$?; echo "$*:"; cat $(INTERFACES)/$*.log; exit $$status
 
-oldest:  ## the tests with the first JAX that is supported
+oldest:  ## the tests with the oldest JAX that is supported
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.test
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
 	$(MAKE) VENV=.venv-oldest test
 	$(MAKE) VENV=.venv-oldest cover
 
-newest:  ## the demo and all tests on a newer Debian, by root on Debian; SUITE=testing for the newest Python
+newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUITE=testing for the newest Python
 	.ci/newest whole
 
 lint: $(VENV)/.dev  ## format, lint and types
@@ -65,12 +65,12 @@ lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(RACE)/.race  ## speed beside every peer and the machine's own ceilings, in their own environment
+bench: $(RACE)/.race  ## speed beside other libraries and the computer's own limits, in a separate environment
 	$(RACE)/bin/python benchmarks/race
 	$(RACE)/bin/python benchmarks/ensembles.py
 	$(RACE)/bin/python benchmarks/growth.py
 
-reproduce: $(VENV)/.base $(INTERFACES)/.interfaces  ## published runs made again, docs/three_ways.md; needs HARMONIUM_DATA
+reproduce: $(VENV)/.base $(INTERFACES)/.interfaces  ## reproduce published results, and docs/three_ways.md; needs HARMONIUM_DATA
 	$(BIN)/python benchmarks/published.py shark --seeds 20
 	$(BIN)/python benchmarks/published.py pydeep --seeds 10
 	$(INTERFACES)/bin/python benchmarks/three_ways.py
@@ -83,7 +83,7 @@ reproduce: $(VENV)/.base $(INTERFACES)/.interfaces  ## published runs made again
 	$(BIN)/python benchmarks/labels.py hybrid
 	$(BIN)/python benchmarks/missing_values.py
 
-mnist: $(RACE)/.race  ## docs/mnist.md: the search, the record and the picture, hours; needs HARMONIUM_DATA
+mnist: $(RACE)/.race  ## docs/mnist.md: the search, the models and the picture; takes hours; needs HARMONIUM_DATA
 	$(RACE)/bin/python benchmarks/mnist.py search
 	$(RACE)/bin/python benchmarks/mnist.py train $(MNIST) 2500,500,0.4 5500,500,0.4 7000,500,0.4 \
 	  18000,500,0.4 25000,500,0.4 185000,500,0.4 '200,000 updates, L1 5e-5' \
@@ -93,7 +93,7 @@ mnist: $(RACE)/.race  ## docs/mnist.md: the search, the record and the picture, 
 	$(RACE)/bin/python benchmarks/mnist.py score $(MNIST)
 	$(RACE)/bin/python benchmarks/mnist.py draw $(MNIST) docs/pictures/mnist.png
 
-# An environment with what a target needs: nothing more for the demo, the tests' tools for tests.
+# Environments: only the library for the demo; with test tools for tests, with linters for lint.
 $(VENV)/.base: EXTRA =
 $(VENV)/.test: EXTRA = [test]
 $(VENV)/.dev: EXTRA = [dev]
@@ -117,11 +117,11 @@ $(RACE)/.race: pyproject.toml
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]'
 	@touch $@
 
-# The flags of QUICK that this environment knows.
+# The flags of QUICK that XLA knows in this environment.
 $(VENV)/.quick: $(VENV)/.test
 $(INTERFACES)/.quick: $(INTERFACES)/.interfaces
 $(addsuffix /.quick,$(sort $(VENV) $(INTERFACES))):
 	@$(@D)/bin/python tests/quick_flags.py $(QUICK) >$@.part && mv $@.part $@
 
-clean:  ## remove the environment and the runs
+clean:  ## remove the environments and the runs
 	rm -rf $(VENV) $(INTERFACES) $(RACE) .venv-oldest .newest runs

@@ -46,7 +46,7 @@ def conditions() -> str:
             versions.append(f"no {name}")
     info = Path("/proc/cpuinfo")
     models = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
-    model = models[0] if models else platform.processor() or platform.model()
+    model = models[0] if models else platform.processor() or platform.machine()
     threads = os.environ.get("OPENBLAS_NUM_THREADS")
     held = f" NumPy's products were held to {threads} thread(s)." if threads else ""
     busy = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0

@@ -1,4 +1,4 @@
-"""A restricted Boltzmann machine from scratch: nothing but NumPy, and scikit-learn's digits.
+"""A restricted Boltzmann machine from scratch: only NumPy, and scikit-learn's digits.
 
     E(v, h) = −vᵀWh − a·v − b·h,    p(v, h) = e^(−E(v, h)) / Z,    v and h binary
 
@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 
 def digits():
-    """1,797 handwritten digits of 8 × 8 pixels, each pixel 0 or 1."""
+    """Return 1,797 handwritten digits of 8 × 8 pixels, each pixel 0 or 1."""
     return (load_digits().data / 16 > 0.5).astype(float)
 
 
@@ -25,12 +25,12 @@ def draw(probability, rng):
 
 
 def free_energy(v, W, a, b):
-    """F(v) = −log Σ_h e^(−E(v, h)) = −a·v − Σ_j log(1 + e^((vW + b)_j))."""
+    """Return F(v) = −log Σ_h e^(−E(v, h)) = −a·v − Σ_j log(1 + e^((vW + b)_j))."""
     return -v @ a - np.logaddexp(0, v @ W + b).sum(axis=-1)
 
 
 def log_z(W, a, b):
-    """Return log Z = log Σ_h e^(−F(h)): the model from its other side, all 2^hidden states."""
+    """Return log Z = log Σ_h e^(−F(h)), summed over all 2^hidden states; F(h) has v summed out."""
     every_h = np.arange(2 ** len(b))[:, None] >> np.arange(len(b)) & 1
     return np.logaddexp.reduce(-free_energy(every_h, W.T, b, a))
 
@@ -41,7 +41,7 @@ def log_likelihood(data, W, a, b):
 
 
 def train(data, hidden, *, method, k, epochs, batch, rate, seed, chains=None, score=log_likelihood):
-    """Climb log p by CD-k, or PCD-k with `chains` chains; give (W, a, b, curve of scores)."""
+    """Maximise log p by CD-k, or PCD-k with `chains` chains; return (W, a, b, learning curve)."""
     rng = np.random.default_rng(seed)
     p = (data.sum(axis=0) + 0.5) / (len(data) + 1)
     W, a, b = 0.01 * rng.standard_normal((len(p), hidden)), np.log(p / (1 - p)), np.zeros(hidden)
@@ -50,7 +50,7 @@ def train(data, hidden, *, method, k, epochs, batch, rate, seed, chains=None, sc
     for _ in range(epochs):
         for rows in np.split(rng.permutation(len(data)), range(batch, len(data), batch)):
             v = data[rows]
-            v_model = v if method == "cd" else v_model  # CD starts at the data, PCD goes on
+            v_model = v if method == "cd" else v_model  # CD restarts at the data, PCD continues
             for _ in range(k):
                 h_model = draw(sigmoid(v_model @ W + b), rng)
                 v_model = draw(sigmoid(h_model @ W.T + a), rng)

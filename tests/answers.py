@@ -1,4 +1,4 @@
-"""How tests read what the command prints."""
+"""Helpers that read what the command prints, and run the Python of a page."""
 
 import json
 import re
@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def strict(text: str) -> dict:
-    """Read JSON as the standard has it: without NaN and Infinity."""
+    """Read JSON strictly, without NaN and Infinity."""
 
     def refuse(name: str) -> None:
         raise AssertionError(f"{name} is no JSON")
@@ -23,7 +23,7 @@ def check_estimate(found: dict) -> None:
 
 
 def run_page(page: str) -> int:
-    """Run all Python of a page, in order, as it stands; return the number of blocks."""
+    """Run all Python blocks of a page, in order and unchanged; return their number."""
     scope: dict = {}
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     for block in blocks:

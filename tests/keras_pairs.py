@@ -1,4 +1,4 @@
-"""Pairs of layers that the tests of the Keras face run over."""
+"""Pairs of layers for the tests of the Keras interface."""
 
 import harmonium as hm
 

@@ -1,4 +1,4 @@
-"""Models for the tests of files, and how a refusal of a file must read."""
+"""Models for the tests of files, and the form of the message that refuses a file."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ ISING = random_rbm(hm.Ising(3), hm.Ising(2), 2)
 BIASED_TO_SPINS = random_rbm(hm.Bernoulli(3), hm.Ising(2), 3)
 SIDE_BY_SIDE = random_rbm(hm.Mixed(hm.Ising(2), hm.Bernoulli(1)), hm.Mixed(hm.Bernoulli(2)), 4)
 TWO_VALUED = [random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 5), ISING, BIASED_TO_SPINS, SIDE_BY_SIDE]
-PLAIN = [BERNOULLI, POTTS]  # what W, a and b hold
-OTHERS = [  # what they do not
+PLAIN = [BERNOULLI, POTTS]  # models that W, a and b can hold
+OTHERS = [  # models that they cannot hold
     ISING,
     random_rbm(hm.Gaussian(3), hm.Bernoulli(2), 6),
     random_rbm(hm.Bernoulli(3), hm.Gaussian(2), 7),
@@ -56,7 +56,7 @@ def all_states(rbm: hm.RBM) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refusal(path) -> str:
-    """Return the one line with which a file is refused."""
+    """Return the error message that refuses a file, which must be one line."""
     with pytest.raises(hm.ModelFileError) as caught:
         hm.load(path)
     message = str(caught.value)
@@ -69,7 +69,7 @@ def refusal(path) -> str:
 
 
 class Trap:
-    """What a hostile pickle holds: unpickling it writes a file."""
+    """The content of a hostile pickle, which writes a file when it is unpickled."""
 
     def __init__(self, written: Path):
         self.written = written

@@ -1,8 +1,8 @@
-"""Print which of the flags given every XLA of this environment knows.
+"""Print those of the given flags that every XLA of this environment knows.
 
-XLA ends the program at a flag that it does not know, and versions know different ones, so each is
-tried in a process of its own. Where TensorFlow is there, it brings an XLA of its own, which reads
-the same variable.
+XLA ends the program at a flag that it does not know, and its versions know different flags, so each
+flag is tried in a process of its own. Where TensorFlow is installed, it brings its own XLA, which
+reads the same variable.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""The examples that the laws run over, from the test files of layers, samplers and gradients.
+"""The examples for the laws, from the test files of layers, samplers and gradients.
 
-A test file of a registered part holds a list EXAMPLES; the laws find it by themselves.
-`make cover` runs a pairwise cover of the combinations with one seed, `make laws` all with ten.
+A law is a test of a property that every part of a kind must have. The test file of a part holds a
+list EXAMPLES, which the laws collect. `make cover` runs a pairwise cover of the combinations with
+one seed, `make laws` all combinations with ten seeds.
 """
 
 import importlib.util
@@ -37,7 +38,7 @@ def examples(kind: str) -> list:
 
 
 def name_of(part) -> str:
-    """Name an example in a test's identifier."""
+    """Return the name of an example in a test's identifier."""
     return str(part) if isinstance(part, hm.AbstractLayer) else repr(part).replace("\n", "")
 
 
@@ -70,7 +71,7 @@ LAYERS = examples("layers")
 
 
 def pairs() -> list[tuple]:
-    """All (visible, hidden, seed) of layer examples with a side that can be enumerated."""
+    """Return all (visible, hidden, seed) of layer examples with a side that can be enumerated."""
     return [
         (visible, hidden, seed)
         for visible, hidden, seed in itertools.product(LAYERS, LAYERS, SEEDS)
@@ -79,13 +80,13 @@ def pairs() -> list[tuple]:
 
 
 def covered(kind: str, is_meant: Callable[[Any], bool] = lambda part: True) -> list[tuple]:
-    """Combine pairs of layers with the examples of another kind: all, or a pairwise cover.
+    """Combine pairs of layers with the examples of another kind, all or a pairwise cover.
 
     The cover takes every pair of layers once and deals the other parts out in turn along the
     diagonals of the table of pairs, so that each meets every layer on both sides.
     """
     parts = [part for part in examples(kind) if is_meant(part)]
-    if ALL:  # all seeds of a part in a row, so that they share what is compiled
+    if ALL:  # all seeds of a part in sequence, so that they share compiled programs
         by_layers = itertools.groupby(pairs(), key=lambda pair: [id(layer) for layer in pair[:2]])
         groups = [list(group) for _, group in by_layers]
         return [(part, *pair) for group in groups for part in parts for pair in group]
@@ -102,7 +103,7 @@ def identify(value) -> str | None:
 
 @eqx.filter_jit
 def exact_states(rbm, n, key):
-    """Draw n visible states exactly, by way of the enumerated side."""
+    """Draw n visible states exactly, by enumeration of one side."""
     side = enumerable(rbm)
     states = side.visible.states(jnp.arange(side.visible.n_states))
     key_side, key_other = jax.random.split(key)

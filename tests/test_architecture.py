@@ -69,7 +69,7 @@ def classes_of(file: Path) -> dict[str, list[str]]:
 
 
 def strategies() -> dict[Path, set[str]]:
-    """Return, for each module, which contracts of its own folder's base*.py it fulfils."""
+    """Return, for each module, the base classes of its own folder's base*.py that it implements."""
     bases = {name: of for file in MODULES for name, of in classes_of(file).items()}
 
     def contracts(name: str) -> set[str]:
@@ -103,7 +103,7 @@ def test_imports_go_down(file):
 
 
 def test_no_strategy_imports_another_one():
-    """What two of them share stands in a module of its own beside them."""
+    """Code that two of them share is in a separate module beside them."""
     found = strategies()
     assert len(found) > 30  # layers, weights, samplers, ways to log Z, gradients, formats
     names = {parts_of(file): contracts for file, contracts in found.items()}
@@ -133,7 +133,7 @@ def test_modules_do_not_import_each_other_in_a_circle(folder):
 @pytest.mark.parametrize("file", sorted(ROOT.rglob("__init__.py")), ids=lambda f: f.parent.name)
 def test_init_files_only_re_export(file):
     if file.parent == ROOT:
-        return  # finds names on first use, and says why
+        return  # it finds names on first use, for a reason it states
     tree = ast.parse(file.read_text())
     docstring, *others = tree.body
     assert isinstance(docstring, ast.Expr)
@@ -143,7 +143,7 @@ def test_init_files_only_re_export(file):
 
 @pytest.mark.parametrize("file", sorted(ROOT.rglob("__init__.py")), ids=lambda f: f.parent.name)
 def test_no_module_has_the_name_of_what_its_folder_exports(file):
-    """Importing the module would put it in the place of the function."""
+    """Importing the module would replace the function of the same name."""
     beside = {f.stem for f in file.parent.glob("*.py")} | {
         f.parent.name for f in file.parent.glob("*/__init__.py")
     }
@@ -201,9 +201,9 @@ def test_public_names_are_there_and_lazy():
 
 
 def test_no_concrete_class_inherits_from_a_concrete_one():
-    """What two types share stands in an abstract one; errors alone are of kinds."""
+    """Code that two types share is in an abstract class; only errors inherit otherwise."""
     classes = {name: of for file in MODULES for name, of in classes_of(file).items()}
-    shared = ("Abstract", "Base", "Unit")  # the last: what units of Keras models are
+    shared = ("Abstract", "Base", "Unit")  # "Unit" is for the units of Keras models
     wrong = {
         f"{name}({base})"
         for name, bases in classes.items()
@@ -216,7 +216,7 @@ def test_no_concrete_class_inherits_from_a_concrete_one():
 
 @pytest.mark.parametrize("file", MODULES, ids=lambda f: str(f.relative_to(ROOT)))
 def test_every_name_is_bound(file):
-    """Shapes of jaxtyping are strings with names of no meaning, so linters cannot look for this."""
+    """jaxtyping's shapes are strings of undefined names, so linters cannot check for this."""
     tree = ast.parse(file.read_text())
     bound, read = set(dir(builtins)) | {"__name__", "__file__"}, {}
     for node in ast.walk(tree):

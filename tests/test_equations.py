@@ -1,6 +1,7 @@
-"""Every equation of the four lecture notes, held against the library (see docs/equations.md).
+"""Every equation of the four lecture notes, tested against the library (see docs/equations.md).
 
-The notes' side is brute force in plain NumPy, from the energy summed term by term for all v and h.
+The notes' side is computed by brute force in plain NumPy, from the energy of all v and h, summed
+term by term.
 All parameters are one vector θ = (W row by row, a, b). A test called `test_slip_…` shows that a
 line fails as it is printed and that its correction holds. All of it is in float64.
 """
@@ -31,7 +32,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "equations.md"
 
 @pytest.fixture(autouse=True)
 def float64():
-    """Switch JAX to float64 for one test and no further."""
+    """Switch JAX to float64 for one test only."""
     with jax.enable_x64(True):
         yield
 
@@ -50,7 +51,7 @@ def energy(v, h, theta):
 
 
 class Brute:
-    """A model enumerated from E alone: axis 0 runs over all v, axis 1 over all h, 2 over θ."""
+    """A model enumerated from E alone: axis 0 runs over all v, axis 1 over all h, axis 2 over θ."""
 
     def __init__(self, theta):
         self.v, self.h = (np.array(list(product([0.0, 1.0], repeat=n))) for n in (N_V, N_H))
@@ -93,7 +94,7 @@ def world(request):
 
 @eqx.filter_jit
 def estimate(method, rbm, batch, seed=0):
-    """Return the gradient, which points downhill, and what is reported with it."""
+    """Return the gradient, which points downhill, and the info that comes with it."""
     grads, _, info = method.estimate(rbm, batch, (), key=jax.random.key(seed))
     return grads, info
 
@@ -216,7 +217,7 @@ def test_biases_are_weights_to_always_on_units(world):
     close(rbm.energy(*pairs(v, h)), brute.E)
     close(rbm.mean_h_from_v(v)[:, :-1], brute.p_h1)
     close(rbm.mean_v_from_h(h)[:, :-1], brute.p_v1)
-    rbm = hm.RBM.from_arrays(joined[:, :-1], np.r_[a, 0], np.zeros(N_H))  # a visible one alone
+    rbm = hm.RBM.from_arrays(joined[:, :-1], np.r_[a, 0], np.zeros(N_H))  # only a visible one
     model = hm.Cloud(v, jnp.asarray(brute.p_v))
     grads, _ = hm.cloud_gradient(rbm, cloud(v[world.index]), model)
     close(rbm.free_energy(v), brute.F)
@@ -293,7 +294,7 @@ def test_small_step_raises_the_likelihood(world):
     J, g = log_likelihood(world.theta, world.index), N_ROWS * world.ascent
     direction = np.random.default_rng(0).normal(size=len(g))
     moved = log_likelihood(world.theta + 1e-6 * direction, world.index)
-    close((moved - J) / 1e-6, g @ direction, 1e-4)  # Taylor: what is left is of the step's order
+    close((moved - J) / 1e-6, g @ direction, 1e-4)  # Taylor: the remainder is O(step)
     grads, info = estimate(hm.Exact(), world.rbm, cloud(world.data))
     for step in (1e-5, 1e-6):
         recipe = hm.Recipe(rate=N_ROWS * step, centring=None, averaging=None, hold=1.0)(1)
@@ -351,7 +352,7 @@ def test_analytic_hidden_average(world):
 
 
 class Jump(hm.AbstractSampler):
-    """A sampler that reaches the states it was given, in place of a chain's v^(k)."""
+    """A sampler that returns given states in place of a chain's v^(k)."""
 
     reached: jax.Array
 
@@ -395,11 +396,11 @@ def test_contrastive_approaches_the_negative_phase():
         mean = terms[first] - flat(grads)[:N_W]
         assert statistic(mean, np.linalg.matrix_power(round_trip, k)[:, first]) < limit
         distances[k] = statistic(mean, brute.p_v)
-    assert distances[1] > distances[4] > 10 * limit  # short chains are biased, and it shows
+    assert distances[1] > distances[4] > 10 * limit  # short chains have a visible bias
     assert distances[64] < limit
 
 
-# --------------------------------------------- slips: what is printed fails, the corrected holds
+# --------------------------- slips: the printed equation fails, the corrected one holds
 
 
 def test_slip_p_of_v_dropped(world):
@@ -432,7 +433,7 @@ def test_slip_row_missing_from_the_normaliser(world):
     total = [np.exp(-E[k]) @ dE[k] for k in world.index]
     right = -dF[world.index].sum(0)
     close(-sum(x / np.exp(-E[k]).sum() for x, k in zip(total, world.index, strict=True)), right)
-    for v in range(2**N_V):  # whatever the v without its (k) may be
+    for v in range(2**N_V):  # whichever v is meant without its (k)
         far(-sum(total) / np.exp(-E[v]).sum(), right)
 
 
@@ -447,7 +448,7 @@ def test_slip_stray_logarithm(world):
     weighted = np.einsum("vh,vht->t", np.exp(-world.brute.E), world.brute.dE)
     right = slope(lambda theta: -N_ROWS * np.log(Brute(theta).Z), world.theta)
     far(N_ROWS * np.log(1 / world.brute.Z) * weighted, right)
-    assert (weighted / world.brute.Z < 0).all()  # so the logarithm of all of it does not exist
+    assert (weighted / world.brute.Z < 0).all()  # so the logarithm of the whole does not exist
     close(N_ROWS * weighted / world.brute.Z, right, 1e-8)
     close(N_ROWS * weighted / world.brute.Z, N_ROWS * world.brute.negative)
 
@@ -469,7 +470,7 @@ def test_slip_sample_code(world):
         reached.append(np.round(sigmoid(W @ hidden + a)))
         return reached[-1]
 
-    def hidden_given_visible(visible):  # its mean for a draw: the same in both programs
+    def hidden_given_visible(visible):  # the mean in place of a draw, in both programs
         return sigmoid(visible @ W + b)
 
     names = {"input_data": world.data, "k": 1, "outer": np.outer, "weights": W.copy()}
@@ -499,7 +500,7 @@ def test_slip_transposed_weights(world):
     with pytest.raises(ValueError, match="matmul"):
         v @ notes_w @ h
     close(-(h @ notes_w @ v + v @ a + h @ b), world.brute.E[13, 6])
-    square = notes_w[:, :N_H]  # with as many visible as hidden units the shapes hide it
+    square = notes_w[:, :N_H]  # with as many visible as hidden units the shapes agree
     by_sum = np.einsum("ij,hi,vj->hv", square, world.brute.h, world.brute.h)
     far(np.einsum("vi,ij,hj->hv", world.brute.h, square, world.brute.h), by_sum)
     close(world.brute.h @ square @ world.brute.h.T, by_sum)

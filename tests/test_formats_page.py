@@ -1,4 +1,4 @@
-"""The page on formats: its Python runs as it stands, and its table names what there is."""
+"""The page on formats: its Python runs unchanged, and its table names every suffix."""
 
 import re
 from importlib.util import find_spec

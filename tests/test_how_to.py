@@ -1,4 +1,4 @@
-"""The how-to pages, followed literally: one source file, one test file, one export line each."""
+"""The how-to pages, followed literally: each makes a source file, a test file, an export line."""
 
 import os
 import re
@@ -12,14 +12,14 @@ import pytest
 import harmonium
 
 ROOT = Path(__file__).parents[1]
-# A file's name begins a line; the next block of Python is what goes into it.
+# A file's name begins a line; the next block of Python is the content of the file.
 BLOCK = re.compile(
     r"^(?:In )?`((?:src|tests)/[\w/.]+)`(?:(?!```).)*?```python\n(.*?)```", re.S | re.M
 )
 
 
 def follow(page: str, target: Path) -> list[str]:
-    """Copy the package and do what a page says: write its files, append its export line."""
+    """Copy the package and follow a page: write its files, append its export line."""
     shutil.copytree(Path(harmonium.__file__).parent, target / "src" / "harmonium")
     shutil.copytree(ROOT / "tests", target / "tests")
     shutil.copy(ROOT / "pyproject.toml", target)
@@ -47,7 +47,7 @@ def test_the_page_followed_literally(page, part, folder, tmp_path):
         f"new tests/{folder}/test_{name}.py",
         f"export src/harmonium/{folder}/__init__.py",
     ]
-    # The package's own environment, with the copy before the installed one.
+    # The environment of this process, with the copy before the installed package.
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
     laws = f"tests/laws/test_{folder}.py"
     command = [

@@ -1,4 +1,4 @@
-"""The forms in which JAX's own functions are used."""
+"""The numerical functions that replace or wrap JAX's own."""
 
 import logging
 
@@ -54,7 +54,7 @@ def test_normals_are_those_of_jax(shape, kind):
 
 @pytest.mark.parametrize("states", [2, 5, 21])
 def test_draws_invert_the_cumulative_distribution_on_every_device(states):
-    """On a CPU and elsewhere; a state of probability 0 is never drawn, whatever the rounding."""
+    """On CPUs and other devices, a state of probability 0 is never drawn, whatever the rounding."""
     rng = np.random.default_rng(states)
     odds = rng.exponential(size=(states, 200, 50)).astype(np.float32)
     odds[rng.random(odds.shape) < 0.4] = 0
@@ -66,7 +66,7 @@ def test_draws_invert_the_cumulative_distribution_on_every_device(states):
     for passed in (_passed, _passed_one_by_one):
         chosen = np.asarray(jax.jit(passed)(odds, uniforms))
         assert (np.take_along_axis(odds, chosen[None], axis=0) > 0).all()
-        # Rounded sums move a draw with a probability below states² / 2^24.
+        # Rounded sums change a draw with a probability below states² / 2^24.
         assert (chosen != expected).sum() <= 10
 
 
@@ -74,14 +74,14 @@ FIELDS = np.concatenate([-np.logspace(-2, 3, 200)[::-1], np.logspace(-2, 2, 100)
 
 
 def mills(t: float) -> tuple:
-    """Return log ratio, mean and variance on the half line, from a scaled function of SciPy's."""
+    """Return log ratio, mean and variance on the half line, from a scaled function of SciPy."""
     ratio = np.sqrt(np.pi / 2) * special.erfcx(-t / np.sqrt(2))
     mean = t + 1 / ratio
     return np.log(ratio), mean, 1 - mean * (mean - t)
 
 
 def test_the_half_line_is_right_on_both_sides():
-    """Where float64 holds SciPy's form, and by the leading terms of 1/s² further out."""
+    """Compare with SciPy where float64 allows it, and with the leading terms in 1/s² beyond."""
     near = jnp.asarray(FIELDS[(FIELDS > -30) & (FIELDS < 30)], jnp.float32)
     expected = np.array([mills(float(t)) for t in near]).T
     functions = (log_half_line, mean_half_line, variance_half_line)
@@ -110,7 +110,7 @@ def test_positive_normals_have_their_distribution(t):
     x = np.asarray(drawn, float)
     assert (x >= 0).all()
     tail = special.log_ndtr(t - x) - special.log_ndtr(t)
-    if t < -50:  # Q(s + x)/Q(s), without the difference of two large numbers
+    if t < -50:  # Q(s + x)/Q(s) without a difference of two large numbers
         s = -t
         tail = -(s * x + x**2 / 2) - np.log1p(x / s)
     assert stats.kstest(np.exp(tail), "uniform").pvalue > 1e-4

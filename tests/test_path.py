@@ -1,4 +1,4 @@
-"""Paths of models: parameters move along them, data stay."""
+"""Paths of models: parameters change along a path, data do not."""
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ def held(rbm):
 
 @pytest.mark.parametrize("partial", [held, masked])
 @pytest.mark.parametrize("t", [0.0, 0.3, 1.0])
-def test_what_a_layer_holds_is_not_scaled(partial, t):
+def test_values_that_a_layer_holds_are_not_scaled(partial, t):
     first, last = partial(FIRST), partial(LAST)
     paths = Line(first, last), Heating.from_neutral(last), History.through([first, last])
     alone = Line(FIRST, LAST), Heating.from_neutral(LAST), History.through([FIRST, LAST])

@@ -1,4 +1,4 @@
-"""The page on practice: all its Python runs, in order, as it stands."""
+"""The page on practice: all its Python runs, in order and unchanged."""
 
 from answers import run_page
 

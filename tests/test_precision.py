@@ -15,14 +15,14 @@ from harmonium.partition_function.enumerated import log_z
 from harmonium.training.arguments import plan_run
 from registry import LEVEL, examples, identify, random_rbm
 
-EPSILON = 2.0**-8  # largest relative error of rounding to eight bits, and as much for its sums
+EPSILON = 2.0**-8  # largest relative error of rounding to eight bits, and as much for sums
 METHODS = [method for method in examples("gradients") if method.about.multiplies_states]
 BARS = hm.open_source("bars").train
 FEW_ROWS = hm.Cloud.uniform(jnp.asarray(BARS[:11], jnp.float32))
 
 
 def with_short_weights(rbm):
-    """Return the model whose weights are those that bfloat16 holds."""
+    """Return the model with the weights rounded to bfloat16."""
     short = rbm.weights.astype(jnp.bfloat16).astype(jnp.float32)
     return eqx.tree_at(lambda m: m.weights, rbm, short)
 
@@ -38,7 +38,7 @@ def test_products_are_those_of_the_rounded_weights_to_float32():
     np.testing.assert_allclose(coarse.inputs_to_h(v), meant.inputs_to_h(v), atol=1e-5)
     np.testing.assert_allclose(coarse.inputs_to_v(h), meant.inputs_to_v(h), atol=1e-5)
     np.testing.assert_allclose(coarse.T.free_energy(h), meant.T.free_energy(h), atol=2e-5)
-    assert abs(coarse.inputs_to_h(v) - rbm.inputs_to_h(v)).max() > 1e-3  # it is another model
+    assert abs(coarse.inputs_to_h(v) - rbm.inputs_to_h(v)).max() > 1e-3  # it is a different model
 
 
 def products(jaxpr):
@@ -54,7 +54,7 @@ def products(jaxpr):
 
 @pytest.mark.parametrize("method", examples("gradients"), ids=identify)
 def test_no_device_may_round_the_weights_of_a_float32_run(method):
-    """GPUs and TPUs multiply float32 with ten or seven bits unless they are told not to."""
+    """GPUs and TPUs multiply float32 with ten or seven bits unless more precision is requested."""
     rbm, key = wide(3), jax.random.key(0)
 
     def program(rbm, key):
@@ -86,12 +86,12 @@ def test_the_gradient_is_that_of_the_rounded_model_within_the_rounding_of_means(
 
     found = eqx.filter_grad(energy)(hm.rounded(rbm)).weights.weights
     meant = eqx.filter_grad(energy)(with_short_weights(rbm)).weights
-    largest = np.abs(data.weights @ states)[:, None]  # no mean of a unit is above 1
+    largest = np.abs(data.weights @ states)[:, None]  # the mean of a unit is at most 1
     assert (abs(found - meant) <= EPSILON * largest + 1e-6).all()
 
 
-def test_units_that_are_always_alike_have_an_exact_gradient_whatever_the_weights_of_rows():
-    """Their rounding error is the same in all rows of a phase, and differs between the phases."""
+def test_constant_units_have_an_exact_gradient_whatever_the_weights_of_rows():
+    """The rounding error is the same in all rows of a phase, but differs between the phases."""
     rbm = hm.RBM.from_arrays(np.zeros((16, 3)), np.zeros(16), [30.0, 0.3, -0.7])
     data = hm.Cloud.uniform(jnp.asarray(BARS[:30], jnp.float32))
     model = hm.Cloud.uniform(jnp.asarray(BARS[5:19], jnp.float32))
@@ -101,8 +101,8 @@ def test_units_that_are_always_alike_have_an_exact_gradient_whatever_the_weights
 
 
 @pytest.mark.parametrize("method", METHODS, ids=identify)
-def test_methods_that_say_so_multiply_states_alone(method):
-    """With rounded weights they do what they do with the weights that these are rounded to."""
+def test_methods_that_claim_to_multiply_only_states_do(method):
+    """A `Rounded` model gives the results of a float32 model with weights rounded to bfloat16."""
     rbm, key = wide(3), jax.random.key(0)
     found = []
     for each in (hm.rounded(rbm), with_short_weights(rbm)):
@@ -129,7 +129,7 @@ def test_runs_reach_the_likelihood_of_float32_runs():
             rows = jnp.asarray(BARS, jnp.float32)
             scores[precision].append(float(-fitted.free_energy(rows).mean() - log_z(fitted)))
     assert stats.ttest_ind(*scores.values(), equal_var=False).pvalue > LEVEL
-    assert np.mean(scores["bfloat16"]) > -10.6  # 11.09 = 16 log 2: it has learned something
+    assert np.mean(scores["bfloat16"]) > -10.6  # uniform rows have −16 log 2 = −11.09
 
 
 def test_steps_smaller_than_the_rounding_are_not_lost():
@@ -164,7 +164,7 @@ def chosen(
     precision=None,
     **rest,
 ):
-    """Return whether a run would take its products in bfloat16."""
+    """Return whether a run would compute its products in bfloat16."""
     monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: in_hardware)
     monkeypatch.setattr("harmonium.precision.WORTHWHILE", size)
     monkeypatch.setattr("harmonium.precision.FEWEST_ROWS", fewest)
@@ -201,12 +201,12 @@ def test_bfloat16_is_chosen_where_it_is_exact_faster_and_worth_it(monkeypatch):
         ({"gradient": "pseudo-likelihood"}, "multiplies weights with other numbers too"),
     ],
 )
-def test_what_cannot_be_had_in_bfloat16_is_said(monkeypatch, given, words):
+def test_refusals_of_bfloat16_state_the_reason(monkeypatch, given, words):
     with pytest.raises(hm.InputError, match=words):
         chosen(monkeypatch, **({"precision": "bfloat16"} | given))
 
 
-def test_devices_are_known_by_what_they_tell(monkeypatch):
+def test_devices_are_recognised_by_their_flags_and_capability(monkeypatch):
     flags = rounding._cpu_flags()
     assert all(flag == flag.lower() and " " not in flag for flag in flags)
     monkeypatch.setattr(rounding, "_cpu_flags", lambda: {"avx2", "amx_bf16"})
@@ -223,7 +223,7 @@ def test_devices_are_known_by_what_they_tell(monkeypatch):
     rounding.multiplies_bfloat16.cache_clear()
 
 
-def test_log_z_is_that_of_the_model_though_chains_travel_to_the_rounded_one(monkeypatch):
+def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(monkeypatch):
     monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: True)
     monkeypatch.setattr("harmonium.precision.WORTHWHILE", 1)
     key = jax.random.key(0)

@@ -1,4 +1,4 @@
-"""The README's Python runs as it stands, and its links lead somewhere."""
+"""The README: its Python runs unchanged, and its links have targets that exist."""
 
 import re
 from pathlib import Path

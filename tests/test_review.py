@@ -1,4 +1,4 @@
-"""Mistakes that were made once, each held by a test: they would give wrong answers in silence."""
+"""Regression tests for past mistakes, which gave wrong results without an error."""
 
 import equinox as eqx
 import jax
@@ -22,7 +22,7 @@ def start(rows=ROWS):
     return hm.initialize(hm.Bernoulli(rows.shape[1]), hm.Bernoulli(3), rows, key=KEY)
 
 
-def test_a_run_that_is_made_longer_learns_on():
+def test_a_run_that_is_made_longer_goes_on_learning():
     options = {"key": KEY, "gradient": hm.Exact(), "batch_size": 40}
     one = hm.fit(start(), ROWS, epochs=20, **options)
     two = hm.fit(start(), ROWS, epochs=40, state=one.state, **options)
@@ -43,8 +43,8 @@ def test_sample_weights_mean_the_same_in_small_batches(batch):
 
 
 @pytest.mark.parametrize("sizes", [(512, 5_000), (512, 64), (512, 512)])
-def test_bennett_holds_for_journeys_of_any_sizes(sizes):
-    """Normal weights that fulfil Crooks' relation at a log ratio of 0.7."""
+def test_bennett_holds_for_annealing_runs_of_any_sizes(sizes):
+    """Normal log weights that satisfy Crooks' relation at a log ratio of 0.7."""
     rng, spread, ratio = np.random.default_rng(0), 1.5, 0.7
     forward = rng.normal(ratio - spread**2 / 2, spread, sizes[0])
     reverse = rng.normal(-ratio - spread**2 / 2, spread, sizes[1])
@@ -58,7 +58,7 @@ def test_what_is_called_cheap_can_be_enumerated():
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"chains": 1}, {"chains": 0}, {"burn_in": 0}])
-def test_an_annealing_of_nothing_is_refused(wrong):
+def test_invalid_settings_of_annealing_are_refused(wrong):
     with pytest.raises(hm.InputError, match=next(iter(wrong))):
         Annealed(**wrong)
 
@@ -154,7 +154,7 @@ def test_a_model_is_known_by_its_content(tmp_path):
         (lambda: hm.Recipe(centring=5.0), "centring: expected"),
     ],
 )
-def test_mistakes_get_our_words(mistake, message):
+def test_mistakes_get_clear_messages(mistake, message):
     with pytest.raises(hm.InputError, match=message):
         mistake()
 

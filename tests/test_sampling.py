@@ -7,7 +7,7 @@ from harmonium.samplers import AbstractSampler, Cloud
 
 
 class Counting(AbstractSampler):
-    """Chains that count their steps, each of which is said to be so many sweeps."""
+    """A sampler whose chains count their steps, each of which stands for so many sweeps."""
 
     sweeps: int | None
 

@@ -1,4 +1,4 @@
-"""The page for scikit-learn's users: all its Python runs, in order, as it stands."""
+"""The page for scikit-learn users: all its Python runs, in order and unchanged."""
 
 from answers import run_page
 

@@ -1,4 +1,4 @@
-"""Standardised models: the same model in other units."""
+"""Standardised models: the same model in other units of measurement."""
 
 import jax
 import jax.numpy as jnp

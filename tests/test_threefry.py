@@ -1,4 +1,4 @@
-"""Quick keys draw what JAX's own draw."""
+"""Quick keys draw the same numbers as JAX's own keys."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What JAX has as well, in the forms that are accurate in float32, tails included, or quick."""
+"""Numerical functions like JAX's own, but more accurate in float32 (tails included), or faster."""
 
 import math
 from typing import Any
@@ -13,20 +13,20 @@ LOG_2PI = 1.8378770664093453
 
 
 def from_numpy(array: np.ndarray) -> Array:
-    """Return NumPy's array as JAX's, in the precision at work; they may share their memory.
+    """Return a NumPy array as a JAX array in the current precision; they may share memory.
 
-    With its type named, since without it JAX (0.10.1) compiles a program for each new shape, which
-    takes a hundred times as long.
+    The type is passed explicitly: without it, JAX (0.10.1) compiles a program for each new shape,
+    which takes a hundred times as long.
     """
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
-    with np.errstate(over="ignore"):  # as JAX does: checks are elsewhere
+    with np.errstate(over="ignore"):  # as JAX does; overflow is checked elsewhere
         return jnp.asarray(array.astype(dtype, copy=False), dtype)
 
 
 def product(x: Any, y: Any) -> Any:
-    """Return x @ y with float32 multiplied as such, on every device.
+    """Return x @ y, multiplied in full float32 precision on every device.
 
-    A GPU or a TPU would by itself round the factors to ten bits, or to seven.
+    By default, a GPU or a TPU would round the factors to ten bits, or to seven.
     """
     with jax.default_matmul_precision("highest"):
         return x @ y
@@ -36,8 +36,8 @@ def product(x: Any, y: Any) -> Any:
 def softplus(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return log(1 + e^x), whose derivative is the logistic function.
 
-    The derivative is stated because JAX would compute it from the value: an exponential and a
-    logarithm more in every gradient, which needs only the logistic function.
+    The derivative is defined explicitly because JAX would compute it from the value. That costs one
+    more exponential and logarithm in every gradient, which needs only the logistic function.
     """
     return jax.nn.softplus(x)
 
@@ -62,32 +62,34 @@ def _log_2cosh_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
 
 
 def normals(shape: tuple[int, ...], dtype: Any, *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw standard normal numbers: those of `jax.random.normal`, quickly for few columns too.
+    """Draw the same standard normal numbers as `jax.random.normal`, fast for few columns too.
 
-    XLA's CPU computes several at once along the last axis alone, which for three columns means a
-    fourth of the speed; so they are drawn in one row, which a barrier keeps whole.
+    XLA's CPU backend computes several at once along the last axis only, which means a quarter of
+    the speed for three columns. So they are drawn in one row, and an optimization barrier keeps it
+    one row.
     """
     row = jax.random.normal(key, (math.prod(shape),), dtype)
     return lax.optimization_barrier(row).reshape(shape)
 
 
 def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
-    """Draw 1 with probability σ(inputs), else 0, one uniform each.
+    """Draw 1 with probability σ(inputs), else 0, from one uniform number each.
 
-    u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The uniforms lie on
-    a grid of 2^(−23) (float32), so a probability is met to within 1.2e−7.
+    u < 1/(1 + e^(−x)) is tested as u·(1 + e^(−x)) < 1, which needs no division. The uniform numbers
+    lie on a grid of 2^(−23) (float32), so a probability is exact to within 1.2e−7.
     """
     uniforms = jax.random.uniform(key, inputs.shape, inputs.dtype)
     drawn = (uniforms * (1.0 + jnp.exp(-inputs)) < 1.0).astype(inputs.dtype)
-    # Of 0 and 1, the root changes nothing; but XLA's CPU takes a root once, where it would repeat
-    # all that is made of sums and shifts, Threefry too, in each of the places that use the draw.
+    # The square root leaves 0 and 1 unchanged. XLA's CPU backend computes a root only once, but
+    # without it would repeat cheap arithmetic, Threefry's sums and shifts included, in every place
+    # that uses the draw.
     return jnp.sqrt(drawn)
 
 
 def chosen_states(
     logits: Float[Array, "states *shape"], *, key: PRNGKeyArray
 ) -> Integer[Array, "*shape"]:
-    """Draw one state of each column of unnormalised log probabilities, by one uniform number each.
+    """Draw one state for each column of unnormalised log probabilities, by one uniform number each.
 
     The cumulative distribution is inverted, so a state of probability 0 is never drawn.
     """
@@ -97,7 +99,7 @@ def chosen_states(
 
 
 def _passed(odds: Float[Array, "states *shape"], uniforms: Array) -> Integer[Array, "*shape"]:
-    """Count the states that a uniform number's share of all odds lies above, first to last."""
+    """Count the states whose cumulative odds are at most the uniform number times all odds."""
     cumulative = jnp.cumsum(odds, axis=0)
     return (cumulative[:-1] <= uniforms * cumulative[-1]).sum(0)
 
@@ -105,7 +107,8 @@ def _passed(odds: Float[Array, "states *shape"], uniforms: Array) -> Integer[Arr
 def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:
     """Do what `_passed` does, one state after the other.
 
-    XLA's CPU sums anew for each entry of a cumulative sum. This takes half the time at 21 states.
+    XLA's CPU backend recomputes the whole sum for each entry of a cumulative sum. This loop takes
+    half the time at 21 states.
     """
     threshold = uniforms * odds.sum(0)
 
@@ -120,12 +123,12 @@ def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:
 
 # ---------------------------------------------------------------- normal numbers above zero
 
-FAR, TERMS = 2.0, 24  # below −FAR by a continued fraction of so many terms: float32 is met
+FAR, TERMS = 2.0, 24  # below −FAR: a continued fraction of TERMS terms, to float32 accuracy
 NEWTON_STEPS = 5
 
 
 def _fractions(far: Array) -> tuple[Array, Array]:
-    """Return 1/(s + b) and b = 2/(s + 3/(s + 4/…)), of s above `FAR`, after Laplace."""
+    """Return 1/(s + b) and b = 2/(s + 3/(s + 4/…)) for s above `FAR` (Laplace)."""
     rest = jnp.zeros_like(far)
     for k in range(TERMS, 2, -1):
         rest = k / (far + rest)
@@ -134,7 +137,7 @@ def _fractions(far: Array) -> tuple[Array, Array]:
 
 
 def _near(t: Array) -> tuple[Array, Array]:
-    """Return t, −FAR at least, and the probability that a normal number of mean t is above 0."""
+    """Return t, at least −FAR, and the probability that a normal number of mean t is above 0."""
     t = jnp.maximum(t, -FAR)
     return t, 0.5 * lax.erfc(-math.sqrt(0.5) * t)
 
@@ -162,7 +165,7 @@ def mean_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 @jax.custom_jvp
 def variance_half_line(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return the variance that belongs to `mean_half_line`."""
+    """Return the variance of the positive normal number whose mean is `mean_half_line`."""
     first, second = _fractions(jnp.maximum(-t, FAR))
     near, _ = _near(t)
     mean = mean_half_line(near)
@@ -191,8 +194,9 @@ def _variance_half_line_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Arr
 def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
     """Draw normal numbers of mean t and variance 1, given that they are positive.
 
-    The distribution is inverted: in closed form where t > 0, and by Newton's method for the
-    logarithm of the tail where t ≤ 0, which is convex, so that a start from above comes down to it.
+    The cumulative distribution is inverted: in closed form where t > 0, and where t ≤ 0 by Newton's
+    method for the logarithm of the tail. That function is convex, so a start from above converges
+    downwards to the root.
     """
     uniforms = 1.0 - jax.random.uniform(key, t.shape, t.dtype)  # above 0
     above = jnp.maximum(t, 0.0)

@@ -1,13 +1,13 @@
 """JAX's own random numbers, bit for bit, several times faster on a CPU.
 
-JAX lowers Threefry to a loop there, so that each round passes through memory. Written out, XLA puts
-all rounds and what is done with the bits into one pass. A key of this kind gives the same numbers
-as the Threefry key with its data, so whoever has one may not notice.
+On a CPU, JAX lowers Threefry to a loop, so that each round passes through memory. Here the rounds
+are written out, so that XLA fuses all of them, and what is done with the bits, into one pass. A key
+of this kind draws the same numbers as the Threefry key with the same data.
 
-XLA repeats cheap arithmetic in every place that uses it, and a hundred additions and shifts are
-cheap to it. Keys are made from keys, so a key that is computed anew inside each draw that it is for
-makes programs that take ever longer to compile, or never end (JAX 0.11 and later). Therefore a key
-is computed once: a barrier keeps XLA from moving it into what uses it.
+XLA repeats cheap arithmetic in every place that uses it, and it counts a hundred additions and
+shifts as cheap. Keys are made from keys. If a key were computed again inside each draw that uses
+it, programs would take ever longer to compile, or compilation would never end (JAX 0.11 and later).
+Therefore a key is computed once: an optimization barrier keeps XLA from moving it into its uses.
 
 Source: Salmon, Moraes, Dror & Shaw 2011 (Threefry-2x32, 20 rounds).
 """
@@ -27,20 +27,20 @@ from jaxtyping import Array, PRNGKeyArray
 JAXS = "threefry2x32"
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
-MOST = 2**32  # numbers at once; JAX counts further
+MOST = 2**32  # numbers in one call; for more, JAX's own function is used
 NAMES = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}
 
 
 def key_of(seed: int) -> PRNGKeyArray:
-    """Return the quick key of a seed."""
+    """Return the faster key of a seed."""
     return quick(jax.random.key(seed))
 
 
 def quick(key: PRNGKeyArray) -> PRNGKeyArray:
-    """Return the key that draws the same numbers, quickly; a key of another kind as it is."""
+    """Return a key that draws the same numbers faster; return a key of another kind as it is."""
     typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     threefry = jax.random.key_impl(key) == JAXS if typed else key.shape[-1:] == (2,)
-    # Whether each number has its own count, as JAX has done since 2025.
+    # Whether each number is computed from its own count, as in JAX since 2025.
     counted = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
     if not (threefry and counted):
         return key

@@ -1,4 +1,4 @@
-"""Checks of what users pass, each refusal in the same words."""
+"""Checks of user input; the same mistake always raises the same message."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from .errors import InputError
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Return values as a NumPy array, or raise InputError where rows differ in length."""
+    """Return values as a NumPy array, or raise InputError if rows differ in length."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -27,7 +27,7 @@ def positive_integer(value: Any, what: str) -> int:
 
 
 def checked_key(key: Any) -> PRNGKeyArray:
-    """Return the key, in its quick form, or raise InputError unless it is one of JAX's."""
+    """Return the key in its faster form (see `quick`), or raise InputError if it is no JAX key."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
     legacy = dtype == jnp.uint32 and shape in ((2,), (4,))
@@ -41,7 +41,7 @@ def checked_rows(rows: Any, name: str) -> np.ndarray:
     """Return rows as a matrix of finite numbers.
 
     Raises:
-        InputError: a wrong shape, no rows, or entries that are no finite numbers.
+        InputError: a wrong shape, no rows, or entries that are not finite numbers.
     """
     array = as_array(rows, name)
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
@@ -59,7 +59,7 @@ def checked_rows(rows: Any, name: str) -> np.ndarray:
 
 
 def checked_beside(rows: Any, name: str, data: np.ndarray) -> np.ndarray:
-    """Return rows as a matrix of finite numbers with the columns of data."""
+    """Return rows as a matrix of finite numbers with as many columns as the data."""
     array = checked_rows(rows, name)
     if array.shape[1] != data.shape[1]:
         raise InputError(
@@ -70,7 +70,7 @@ def checked_beside(rows: Any, name: str, data: np.ndarray) -> np.ndarray:
 
 
 def checked_pair(samples: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples and data as matrices with the same columns."""
+    """Return samples and data as matrices with the same number of columns."""
     theirs = checked_rows(data, "data")
     return checked_beside(samples, "samples", theirs), theirs
 
@@ -83,5 +83,5 @@ def check_positive(**numbers: float) -> None:
 
 
 def described(value: Any) -> str:
-    """Return what an error says was found: a number or a short text itself, else its type."""
+    """Return a value as error messages show it: a number or a short text itself, else its type."""
     return f"{value!r:.40}" if isinstance(value, int | float | str) else type(value).__name__

@@ -1,10 +1,10 @@
-"""Errors that a user can read: what was given, what was expected, and what to do.
+"""Errors whose messages say what was expected, what was found, and what to do.
 
-Everything that a user can bring about raises a `HarmoniumError`, so that one `except` catches them
-and the command can print each as a single line.
+Every error that a user can cause is a `HarmoniumError`, so that one `except` catches them all and
+the command can print each as a single line.
 """
 
-__all__ = [  # the errors; the rest is for our own modules
+__all__ = [  # the errors; the other functions are internal
     "HarmoniumError",
     "InputError",
     "Interrupted",
@@ -15,19 +15,19 @@ __all__ = [  # the errors; the rest is for our own modules
 
 
 class HarmoniumError(Exception):
-    """Base of every error that harmonium raises on purpose."""
+    """Base class of every error that harmonium raises on purpose."""
 
 
 class InputError(HarmoniumError, ValueError):
-    """The input cannot be used as given; says what was expected, what was found, what to do."""
+    """The input is invalid; the message says what was expected, what was found and what to do."""
 
 
 class ModelFileError(InputError):
-    """A file that should hold a model is missing, truncated, foreign or inconsistent."""
+    """A file that should hold a model is missing, truncated, inconsistent or of another format."""
 
 
 class NotFiniteError(HarmoniumError, ArithmeticError):
-    """A quantity that must be finite is not, such as log Z of a model that has none."""
+    """A quantity that must be finite is not, such as log Z of a model whose Z diverges."""
 
 
 class MissingDependencyError(HarmoniumError, ImportError):
@@ -35,7 +35,7 @@ class MissingDependencyError(HarmoniumError, ImportError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A user's interruption of long work; the message says how far it got."""
+    """A user interrupted a long computation; the message says how far it got."""
 
 
 def input_error(source: str, expected: str, found: str, advice: str) -> InputError:

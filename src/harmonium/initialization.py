@@ -1,4 +1,4 @@
-"""A model to start learning from."""
+"""Initialisation of a model before training."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ from .weights.masked import Pattern
 
 __all__ = ["initialize"]
 
-MOST_ROWS = 50_000  # enough for moments
-MOST_ENTRIES = 2**26  # of very wide rows, which may be sparse, fewer
+MOST_ROWS = 50_000  # enough rows for moments
+MOST_ENTRIES = 2**26  # the limit for very wide rows, which may be sparse
 
 
 def initialize(
@@ -35,24 +35,25 @@ def initialize(
     connections: int | None = None,
     pattern: Any = None,
 ) -> RBM:
-    """Make a model with small random weights, W_ij ~ N(0, scale²).
+    """Return a model with small random weights, W_ij ~ N(0, scale²).
 
-    With data, the visible layer is fitted to the data's moments, so that the model starts near
-    the independent model of the data (Hinton 2010, section 8), and the biases take up what the
-    weights add at the means of the other layer: it starts centred (Melchior, Fischer & Wiskott
-    2016), so that data with zeros and ones exchanged give the exchanged model.
+    With data, the visible layer is fitted to the data's moments, so that the model starts near the
+    independent model of the data (Hinton 2010, section 8). The biases of each layer then compensate
+    the inputs that the weights add at the means of the other layer: the model starts centred
+    (Melchior, Fischer & Wiskott 2016). Data with zeros and ones exchanged therefore give the
+    exchanged model.
 
     Args:
         visible: the visible layer.
         hidden: the hidden layer.
-        data: rows in the user's coding, shape (n, visible.n_units), or a `Dataset`. Of rows with
-            missing values, NaN where a unit is missing, each column's moments are those of its seen values.
+        data: rows in the user's coding, shape (n, visible.n_units), or a `Dataset`. NaN stands for
+            a missing value; each column's moments are then those of its observed values.
         key: a JAX random key.
         weights: sample weights of the rows, shape (n,).
         scale: standard deviation of the weights.
-        connections: number of visible units, chosen at random, that each hidden unit starts
-            connected to, the other weights being 0 (Martens 2010: 15, with a larger scale); all of
-            them if None. A Potts site counts as one, with all its states.
+        connections: number of visible units, chosen at random, that each hidden unit is connected
+            to at the start; the other weights are 0 (Martens 2010: 15, with a larger scale). All
+            of them if None. A Potts site counts as one unit, with all its states.
         pattern: which units may ever be connected, a matrix of 0 and 1 of shape (visible units,
             hidden units): the weights are then `MaskedWeights`. All of them if None.
 
@@ -82,7 +83,7 @@ def initialize(
 
 
 def _columns_of(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> Pattern:
-    """Return the pattern of columns that one of units stands for."""
+    """Return the pattern between columns for a pattern between units."""
     entries, expected = Pattern(pattern).entries, (visible.n_units, hidden.n_units)
     if entries.shape != expected:
         raise InputError(
@@ -94,25 +95,25 @@ def _columns_of(pattern: Any, visible: AbstractLayer, hidden: AbstractLayer) -> 
 
 
 def _missing_filled(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> np.ndarray:
-    """Fill a column's missing values with its seen ones in proportion: its moments stay theirs.
+    """Fill a column's missing values with its observed ones in proportion, keeping its moments.
 
-    A column that is never seen gets draws of the layer as it is.
+    A column without observed values gets draws from the layer as it is.
     """
     missing = np.isnan(rows)
     shares = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
     never_seen = shares @ ~missing <= 0
-    # Where every column is seen, nothing is drawn, and no program compiled for it.
+    # If every column has observed values, nothing is drawn and no program is compiled for it.
     anything = visible.decode(_at_rest(visible, len(rows))) if never_seen.any() else 0.0
     filled = np.where(missing, anything, rows)
-    order = np.random.default_rng(0).permutation(len(rows))  # which missing value gets which
+    order = np.random.default_rng(0).permutation(len(rows))  # assigns values to the missing ones
     for column in np.flatnonzero(missing.any(0) & ~never_seen):
-        missing, seen = order[missing[order, column]], np.flatnonzero(~missing[:, column])
-        # Values at even distances in order of size, so that a few missing ones get typical ones.
+        empty, seen = order[missing[order, column]], np.flatnonzero(~missing[:, column])
+        # Values at evenly spaced quantiles, so that even a few missing ones get typical values.
         seen = seen[np.argsort(rows[seen, column], kind="stable")]
         reached = np.cumsum(shares[seen]) / shares[seen].sum()
-        evenly = (np.arange(len(missing)) + 0.5) / len(missing)
+        evenly = (np.arange(len(empty)) + 0.5) / len(empty)
         places = np.minimum(np.searchsorted(reached, evenly), len(seen) - 1)
-        filled[missing, column] = rows[seen[places], column]
+        filled[empty, column] = rows[seen[places], column]
     return filled
 
 
@@ -137,7 +138,7 @@ def _coupled(
     *,
     key: PRNGKeyArray,
 ) -> RBM:
-    """Draw the weights; let the biases take up what they add at the other layer's means."""
+    """Draw the weights, and shift the biases by minus the inputs at the other layer's means."""
     couplings: Any = scale * jax.random.normal(key, (visible.size, hidden.size), visible.dtype)
     if connections is not None:
         first = jnp.arange(visible.n_units)[:, None] < connections

@@ -1,4 +1,4 @@
-"""The questions that users ask of a likelihood: the method is chosen for them."""
+"""log Z, log-likelihoods and free energies of a model, with an automatic choice of method."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute 
 
 
 class LogLikelihood(NamedTuple):
-    """Mean log-likelihood of rows, nats a row, with the interval that log Z leaves open.
+    """Mean log-likelihood of rows, nats a row, with the interval that follows from that of log Z.
 
     Attributes:
         value: ⟨−F(v)⟩ − log Z.
-        low: with log Z at the upper end of its interval.
-        high: with log Z at the lower end of its interval.
-        method: how log Z was found, and what the rows are if they are no states of the model.
+        low: the same with log Z at the upper end of its interval.
+        high: the same with log Z at the lower end of its interval.
+        method: how log Z was computed, and a note if the rows are not states of the model.
         converged: whether the interval can be relied on.
-        stderr_rows: standard error of the mean over rows, which the interval does not hold.
-        log_z: the log Z behind it.
+        stderr_rows: standard error of the mean over rows, which the interval does not include.
+        log_z: the log Z that was used.
     """
 
     value: float
@@ -60,7 +60,7 @@ class LogLikelihood(NamedTuple):
     log_z: LogZ
 
     def __str__(self) -> str:
-        """Say it in a sentence."""
+        """Return a summary in one sentence."""
         warning = "" if self.converged else ", NOT converged"
         return (
             f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats a row,"
@@ -71,9 +71,9 @@ class LogLikelihood(NamedTuple):
 def likelihood_from(
     free_energies: np.ndarray, log_z: LogZ, note: str = "", weights: np.ndarray | None = None
 ) -> LogLikelihood:
-    """Combine free energies of rows with log Z, whose interval becomes theirs, turned round.
+    """Combine free energies of rows with log Z; the interval is that of log Z with reversed sign.
 
-    With weights, the mean over rows is a weighted one and counts for (Σw)²/Σw² rows (Kish 1965).
+    With weights, the mean over rows is weighted and counts as (Σw)²/Σw² rows (Kish 1965).
     """
     share = np.ones(len(free_energies)) if weights is None else np.asarray(weights, np.float64)
     worth = float(effective_size(share))
@@ -95,10 +95,10 @@ def likelihood_from(
 
 @dataclass(frozen=True)
 class Automatic(AbstractLogZ):
-    """The exact answer where it is cheap or has a closed form, else an estimate.
+    """log Z exactly where that is cheap or has a closed form, else by an estimate.
 
     Attributes:
-        otherwise: how to estimate; None refuses instead.
+        otherwise: the method of the estimate; if None, an InputError is raised instead.
     """
 
     otherwise: AbstractLogZ | None = field(default_factory=Annealed)
@@ -111,15 +111,15 @@ class Automatic(AbstractLogZ):
         return self.otherwise
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Whether the answer is neither cheap to enumerate nor has a closed form."""
+        """Return whether log Z is neither cheap to enumerate nor has a closed form."""
         return self._chosen(rbm).is_estimate(rbm)
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
-        """Let the estimate use the rows."""
+        """Return the chosen method, which uses the rows if it is an estimate that can."""
         return self._chosen(rbm).with_rows(rbm, dataset, key=key)
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
-        """Return log Z in the way chosen."""
+        """Return log Z by the chosen method."""
         return self._chosen(rbm).compute(rbm, key, progress)
 
 
@@ -144,17 +144,18 @@ def log_z(
     Args:
         rbm: the model.
         key: a JAX random key; may be left out only where the answer is exact.
-        method: a way such as `hm.Annealed(steps=1000)`, `hm.Exchanged()` or `hm.Enumerated()`; or
-            the name of one: "auto" enumerates where the smaller discrete layer is small enough,
-            uses the closed form of two Gaussian layers, and anneals otherwise; "exact" refuses
-            instead; "annealed" and "tempered" are `hm.Annealed` and `hm.Exchanged`.
-        progress: called with the part done, from 0 to 1.
-        settings: of the way that is named, such as `tolerance` and `seconds`: its fields.
+        method: a method such as `hm.Annealed(steps=1000)`, `hm.Exchanged()` or `hm.Enumerated()`,
+            or the name of one. "auto" enumerates where the smaller discrete layer is small enough,
+            uses the closed form for two Gaussian layers, and anneals otherwise. "exact" raises an
+            error instead of annealing. "annealed" and "tempered" are `hm.Annealed` and
+            `hm.Exchanged`.
+        progress: called with the fraction done, from 0 to 1.
+        settings: fields of the named method, such as `tolerance` and `seconds`.
 
     Raises:
         InputError: no key for an estimate, an unknown method, or settings that it does not have.
         NotFiniteError: Z of the model is infinite, or not known to be finite.
-        Interrupted: an interruption of an enumeration; it says how far that got.
+        Interrupted: an enumeration was interrupted; the message says how far it got.
     """
     way = _way(rbm, method, settings)
     if way.is_estimate(rbm) and not finite_z(rbm):
@@ -165,7 +166,7 @@ def log_z(
     return way.estimate(rbm, key=key, progress=progress)
 
 
-_log_z = log_z  # `log_likelihood` has an argument of that name
+_log_z = log_z  # because `log_likelihood` has an argument named log_z
 
 
 def log_likelihood(
@@ -180,16 +181,17 @@ def log_likelihood(
 ) -> LogLikelihood:
     """Return the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats a row.
 
-    An annealed log Z also tries the independent model with the rows' moments as a base, and
-    checks that the reverse run from the rows agrees. Rows with sample weights count by them. Of rows
-    with missing values it is ⟨log p(v_seen)⟩, exactly: see `free_energies`.
+    For an annealed log Z, the independent model with the moments of the rows is tried as a base
+    too, and reverse runs from the rows serve as a check. Rows with sample weights count in
+    proportion to them. For rows with missing values the value is exactly ⟨log p(v_seen)⟩; see
+    `free_energies`.
 
     Args:
         rbm: the model.
         data: rows in the user's coding, shape (n, visible units), NaN where a value is missing, or
-            a `Dataset`; binary values are drawn once from the grey levels of a stochastic one.
+            a `Dataset`; for a stochastic one, binary values are drawn once from the grey levels.
         key: a JAX random key; may be left out only where the answer is exact.
-        log_z: a log Z found before; found here if None.
+        log_z: a log Z computed before; computed here if None.
         method: as in `log_z`.
         progress: as in `log_z`.
         settings: as in `log_z`.
@@ -214,7 +216,7 @@ def log_likelihood(
 
 
 def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
-    """Return the way that is named or given, of a model that has one log Z."""
+    """Return the method that is named or given, after checking that `rbm` is a single model."""
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a model; got {type(rbm).__name__}.")
     for layer in (rbm.visible, rbm.hidden):
@@ -227,7 +229,7 @@ def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
         return method
     if isinstance(method, AbstractLogZ) or method not in WAYS:
         names = ", ".join(map(repr, WAYS))
-        expected = f"{names}, or a way such as hm.Annealed() with its own settings"
+        expected = f"{names}, or a method such as hm.Annealed() with its own settings"
         found = f"{method!r} and {', '.join(given)}" if given else repr(method)
         raise InputError(f"method: expected {expected}; got {found}.")
     try:
@@ -240,28 +242,28 @@ def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
 
 
 def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
-    """Return F of rows in the user's coding, shape (n,), nats, a few thousand rows at a time.
+    """Return F of rows in the user's coding, shape (n,), nats; a few thousand rows at a time.
 
-    Of a row with missing values, NaN where a unit is missing, it is F(v_seen) = −log of the sum of e^(−F)
-    over the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is an exact one.
+    For a row with missing values (NaN), the result is F(v_seen) = −log of the sum of e^(−F) over
+    the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact.
 
     Raises:
-        InputError: rows outside the domain, or missing values where there are more than 2^16 hidden states
-            and more than 2^12 completions of a row.
+        InputError: rows outside the domain, or missing values where there are more than 2^16
+            hidden states and more than 2^12 completions of a row.
     """
     return _free_energies(rbm, rbm.visible.validate(as_array(rows, "data"), missing=True))
 
 
 def _free_energies(rbm: RBM, rows: np.ndarray) -> np.ndarray:
-    """Return F of rows that lie in the domain."""
+    """Return F of rows that have been checked to lie in the domain."""
     missing = int(np.isnan(rows).sum(1).max())
     if not missing:
         return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest)
     if way_to_sum(rbm, missing, PATIENT_SUMS)[0] is None:
         raise InputError(
-            f"data: rows with missing values ask for a sum over at most {PATIENT_SUMS.hidden:,} hidden"
-            f" states or {PATIENT_SUMS.completions:,} completions of a row; {rbm} with"
-            f" {missing} missing units has more. Estimate F of one row's seen units:"
+            f"data: rows with missing values need at most {PATIENT_SUMS.hidden:,} hidden states or"
+            f" {PATIENT_SUMS.completions:,} completions of a row to sum over; {rbm} with"
+            f" {missing} missing units has more. Estimate F of one row's seen units by"
             " -hm.log_z(hm.condition(rbm, row[None]), key=key).value."
         )
     width = max(rbm.widest, entries_of_sum(rbm, missing, PATIENT_SUMS))
@@ -281,7 +283,7 @@ def _free_energy(rbm: RBM, rows: Array) -> Array:
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
-    """Return whether log Z can be enumerated with at most this many terms times their width."""
+    """Return whether enumerating log Z takes at most `work` terms times their width."""
     side = enumerable(rbm)
     if side is None or side.visible.n_states is None:
         return False
@@ -290,7 +292,7 @@ def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
 
 
 def finite_z(rbm: RBM) -> bool:
-    """Return whether Z is certain to be finite: a sufficient test, sharp for Gaussian layers.
+    """Return whether Z is certain to be finite, by a sufficient test, sharp for Gaussian layers.
 
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
     if the largest singular value of W / √(c_v c_h) is below 1.
@@ -302,13 +304,13 @@ def finite_z(rbm: RBM) -> bool:
     curvatures = (np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden))
     joint = np.sqrt(np.outer(*curvatures))
     if (weights[joint == 0] != 0).any():
-        return False  # along these columns nothing is known to hold back what W adds
+        return False  # along these columns no known curvature bounds what W adds
     strength = weights / np.where(joint == 0, 1.0, joint)
     return not strength.any() or float(np.linalg.norm(strength, 2)) < 1.0
 
 
 def _note(rbm: RBM, rows: np.ndarray) -> str:
-    """Say so where discrete units hold values between their states."""
+    """Return a note if discrete units hold values between their states, else an empty string."""
     for some in parts_of(rows):
         seen = ~np.isnan(some)
         back = rbm.visible.decode(rbm.visible.encode(np.where(seen, some, 0)))
@@ -320,7 +322,7 @@ def _note(rbm: RBM, rows: np.ndarray) -> str:
 def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
     """Return KL(q‖p) = Σ_v q(v) log q(v) − Σ_v q(v) log p(v), nats, q the distribution of the rows.
 
-    Equal rows are one state of q. Minimising it is maximising the likelihood.
+    Equal rows are one state of q. Minimising KL(q‖p) is the same as maximising the likelihood.
 
     Args:
         rbm: a model that can be enumerated, with a discrete visible layer.
@@ -328,11 +330,12 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
         weights: the rows' probabilities, up to a factor; equal if None.
 
     Raises:
-        InputError: the visible layer is a continuum, where KL from a finite set is infinite.
+        InputError: the visible layer is continuous, so that KL from a finite set is infinite.
     """
     if rbm.visible.n_states is None:
         raise InputError(
-            f"KL: {rbm.visible} is a continuum, from which a set of rows is infinitely far."
+            f"KL: expected a discrete visible layer; got {rbm.visible}, which is continuous, so"
+            " that KL from a finite set of rows is infinite."
         )
     array = rbm.visible.validate(rows)
     w = np.ones(len(array)) if weights is None else np.asarray(weights, float)

@@ -1,8 +1,8 @@
 """Which arrays of a model are parameters, and which are data.
 
-A temperature and a path act on parameters. Values at which units are held and masks are data: they
-stay as they are, whatever is done to the parameters beside them. A layer or a kind of weights says
-which of its fields are data by declaring them with `data_field`.
+A temperature or a path between models acts on parameters only. Masks and the values at which units
+are held are data: they stay as they are, whatever is done to the parameters. A layer or a kind of
+weights declares the fields that are data with `data_field`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DATA = "harmonium: data, not parameters"
 
 
 def data_field(**options: Any) -> Any:
-    """Return a dataclass field for data, to be used as `eqx.field` is for parameters."""
+    """Return a dataclass field for data, used in the same way as `eqx.field` for parameters."""
     return eqx.field(metadata={DATA: True}, **options)
 
 
@@ -26,8 +26,9 @@ def map_parameters(function: Callable, tree: Any, *others: Any) -> Any:
     """Return `tree` with a function applied to each of its parameters; its data are kept.
 
     Args:
-        function: from an array of `tree`, and that of each of the others, to a new one.
-        tree: a layer, weights, a model, or any nest of them.
+        function: takes an array of `tree` and the same array of each of the others; returns a new
+            array.
+        tree: a layer, weights, a model, or any tree of these.
         others: trees of the same structure.
     """
 
@@ -38,7 +39,7 @@ def map_parameters(function: Callable, tree: Any, *others: Any) -> Any:
 
 
 def data_in(tree: Any) -> list[Any]:
-    """Return the arrays of a layer, of weights or of a model that are data."""
+    """Return those arrays of a layer, weights or a model that are data."""
     with_paths = jax.tree_util.tree_leaves_with_path(tree)
     return [leaf for path, leaf in with_paths if _leads_to_data(tree, path)]
 

@@ -1,8 +1,9 @@
-"""A model at every t from 0 to 1.
+"""Paths between models: a model for every t from 0 to 1.
 
-Every parameter of a model is a natural one, so energy is affine in the parameters, and over a
-convex domain each point of the straight line between two models of finite Z is a model of
-finite Z. What a model holds of data, such as the values of clamped units, stays that of the end.
+Every parameter of a model is a natural parameter, so the energy is affine in the parameters. Their
+domain is convex. Therefore each point of the straight line between two models with finite Z is a
+model with finite Z. Data in a model, such as the values of clamped units, are those of the end of
+the path.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
 class AbstractPath(eqx.Module):
-    """A model at every t: `at(0)` is where a path begins and `at(1)` where it ends."""
+    """A path of models: `at(t)` is the model at t; the path begins at 0 and ends at 1."""
 
     @abstractmethod
     def at(self, t: Float[Array, ""] | float) -> RBM:
@@ -34,19 +35,19 @@ class AbstractPath(eqx.Module):
 
     @abstractmethod
     def ending_at(self, rbm: RBM) -> AbstractPath:
-        """Return the path that ends at another model of the same layers.
+        """Return the path that ends at another model with the same layers.
 
-        So a ladder follows a model in training.
+        A temperature ladder uses it to follow a model in training.
         """
 
     @property
     def log_z_of_base(self) -> Float[Array, ""]:
-        """Log Z of the model at t = 0 if its layers are independent: Γ_v(0) + Γ_h(0)."""
+        """The log Z of the model at t = 0 if its layers are independent: Γ_v(0) + Γ_h(0)."""
         return _log_z_of_base(self)
 
     @property
     def begins_uncoupled(self) -> bool:
-        """Whether the model at t = 0 has no weights; NaN of a model that diverged are none."""
+        """Whether all weights at t = 0 are 0; NaN weights of a diverged model count as 0."""
         return not float(_strongest_of_base(self)) > 0.0
 
 
@@ -64,24 +65,25 @@ def _strongest_of_base(path: AbstractPath) -> Array:
 
 
 class Line(AbstractPath):
-    """The straight line between two models of the same layers: (1 − t)·start + t·end."""
+    """The straight line between two models with the same layers: (1 − t)·start + t·end."""
 
     start: RBM
     end: RBM
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Average the parameters."""
+        """Return the weighted average of the parameters."""
         return _between(self.start, self.end, t)
 
     def ending_at(self, rbm: RBM) -> Line:
-        """Draw the line to another end."""
+        """Return the line to another end."""
         return Line(self.start, rbm)
 
 
 class Heating(AbstractPath):
     """From independent layers to a model: the layers on a straight line, the weights t·W.
 
-    The straight line from a base model without weights, with one product by W instead of two.
+    This is the straight line from a base model without weights, with one product by W instead of
+    two.
 
     Attributes:
         visible: the base model's visible layer, of the same type and size as the model's.
@@ -95,41 +97,41 @@ class Heating(AbstractPath):
 
     @classmethod
     def from_neutral(cls, rbm: RBM) -> Heating:
-        """Heat from the model without any preference: a ladder of temperatures proper."""
+        """Return the path from the neutral model: a temperature ladder in the strict sense."""
         return cls(rbm.visible.neutral(), rbm.hidden.neutral(), rbm)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Average the layers and scale the weights."""
+        """Return the average of the layers with the weights t·W."""
         visible = _between(self.visible, self.rbm.visible, t)
         hidden = _between(self.hidden, self.rbm.hidden, t)
         return RBM(visible, hidden, Scaled(self.rbm.weights, jnp.asarray(t)))
 
     def ending_at(self, rbm: RBM) -> Heating:
-        """Heat from the same base model."""
+        """Return the path from the same base model to another end."""
         return Heating(self.visible, self.hidden, rbm)
 
 
 class History(AbstractPath):
-    """Straight lines from each model of a sequence to the next, as checkpoints of a run give.
+    """Straight lines from each model of a sequence to the next, such as the checkpoints of a run.
 
-    Model i of n stands at t = i/(n − 1).
+    Model i of n is at t = i/(n − 1).
 
     Attributes:
-        models: one model whose leaves carry a leading axis of n entries.
+        models: one model whose arrays have a leading axis of n entries.
     """
 
     models: RBM
 
     @classmethod
     def through(cls, models: Sequence[RBM]) -> History:
-        """Make the path through these models, in order."""
+        """Return the path through these models, in order."""
         if len(models) < 2:
             raise InputError(f"A history needs at least two models; got {len(models)}.")
         stacked: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *models)
         return cls(stacked)
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
-        """Find the segment and average its two models."""
+        """Return the average of the two models of the segment that holds t."""
         last = jax.tree.leaves(self.models)[0].shape[0] - 1
         position = jnp.asarray(t) * last
         before = jnp.clip(jnp.floor(position).astype(int), 0, last - 1)
@@ -140,10 +142,10 @@ class History(AbstractPath):
         return _between(start, end, part)
 
     def ending_at(self, rbm: RBM) -> History:
-        """Put another model in the place of the last one."""
+        """Return the path with another model in place of the last one."""
         return History(jax.tree.map(lambda all_, new: all_.at[-1].set(new), self.models, rbm))
 
 
 def _between(start: Any, end: Any, t: Any) -> Any:
-    """Return the average of the parameters, with the data of the end."""
+    """Return the weighted average of the parameters, with the data of the end."""
     return map_parameters(lambda b, a: (1 - t) * a + t * b, end, start)

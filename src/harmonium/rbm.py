@@ -1,4 +1,4 @@
-"""The model: two layers and the weights between them."""
+"""The RBM: two layers and the weights between them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["RBM"]
 
 
 def _as_weights(weights: Any) -> Any:
-    """Take lists, NumPy arrays and whole numbers as a floating-point array; leave others be."""
+    """Turn lists, NumPy arrays and integer arrays into a floating-point array; keep others."""
     is_whole = is_plain(weights) and not eqx.is_inexact_array(weights)
     if not (isinstance(weights, list | np.ndarray) or is_whole):
         return weights
@@ -33,19 +33,20 @@ def _as_weights(weights: Any) -> Any:
 
 
 class RBM(eqx.Module):
-    r"""A restricted Boltzmann machine of any two layers.
+    r"""A restricted Boltzmann machine (RBM) with any two layers.
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h          energy, nats
         p(v, h) = e^(−E(v, h)) / Z
         F(v)    = −log ∫ e^(−E(v, h)) dh = U_v(v) − Γ_h(vW),   p(v) = e^(−F(v)) / Z
 
     Given one layer, the units of the other are independent. The model is symmetric: `rbm.T` has
-    the layers exchanged, and what is written here for visible → hidden serves hidden → visible.
+    the layers exchanged, so that a method for visible → hidden also works for hidden → visible.
 
-    States carry batch axes first: v has shape (..., visible.size), h has shape (..., hidden.size).
+    States have their batch axes first: v has shape (..., visible.size), h has shape
+    (..., hidden.size).
 
     Attributes:
-        visible: the layer that data is seen on.
+        visible: the layer of the data.
         hidden: the other layer.
         weights: W, shape (visible.size, hidden.size): an array, or `AbstractWeights` such as
             `MaskedWeights`.
@@ -73,7 +74,7 @@ class RBM(eqx.Module):
 
     @classmethod
     def from_arrays(cls, weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
-        """Make a Bernoulli–Bernoulli model from arrays.
+        """Return the Bernoulli–Bernoulli RBM with these arrays.
 
         Args:
             weights: W, shape (visible, hidden).
@@ -100,12 +101,12 @@ class RBM(eqx.Module):
 
     @property
     def T(self) -> RBM:  # noqa: N802  (the name that arrays have for it)
-        """The same model seen from the other side: layers exchanged, weights transposed."""
+        """The same model with its layers exchanged and its weights transposed."""
         return RBM(self.hidden, self.visible, self.weights.T)
 
     @property
     def widest(self) -> int:
-        """Columns of the wider layer."""
+        """The number of columns of the wider layer."""
         return max(self.visible.size, self.hidden.size)
 
     def energy(
@@ -153,18 +154,18 @@ class RBM(eqx.Module):
     def gibbs_sweep(
         self, v: Float[Array, "*batch visible"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch visible"]:
-        """Make one sweep of block Gibbs sampling, v → h → v."""
+        """Return v after one sweep of block Gibbs sampling, v → h → v."""
         key_h, key_v = jax.random.split(key)
         return self.sample_v_from_h(self.sample_h_from_v(v, key=key_h), key=key_v)
 
     @property
     def dense_weights(self) -> Array:
-        """W as an array, whatever the model keeps it as."""
+        """W as an array, whatever the form of `weights`."""
         return dense(self.weights)
 
     @property
     def uncoupled(self) -> RBM:
-        """The model of these layers with weights of 0, of the same kind: independent units."""
+        """The model with these layers and weights of 0 of the same kind: all units independent."""
         return RBM(self.visible, self.hidden, map_parameters(jnp.zeros_like, self.weights))
 
     def project(self) -> RBM:
@@ -172,5 +173,5 @@ class RBM(eqx.Module):
         return RBM(self.visible.project(), self.hidden.project(), projected(self.weights))
 
     def __str__(self) -> str:
-        """Name the layers: what a person needs in a message."""
+        """Return the layers, for messages."""
         return f"RBM({self.visible} – {self.hidden})"

@@ -1,4 +1,4 @@
-"""Drawing rows from a model, with or without some of their units given."""
+"""Drawing rows from a model, with or without some of their units held fixed."""
 
 from __future__ import annotations
 
@@ -31,25 +31,26 @@ def sample(
     steps: int | None = None,
     given: Any = None,
 ) -> np.ndarray:
-    """Draw rows from a model, each from a chain of its own.
+    """Draw rows from a model, each from a separate chain.
 
-    The chains start from the model without its weights and make 1,000 sweeps unless told
-    otherwise; whether that is long enough depends on the model.
+    The chains start from the model without its weights and run 1,000 sweeps by default. Whether
+    that is long enough depends on the model.
 
     Args:
         rbm: the model.
         n: number of rows; with `given`, rows for each given row (1 if None).
         key: a JAX random key.
-        sampler: what moves the chains; block Gibbs sampling if None.
-        steps: steps of the sampler; as many as make 1,000 sweeps if None, and 1,000 of a sampler
-            that does not count in sweeps.
-        given: rows with NaN where a unit is to be drawn, in the user's coding; the others are held.
+        sampler: the sampler of the chains; block Gibbs sampling if None.
+        steps: steps of the sampler. If None: as many as make 1,000 sweeps, or 1,000 steps for a
+            sampler whose steps do not consist of sweeps.
+        given: rows in the user's coding, with NaN where a unit is to be drawn; the others are held
+            fixed.
 
     Returns:
         Rows in the user's coding, shape (n, visible units).
 
     Raises:
-        InputError: n or steps is not positive, or given rows that do not fit.
+        InputError: n or steps is not positive, or the given rows do not fit.
     """
     if n is None and given is None:
         raise InputError("n: expected the number of rows to draw.")
@@ -66,14 +67,14 @@ def sample(
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
-    """Return the model whose visible units are held where `rows` is a number and free where NaN."""
+    """Return the model with visible units held fixed where `rows` is a number, free where NaN."""
     rows = _with_gaps(rows)
     if rows.ndim != 2 or rows.shape[1] != rbm.visible.n_units:
         raise InputError(
             f"given: expected rows with {rbm.visible.n_units} columns; got shape {rows.shape}."
         )
     rows = rbm.visible.validate(rows, "given", missing=True)
-    # One row gives a model of its own, without a batch axis.
+    # A single row gives one model, without a batch axis.
     return _conditioned(rbm, from_numpy(np.array(rows[0] if len(rows) == 1 else rows)))
 
 
@@ -93,4 +94,4 @@ def _with_gaps(given: Any) -> np.ndarray:
 def _draw(rbm: RBM, sampler: AbstractSampler, n: int, steps: Array, *, key: PRNGKeyArray) -> Array:
     key_init, key_step = jax.random.split(key)
     state = sampler.init(rbm, n, key=key_init)
-    return sampler.cloud(sampler.steps(rbm, state, steps, key=key_step)).states
+    return sampler.cloud(sampler.run(rbm, state, steps, key=key_step)).states

@@ -1,4 +1,4 @@
-"""Single-unit moves: how much less likely a state becomes when one unit alone changes."""
+"""Single-site proposals: how log p(v) changes when exactly one unit changes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PROPOSALS_AT_ONCE = 4
 
 
 class Neighbours(NamedTuple):
-    """All states one unit away from each of n.
+    """All states that differ in one unit from each of n states.
 
     Attributes:
-        log_odds: log p(v′) − log p(v), shape (proposals, n), nats.
-        units: the unit that each move changes.
+        log_odds: log p(v′) − log p(v), shape (proposals, n), in nats.
+        units: the unit that each proposal changes.
         n_units: number of units.
     """
 
@@ -36,9 +36,9 @@ def neighbours_of(
 ) -> Neighbours:
     """Return log p(v′) − log p(v) = F(v) − F(v′) of every v′ that differs from v in one unit.
 
-    Each move changes the hidden inputs by its few columns' weights, so that all moves of a row cost
-    as much as one product of all of them with W, and no free energy is computed anew. The moves of
-    a few units cost no more than the rows of W that they touch.
+    Each proposal changes the hidden inputs by the weights of its few columns. So all proposals of
+    a row together cost as much as one product of all of them with W, and no free energy is computed
+    again from scratch. The proposals of a few units cost no more than the rows of W that they use.
 
     Args:
         rbm: a model whose visible units, or those of interest, are discrete.
@@ -54,23 +54,23 @@ def neighbours_of(
         units, columns, changes = units[some], columns[some], changes[..., some, :]
     dearer, here = _energies_of_proposals(visible, v, units, columns, changes), hidden.cgf(inputs)
     touched, places = np.unique(columns, return_inverse=True)
-    if len(touched) < visible.size:  # so that the gradient of a move is not as large as W
+    if len(touched) < visible.size:  # so that the gradient of a proposal is not as large as W
         columns, weights = places.reshape(columns.shape), weights[touched]
 
-    @jax.checkpoint  # its gradient would otherwise keep the hidden inputs of every move
-    def log_odds(move: tuple[Array, Array, Array]) -> Array:
-        where, change, energy = move
+    @jax.checkpoint  # its gradient would otherwise keep the hidden inputs of every proposal
+    def log_odds(proposal: tuple[Array, Array, Array]) -> Array:
+        where, change, energy = proposal
         return hidden.cgf(inputs + product(change, weights[where])) - here - energy
 
-    moves = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
-    found = jax.lax.map(log_odds, moves, batch_size=PROPOSALS_AT_ONCE)
+    proposals = (jnp.asarray(columns), jnp.moveaxis(changes, -2, 0), dearer)
+    found = jax.lax.map(log_odds, proposals, batch_size=PROPOSALS_AT_ONCE)
     return Neighbours(found, units, visible.n_units)
 
 
 def units_of_proposals(
     visible: AbstractLayer, columns: Integer[np.ndarray, "proposals few"]
 ) -> Integer[np.ndarray, " proposals"]:
-    """Return the unit that each move changes."""
+    """Return the unit that each proposal changes."""
     with jax.ensure_compile_time_eval():
         return np.asarray(visible.spread(jnp.arange(visible.n_units)))[columns[:, 0]]
 
@@ -82,15 +82,16 @@ def _energies_of_proposals(
     columns: Integer[np.ndarray, "proposals few"],
     changes: Float[Array, "n proposals few"],
 ) -> Float[Array, "proposals n"]:
-    """Return what each move adds to U, with one move of every unit made at once.
+    """Return what each proposal adds to U, computed for one proposal of every unit at once.
 
-    Each by itself would cost as much as all units together, and so a wide row its width squared.
+    Each proposal by itself would cost as much as all units together: for a wide row, the square of
+    its width in total.
     """
     first_of_unit = np.searchsorted(np.sort(units), units)
     order = np.argsort(units, kind="stable")
     turn = np.empty_like(order)
     turn[order] = np.arange(len(order))
-    turn -= first_of_unit  # a unit's first, second, … move
+    turn -= first_of_unit  # a unit's first, second, … proposal
     before, added = visible.unit_energies(v), jnp.zeros((len(units), v.shape[0]), v.dtype)
     for one in range(turn.max() + 1):
         some = np.flatnonzero(turn == one)
@@ -101,7 +102,10 @@ def _energies_of_proposals(
 
 
 def surprise_of_units(found: Neighbours) -> Float[Array, "units n"]:
-    """Return −log p(v_i | all other units) = log(1 + Σ e^x) over the log odds x of a unit's moves."""
+    """Return −log p(v_i | all other units) of every unit i.
+
+    This is log(1 + Σ e^x) over the log odds x of the unit's proposals.
+    """
     log_odds, places, n_units = found.log_odds, jnp.asarray(found.units), found.n_units
     largest = jnp.maximum(jax.ops.segment_max(log_odds, places, n_units), 0.0)
     scaled = jnp.exp(log_odds - largest[places])

@@ -1,4 +1,4 @@
-"""The same model in other variables: a model of standardised rows as one of rows as they are."""
+"""Standardisation: a model of standardised rows, rewritten exactly as a model of the rows."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from .weights.base import over_rows
 
 __all__ = ["Standardization", "standardization"]
 
-SMALLEST_SPREAD = 1e-6  # of a column whose entries are about 1: less is rounding
+SMALLEST_SPREAD = 1e-6  # relative to the mean of a column: less is rounding error
 
 
 class Standardization(NamedTuple):
-    """Rows v = scale · z + mean, with z what a model learns from.
+    """The standardisation of rows: v = scale · z + mean, where z is what a model learns from.
 
-    Both directions are exact rewritings of a model: with s the scales and m the means,
+    A model can be rewritten exactly in both directions. With s the scales and m the means,
 
         F_v(v) = F_z((v − m)/s) + constant,      log p_v(v) = log p_z(z) − Σ_i log s_i
 
-    where γ′ = γ/s², b′ = b/s + γm/s² for normal units, W′ = W/s, and the hidden layer is shifted
-    by −m W′. In float32, a mean of a thousand standard deviations costs three of seven digits.
+    where γ′ = γ/s² and b′ = b/s + γm/s² for Gaussian units, W′ = W/s, and the hidden layer is
+    shifted by −m W′. In float32, a mean of a thousand standard deviations costs three of the seven
+    digits.
 
     Attributes:
         mean: m, shape (units,); 0 for units that cannot be rescaled, such as binary ones.
-        scale: s, shape (units,); 1 for those, and for constant columns.
+        scale: s, shape (units,); 1 for such units and for constant columns.
     """
 
     mean: np.ndarray
@@ -40,42 +41,43 @@ class Standardization(NamedTuple):
 
     @property
     def log_volume(self) -> float:
-        """Σ log s: what a log-likelihood of standardised rows is above that of the rows."""
+        """Σ log s: the log-likelihood of standardised rows minus that of the original rows."""
         return float(np.log(self.scale).sum())
 
     @property
     def is_identity(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the standardisation changes nothing."""
         return bool((self.mean == 0).all() and (self.scale == 1).all())
 
     def standardised(self, rows: Any) -> np.ndarray:
-        """Return z = (v − m)/s of rows in the user's coding; as they are if nothing changes."""
+        """Return z = (v − m)/s of rows v in the user's coding; the rows if nothing changes."""
         rows = np.asarray(rows)
         return rows if self.is_identity else (rows - self.mean) / self.scale
 
     def restored(self, rows: Any) -> np.ndarray:
-        """Return v = s z + m."""
+        """Return v = s z + m of standardised rows z."""
         rows = np.asarray(rows)
         return rows if self.is_identity else rows * self.scale + self.mean
 
     def of_rows(self, rbm: RBM) -> RBM:
-        """Return the model of v from one of z: the one to keep after training.
+        """Return the model of v for a model of z: the one to keep after training.
 
         Raises:
-            InputError: the model has other units than the rows.
+            InputError: the model's units do not fit the rows.
         """
         return rewritten(rbm, self.scale, self.mean)
 
     def of_standardised(self, rbm: RBM) -> RBM:
-        """Return the model of z from one of v, to go on with its training."""
+        """Return the model of z for a model of v, to continue its training."""
         return rewritten(rbm, 1.0 / self.scale, -self.mean / self.scale)
 
 
 def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> Standardization:
-    """Take means and standard deviations of the columns that the visible layer can rescale.
+    """Return the means and standard deviations of the columns that the visible layer can rescale.
 
     Args:
-        visible: the layer that will learn from the rows: Gaussian units rescale, others do not.
+        visible: the layer that will learn from the rows: Gaussian units can be rescaled, others
+            not.
         data: rows in the user's coding, shape (n, units), or a `Dataset`.
         weights: sample weights of the rows.
 
@@ -87,7 +89,7 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     rows = dataset.rows(key=key_of(0)).astype(np.float64)
     shares = np.ones(len(rows)) if dataset.weights is None else np.asarray(dataset.weights)
-    seen = ~np.isnan(rows)  # each column's moments are those of its seen values
+    seen = ~np.isnan(rows)  # each column's moments are those of its observed values
     total = np.maximum(shares @ seen, np.finfo(np.float64).tiny)
     mean = shares @ np.where(seen, rows, 0.0) / total
     spread = np.sqrt(shares @ np.where(seen, (rows - mean) ** 2, 0.0) / total)
@@ -97,10 +99,10 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
 
 
 def rewritten(rbm: RBM, scale: np.ndarray, offset: np.ndarray) -> RBM:
-    """Return the model of scale · x + offset, where `rbm` is one of x.
+    """Return the model of scale · x + offset, where `rbm` is a model of x.
 
     Raises:
-        InputError: not a number for each visible unit, or a unit that cannot be rescaled.
+        InputError: not one number for each visible unit, or a unit that cannot be rescaled.
     """
     units = rbm.visible.n_units
     if np.shape(scale) != (units,) or np.shape(offset) != (units,):

@@ -1,4 +1,4 @@
-"""Weighted means, standard errors and tests, of NumPy arrays or JAX ones."""
+"""Weighted means, standard errors and tests, for NumPy or JAX arrays."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-BISECTIONS = 60  # of an interval of angles, below rounding
+BISECTIONS = 60  # of an interval of angles, down to below the rounding error
 
 
 class Estimate(NamedTuple):
-    """A value and the standard error that independent groups of chains give it.
+    """A value and its standard error, estimated from independent groups of chains.
 
     Attributes:
         value: the estimate from all groups together.
@@ -25,19 +25,19 @@ class Estimate(NamedTuple):
 
     @property
     def half_width(self) -> float:
-        """Half the width of the 95 % interval, by Student's t of one degree less than groups."""
+        """Half the width of the 95 % interval (Student's t with groups − 1 degrees of freedom)."""
         if self.groups < 2:
             return float("inf")
         return self.stderr * student_95(self.groups - 1)
 
 
 def student_95(freedom: int) -> float:
-    """Return the t that Student's |T| of so many degrees of freedom exceeds with probability 5 %.
+    """Return the t that Student's |T| with these degrees of freedom exceeds with probability 5 %.
 
-    Source: the finite sums of Abramowitz & Stegun 1964, 26.7.3 and 26.7.4, bisected.
+    Source: the finite sums of Abramowitz & Stegun 1964, 26.7.3 and 26.7.4, solved by bisection.
     """
     odd = freedom % 2
-    # P(|T| ≤ √ν tan θ) = sin θ Σ_i c_i cos^i θ, to which an odd ν adds θ, all times 2/π.
+    # P(|T| ≤ √ν tan θ) = sin θ Σ_i c_i cos^i θ; for odd ν, θ is added and all is multiplied by 2/π.
     powers = np.arange(odd, freedom - 1, 2)
     ratios = (powers[1:] - 1) / powers[1:]
     factors = np.append(1.0, np.cumprod(ratios)) if len(powers) else np.zeros(0)
@@ -56,30 +56,30 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def log_sum_exp(values: Any, axis: int | None = None) -> Any:
-    """Return log Σ e^x, without overflow."""
+    """Return log Σ e^x without overflow."""
     xp = values.__array_namespace__()
     most = xp.max(values, axis=axis, keepdims=True)
     most = xp.where(xp.isfinite(most), most, 0.0)
-    with np.errstate(divide="ignore"):  # the log of nothing is −∞
+    with np.errstate(divide="ignore"):  # log 0 is −∞
         found = xp.log(xp.sum(xp.exp(values - most), axis=axis))
     return found + most.reshape(found.shape)
 
 
 def log_mean_exp(values: Any) -> Any:
-    """Return log of the mean of e^x, without overflow."""
+    """Return the log of the mean of e^x without overflow."""
     return log_sum_exp(values) - np.log(values.size)
 
 
 def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int) -> Estimate:
-    """Return an estimate and its standard error, from leaving out one group of chains at a time.
+    """Return an estimate and its standard error by leaving out one group of chains at a time.
 
-    Chains that have exchanged anything, such as a common resampling, belong to one group; different
+    Chains that have interacted, such as by a common resampling, belong to one group; different
     groups must be independent. Entry i of n of a sample belongs to group ⌊i·groups/n⌋.
 
     Args:
-        estimator: from samples to a number.
+        estimator: computes a number from the samples.
         samples: arrays whose last axis is cut into groups.
-        groups: how many.
+        groups: the number of groups.
 
     Source: Quenouille 1949; Tukey 1958.
     """
@@ -98,7 +98,7 @@ def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int
 
 
 def effective_size(weights: Any) -> Any:
-    """Return (Σw)² / Σw² over the last axis: how many equal weights would count for as much.
+    """Return the effective sample size (Σw)² / Σw² over the last axis.
 
     Source: Kish 1965.
     """
@@ -106,18 +106,18 @@ def effective_size(weights: Any) -> Any:
 
 
 def relative_weights(log_weights: Any) -> Any:
-    """Return e^x over its largest value, so that nothing overflows."""
+    """Return e^x divided by its largest value, without overflow."""
     xp = log_weights.__array_namespace__()
     return xp.exp(log_weights - log_weights.max())
 
 
 def resampled(weights: Any, n: int, offset: Any) -> Any:
-    """Return n indices drawn by weight, systematically: each nw/Σw times, rounded up or down.
+    """Return n indices by systematic resampling: each nw/Σw times, rounded up or down.
 
     Args:
         weights: non-negative, shape (m,).
         n: how many to draw.
-        offset: uniform between 0 and 1.
+        offset: a uniform random number between 0 and 1.
 
     Source: Kitagawa 1996.
     """
@@ -128,7 +128,7 @@ def resampled(weights: Any, n: int, offset: Any) -> Any:
 
 
 def same_distribution(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Test whether two sets of independent draws agree, by a Mann–Whitney test of each feature.
+    """Test whether two sets of independent draws agree by a Mann–Whitney test of each feature.
 
     Args:
         ours: shape (features, n).
@@ -139,7 +139,7 @@ def same_distribution(ours: np.ndarray, theirs: np.ndarray) -> float:
 
     Source: Mann & Whitney 1947.
     """
-    from scipy.stats import mannwhitneyu  # a third of a second, for those who ask
+    from scipy.stats import mannwhitneyu  # imported here: it takes a third of a second
 
     varies = np.ptp(np.concatenate([ours, theirs], axis=1), axis=1) > 0
     if not varies.any():

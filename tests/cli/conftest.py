@@ -1,4 +1,4 @@
-"""The command, run in this process, and a folder with a trained run in it."""
+"""Fixtures: the command, run in this process, and a folder with a trained run."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ class Ending(NamedTuple):
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory) -> Iterator[None]:
-    """Begin with no compiled programs, as a new user does, and let no warning be lost."""
+    """Begin with no compiled programs, as a new user does, and make warnings errors."""
     names = (
         "jax_compilation_cache_dir",
         "jax_persistent_cache_min_compile_time_secs",
@@ -46,13 +46,13 @@ def cache(tmp_path_factory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(tmp_path, monkeypatch) -> None:
-    """Let every test write where it likes."""
+    """Run every test in an empty folder, in which it may write."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
 def cli(capsys) -> Callable[..., Ending]:
-    """Run a command; its words are given one by one, or as one string without quotes."""
+    """Return a function that runs a command, given as words or as one string without quotes."""
 
     def run(*words: str) -> Ending:
         arguments = words[0].split() if len(words) == 1 else list(words)
@@ -66,7 +66,7 @@ def cli(capsys) -> Callable[..., Ending]:
 
 
 class NoPainter:
-    """Draws nothing."""
+    """A stand-in for the figure process that draws nothing."""
 
     def __enter__(self) -> "NoPainter":
         return self
@@ -89,19 +89,19 @@ class NoPainter:
 
 @pytest.fixture
 def no_pictures(monkeypatch) -> None:
-    """Leave out what takes longest of a small run."""
+    """Leave out the pictures, which take longest in a small run."""
     leave_out_pictures(monkeypatch)
 
 
 def leave_out_pictures(patch: pytest.MonkeyPatch) -> None:
-    """Neither draw nor sample what would be drawn."""
+    """Neither draw pictures nor sample the rows for them."""
     patch.setattr("harmonium.runs.figure_process.FigureProcess", NoPainter)
     patch.setattr("harmonium.runs.train.rows_to_draw", lambda *_: (None, None))
 
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory) -> Path:
-    """A run that came to its end, on bars and stripes; not to be changed."""
+    """Return the folder of a finished run on bars and stripes, which tests must not change."""
     folder = tmp_path_factory.mktemp("trained") / "bars"
     config = RunConfig(source="bars", hidden=4, chains=8, epochs=3, batch=8)
     with pytest.MonkeyPatch.context() as patch:

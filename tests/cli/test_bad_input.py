@@ -1,7 +1,7 @@
-"""Whatever is wrong with the input: one clear line, exit status 2, and nothing touched.
+"""Bad input of any kind gives one clear line and exit status 2, and changes no file.
 
-To add a case, add a line to `CASES`: the command and what its message must hold. The files that
-the commands name are made by `workshop`; `{bars}` is the folder of a trained run.
+To add a case, add a line to `CASES`: the command and what its message must contain. `workshop`
+makes the files that the commands name; `{bars}` is the folder of a trained run.
 """
 
 import json
@@ -24,7 +24,7 @@ MORE_DIGITS_THAN_PYTHON_PRINTS = "9" * 5_000
 
 
 class Case:
-    """A command line, without quotes, and what its message must name."""
+    """A command line, without quotes, and the words that its message must contain."""
 
     def __init__(self, command: str, *words: str):
         self.command, self.words = command, words
@@ -48,11 +48,7 @@ CASES = [
     Case("train bits.npy --visible ising", "bits.npy: expected spins −1 or +1"),
     Case("train ragged.csv", "ragged.csv: expected 3 columns", "2 in line 2"),
     Case("train text.csv", "text.csv: expected a number in every cell", "'red' in line 2"),
-    Case(
-        "train missing value.csv",
-        "missing value.csv: expected a number in every cell",
-        "an empty cell in line 2",
-    ),
+    Case("train gap.csv", "gap.csv: expected a number in every cell", "an empty cell in line 2"),
     Case("train empty.csv", "empty.csv: expected data", "an empty file"),
     Case("train blank.csv", "blank.csv: expected rows of numbers", "only blank lines"),
     Case("train header.csv", "header.csv: expected rows", "a header and no rows"),
@@ -271,7 +267,7 @@ CASES = [
 
 
 def with_header(source: Path, target: str, change) -> None:
-    """Copy a model file with its description changed."""
+    """Copy a model file and change its description."""
     content = source.read_bytes()
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
@@ -292,7 +288,7 @@ def make_rows() -> None:
         np.save(f"{name}.npy", array)
     np.save("pickled.npy", np.array([{"a": 1}, None], object), allow_pickle=True)
     np.savez("parts.npz", rows=ROWS, words=np.array(["a", "b"]))
-    texts = {"ragged": "1,0,1\n1,0\n", "text": "r,c\n1,red\n", "hole": "1,0\n1,\n", "empty": ""}
+    texts = {"ragged": "1,0,1\n1,0\n", "text": "r,c\n1,red\n", "gap": "1,0\n1,\n", "empty": ""}
     texts |= {"blank": "\n \n\n", "header": "a,b,c\n", "inf": "0,1\ninf,1\n"}
     for name, text in texts.items():
         Path(f"{name}.csv").write_text(text)
@@ -303,7 +299,7 @@ def make_rows() -> None:
     Path("folder").mkdir()
     Path("folder/keep.txt").write_text("keep me")
     Path("x.npy").mkdir()
-    Path("other/checkpoints").mkdir(parents=True)  # a model folder as others make them
+    Path("other/checkpoints").mkdir(parents=True)  # a model folder that another program made
     Path("other/checkpoints/theirs").write_text("keep me")
     Path("other/config.json").write_text('{"model_type": "theirs", "hidden_size": 8}')
     Path("other/model.safetensors").write_text("keep me")
@@ -396,7 +392,7 @@ def make_runs(bars: Path) -> None:
 
 @pytest.fixture(scope="module")
 def workshop(tmp_path_factory, trained) -> Path:
-    """A folder with everything that can be wrong in it."""
+    """Return a folder that holds a file for each kind of bad input."""
     folder = tmp_path_factory.mktemp("workshop")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -408,13 +404,13 @@ def workshop(tmp_path_factory, trained) -> Path:
 
 
 def tree(*folders: Path) -> dict[str, tuple[int, int]]:
-    """Return every file and folder below, with its size and the time of its last change."""
+    """Return every file and folder inside, with its size and the time of its last change."""
     found = [path for folder in folders for path in folder.rglob("*")]
     return {str(p): (p.lstat().st_size, p.lstat().st_mtime_ns) for p in found}
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
-def test_bad_input_is_one_line_and_leaves_all_as_it_was(cli, case, workshop, trained, monkeypatch):
+def test_bad_input_gives_one_line_and_changes_no_file(cli, case, workshop, trained, monkeypatch):
     monkeypatch.chdir(workshop)
     before = tree(workshop, trained)
     status, out, err = cli(case.command.format(bars=trained))
@@ -428,7 +424,7 @@ def test_bad_input_is_one_line_and_leaves_all_as_it_was(cli, case, workshop, tra
     assert tree(workshop, trained) == before
 
 
-def test_json_does_not_change_how_a_mistake_is_told(cli, workshop, monkeypatch):
+def test_json_does_not_change_how_a_mistake_is_reported(cli, workshop, monkeypatch):
     monkeypatch.chdir(workshop)
     plain, as_json = cli("train nan.npy"), cli("train nan.npy --json")
     assert plain == as_json

@@ -1,4 +1,4 @@
-"""What every command does, says and leaves behind when all is well."""
+"""What every command does, prints and writes when nothing goes wrong."""
 
 import os
 import shutil
@@ -106,7 +106,7 @@ def test_the_command_says_what_it_did_to_grey_levels(cli, no_pictures, trained):
     np.save("grey.npy", levels.astype(np.uint8))
     _, out, _ = cli(f"train grey.npy {SMALL} --binarize none --json")
     assert "divided by 255" in " ".join(strict(out)["notes"])
-    assert "no score of theirs is a probability" in " ".join(strict(out)["notes"])
+    assert "scores of such rows are not probabilities" in " ".join(strict(out)["notes"])
     assert "no probability" in strict(out)["log_likelihood"]["method"]
     assert "drawn as 0 or 1" in cli(f"evaluate {trained} grey.npy --quick").out
 
@@ -239,7 +239,7 @@ def test_info_of_a_run_that_a_crash_ended(cli, trained):
     assert "folder without model.safetensors" in out
 
 
-def test_the_oldest_compiled_programs_are_forgotten(tmp_path, monkeypatch):
+def test_the_oldest_compiled_programs_are_deleted(tmp_path, monkeypatch):
     folder = tmp_path / "jax"
     base.forget_old_programs(folder)
     assert not folder.exists()

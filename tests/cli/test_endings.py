@@ -1,4 +1,4 @@
-"""How runs end when they do not simply end: diverged, interrupted, with nobody listening."""
+"""How runs end early: by divergence, interruption, faults, or a reader that goes away."""
 
 import json
 import os
@@ -18,7 +18,7 @@ import harmonium as hm
 from harmonium.runs.checkpointing import Checkpointer
 
 SMALL = "--hidden 4 --chains 8 --batch 8"
-# A child of a shell's background job would ignore SIGINT; a terminal's does not.
+# A child process of a shell's background job would ignore SIGINT; one of a terminal does not.
 START = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
     " from harmonium.cli import main; main()"
@@ -26,7 +26,7 @@ START = (
 
 
 def stop_after(monkeypatch, updates: int, error: BaseException) -> None:
-    """Let something happen to a run in its callbacks."""
+    """Raise an error in the callbacks of a run after so many updates."""
     kept = Checkpointer.__call__
 
     def call(self, report):
@@ -99,7 +99,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_pictures, monkeypatch
     assert (status, found["status"], found["log_z"]) == (130, "interrupted", None)
     assert found["samples_per_second"] > 0
     assert json.loads(Path("cut/summary.json").read_text()) == found
-    assert err.splitlines()[-1].endswith("cut keeps it. Go on with: harmonium resume cut")
+    assert err.splitlines()[-1].endswith("saved in cut. Go on with: harmonium resume cut")
     assert hm.load("cut").hidden.size == 4
     assert cli("resume cut --json").status == 0
     same_arrays("whole/model.safetensors", "cut/model.safetensors")
@@ -171,14 +171,14 @@ def test_an_interruption_before_the_run_begins_writes_nothing(cli, tmp_path, mon
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
-        (RuntimeError("oh\nno"), 1, "internal error, which is our fault: RuntimeError: oh."),
+        (RuntimeError("oh\nno"), 1, "internal error: RuntimeError: oh."),
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory"), 2, "lower the sizes"),
         (MemoryError(), 2, "lower the sizes"),
         (OSError(28, "No space left on device", "runs/x"), 2, "runs/x: expected a file that"),
         (hm.NotFiniteError("a: expected b; found c; d."), 2, "a: expected b; found c; d."),
     ],
 )
-def test_whatever_happens_is_told_in_one_line(cli, monkeypatch, error, status, words):
+def test_every_error_is_reported_in_one_line(cli, monkeypatch, error, status, words):
     def fail(*_, **__):
         raise error
 
@@ -204,7 +204,7 @@ def test_debugging_shows_the_traceback(cli, monkeypatch):
     assert "Traceback" in cli("train bars").err
 
 
-# --- the real thing ---------------------------------------------------------------------
+# --- real processes ---------------------------------------------------------------------
 
 
 def start(*words: str, before: str = "") -> subprocess.Popen:
@@ -216,7 +216,7 @@ def start(*words: str, before: str = "") -> subprocess.Popen:
 
 
 def read_until(stream: IO[str], word: str) -> None:
-    """Read lines up to the one with this word."""
+    """Read lines up to the first one that contains the word."""
     lines = []
     for line in stream:
         lines.append(line)
@@ -241,8 +241,8 @@ def test_ctrl_c_while_training_keeps_a_run_that_can_go_on(cli, no_pictures):
     assert cli(f"resume run --epochs {epochs}").status == 0
 
 
-# The score of so small a model may be there before a signal is. XLA is told to be silent before
-# it is imported, as the command does.
+# The score of so small a model may be ready before the signal arrives. XLA's messages are switched
+# off before it is imported, as the command does.
 SCORE_SLOWLY = (
     "import os; os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
     "import time, harmonium.runs.train as t; score = t.log_likelihood;"
@@ -259,7 +259,7 @@ def test_ctrl_c_while_scoring_keeps_the_trained_model():
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert err.count("\n") == 1, err
-    found = json.loads(out)  # with nothing before or after it
+    found = json.loads(out)  # nothing is printed before or after it
     message = "trained, and interrupted while it was scored, after 12 updates"
     assert (found["message"], found["updates"]) == (message, 12)
     assert hm.load("run").hidden.size == 4
@@ -296,9 +296,9 @@ def test_real_columns_are_learned_standardised_and_scored_in_their_own_units(cli
     status, out, _ = cli(command)
     score = json.loads(out)["log_likelihood"]["value"]
     assert status == 0
-    assert any("kept in its own units" in note for note in json.loads(out)["notes"])
+    assert any("in the data's units" in note for note in json.loads(out)["notes"])
     expected = hm.log_likelihood(hm.load("runs/reals"), x).value
     assert score == pytest.approx(expected, abs=1e-2)
-    apart = -0.5 * np.log(2 * np.pi * np.e * x.var(0)).sum()  # of independent columns, at best
+    apart = -0.5 * np.log(2 * np.pi * np.e * x.var(0)).sum()  # the best for independent columns
     assert score > apart
     assert cli("resume runs/reals --epochs 102 --json").status == 0

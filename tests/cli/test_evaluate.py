@@ -1,4 +1,4 @@
-"""What `harmonium evaluate` says of models, and what it says where something is not known."""
+"""What `harmonium evaluate` reports of models, and what it prints where a value is not known."""
 
 import json
 import re
@@ -22,12 +22,12 @@ KEYS = (
 )
 
 
-# --- all of it --------------------------------------------------------------------------
+# --- the whole report --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def run(trained, tmp_path_factory) -> Path:
-    """A run to be evaluated, with a picture of an earlier evaluation in it."""
+    """Return a run to evaluate, which holds a picture of an earlier evaluation."""
     folder = tmp_path_factory.mktemp("evaluated") / "bars"
     shutil.copytree(trained, folder)
     (folder / "evaluation").mkdir()
@@ -35,7 +35,7 @@ def run(trained, tmp_path_factory) -> Path:
     return folder
 
 
-def test_a_run_is_measured_from_all_sides(cli, run):
+def test_every_block_of_the_report_is_filled_for_a_run(cli, run):
     status, out, err = cli(f"evaluate {run} --json")
     found = strict(out)
     assert (status, found["status"], list(found)) == (0, "done", KEYS.split())
@@ -74,7 +74,7 @@ def test_a_gaussian_model_with_rows_and_a_folder_for_its_pictures(cli, tmp_path)
     assert "pseudo-log-likelihood not known it needs discrete visible units" in flat
     assert "free-energy gap not known there are no rows that the model is known" in flat
     assert "a model alone does not tell how it was trained" in flat
-    assert re.search(r"^  forward alone +\S+ +too low on average$", rstripped(out), re.MULTILINE)
+    assert re.search(r"^  forward alone +\S+ +biased low$", rstripped(out), re.MULTILINE)
     assert re.search(r"^  AATS +\S+ ± \S+ +\S+ ± ", out, re.MULTILINE)
     assert max(map(len, out.splitlines())) <= 80
     assert sorted(path.name for path in Path("new/figures").iterdir()) == sorted(PICTURES)
@@ -111,7 +111,7 @@ def test_a_block_that_fails_loses_no_other(cli, trained, monkeypatch):
     status, out, _ = cli(f"evaluate {trained} --quick")
     assert status == 0
     flat = " ".join(out.split())
-    assert "pseudo-log-likelihood not known an internal error, which is our fault" in flat
+    assert "pseudo-log-likelihood not known an internal error" in flat
     assert "ValueError: array must not contain infs." in flat
     assert "reconstruction error 0." in flat
 
@@ -132,7 +132,7 @@ def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, mo
     assert found["pseudo_log_likelihood"]["n_rows"] == 32
     for name in ("reconstruction", "mixing", "equilibrium", "sample_quality"):
         assert found[name] == {"not_known": "interrupted"}
-    assert err.splitlines()[-1].startswith("harmonium: interrupted; what was not known by then")
+    assert err.splitlines()[-1].startswith("harmonium: interrupted; the remaining results")
     assert not (trained / "evaluation").exists()
 
 
@@ -166,7 +166,7 @@ def test_evaluate_of_a_run_scores_its_own_rows(cli, trained):
     status, out, err = cli(f"evaluate {trained} --quick --json")
     found, before = strict(out), strict((trained / "summary.json").read_text())
     assert status == 0
-    assert found["log_likelihood"]["rows"] == "train"  # bars is the whole distribution
+    assert found["log_likelihood"]["rows"] == "train"  # bars holds every row of its distribution
     assert found["log_likelihood"]["value"] == pytest.approx(before["log_likelihood"]["value"])
     assert found["log_z"] == before["log_z"]
     assert found["rows"]["count"] == 32
@@ -235,7 +235,7 @@ def test_evaluate_reads_grey_levels_as_the_run_did(cli, trained):
     assert "as they are" in cli("evaluate run grey.npy --quick --binarize none").out
 
 
-def test_an_estimate_that_does_not_converge_ends_with_3_where_that_was_asked(cli):
+def test_an_unconverged_estimate_ends_with_3_under_must_converge(cli):
     rng = np.random.default_rng(0)
     arrays = {"W": rng.normal(size=(16, 4)), "a": np.zeros(16), "b": np.zeros(4)}
     np.savez("few.npz", **arrays)
@@ -256,7 +256,7 @@ def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli):
         assert found["log_likelihood"][name] == trained["log_likelihood"][name]
 
 
-def test_a_tempered_log_z_has_its_interval_and_says_how_replicas_travel(cli):
+def test_a_tempered_log_z_has_its_interval_and_says_how_replicas_move(cli):
     rng = np.random.default_rng(0)
     np.savez("some.npz", W=rng.normal(size=(12, 3)), a=np.zeros(12), b=np.zeros(3))
     status, out, _ = cli("evaluate some.npz --method tempered --quick")
@@ -264,5 +264,6 @@ def test_a_tempered_log_z_has_its_interval_and_says_how_replicas_travel(cli):
     exact = hm.log_z(hm.load("some.npz")).value
     low, high = re.search(r"95 % interval +(\S+) to (\S+)", out).groups()
     assert float(low) < exact < float(high)
-    assert re.search(r"^  converged +yes +Replicas travel: \d+ models", out, re.MULTILINE)
+    line = r"^  converged +yes +Replicas move along the ladder: \d+ models"
+    assert re.search(line, out, re.MULTILINE)
     assert "forward alone" not in out

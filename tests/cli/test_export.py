@@ -1,4 +1,4 @@
-"""`harmonium export`, and the other commands on what it wrote."""
+"""`harmonium export`, and the other commands on the files that it writes."""
 
 import json
 from pathlib import Path

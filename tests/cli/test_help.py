@@ -1,4 +1,4 @@
-"""What a stranger reads first."""
+"""The help texts, which a new user reads first."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The built-in sets against what is known of them exactly."""
+"""The built-in sets against their exactly known properties."""
 
 import os
 import time
@@ -18,7 +18,7 @@ from harmonium.data.builtin import (
 )
 from harmonium.errors import InputError
 
-# Three statistics judge the Ising draws: a family-wise level of 1e-4, shared by Bonferroni.
+# Three statistics test the Ising draws: the family-wise level 1e-4 is divided by Bonferroni.
 ISING_LEVEL = 1e-4 / 3
 REAL_MNIST = Path(os.environ.get("HARMONIUM_DATA", ""), "mnist", "mnist_train_gray.npz")
 
@@ -34,7 +34,7 @@ def refusal(call, *args, **options) -> str:
 
 
 def best_log_likelihood(rows: np.ndarray) -> float:
-    """Σ log p of the rows under their own empirical distribution, the largest possible."""
+    """Return Σ log p of the rows under their own empirical distribution, the largest possible."""
     _, counts = np.unique(rows, axis=0, return_counts=True)
     return float((counts * np.log(counts / len(rows))).sum())
 
@@ -128,7 +128,7 @@ def test_sizes_out_of_range_are_refused():
 
 
 def bonds(spins: np.ndarray, side: int) -> np.ndarray:
-    """Σ s_i s_j over the bonds of each configuration of the periodic lattice."""
+    """Return Σ s_i s_j over the bonds of each configuration of the periodic lattice."""
     grid = spins.reshape(len(spins), side, side).astype(np.int64)
     return sum((grid * np.roll(grid, 1, axis=axis)).sum(axis=(1, 2)) for axis in (1, 2))
 
@@ -257,7 +257,7 @@ def test_mnist_out_of_reach_says_quickly_what_to_do(tmp_path, monkeypatch):
     monkeypatch.delenv("HARMONIUM_DATA", raising=False)
     for name in ("no_proxy", "NO_PROXY", "HTTPS_PROXY", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nobody answers there
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # no server answers there
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
     start = time.perf_counter()
     message = refusal(builtin, "mnist")

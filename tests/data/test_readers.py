@@ -1,4 +1,4 @@
-"""Files to arrays: every format, and every way in which one can be wrong."""
+"""Reading files into arrays: every format, and every way in which a file can be wrong."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ BITS = np.arange(24).reshape(6, 4) % 2
 
 
 class Trap:
-    """Breaks the test that unpickles it."""
+    """An object that fails the test when it is unpickled."""
 
     def __reduce__(self):
         return os._exit, (66,)
@@ -28,7 +28,7 @@ def read_array(*given):
 
 
 def refusal(path, key=None) -> str:
-    """The message, which must be one line that begins with the file's name."""
+    """Return the error message, which must be one line that begins with the file's name."""
     with pytest.raises(InputError) as caught:
         read_array(path, key)
     message = str(caught.value)

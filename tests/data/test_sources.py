@@ -1,4 +1,4 @@
-"""From what a user names to a table."""
+"""From the source that a user names to a table of rows."""
 
 import os
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_a_misspelt_source_is_answered_with_its_neighbours(source, meant):
 
 
 @pytest.mark.parametrize("source", ["", "zzzzzz", "no/such/folder.csv", "q.npz:key", "x" * 5000])
-def test_a_source_like_nothing_is_refused(source):
+def test_a_source_like_no_known_name_is_refused(source):
     message = refusal(open_source, source)
     assert "no such file" in message
     assert "check the spelling" in message

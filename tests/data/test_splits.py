@@ -1,4 +1,4 @@
-"""Rows held out of a table, and datasets of what is left."""
+"""Rows held out of a table, and datasets of the remaining rows."""
 
 import jax
 import numpy as np
@@ -66,7 +66,7 @@ def test_a_sources_own_validation_rows_are_used():
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.0, 2, float("nan")])
-def test_a_fraction_that_is_none_is_refused(fraction):
+def test_an_invalid_fraction_is_refused(fraction):
     for table in (numbered(20), numbered(20, exhaustive=True)):
         message = refusal(split_off, table, fraction, seed=0)
         assert "x: expected a validation fraction in [0, 1); found " in message

@@ -1,4 +1,4 @@
-"""What numbers are taken to mean, and what is refused."""
+"""How numbers are interpreted, and which are refused."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from harmonium.errors import InputError, count_of, input_error
 
 
 def refusal(array, *, name="rows.npy", **options) -> str:
-    """The message, which must be one line of the agreed form."""
+    """Return the error message, which must be one line of the agreed form."""
     with pytest.raises(InputError) as caught:
         as_table(array, name=name, **options)
     message = str(caught.value)
@@ -55,7 +55,7 @@ def test_integers_above_127_are_grey_levels_of_255(highest):
 
 
 @pytest.mark.parametrize("highest", [2, 16, 127])
-def test_integers_up_to_127_need_a_scale_and_are_told_which(highest):
+def test_integers_up_to_127_need_a_scale_and_the_message_suggests_one(highest):
     message = refusal(np.array([[0, 1], [1, highest]]))
     assert "grey levels whose maximum is given" in message
     assert f"found {highest} at row 1, column 1 (counted from 0)" in message
@@ -86,7 +86,7 @@ def test_levels_outside_the_scale_are_refused(value):
 
 
 @pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf")])
-def test_a_scale_that_is_none_is_refused(scale):
+def test_an_invalid_scale_is_refused(scale):
     assert "a finite positive scale" in refusal([[0, 1]], scale=scale)
 
 
@@ -236,7 +236,7 @@ def test_other_dimensions_are_refused_with_a_way_to_reshape():
         (np.array([["2020-01-01"]], dtype="datetime64[D]"), "datetime64"),
     ],
 )
-def test_what_is_no_number_is_refused(array, found):
+def test_values_that_are_no_numbers_are_refused(array, found):
     message = refusal(array)
     assert found in message
     assert "convert them to integers or floats first" in message

@@ -1,4 +1,4 @@
-"""Verdicts on training runs whose relaxation times are known by enumeration."""
+"""Equilibrium reports of training runs whose relaxation times are known by enumeration."""
 
 import equinox as eqx
 import jax
@@ -80,7 +80,7 @@ def test_long_chains_are_at_equilibrium(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_chains_in_the_law_of_a_model_and_chains_out_of_it(seed):
+def test_chains_that_agree_with_the_distribution_and_chains_that_do_not(seed):
     exact = relaxation(SLOW)
     method, key = hm.Persistent(hm.Gibbs(1), chains=400), jax.random.key(seed)
     there = method.sampler.start(QUICK, exact_states(QUICK, 400, key), key=key)
@@ -91,8 +91,8 @@ def test_chains_in_the_law_of_a_model_and_chains_out_of_it(seed):
     away = method.sampler.init(QUICK, 400, key=key)
     lagging = hm.equilibrium(QUICK, method, key=key, state=away, mixing=found.mixing)
     assert lagging.chains_agree is False
-    assert "do not stand in this model's law" in lagging.message
-    # Where relaxation is out of reach, nobody knows; but what drifts is not there.
+    assert "do not agree with this model's distribution" in lagging.message
+    # Where the relaxation time cannot be measured, equilibrium is unknown, unless the chains drift.
     assert exact > 1_000
     there = method.sampler.start(SLOW, exact_states(SLOW, 400, key), key=key)
     found = hm.equilibrium(SLOW, method, key=key, state=there, sweeps=1_000)
@@ -102,7 +102,7 @@ def test_chains_in_the_law_of_a_model_and_chains_out_of_it(seed):
 
 
 def test_k_against_a_bound():
-    """Below a lower bound it is certain; above one it is not known."""
+    """Below a lower bound the answer is certain; above it the answer is not known."""
     mixing = hm.mixing(SLOW, key=jax.random.key(0), sweeps=512)
     assert not mixing.resolved
     few = hm.equilibrium(SLOW, 10, key=jax.random.key(0), mixing=mixing)
@@ -121,7 +121,7 @@ def test_persistence_may_keep_up():
     assert found.at_equilibrium is False
     assert found.chains_agree
     assert "training dynamics" not in found.message
-    assert "Yet its own chains stand" in found.message
+    assert "Yet its own chains agree" in found.message
 
 
 def test_exact_learning_has_no_chains():
@@ -140,6 +140,6 @@ def test_methods_say_what_they_are():
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "PCD-1"])
-def test_what_does_not_fit_is_refused(wrong):
+def test_invalid_arguments_are_refused(wrong):
     with pytest.raises(hm.InputError, match="method: expected"):
         hm.equilibrium(QUICK, wrong, key=jax.random.key(0))

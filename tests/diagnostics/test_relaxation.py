@@ -1,4 +1,4 @@
-"""Chains against the exact spectrum of their kernel, on models that can be enumerated."""
+"""Relaxation times of chains against the exact spectrum of their kernel, on small models."""
 
 import functools
 import itertools
@@ -21,7 +21,7 @@ PAIRS = [
     (hm.Potts(3, states=3), hm.Potts(2, states=3)),
 ]
 STRENGTHS = [0.2, 0.7, 1.5]
-MARGIN = 0.3  # of a measured time; runs of 100 τ and more with 64 chains spread by 5 to 10 %
+MARGIN = 0.3  # of a measured time; 64 chains of 100 τ or more spread by 5 to 10 %
 
 
 def coupled(visible, hidden, strength):
@@ -30,7 +30,7 @@ def coupled(visible, hidden, strength):
 
 
 def enumerated(rbm):
-    """Return E of all joint states, and the observables of all visible ones."""
+    """Return E of all joint states, and the observables of all visible states."""
     directions = slow_directions(rbm)
 
     @eqx.filter_jit
@@ -60,7 +60,7 @@ class Spectrum:
         self.observables = {name: np.asarray(f, float) for name, f in observables.items()}
 
     def shares(self, f):
-        """Return the share of each mode, but the first, in the variance of an observable."""
+        """Return the share of each mode but the first in the variance of an observable."""
         squares = (self.modes.T @ (np.sqrt(self.p) * f))[:-1] ** 2
         return squares / squares.sum()
 
@@ -96,7 +96,7 @@ def test_times_are_those_of_the_kernel(visible, hidden, strength, seed):
         assert seen.ess == pytest.approx(64 * 0.75 * found.sweeps / seen.tau)
         rho = exact.autocorrelation(exact.observables[name], found.lags)
         np.testing.assert_allclose(seen.autocorrelation, rho, atol=0.15)
-    assert "forget in" in str(found)
+    assert "relaxation time is" in str(found)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -111,7 +111,7 @@ def test_an_unresolved_time_is_a_lower_bound(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_modes_that_no_chain_leaves(seed):
-    """Within a chain all looks quick; between chains it does not."""
+    """Each chain by itself seems to mix fast; the differences between chains show otherwise."""
     rbm = coupled(hm.Ising(4), hm.Ising(3), 3.5)
     assert Spectrum(rbm).relaxation > 1e6
     found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=2_048)
@@ -119,22 +119,22 @@ def test_modes_that_no_chain_leaves(seed):
     assert found.relaxation == found.sweeps == 2_048
     assert found.rhat > 1.5
     assert found.observables[found.slowest].autocorrelation.min() > 0.9
-    assert str(found).startswith("Not resolved: chains take at least 2,048 sweeps")
+    assert str(found).startswith("Not resolved: the relaxation time is at least 2,048 sweeps")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_sides_that_do_not_meet(seed):
+def test_chains_from_data_and_from_noise_that_disagree(seed):
     rbm = hm.RBM(hm.Ising(4, jnp.ones(4)), hm.Ising(3), 2 * jnp.ones((4, 3)))
     found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=2_048, starts=-np.ones((1, 4)))
     assert not found.met
     assert found.two_sided < 1e-6
     assert not found.resolved
     assert found.relaxation == 2_048
-    assert "the two sides differ" in found.message
+    assert "the two starts differ" in found.message
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_both_sides_of_a_quick_model_meet(seed):
+def test_chains_from_data_and_from_noise_agree_on_a_quick_model(seed):
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), seed)
     rows = np.random.default_rng(seed).integers(0, 2, (20, 4))
     found = hm.mixing(rbm, key=jax.random.key(seed), starts=rows)
@@ -142,8 +142,8 @@ def test_both_sides_of_a_quick_model_meet(seed):
     assert found.relaxation < 100
 
 
-def test_one_law_and_two():
-    """The p-value of equal laws is no smaller than chance makes it; that of others is."""
+def test_equal_and_different_distributions():
+    """p-values of equal distributions are not too small; those of different ones are small."""
     rng = np.random.default_rng(0)
     p = [same_distribution(rng.normal(size=(5, 30)), rng.normal(size=(5, 40))) for _ in range(300)]
     assert stats.binomtest(sum(x < 0.05 for x in p), 300, 0.05, "greater").pvalue > LEVEL
@@ -151,7 +151,7 @@ def test_one_law_and_two():
     assert same_distribution(np.zeros((2, 9)), np.zeros((2, 9))) == 1.0
 
 
-def test_draws_of_the_model_have_the_law_of_its_chains():
+def test_draws_of_the_model_have_the_distribution_of_its_chains():
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     v = exact_states(rbm, 2_000, jax.random.key(0))
     ours = eqx.filter_jit(hm.observables)(rbm, v, slow_directions(rbm))
@@ -176,7 +176,7 @@ def test_observables_are_what_they_are_called():
     assert len(found) == 3 + 2 * 3
 
 
-def test_what_states_do_not_feel_is_in_no_direction():
+def test_weights_that_do_not_affect_states_are_in_no_direction():
     rbm = random_rbm(hm.Mixed(hm.Potts(2, states=3), hm.Ising(2)), hm.Bernoulli(3), 0)
     shift = jnp.repeat(jnp.arange(12.0).reshape(4, 3), jnp.array([3, 3, 1, 1]), axis=0)
     same = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + shift.at[6:].set(0.0))
@@ -207,16 +207,16 @@ def test_a_long_run_is_thinned_and_says_the_same():
     assert found.relaxation == pytest.approx(exact.relaxation, rel=MARGIN)
 
 
-def test_limits_are_kept_and_progress_is_told():
+def test_limits_are_kept_and_progress_is_reported():
     rbm = coupled(hm.Ising(4), hm.Ising(3), 3.5)
-    told = []
-    found = hm.mixing(rbm, key=jax.random.key(0), seconds=1e-6, progress=told.append)
+    reported = []
+    found = hm.mixing(rbm, key=jax.random.key(0), seconds=1e-6, progress=reported.append)
     assert found.sweeps == 128
-    assert told[-1] == 1.0
-    told.clear()
-    found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_500, progress=told.append)
+    assert reported[-1] == 1.0
+    reported.clear()
+    found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_500, progress=reported.append)
     assert found.sweeps == 1_500
-    assert told == sorted(told)
+    assert reported == sorted(reported)
 
 
 def test_a_dataset_and_a_frozen_model():
@@ -231,7 +231,7 @@ def test_a_dataset_and_a_frozen_model():
     assert "nothing moved" in found.message
 
 
-def test_what_does_not_fit_is_refused():
+def test_invalid_arguments_are_refused():
     rbm, key = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0), jax.random.key(0)
     for expected, wrong in [
         ("chains: expected at least 16", {"chains": 8}),
@@ -252,7 +252,7 @@ def test_what_does_not_fit_is_refused():
 
 
 class Columns:
-    """Steps of replica exchange as products with arrays over all states of a column."""
+    """Replica exchange, computed exactly with arrays over all states of a column of replicas."""
 
     def __init__(self, rbm, sampler):
         models = sampler.models(rbm)
@@ -285,7 +285,7 @@ class Columns:
         return f
 
     def autocorrelations(self, f, longest=500):
-        """Return ρ(0), ρ(1), …, means over the parities of the last step."""
+        """Return ρ(0), ρ(1), …, averaged over the parity of the last step."""
         f = f - (self.law * f).sum()
         found = np.zeros(longest)
         for last in (0, 1):
@@ -300,8 +300,8 @@ class Columns:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_columns_of_replicas_forget_more_slowly_than_their_last_model(seed):
-    """Five replicas in either of two modes, which only the first model leaves."""
+def test_columns_of_replicas_mix_more_slowly_than_their_last_model(seed):
+    """Five replicas are in one of two modes each, which only the first model leaves."""
     rbm = hm.RBM(hm.Ising(2), hm.Ising(1), 2.5 * jnp.ones((2, 1)))
     sampler = hm.ReplicaExchange(None, [0.0, 0.8, 0.85, 0.9, 0.95, 1.0])
     exact = Columns(rbm, sampler)
@@ -314,7 +314,7 @@ def test_columns_of_replicas_forget_more_slowly_than_their_last_model(seed):
     curves = hm.trace(rbm, key=jax.random.key(seed), sampler=sampler, sweeps=32)
     assert {curve.shape for curve in curves.values()} == {(64, 32)}
     assert curves.keys() >= found.observables.keys()
-    # The last model's own correlation is gone at once, and back when replicas have gone round.
+    # The last model's own autocorrelation vanishes at once and returns after a round trip.
     alone = exact.observables["visible_overlap_1"]
     rho = exact.autocorrelations(alone)
     assert rho[2] < 0.01

@@ -1,4 +1,4 @@
-"""Quantities of rows, their cumulants, axes and distances, against NumPy and SciPy."""
+"""Moments of rows: cumulants, principal axes and distances, against NumPy and SciPy."""
 
 import numpy as np
 import pytest

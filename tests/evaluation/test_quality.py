@@ -1,4 +1,4 @@
-"""Sample quality: perfect samplers are called perfect, others are told, ties favour nobody."""
+"""Sample quality: perfect samplers pass, imperfect ones are detected, ties are unbiased."""
 
 import numpy as np
 import pytest
@@ -9,14 +9,14 @@ import harmonium as hm
 from harmonium.evaluation.base import FEWEST_ROWS
 from harmonium.evaluation.quality import _energies, _halves
 
-LEVEL = 1e-4 / 2  # family-wise, for each of the two statistics that judge perfect samplers
-ALARMS = 0.01  # of perfect samplers, the share of which any score says otherwise
+LEVEL = 1e-4 / 2  # family-wise, for each of the two statistics that test perfect samplers
+ALARMS = 0.01  # the accepted share of perfect samplers that some score calls imperfect
 CENTRES = np.random.default_rng(7).random((3, 12))
 FINE = "as other rows of data"
 
 
 def bits(rng, n):
-    """Rows of a mixture of three product distributions, so that columns depend."""
+    """Draw rows of a mixture of three product distributions, whose columns are dependent."""
     return (rng.random((n, 12)) < CENTRES[rng.integers(0, 3, n)]).astype(np.uint8)
 
 
@@ -30,7 +30,7 @@ def codes(rng, n):
 
 
 def independent(rng, rows):
-    """Shuffle each column for itself: the right means, no correlations."""
+    """Shuffle each column separately, which keeps the means and removes correlations."""
     return np.stack([rng.permutation(column) for column in rows.T], axis=1)
 
 
@@ -39,7 +39,7 @@ DRAWS = [(bits, None), (reals, None), (codes, 4), (codes, [4, 4, 1, 1])]
 
 @pytest.mark.parametrize(("draw", "states"), DRAWS)
 def test_a_perfect_sampler_is_called_perfect(draw, states):
-    """Over ten seeds z is 0 on average (its deviation is at most about 1) and alarms are rare."""
+    """Over ten seeds z is 0 on average, with a deviation of about 1 at most; alarms are rare."""
     tables = []
     for seed in range(10):
         rng = np.random.default_rng(1000 + seed)
@@ -56,7 +56,7 @@ def test_a_perfect_sampler_is_called_perfect(draw, states):
 
 
 @pytest.mark.parametrize(("draw", "states"), DRAWS)
-def test_independent_columns_are_told(draw, states):
+def test_independent_columns_are_detected(draw, states):
     rng = np.random.default_rng(1)
     data, others = draw(rng, 2_000), draw(rng, 1_000)
     quality = hm.sample_quality(independent(rng, others), data, states=states)
@@ -68,7 +68,7 @@ def test_independent_columns_are_told(draw, states):
     assert quality.aats.verdict == "can be told from data"
 
 
-def test_copies_are_told():
+def test_copies_are_detected():
     rng = np.random.default_rng(2)
     data, held_out = reals(rng, 600), reals(rng, 300)
     quality = hm.sample_quality(data, data, held_out=held_out)
@@ -80,7 +80,7 @@ def test_copies_are_told():
     assert honest.privacy_loss.verdict == FINE
 
 
-def test_a_lost_mode_is_told():
+def test_a_lost_mode_is_detected():
     rng = np.random.default_rng(3)
     modes = rng.normal(size=(2, 5)) * 4
     data = modes[rng.integers(0, 2, 600)] + rng.normal(size=(600, 5))
@@ -93,8 +93,8 @@ def test_a_lost_mode_is_told():
 
 @pytest.mark.parametrize("columns", [1, 2, 6])
 @pytest.mark.parametrize("k", [2, 5, 12])
-def test_ties_favour_neither_side(columns, k):
-    """In small spaces, full of equal rows, both halves are 0.5 on average: one t each."""
+def test_ties_bias_neither_half(columns, k):
+    """With many equal rows both halves of the score are 0.5 on average: one t test each."""
     rng, found = np.random.default_rng(4), []
     for _ in range(2_000):
         rows = (rng.random((2 * k, columns)) < 0.3).astype(float)
@@ -137,7 +137,7 @@ def test_energy_distance_is_the_u_statistic():
 
 
 def test_moments_are_compared_over_splits():
-    """With two rows of data A is either, and the mean error is known."""
+    """With two rows of data, A is one of them, and the mean error is known."""
     samples, data = np.array([[5.0, 1.0]]), np.array([[0.0, 0.0], [3.0, 4.0]])
     quality = hm.sample_quality(samples, data, splits=500)
     assert quality.means.perfect == pytest.approx(np.sqrt(12.5))

@@ -13,7 +13,7 @@ def model(visible):
 @pytest.mark.parametrize(
     "visible", [hm.Bernoulli(5), hm.Potts(3, states=3), hm.Gaussian(4)], ids=str
 )
-def test_it_is_the_squared_way_through_the_means(visible):
+def test_it_is_the_squared_error_of_the_mean_reconstruction(visible):
     rbm = model(visible)
     rows = hm.sample(rbm, 7, key=jax.random.key(1), sampler=hm.Gibbs(2))
     v = visible.encode(rows)

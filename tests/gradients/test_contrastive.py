@@ -9,7 +9,7 @@ EXAMPLES = [hm.Contrastive(hm.Gibbs(100))]
 
 
 def test_chains_carry_the_weights_of_their_rows():
-    """A row of weight zero has no part in either phase."""
+    """A row of weight zero contributes to neither phase."""
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     rows = rbm.visible.states(jnp.arange(3))
     weights = jnp.array([0.5, 0.5, 0.0])

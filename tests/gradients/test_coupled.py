@@ -21,7 +21,7 @@ def log_density(layer, inputs, x):
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=identify)
-def test_both_follow_their_own_law_and_meet_as_often_as_can_be(layer):
+def test_both_follow_their_own_distribution_and_meet_as_often_as_possible(layer):
     keys = jax.random.split(KEY, 3)
     one, other = (jax.random.normal(key, (layer.size,)) for key in keys[:2])
     fields = [jnp.broadcast_to(field, (DRAWS, layer.size)) for field in (one, other)]
@@ -35,7 +35,7 @@ def test_both_follow_their_own_law_and_meet_as_often_as_can_be(layer):
         error = np.asarray(drawn).mean(0) - np.asarray(layer.mean(field))
         spread = np.sqrt(np.asarray(layer.variance(field)) / DRAWS)
         p_values += list(2 * stats.norm.sf(abs(error) / spread))
-    # E over x of min(1, q/p) is the overlap of both laws.
+    # E over x of min(1, q/p) is the overlap of the two distributions.
     ratio = log_density(layer, other, x) - log_density(layer, one, x)
     overlap = np.asarray(jnp.exp(jnp.minimum(ratio, 0.0)), float)
     met = np.asarray((x == y).all(-1), float)
@@ -44,14 +44,14 @@ def test_both_follow_their_own_law_and_meet_as_often_as_can_be(layer):
     assert min(p_values) > LEVEL / (len(p_values) * len(LAYERS))
 
 
-def test_pairs_that_hardly_differ_are_drawn_too():
-    """An overlap of nearly 1: few pairs fall apart, and those take thousands of draws each."""
+def test_pairs_with_nearly_equal_distributions_are_drawn():
+    """With an overlap of nearly 1, few pairs differ, and each of these takes thousands of draws."""
     layer, n = hm.Bernoulli(4), 4_096
     fields = jnp.zeros((n, 4)), jnp.zeros((n, 4)).at[:, 0].set(2e-3)
     x, y = eqx.filter_jit(drawn_together)(layer, *fields, key=KEY)
     apart = np.asarray((x != y).any(-1))
     assert 0 < apart.sum() < 20
-    assert (np.asarray(y)[apart, 0] == 1).all()  # all that q has more of
+    assert (np.asarray(y)[apart, 0] == 1).all()  # the states that q has more often
     assert (np.asarray(x)[apart, 0] == 0).all()
 
 
@@ -69,7 +69,7 @@ def test_coupling_times_enter_the_history():
 
 
 def test_a_row_counts_by_its_weight():
-    """Rows of weight zero may be anything: nothing of them enters, not even their chains."""
+    """Rows of weight zero do not enter the estimate, and neither do their chains."""
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     rows = rbm.visible.states(jnp.arange(6))
     weights = jnp.array([0.5, 0.5, 0.0, 0.0, 0.0, 0.0])

@@ -6,7 +6,7 @@ import pytest
 import harmonium as hm
 from registry import random_rbm
 
-EXAMPLES = [hm.FastPersistent(hm.Gibbs(1))]  # PCD itself, bit for bit, where its rate is 0
+EXAMPLES = [hm.FastPersistent(hm.Gibbs(1))]  # exactly PCD, bit for bit, where the rate is 0
 KEY = jax.random.key(0)
 
 
@@ -22,7 +22,7 @@ def test_without_fast_parameters_it_is_pcd():
 
 
 def test_chains_leave_a_mode_that_plain_chains_never_do():
-    """States all on or all off: a batch of the one drives chains of the other out."""
+    """States are all on or all off: a batch of one kind drives chains out of the other kind."""
     rbm = hm.RBM.from_arrays(3 * np.ones((16, 4)), -6 * np.ones(16), -24 * np.ones(4))
     on = hm.Cloud.uniform(jnp.ones((8, 16)))
     shares = []

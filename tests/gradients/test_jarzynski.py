@@ -10,8 +10,8 @@ EXAMPLES = [hm.Jarzynski(hm.Gibbs(50), chains=64)]
 KEY = jax.random.key(0)
 
 
-def test_log_z_is_known_all_along():
-    """After a run whose chains make one sweep an update, log Z and the averages are right."""
+def test_log_z_is_known_at_every_update():
+    """With one sweep an update, log Z and the averages are right at the end of a run."""
     rbm = hm.initialize(hm.Bernoulli(6), hm.Bernoulli(4), key=KEY)
     rows = np.unique(np.asarray(rbm.visible.states(jnp.array([0, 7, 56, 63]))), axis=0)
     method = hm.Jarzynski(hm.Gibbs(1), chains=2_000)

@@ -13,7 +13,7 @@ KEY = jax.random.key(0)
 
 
 def conditional(rbm, rows, unit, states):
-    """Return log p(v_i | rest) of rows from the free energies of all that unit i may be."""
+    """Return log p(v_i | rest) of rows from the free energies of all states of unit i."""
     others = np.repeat(rows[:, None], states, axis=1)
     others[:, :, unit] = np.arange(states)
     energies = rbm.free_energy(rbm.visible.encode(jnp.asarray(others)))
@@ -84,8 +84,8 @@ def test_a_blend_has_the_chains_and_the_name_of_its_parts():
     assert EXAMPLES[1].about.follows_likelihood
 
 
-def test_rows_without_a_label_teach_by_what_they_are():
-    """Two clusters of rows, of which eight have labels: semi-supervised learning."""
+def test_rows_without_a_label_are_learned_from():
+    """Semi-supervised learning: two clusters of rows, of which eight rows have labels."""
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, 400)
     rows = (rng.random((400, 12)) < np.where(label[:, None] == 1, 0.8, 0.2)).astype(float)

@@ -31,7 +31,7 @@ def solved(rbm, order):
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS, ids=identify)
 def test_it_is_the_slope_of_the_expansion(visible, hidden, order):
-    """The gradient at constant means against differences of the expansion solved anew."""
+    """The gradient at constant means equals finite differences of the expansion, solved anew."""
     rbm = random_rbm(visible, hidden, 0, coupling=0.15)
     grads, state, log_z = solved(rbm, order)
     assert float(state.residual) < 1e-5

@@ -1,4 +1,4 @@
-"""Methods for rows with missing values. What they learn there is asked in tests/missing/test_missing.py."""
+"""Methods for rows with missing values; tests/missing/test_missing.py tests what they learn."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import harmonium as hm
 EXAMPLES = [hm.Marginal(hm.Persistent(hm.Gibbs(100), chains=64)), hm.PerPattern(hm.Gibbs(1))]
 
 
-def test_it_is_named_after_what_learns():
+def test_its_title_names_the_method_that_learns():
     method = hm.Marginal(hm.Persistent(hm.Gibbs(3)), missing=2)
     assert method.about.title == "PCD-3, missing units summed out"
     assert method.about.sweeps == 3

@@ -38,5 +38,5 @@ def test_the_usual_rate_grows_with_visible_units_of_0_and_1(visible, hidden, cha
     rbm = random_rbm(visible, hidden, 0)
     method = hm.Persistent(hm.Gibbs(1), chains=chains)
     assert method.about.rate(rbm) == pytest.approx(rate)
-    assert hm.Marginal(method).about.rate(rbm) == method.about.rate(rbm)  # what `fit` makes of it
+    assert hm.Marginal(method).about.rate(rbm) == method.about.rate(rbm)  # as `fit` wraps it
     assert hm.Contrastive(hm.Gibbs(1)).about.rate(rbm) == 0.1

@@ -16,7 +16,7 @@ VISIBLES = [
 
 
 def from_all_states(method, rbm, batch):
-    """Compute an objective from the table of all states' free energies alone."""
+    """Compute an objective from a table of the free energies of all states."""
     layer = rbm.visible
     states = layer.states(jnp.arange(layer.n_states))
     rows = layer.decode(states)
@@ -56,11 +56,11 @@ def test_it_is_the_gradient_of_the_objective_as_written(method, visible):
 
 @pytest.mark.parametrize("method", EXAMPLES, ids=lambda method: method.about.title)
 def test_it_finds_the_model_that_made_the_rows(method):
-    """All objectives are least at the truth: their gradients there vanish over its own law."""
+    """Every objective has its minimum at the true model, where its expected gradient is zero."""
     rbm = random_rbm(hm.Potts(2, states=3), hm.Ising(2), 0)
     states = rbm.visible.states(jnp.arange(9))
-    law = hm.Cloud(states, jax.nn.softmax(-rbm.free_energy(states)))
-    found, _, _ = eqx.filter_jit(method.estimate)(rbm, law, (), key=jax.random.key(0))
+    truth = hm.Cloud(states, jax.nn.softmax(-rbm.free_energy(states)))
+    found, _, _ = eqx.filter_jit(method.estimate)(rbm, truth, (), key=jax.random.key(0))
     for leaf in jax.tree.leaves(found):
         np.testing.assert_allclose(leaf, 0.0, atol=1e-5)
 

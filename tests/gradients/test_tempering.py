@@ -22,7 +22,7 @@ def trained(method, updates=600, rate=0.2):
 
 
 @pytest.mark.parametrize("kind", [hm.Tempering, hm.Trajectory])
-def test_the_ladder_grows_with_the_model_and_both_worlds_keep_their_share(kind):
+def test_the_ladder_grows_with_the_model_and_both_modes_keep_their_share(kind):
     method = kind(10, chains=50)
     fit = trained(method)
     state, lengths = fit.state.gradient, [record["ladder"] for record in fit.history]
@@ -42,12 +42,12 @@ def test_temperatures_rise_and_neighbours_swap_alike():
     state = trained(hm.Tempering(10, chains=50)).state.gradient
     steps = np.diff(np.asarray(state.ladder.times))
     assert (steps >= 0).all()
-    used = np.asarray(~state.at_end)[1:].sum()  # the last pair is as short as it happens to be
+    used = np.asarray(~state.at_end)[1:].sum()  # the last pair may be closer than the others
     assert (abs(np.asarray(state.acceptance)[:used] - 0.5) < 0.15).all()
 
 
-def test_models_of_the_past_make_room_for_new_ones():
-    """Three places for what would take more: those nearest to their neighbours are given up."""
+def test_earlier_models_make_room_for_new_ones():
+    """With only three places, the models that are nearest to their neighbours are dropped."""
     fit = trained(hm.Trajectory(4, chains=50, acceptance=0.8))
     state = fit.state.gradient
     assert fit.history[-1]["ladder"] == 4
@@ -56,7 +56,7 @@ def test_models_of_the_past_make_room_for_new_ones():
     assert (np.diff(norms) > 0).all()
 
 
-def test_a_place_given_up_keeps_all_other_replicas():
+def test_dropping_a_place_keeps_all_other_replicas():
     method = hm.Trajectory(5, chains=2)
     rbm = random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0)
     state = method.init(rbm, hm.Cloud.uniform(jnp.zeros((1, 3))), key=KEY)
@@ -69,7 +69,7 @@ def test_a_place_given_up_keeps_all_other_replicas():
     state = _thinned(state)
     assert np.asarray(state.replicas.v[:, 0, 0]).tolist() == [0, 1, 3, 4, 2]
     assert np.asarray(state.at_end).tolist() == [False, False, False, True, True]
-    assert 0.4 < float(state.acceptance[1]) < 0.8  # over the place that is gone
+    assert 0.4 < float(state.acceptance[1]) < 0.8  # across the place that was dropped
     np.testing.assert_allclose(state.acceptance[jnp.array([0, 2, 3])], [0.3, 0.4, 1.0])
 
 

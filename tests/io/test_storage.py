@@ -1,4 +1,4 @@
-"""Which format a file has, and what holds for every one of them."""
+"""The format of a file, and properties that hold for every format."""
 
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_the_content_says_what_a_file_is(suffix):
 
 
 @pytest.mark.parametrize("suffix", BOTH_WAYS)
-def test_what_goes_wrong_leaves_the_old_file_as_it_was(suffix, monkeypatch):
+def test_a_failed_write_leaves_the_old_file_as_it_was(suffix, monkeypatch):
     hm.save(BERNOULLI, f"m{suffix}")
     before = Path(f"m{suffix}").read_bytes()
     with monkeypatch.context() as patch:
@@ -69,7 +69,7 @@ def test_a_suffix_that_names_no_format_is_refused(name):
     assert not list(Path().iterdir())
 
 
-def test_what_cannot_be_written_or_read_is_refused():
+def test_paths_that_cannot_be_written_or_read_are_refused():
     Path("folder.npz").mkdir()
     for name in ("folder.npz", "nowhere/m.npz"):
         with pytest.raises(hm.InputError, match="expected a file in a folder that exists"):
@@ -87,7 +87,7 @@ def test_what_cannot_be_written_or_read_is_refused():
     ("name", "package", "extra"),
     [("m.h5", "h5py", "rbms"), ("m.pt", "torch", "torch"), ("m.json", "dimod", "dimod")],
 )
-def test_a_package_that_is_missing_is_named_with_its_command(name, package, extra, monkeypatch):
+def test_a_missing_package_is_named_with_its_install_command(name, package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     words = rf"{name}: expected the package {package}; .* pip install 'harmonium\[{extra}\]'"
     with pytest.raises(hm.MissingDependencyError, match=words):
@@ -105,5 +105,5 @@ def test_a_file_with_a_colon_in_its_name_is_itself():
     ("name", "is_one"),
     [("m.h5", True), ("m.h5:update_3", True), ("m.pt", True), ("m.pth", True), ("m.json", False)],
 )
-def test_what_is_to_be_read_as_a_model(name, is_one):
+def test_which_names_are_read_as_models(name, is_one):
     assert holds_model(name) is is_one

@@ -15,14 +15,14 @@ from registry import ALL, LEVEL, covered, exact_states, examples, identify, pair
 REPEATS, AT_ONCE = 400, 100
 CASES = covered("gradients", lambda method: method.about.follows_likelihood)
 PAIRS = pairs()
-SOME = PAIRS if ALL else PAIRS[::2]  # JAX differentiates them all alike
+SOME = PAIRS if ALL else PAIRS[::2]  # JAX differentiates all of them in the same way
 
 
 def problem(visible, hidden, seed):
-    """Return a model that mixes within a few sweeps, and weighted rows of another model.
+    """Return a model that mixes within a few sweeps, and weighted rows from another model.
 
-    Weights in units of both layers' spreads have a norm of at most 0.9: near 1 spins that share
-    continuous units align, and chains of a hundred sweeps would not be long.
+    The weights in units of both layers' spreads have a norm of at most 0.9. Near 1, spins that
+    share continuous units align, and a hundred sweeps would be too few.
     """
     rbm = random_rbm(visible, hidden, seed, coupling=0.4)
     spreads = [jnp.sqrt(layer.variance(layer.zero_inputs)) for layer in (rbm.visible, rbm.hidden)]
@@ -48,7 +48,7 @@ def enumerated_gradient(rbm, batch):
 
 @eqx.filter_jit
 def estimates(method, rbm, batch, key):
-    """Make independent estimates."""
+    """Return independent estimates of the gradient."""
 
     def one(key):
         key_init, key_estimate = jax.random.split(key)
@@ -79,7 +79,7 @@ def test_exact_is_the_gradient_of_the_enumerated_likelihood(visible, hidden, see
 
 @pytest.mark.parametrize(("method", "visible", "hidden", "seed"), CASES, ids=identify)
 def test_every_method_is_unbiased_when_its_chains_are_long(method, visible, hidden, seed):
-    """The mean of independent estimates against the exact gradient: the largest |z|, Bonferroni."""
+    """The mean of independent estimates equals the exact gradient: largest |z|, Bonferroni."""
     rbm, batch = problem(visible, hidden, seed)
     _, expected = enumerated_gradient(rbm, batch)
     found = jax.tree.leaves(estimates(method, rbm, batch, key_of(seed)))
@@ -88,13 +88,13 @@ def test_every_method_is_unbiased_when_its_chains_are_long(method, visible, hidd
     for several, e in zip(found, jax.tree.leaves(expected), strict=True):
         error = several.mean(0) - e
         spread = several.std(0, ddof=1) / np.sqrt(REPEATS)
-        z = abs(error) / (spread + 1e-4 * (1 + abs(e)) / bound)  # and float32 rounding
+        z = abs(error) / (spread + 1e-4 * (1 + abs(e)) / bound)  # plus float32 rounding
         assert float(z.max()) < bound
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cd_approaches_the_exact_gradient_as_k_grows(seed):
-    """The enumerated bias of CD-k's mean gradient falls with k, by far more than its noise."""
+    """The enumerated bias of CD-k's mean gradient falls with k, by far more than the noise."""
     rbm, batch = problem(hm.Bernoulli(4), hm.Bernoulli(4), seed)
     rbm = eqx.tree_at(lambda m: m.weights, rbm, 6.0 * rbm.weights)
     _, expected = enumerated_gradient(rbm, batch)

@@ -1,4 +1,4 @@
-"""What holds for every layer, whatever its units."""
+"""Laws that hold for every layer, whatever its units."""
 
 import equinox as eqx
 import jax
@@ -36,7 +36,7 @@ def test_every_layer_has_an_example():
     named = {n for n, kind in vars(home).items() if isinstance(kind, type)}
     named = {n for n in named if not n.startswith("Abstract")}
     shown = {type(layer).__name__ for layer in LAYERS}
-    assert named - shown == {"Clamped", "Masked"}  # layers only around others, with laws of theirs
+    assert named - shown == {"Clamped", "Masked"}  # they wrap other layers and have their own laws
 
 
 @over_discrete
@@ -53,7 +53,7 @@ def test_cgf_is_the_log_sum_over_states(layer, seed):
     ids=identify,
 )
 def test_cgf_is_the_log_integral(layer, seed):
-    """By the trapezium rule over the support, or as much of it as has any weight."""
+    """The integral is taken by the trapezium rule over the support, or the part with any weight."""
     layer, inputs, _ = drawn(layer, seed)
     low, high = (np.clip(end, -40.0, 40.0).astype(np.float32) for end in layer.support)
     grid = jnp.linspace(low, high, 20_001)
@@ -84,7 +84,7 @@ def test_mean_and_variance_are_derivatives_of_the_cgf(layer, seed):
 
 @over_layers
 def test_draws_have_the_mean_and_the_variance(layer, seed):
-    # Inputs so small that no state is rare: z is normal only where each is drawn many times.
+    # The inputs are small, so that no state is rare: z is normal only if each is drawn many times.
     layer, inputs, key = drawn(layer, seed, scale=0.7)
     n = 40_000
     x = layer.sample(jnp.broadcast_to(inputs, (n, layer.size)), key=key)
@@ -98,7 +98,7 @@ def test_draws_have_the_mean_and_the_variance(layer, seed):
 
 @over_layers
 def test_tails_hold_in_float32(layer, seed):
-    """At inputs far out, float32 agrees with float64 to rounding."""
+    """At inputs of large size, float32 agrees with float64 up to rounding."""
     layer, inputs, _ = drawn(layer, seed)
     with jax.enable_x64(True):
         wide = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), layer)
@@ -115,7 +115,7 @@ def test_tails_hold_in_float32(layer, seed):
 
 @eqx.filter_jit
 def everything(layer, batch, key):
-    """Return what a layer makes of inputs."""
+    """Return everything that a layer computes from inputs."""
     x = layer.sample(batch, key=key)
     more = {"sample": x, "energy": layer.energy(x), "unit_cgfs": layer.unit_cgfs(batch)}
     return moments(layer, batch) | more
@@ -135,7 +135,7 @@ def test_batch_axes_come_first(layer, seed):
 
 
 @over_layers
-def test_shift_absorbs_a_constant_input(layer, seed):
+def test_a_shift_equals_a_constant_input(layer, seed):
     layer, inputs, key = drawn(layer, seed)
     delta = jax.random.normal(key, inputs.shape)
     shifted = layer.shift(delta)
@@ -155,13 +155,13 @@ def test_energy_is_affine_in_the_leaves(layer, seed):
 
 
 @over_discrete
-def test_states_are_all_there_once(layer, seed):
+def test_every_state_is_listed_once(layer, seed):
     states = np.asarray(layer.states(jnp.arange(layer.n_states)))
     assert len(np.unique(states, axis=0)) == layer.n_states
 
 
 @over_layers
-def test_states_that_are_said_to_be_short_are_exact_in_bfloat16(layer, seed):
+def test_states_that_claim_to_be_exact_in_bfloat16_are(layer, seed):
     layer, inputs, key = drawn(layer, seed)
     x = layer.sample(jnp.broadcast_to(inputs, (50, layer.size)), key=key)
     is_exact = bool((x == x.astype(jnp.bfloat16)).all())
@@ -180,7 +180,7 @@ def test_alternatives_are_the_states_one_unit_away(layer, seed):
 
 
 @over_layers
-def test_rows_and_states_are_two_forms_of_one_thing(layer, seed):
+def test_decoded_and_encoded_rows_are_the_same_states(layer, seed):
     layer, inputs, key = drawn(layer, seed)
     x = layer.sample(jnp.broadcast_to(inputs, (50, layer.size)), key=key)
     rows = layer.decode(x)
@@ -199,7 +199,7 @@ def test_fitted_moments_are_those_of_the_states(layer, seed):
     for w in (None, weights):
         fitted = layer.fit_moments(x, w)
         mean = x.mean(0) if w is None else w @ x / w.sum()
-        # one row more, at the middle of the domain, moves a mean of 400 rows by this at the most
+        # one more row, at the middle of the domain, shifts a mean of 400 rows by this much at most
         np.testing.assert_allclose(fitted.mean(fitted.zero_inputs), mean, atol=5e-3)
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(fitted))
 

@@ -1,4 +1,4 @@
-"""The stated interval of log Z covers the exact value as often as it says."""
+"""The interval of log Z covers the exact value as often as its level states."""
 
 import equinox as eqx
 import jax
@@ -13,7 +13,7 @@ from harmonium.partition_function.schedule import AnnealingSchedule, base_from_m
 from harmonium.statistics import log_mean_exp
 from registry import ALL, LEVEL, SEEDS, random_rbm
 
-PAIRS = [  # few, since each is compiled: models of one shape share their programs
+PAIRS = [  # few, since each is compiled; models of one shape share their programs
     (hm.Bernoulli(6), hm.Bernoulli(4)),
     (hm.Ising(5), hm.Gaussian(3)),
     (hm.Mixed(hm.Bernoulli(3), hm.Gaussian(2)), hm.Ising(3)),
@@ -32,7 +32,7 @@ def exact(rbm):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_interval_covers(seed):
-    """Misses among 95 % intervals that say `converged`: no more than chance allows."""
+    """Converged 95 % intervals miss the exact value no more often than chance allows."""
     rng, misses, converged = np.random.default_rng(seed), 0, 0
     for visible, hidden in PAIRS:
         for i in range(MACHINES):
@@ -50,7 +50,7 @@ def test_the_interval_covers(seed):
 
 
 def test_both_directions_bound_on_average():
-    """E log Ẑ lies below log Z forward and above it in reverse: with a crude path, visibly."""
+    """E log Ẑ is below log Z forward and above it in reverse, clearly so with a crude path."""
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(4), 3, coupling=1.5)
     schedule = AnnealingSchedule.even(hm.Heating(hm.Bernoulli(4), hm.Bernoulli(4), rbm), segments=1)
     states = rbm.visible.states(jnp.arange(16))
@@ -68,7 +68,7 @@ def test_both_directions_bound_on_average():
 
 
 def test_modes_that_short_chains_never_leave_are_found_from_a_broad_base():
-    """Two equal modes far apart: chains from the model's own biases see one, log Z = 0.00."""
+    """Of two equal, distant modes, chains from the model's own biases see one: log Z = 0.00."""
     truth = exact(TWO_MODES)
     found = Annealed().estimate(TWO_MODES, key=jax.random.key(0))
     assert truth == pytest.approx(np.log(2), abs=1e-3)
@@ -76,11 +76,11 @@ def test_modes_that_short_chains_never_leave_are_found_from_a_broad_base():
     assert found.converged
 
 
-def test_starts_where_no_chain_came_are_a_doubt():
+def test_starts_that_no_chain_reached_give_a_warning():
     path = base_from_moments(TWO_MODES, key=jax.random.key(0))
     plan, key = {"paths": [path], "steps": 100}, jax.random.key(1)
     blind = Annealed(**plan).estimate(TWO_MODES, key=key)
-    assert blind.converged  # and wrong: nothing that it saw speaks against it
+    assert blind.converged  # and wrong: its chains never saw the other mode
     assert blind.value == pytest.approx(0.0, abs=0.05)
     starts = np.repeat([[0.0], [1.0]], 16, axis=1)
     warned = Annealed(**plan, starts=starts).estimate(TWO_MODES, key=key)
@@ -122,7 +122,7 @@ def test_an_interrupted_enumeration_says_how_far_it_got():
         hm.log_z(rbm, method="exact", progress=interrupt)
 
 
-def test_exact_is_chosen_where_it_is_cheap_and_a_key_is_asked_for_where_not():
+def test_exact_is_chosen_where_it_is_cheap_and_a_key_is_needed_elsewhere():
     small = random_rbm(hm.Bernoulli(4), hm.Bernoulli(4), 0)
     found = hm.log_z(small)
     assert found.low == found.value == found.high
@@ -159,7 +159,7 @@ def test_grey_levels_are_labelled():
     assert "no probability" not in hm.log_likelihood(rbm, stochastic, key=jax.random.key(0)).method
 
 
-def test_a_model_that_diverged_is_told_so():
+def test_a_diverged_model_is_refused():
     rbm = hm.initialize(hm.Bernoulli(30), hm.Bernoulli(30), key=jax.random.key(0))
     broken = eqx.tree_at(lambda m: m.weights, rbm, jnp.full((30, 30), jnp.nan))
     with pytest.raises(hm.NotFiniteError, match="the model diverged"):
@@ -168,7 +168,7 @@ def test_a_model_that_diverged_is_told_so():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_path_may_end_at_another_model_close_by(seed):
-    """The last step is weighed too: intervals cover log Z of the model, not of its neighbour."""
+    """The last step is weighted too: intervals cover log Z of the model, not of its neighbour."""
     misses, converged, away = 0, 0, []
     for i in range(MACHINES):
         rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 100 * seed + i)

@@ -1,4 +1,4 @@
-"""What holds for a model of any two layers."""
+"""Laws that hold for an RBM of any two layers."""
 
 import equinox as eqx
 import jax
@@ -31,7 +31,7 @@ def test_turning_twice_gives_the_model(visible, hidden, seed):
 
 @eqx.filter_jit
 def twice(rbm):
-    """Return pairs of what the model says and what its joint distribution says, and log Z."""
+    """Return pairs of the model's answers and those of its joint distribution, and log Z."""
     v = rbm.visible.states(jnp.arange(rbm.visible.n_states))
     h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states))
     joint = -rbm.energy(v[:, None, :], h[None, :, :])
@@ -60,7 +60,7 @@ def test_free_energy_and_conditionals_follow_from_the_joint(visible, hidden, see
 
 @eqx.filter_jit
 def along(rbm, other, v):
-    """Return pairs of free energies, and of constants, that two paths or a path's end agree in."""
+    """Return pairs of free energies, and of constants, that agree on paths and at their ends."""
     heating = hm.Heating(other.visible, other.hidden, rbm)
     line, history = hm.Line(other, rbm), hm.History.through([other, other, rbm])
     base = hm.RBM(other.visible, other.hidden, jnp.zeros_like(rbm.weights))
@@ -110,7 +110,7 @@ def test_infinite_z_is_known():
 
 
 def test_energies_of_many_pairs_are_right():
-    """Rows of v against two sets of h: a sum that JAX 0.10.2 gets wrong on a CPU, compiled."""
+    """Rows of v with two sets of h: compiled for a CPU, JAX 0.10.2 gets this sum wrong."""
     rbm = random_rbm(hm.Bernoulli(3), hm.Bernoulli(4), 0)
     v = jax.random.bernoulli(jax.random.key(0), shape=(40_000, 3)).astype(float)
     h = jax.random.bernoulli(jax.random.key(1), shape=(2, 40_000, 4)).astype(float)

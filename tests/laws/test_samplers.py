@@ -1,12 +1,12 @@
 """No drift: chains that start as exact draws stay exact draws.
 
-Chains are drawn from the enumerated model, a kernel moves them 16 times, and the counts of the
-enumerated side's states after 1, 4 and 16 moves must still be those of its distribution. That tells
-a broken kernel from a slow one. A kernel of several models starts from exact draws of every one
-of them, and all are looked at. One χ² a look, Bonferroni over the family.
+Chains are drawn from the enumerated model, and a kernel is applied 16 times. After 1, 4 and 16
+steps, the counts of the enumerated side's states must still agree with their distribution. This
+tells a broken kernel from a slow one. A kernel of several models starts from exact draws of each
+of them, and all of them are tested: one χ² test for each count, Bonferroni over the family.
 
-Products in bfloat16 are those of the model with rounded weights, which is another one: its own
-exact draws must stay such.
+Products in bfloat16 are those of the model with rounded weights, which is a different model: its
+own exact draws must stay exact draws.
 """
 
 import equinox as eqx
@@ -36,7 +36,7 @@ LEVEL_OF_ONE = LEVEL / ((len(CASES) + len(ROUNDED)) * (len(MOVES) + 1) * MOST_MA
 
 @eqx.filter_jit
 def counted(rbm, v, key):
-    """Return the probabilities of the enumerated side's states and how often chains stand there."""
+    """Return the probabilities of the enumerated side's states, and the chains in each state."""
     side = enumerable(rbm)
     states = side.visible.states(jnp.arange(side.visible.n_states))
     x = v if side.visible is rbm.visible else rbm.sample_h_from_v(v, key=key)
@@ -45,10 +45,10 @@ def counted(rbm, v, key):
 
 
 def p_value(rbm, v, key):
-    """Return the probability of counts at least this far from the enumerated side's distribution."""
+    """Return the χ² p-value of the counts against the enumerated side's distribution."""
     p, counts = (np.asarray(x, float) for x in counted(rbm, v, key))
     p = p / p.sum()
-    rare = len(v) * p < 10  # χ² needs counts that are not too small: rare states are one class
+    rare = len(v) * p < 10  # χ² needs counts that are not too small, so rare states form one class
     observed = np.append(counts[~rare], counts[rare].sum())
     expected = len(v) * np.append(p[~rare], p[rare].sum())
     keep = expected > 0
@@ -57,7 +57,7 @@ def p_value(rbm, v, key):
 
 @eqx.filter_jit
 def moved(sampler, rbm, v, key):
-    """Move chains of all models from v, and return their states after MOVES, in that order."""
+    """Run chains of all models from v, and return their states after MOVES, in that order."""
     key, key_start = jax.random.split(key)
 
     def step(i, state):
@@ -100,7 +100,7 @@ def test_no_drift(sampler, visible, hidden, seed):
 
 @pytest.mark.parametrize(("sampler", "visible", "hidden", "seed"), ROUNDED, ids=identify)
 def test_no_drift_of_the_rounded_model(sampler, visible, hidden, seed):
-    rbm = random_rbm(visible, hidden, seed, coupling=3.0)  # strong: rounding moves the energies
+    rbm = random_rbm(visible, hidden, seed, coupling=3.0)  # strong: rounding changes the energies
     meant = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights.astype("bfloat16").astype("float32"))
     key_start, key_move, key_look = jax.random.split(jax.random.key(seed), 3)
     v = exact_starts([meant], key_start)
@@ -110,7 +110,7 @@ def test_no_drift_of_the_rounded_model(sampler, visible, hidden, seed):
 
 
 def lowest_p_value(sampler, kernel, start, rbm):
-    """Move exact draws of a sampler's models by a kernel of `rbm`; return the lowest p-value."""
+    """Apply a kernel of `rbm` to exact draws of a sampler's models; return the lowest p-value."""
     models = models_of(sampler, start)
     v = exact_starts(models, jax.random.key(0))
     pairs = zip(models, moved(kernel, rbm, v, jax.random.key(1)), strict=True)
@@ -118,22 +118,22 @@ def lowest_p_value(sampler, kernel, start, rbm):
 
 
 @pytest.mark.parametrize("sampler", examples("samplers"), ids=identify)
-def test_the_law_sees_a_kernel_of_another_model(sampler):
-    """Chains moved under couplings that are 15 % too weak are found out: the law has power."""
+def test_the_law_detects_a_kernel_of_another_model(sampler):
+    """Chains of a model whose couplings are 15 % too weak are detected: the law has power."""
     rbm = random_rbm(*CASES[0][1:])
     weak = eqx.tree_at(lambda m: m.weights, rbm, 0.85 * rbm.weights)
     assert lowest_p_value(sampler, sampler, rbm, weak) < LEVEL_OF_ONE
 
 
 class SwappingByOneEnergy(hm.ReplicaExchange):
-    """A broken kernel: swaps as if the model at t had the free energy t·F_1."""
+    """A broken kernel, which swaps as if the model at t had the free energy t·F_1."""
 
     def _looked(self, path, times, v):
         _, inputs = super()._looked(path, times, v)
         return times[:, None] * path.at(1.0).free_energy(v), inputs
 
 
-def test_the_law_sees_swaps_by_a_free_energy_of_another_temperature():
+def test_the_law_detects_swaps_by_a_free_energy_of_another_temperature():
     ones = np.ones(4)
     rbm = hm.RBM.from_arrays(3.0 * np.ones((4, 4)), -3.0 * ones, -9.0 * ones)
     sampler, broken = hm.ReplicaExchange(times=4), SwappingByOneEnergy(times=4)
@@ -149,7 +149,7 @@ ONCE = [(sampler, ALIKE, hm.Bernoulli(3), 0) for sampler in examples("samplers")
     ("sampler", "visible", "hidden", "seed"), CASES if ALL else ONCE, ids=identify
 )
 def test_held_units_stay_held(sampler, visible, hidden, seed):
-    """Whatever a sampler does to parameters, values at which units are held are none."""
+    """The values at which units are held are no parameters, so samplers must not change them."""
     rbm = random_rbm(visible, hidden, seed)
     rows = visible.decode(visible.sample_without_inputs((6,), key=jax.random.key(seed))).astype(
         float

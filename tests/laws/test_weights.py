@@ -1,4 +1,4 @@
-"""What holds for every kind of weights: a model with it is the model of its dense weights."""
+"""Laws for every kind of weights: the model equals the model with the same dense weights."""
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ over_kinds = pytest.mark.parametrize(
 
 
 def two(kind, visible, hidden, seed) -> tuple[hm.RBM, hm.RBM]:
-    """Return a model with such weights, and the one with the same weights as an array."""
+    """Return a model with such weights, and the model with the same weights as an array."""
     rbm = random_rbm(visible, hidden, seed)
     ours = hm.RBM(rbm.visible, rbm.hidden, kind(rbm.weights))
     return ours, hm.RBM(rbm.visible, rbm.hidden, ours.dense_weights)
@@ -66,7 +66,7 @@ def test_scores_are_those_of_the_dense_model(kind, visible, hidden, seed):
     np.testing.assert_allclose(hm.free_energies(ours, rows), hm.free_energies(plain, rows), **close)
     pseudo = hm.pseudo_log_likelihoods
     np.testing.assert_allclose(pseudo(ours, rows), pseudo(plain, rows), **close)
-    # of means, which bfloat16 rounds to 8 bits
+    # errors of means, which bfloat16 rounds to 8 bits
     errors = (hm.reconstruction_errors(rbm, rows) for rbm in (ours, plain))
     np.testing.assert_allclose(*errors, rtol=2**-7, atol=2**-7)
     found = hm.log_z(ours, method="annealed", key=key)
@@ -114,7 +114,7 @@ METHODS = examples("gradients")
 @pytest.mark.parametrize("method", METHODS, ids=identify)
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 def test_every_method_trains_every_kind(kind, method):
-    """With all that a recipe can do to a gradient, and what a run measures."""
+    """The run uses every option of a recipe, and measures what runs measure."""
     visible, hidden = hm.Bernoulli(4), hm.Bernoulli(3)
     ours, _ = two(kind, visible, hidden, 0)
     rows = rows_of(visible)

@@ -10,7 +10,7 @@ from registry import random_rbm
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_clamped_model_is_the_conditional_one(seed):
-    """Z of the clamped model is the sum of e^(−F) over all states that agree with the values."""
+    """Z of the clamped model is the sum of e^(−F) over all states with the held values."""
     layer = hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3), hm.Ising(1))
     rbm = random_rbm(layer, hm.Bernoulli(3), seed)
     rows = np.array([[1.0, np.nan, 2.0, np.nan]])

@@ -1,4 +1,4 @@
-"""Units of a few numbers, by what the base makes of them alone."""
+"""Units with a few numbers as values, computed by the base class alone."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from harmonium.layers.base import weighted_mean
 
 
 class Ternary(AbstractDiscrete):
-    """The Blume–Capel model's units."""
+    """The units of the Blume–Capel model."""
 
     size: int = eqx.field(static=True)
     bias: jax.Array

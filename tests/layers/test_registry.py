@@ -1,4 +1,4 @@
-"""Each type of layer has one row, and everything that names layers reads it."""
+"""Each type of layer has one row in the registry, from which all its names are read."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_every_row_makes_its_layer_and_reads_its_rows():
         layer.validate(as_table(ROWS[row.rows], name="x", coding=row.rows).train)
 
 
-def test_names_are_told_where_one_is_wrong():
+def test_a_wrong_name_is_answered_with_the_known_ones():
     with pytest.raises(hm.InputError, match=r"hidden: expected one of 'auto', 'bernoulli'.*'x'"):
         layer_named("x", "hidden", "auto")
     with pytest.raises(hm.InputError, match="number of states"):
@@ -30,7 +30,7 @@ def test_names_are_told_where_one_is_wrong():
         hm.layers.register_layer("mine", rows="words")
 
 
-def test_a_layer_of_ones_own_is_known_by_its_name(monkeypatch):
+def test_a_user_s_layer_is_known_by_its_name(monkeypatch):
     monkeypatch.setattr(registry, "_BY_NAME", dict(registry._BY_NAME))
 
     class Other(hm.Gaussian):

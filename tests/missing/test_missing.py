@@ -1,4 +1,4 @@
-"""Rows with missing values: exact sums, gradients, imputation and training against enumerated."""
+"""Rows with missing values: sums, gradients, imputation and training against enumeration."""
 
 import equinox as eqx
 import jax
@@ -26,7 +26,7 @@ PAIRS = [
 
 
 def problem(visible, hidden, seed=0, n=12):
-    """Return a model, and weighted rows of which half is missing, one wholly and one not at all."""
+    """Return a model and weighted rows, half missing; one row is all missing, one is complete."""
     rbm = random_rbm(visible, hidden, seed, coupling=0.5)
     rows = rbm.visible.decode(exact_states(random_rbm(visible, hidden, seed + 9), n, KEY)).astype(
         float
@@ -39,7 +39,7 @@ def problem(visible, hidden, seed=0, n=12):
 
 
 def seen_energies(visible, hidden, rows):
-    """Return a function from a model to F(v_seen), by a sum over all completions or all h."""
+    """Return a function from a model to F(v_seen), a sum over all completions or over all h."""
     if visible.n_states is None:
         h = jnp.repeat(hidden.states(jnp.arange(hidden.n_states))[:, None], len(rows), axis=1)
         return lambda rbm: -jax.nn.logsumexp(-hm.condition(rbm, rows).T.free_energy(h), axis=0)
@@ -78,7 +78,7 @@ def test_the_gradient_is_that_of_the_enumerated_probability_of_what_is_seen(visi
 
 
 def test_both_sums_agree():
-    """Over the hidden states and over the completions, in rows with many missing values and with few."""
+    """The sum over h equals that over completions, with many missing values and with few."""
     rbm, rows, _ = problem(*PAIRS[2])
     v, missing = with_missing(rbm.visible, jnp.asarray(rows)), rbm.visible.n_units
     expected = eqx.filter_jit(seen_energies(rbm.visible, rbm.hidden, rows))(rbm)
@@ -90,7 +90,7 @@ def test_both_sums_agree():
 
 
 def test_drawn_completions_give_the_gradient_on_average(monkeypatch):
-    """Where nothing can be summed, Gibbs sweeps with what is seen held: the largest |z|."""
+    """Where no sum is possible, Gibbs sweeps hold the seen values: a test of the largest |z|."""
     repeats = 400
     rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
     _, expected = enumerated(rbm, rows, weights)
@@ -109,7 +109,7 @@ def test_drawn_completions_give_the_gradient_on_average(monkeypatch):
         assert float((abs(several.mean(0) - e) / (spread + 1e-5)).max()) < bound
 
 
-def test_whole_rows_learn_as_without_the_wrapper():
+def test_complete_rows_are_learned_as_without_the_wrapper():
     rbm, rows, weights = problem(*PAIRS[0])
     whole = np.nan_to_num(rows)
     for inner in (hm.Exact(), hm.PseudoLikelihood()):
@@ -119,7 +119,7 @@ def test_whole_rows_learn_as_without_the_wrapper():
             np.testing.assert_allclose(g, e, rtol=1e-4, atol=1e-6)
 
 
-def test_a_row_of_which_nothing_is_seen_teaches_nothing():
+def test_a_row_of_which_nothing_is_seen_has_no_effect():
     rbm = random_rbm(*PAIRS[1], 0, coupling=0.5)
     grads, _ = gradient(Marginal(hm.Exact()), rbm, np.full((3, 4), np.nan), jnp.ones(3) / 3)
     for leaf in jax.tree.leaves(grads):
@@ -129,7 +129,7 @@ def test_a_row_of_which_nothing_is_seen_teaches_nothing():
 @pytest.mark.parametrize(("visible", "hidden"), [PAIRS[2], PAIRS[4]], ids=str)
 def test_imputation_is_the_enumerated_posterior(visible, hidden):
     rbm, rows, _ = problem(visible, hidden, n=6)
-    many, holes = np.repeat(rows, 200, axis=0), np.isnan(rows)
+    many, missing = np.repeat(rows, 200, axis=0), np.isnan(rows)
     found = hm.impute(rbm, many, key=KEY, draws=3)
     assert found.method.startswith("exact, ")
     assert found.draws.shape == (3, *many.shape)
@@ -142,7 +142,7 @@ def test_imputation_is_the_enumerated_posterior(visible, hidden):
     assert z.max() < 4.9  # level 1e-4, Bonferroni
     if rbm.visible.n_states is not None:
         states = visible.states(jnp.arange(visible.n_states))
-        agree = ((visible.decode(states) == rows[:, None]) | holes[:, None]).all(-1)
+        agree = ((visible.decode(states) == rows[:, None]) | missing[:, None]).all(-1)
         share = jax.nn.softmax(jnp.where(agree, -rbm.free_energy(states), -jnp.inf), axis=-1)
         expected = share @ states
         np.testing.assert_allclose(mean, expected, atol=1e-5)
@@ -168,12 +168,12 @@ def test_log_likelihood_of_what_is_seen():
     np.testing.assert_allclose(found.value, -float(loss), rtol=1e-5)
     wide = hm.RBM(hm.Bernoulli(20), hm.Gaussian(2), jnp.zeros((20, 2)))
     with pytest.raises(
-        hm.InputError, match=r"data: rows with missing values ask for a sum.*hm\.condition"
+        hm.InputError, match=r"data: rows with missing values need at most.*hm\.condition"
     ):
         hm.log_likelihood(wide, np.full((1, 20), np.nan), key=KEY)
 
 
-def test_fit_learns_what_is_hidden_in_half_the_rows():
+def test_fit_learns_from_rows_with_a_missing_value():
     """The three units agree in all rows; each row shows two of them."""
     rng = np.random.default_rng(0)
     rows = np.repeat(rng.integers(0, 2, (300, 1)), 3, axis=1).astype(float)
@@ -224,7 +224,7 @@ def test_a_column_that_is_never_seen_or_weighs_nothing_starts_as_the_layer_is():
     np.testing.assert_allclose(means, [seen, 0.0, 0.0], atol=4.5 / np.sqrt(390))
 
 
-def test_datasets_keep_holes():
+def test_datasets_keep_missing_values():
     rows = np.array([[1.0, np.nan, 0.0], [np.nan, np.nan, 0.4]])
     grey = hm.Dataset(rows, stochastic=True)
     assert grey.missing == 2
@@ -234,8 +234,8 @@ def test_datasets_keep_holes():
     assert (sparse.missing, type(sparse.stored).__name__) == (2, "Nonzeros")
 
 
-def test_a_family_leaves_absent_units_out():
-    """Its gradient is that of CD on the smaller model of the units that are seen."""
+def test_one_model_for_each_pattern_leaves_missing_units_out():
+    """The gradient of `PerPattern` is that of CD on the smaller model of the seen units."""
     rbm = random_rbm(hm.Mixed(hm.Potts(1, states=3), hm.Bernoulli(2)), hm.Bernoulli(3), 0)
     rows = np.array([[np.nan, 1, 0], [np.nan, 0, 0], [np.nan, 1, 1]])
     method = hm.PerPattern(hm.Gibbs(40))

@@ -1,4 +1,4 @@
-"""The numerics of bridges against SciPy's, tails and ends included."""
+"""The numerics of bridge estimates against SciPy's, tails and ends included."""
 
 import numpy as np
 import pytest
@@ -28,15 +28,15 @@ def test_log_sum_exp_agrees_with_scipy(axis):
 
 
 @pytest.mark.parametrize("apart", [0.0, 3.0, 40.0, 700.0, 5_000.0])
-@pytest.mark.parametrize(("there", "back"), [(512, 512), (40, 700)])
-def test_bennett_finds_the_root(there, back, apart):
+@pytest.mark.parametrize(("n_forward", "n_reverse"), [(512, 512), (40, 700)])
+def test_bennett_finds_the_root(n_forward, n_reverse, apart):
     rng = np.random.default_rng(1)
-    forward = rng.normal(800.0 - apart, 1.0 + apart / 20, there)
-    reverse = rng.normal(-800.0 - apart, 1.0 + apart / 30, back)
-    m = np.log(back / there)
+    forward = rng.normal(800.0 - apart, 1.0 + apart / 20, n_forward)
+    reverse = rng.normal(-800.0 - apart, 1.0 + apart / 30, n_reverse)
+    m = np.log(n_reverse / n_forward)
 
     def imbalance(r):
-        # The log of the ratio has the same root, and a slope however far the ends lie apart.
+        # The log of the ratio has the same root, and a slope even if the ends are far apart.
         sides = (forward - r + m, reverse + r - m)
         over, under = (special.logsumexp(special.log_expit(side)) for side in sides)
         return over - under

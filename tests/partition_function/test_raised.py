@@ -1,4 +1,4 @@
-"""RAISE: the annealed model's own probabilities, enumerated, and conservative on average."""
+"""RAISE against the enumerated probabilities of the annealed model: too low on average."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ RBM = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 2, coupling=1.5)
 
 
 def sweep_matrix(rbm, v):
-    """Return T(v′ | v) of one sweep v → h → v′, all states."""
+    """Return T(v′ | v) of one sweep v → h → v′, for all states."""
     h = rbm.hidden.states(jnp.arange(8))
     up = jnp.exp(h @ rbm.inputs_to_h(v).T - rbm.hidden.energy(h)[:, None])
     up = up / up.sum(0)
@@ -21,7 +21,7 @@ def sweep_matrix(rbm, v):
     return np.asarray((down / down.sum(0)) @ up, float)
 
 
-def test_it_is_below_the_annealed_models_own_on_average_and_meets_it_with_many_chains():
+def test_it_is_below_the_annealed_models_own_on_average_and_close_with_many_chains():
     v = RBM.visible.states(jnp.arange(16))
     path = hm.Heating(hm.Bernoulli(4), hm.Bernoulli(3), RBM)
     p = np.full(16, 1 / 16)

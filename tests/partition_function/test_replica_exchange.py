@@ -15,7 +15,7 @@ KEY = jax.random.key(0)
 
 @pytest.fixture(scope="module")
 def two_modes():
-    """Half of the states are all on and half all off; Gibbs chains do not cross."""
+    """Return a model whose units are all on or all off, half each; Gibbs chains do not cross."""
     return hm.RBM.from_arrays(6 * np.ones((16, 4)), -12 * np.ones(16), -48 * np.ones(4))
 
 
@@ -32,7 +32,7 @@ def test_a_mode_that_gibbs_never_finds_is_counted(two_modes, answer):
     assert answer.low < np.log(2) < answer.high
     assert answer.high - answer.low < 0.2
     assert "round trips" in answer.message
-    assert "The other ladder misses a part of it: 0.00" in answer.message
+    assert "The other ladder misses a part of Z: log Z = 0.00" in answer.message
 
 
 def test_replicas_visit_both_modes(two_modes):
@@ -72,9 +72,9 @@ def test_mbar_is_bennett_for_two_models_and_right_on_a_ladder():
             np.testing.assert_allclose(ratios[1], bennett(up[0], down[0]), atol=1e-5)
 
 
-def test_the_short_way_to_the_error_is_leaving_out_columns():
+def test_the_quick_standard_error_is_that_of_leaving_out_columns():
     rng = np.random.default_rng(0)
-    level = rng.normal(size=(1, 3, 12))  # what a column keeps
+    level = rng.normal(size=(1, 3, 12))  # the level of each column, which stays the same
     up, down = (rng.normal(-0.5, 1.0, (40, 3, 12)) + 0.5 * s * level for s in (1, -1))
     found = ladder_log_z(up, down)
 

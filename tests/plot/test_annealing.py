@@ -1,4 +1,4 @@
-"""AnnealingRuns: both estimates where they belong, and the overlap in the headline."""
+"""Plots of annealing runs: both estimates in their places, and the overlap in the headline."""
 
 import numpy as np
 import pytest
@@ -29,16 +29,16 @@ def test_estimates_are_one_sided_means_of_weights():
     assert [x for x, _ in lines] == pytest.approx([forward, reverse])
     assert [color for _, color in lines] == [BLUE, ORANGE]
     assert forward == pytest.approx(LOG_Z, abs=0.1)
-    assert any(text.startswith("log Z from the forward annealing run alone: ") for text in texts)
+    assert any(text.startswith("log Z from the forward run alone: ") for text in texts)
 
 
-def test_the_headline_tells_the_overlap():
-    """Two normals a variance apart overlap by 2Φ(−σ/2) = 69 %."""
+def test_the_headline_states_the_overlap():
+    """Two normal distributions whose means differ by σ² overlap by 2Φ(−σ/2) = 69 %."""
     headline, _, _ = drawn(journeys(FORWARD, REVERSE))
     shown = float(headline.split("by ")[1].rstrip("%"))
     assert shown == pytest.approx(69, abs=4)
     apart, _, _ = drawn(journeys(FORWARD - 50.0, REVERSE))
-    assert apart.startswith("The annealing runs do not overlap")
+    assert apart.startswith("Forward and reverse log weights do not overlap")
     assert drawn(journeys(FORWARD, -FORWARD))[0].endswith("100%")
 
 
@@ -54,7 +54,7 @@ def test_value_and_interval_are_drawn():
 
 def test_digits_tell_the_lines_apart():
     texts = drawn(journeys([5.0], [-5.001], value=5.0005))[2]
-    assert "log Z from the reverse annealing run alone: 5.0010" in texts
+    assert "log Z from the reverse run alone: 5.0010" in texts
     assert "estimate of log Z: 5.0005" in texts
     assert "estimate of log Z: −5.00" in drawn(journeys([-5.0], [5.0], value=-5.0))[2]
 

@@ -1,4 +1,4 @@
-"""Autocorrelations: curves at their lags, on an axis that fits the lags."""
+"""Plots of autocorrelations: curves at their lags, on an axis that fits the lags."""
 
 import numpy as np
 import pytest

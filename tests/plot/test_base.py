@@ -1,4 +1,4 @@
-"""Figures, files, grids of images, and the checks that all pictures share."""
+"""Figures, files, grids of images, and the checks that all plots share."""
 
 import subprocess
 import sys

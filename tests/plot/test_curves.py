@@ -1,4 +1,4 @@
-"""Learning curves: panels for what was measured, and for nothing else."""
+"""Learning curves: one panel for each measured value, and no others."""
 
 import math
 
@@ -37,10 +37,10 @@ def test_only_what_was_measured_has_a_panel():
     np.testing.assert_array_equal(line.get_ydata(), [-11.0, -12.0])
     assert figure.axes[0].get_xlabel() == "epoch"
     assert figure.axes[0].get_ylabel() == "nats per row"
-    assert figure.get_suptitle() == "Learning curves · 20 updates · 77,000 rows a second"
+    assert figure.get_suptitle() == "Learning curves · 20 updates · 77,000 rows per second"
 
 
-def test_quantities_of_some_records_only():
+def test_values_that_only_some_records_have():
     history = [record(e, free_energy_gap=0.1 * e) for e in range(1, 7)]
     history[2] |= likelihood(-20.0)
     history[5] |= likelihood(-15.0)
@@ -54,7 +54,7 @@ def test_quantities_of_some_records_only():
     assert len(figure.axes[1].lines[0].get_xdata()) == 6
 
 
-def test_all_that_a_run_measures_stands_in_two_columns():
+def test_all_measured_values_are_drawn_in_two_columns():
     more = {"free_energy_gap_stderr": 0.25, "reconstruction": 0.1, "pseudo_log_likelihood": -9.0}
     figure = drawn([record(e, free_energy_gap=0.5, **more, **likelihood(-3.0)) for e in (1, 2)])
     assert [axes.get_gridspec().ncols for axes in figure.axes] == [2] * 5
@@ -80,7 +80,7 @@ def test_entries_that_are_no_numbers_are_left_out(nothing):
 
 
 @pytest.mark.parametrize("history", [[], [{"epoch": 1.0}]])
-def test_nothing_measured_is_said(history):
+def test_a_run_without_measurements_says_so(history):
     figure = drawn(history)
     assert not figure.axes
     assert figure.texts[0].get_text() == "Nothing was measured in this run."

@@ -1,4 +1,4 @@
-"""Free energies of data and samples: histograms of area 1 with the medians in place."""
+"""Plots of free energies: histograms of area 1 of data and samples, with their medians."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""All pictures of a run."""
+"""All plots of a run."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ LAYERS = {
 
 
 def rows_of(layer, n: int) -> np.ndarray:
-    """Zeros and ones where they are allowed, −1 and +1 else."""
+    """Return rows of zeros and ones where the layer takes them, and of −1 and +1 elsewhere."""
     bits = np.random.default_rng(n).integers(0, 2, (n, layer.n_units))
     return 2 * bits - 1 if isinstance(layer, hm.Ising) else bits
 

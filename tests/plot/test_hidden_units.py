@@ -1,4 +1,4 @@
-"""Filters: which unit is where, in which colours."""
+"""Plots of hidden units' weights: their order and colours."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def model(visible, weights=WEIGHTS) -> hm.RBM:
 
 
 def drawn(figure):
-    """Lay out, and return the image that the figure holds."""
+    """Lay out the figure, and return its image."""
     figure.draw_without_rendering()
     return figure.axes[0].images[0]
 

@@ -1,4 +1,4 @@
-"""Means and covariances against NumPy's."""
+"""Plots of means and covariances against NumPy's values."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ CODES = RNG.integers(0, 3, (50, 4))
 
 
 def points(figure):
-    """Lay out, and return the points of the means and of the covariances, (data, samples) each."""
+    """Lay out the figure; return the points (data, samples) of the means and the covariances."""
     figure.draw_without_rendering()
     return [np.asarray(axes.collections[0].get_offsets()) for axes in figure.axes]
 
@@ -78,7 +78,7 @@ def test_how_well_they_agree_is_noted():
 
 
 def test_the_noise_is_that_of_independent_rows():
-    """Two sets from one distribution differ by what the note says, in both panels."""
+    """Two sets from one distribution differ by the noise in the note, in both panels."""
     probability = RNG.uniform(0.1, 0.9, 40)
     ours, theirs = (RNG.random((n, 40)) < probability for n in (500, 2_000))
     figure = means(ours, theirs)

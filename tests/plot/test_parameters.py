@@ -1,4 +1,4 @@
-"""Histograms: every parameter of the model has one, named by its place."""
+"""Histograms of parameters: one for every parameter, named by its place in the model."""
 
 import equinox as eqx
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The plane of the data's first two principal axes: same limits, same scale, right places."""
+"""Plots on the data's first two principal axes: same limits, same scale, right positions."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_codes_are_counted_state_by_state():
     left, _ = drawn(pca_plane(codes, codes, states=3))
     sides = np.asarray(left.collections[0].get_offsets())
     lengths = [np.linalg.norm(sides[i] - sides[i - 1]) for i in range(3)]
-    np.testing.assert_allclose(lengths, np.sqrt(2.0))  # all codes are equally far
+    np.testing.assert_allclose(lengths, np.sqrt(2.0))  # all codes are equally far apart
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Samples beside data: the same number of rows, the same grey."""
+"""Plots of samples beside data: the same number of rows and the same grey scale."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ BITS = RNG.integers(0, 2, (50, 20)).astype(np.uint8)
 
 
 def drawn(figure):
-    """Lay out, and return the images of data and samples."""
+    """Lay out the figure, and return the images of data and samples."""
     figure.draw_without_rendering()
     return [axes.images[0] for axes in figure.axes[:2]]
 

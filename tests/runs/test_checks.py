@@ -1,4 +1,4 @@
-"""Refusals that need the model."""
+"""Checks of rows that need the model."""
 
 import numpy as np
 import pytest

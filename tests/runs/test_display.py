@@ -1,4 +1,4 @@
-"""What a person sees of a run, on a terminal and in a pipe."""
+"""The display of a run, on a terminal and in a pipe."""
 
 import io
 import os
@@ -12,7 +12,7 @@ from harmonium.training import Report
 def report(updates: int, **metrics: float) -> Report:
     epoch = updates / 10
     measured = {"update": updates, "epoch": epoch} | metrics if metrics else {}
-    nothing = None  # a display asks neither for the model nor for the state
+    nothing = None  # a display uses neither the model nor the state
     return Report(updates, 1000, epoch, 100.0, 1.0, 12_345.6, 61.7, measured, nothing, nothing)
 
 
@@ -37,7 +37,7 @@ def test_a_pipe_sees_whole_plain_lines():
         "  12.3k samples/s  0:16 left"
     )
     assert second.startswith("epoch 10/100  log-likelihood -2.50 [-2.75, -2.25] (epoch 1)  free")
-    assert last.startswith("epoch 100/100  ")  # the end is always told
+    assert last.startswith("epoch 100/100  ")  # the end is always reported
     assert said == "done " + "x" * 200
     assert "\x1b" not in text
 
@@ -60,7 +60,7 @@ def test_a_display_that_an_error_ends_is_closed():
     assert display.live is None
 
 
-def test_a_reader_that_goes_away_ends_the_talk_and_not_the_run():
+def test_a_reader_that_goes_away_ends_the_display_and_not_the_run():
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w") as file:  # noqa: PTH123  (a file descriptor)
@@ -74,11 +74,11 @@ def test_progress_of_a_long_computation(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("harmonium.runs.display.time.perf_counter", lambda: now[0])
     file = io.StringIO()
-    told = Display(PatientConsole(file=file)).timer("log Z")
+    progress = Display(PatientConsole(file=file)).timer("log Z")
     parts = ((1.0, 0.1), (6.0, 0.5), (7.0, 0.6), (20.0, 1.0), (22.0, 0.1), (27.0, 0.5))
     for second, part in parts:
         now[0] = second
-        told(part)
+        progress(part)
     expected = "log Z: 50 %, 0:06 left\nlog Z (attempt 2): 50 %, 0:05 left\n"
     assert file.getvalue() == expected
 
@@ -101,5 +101,5 @@ def test_progress_of_a_long_computation(monkeypatch):
         (lambda: describe_metrics({}), ""),
     ],
 )
-def test_numbers_as_people_read_them(call, text):
+def test_the_form_of_numbers(call, text):
     assert call() == text

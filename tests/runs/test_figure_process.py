@@ -1,4 +1,4 @@
-"""Pictures drawn by a process of their own."""
+"""The figure process, a separate process that draws pictures."""
 
 import jax
 import numpy as np
@@ -62,7 +62,7 @@ def test_a_full_disk_is_a_reason(tmp_path, monkeypatch):
     assert found.reason.endswith("rows.npz cannot be written, No space left on device")
 
 
-def test_a_process_that_is_asked_for_nothing_is_ended(tmp_path):
+def test_a_process_that_draws_nothing_is_ended(tmp_path):
     with FigureProcess() as figure_process:
         process = figure_process.start()
     assert process.returncode is not None
@@ -80,7 +80,7 @@ def test_one_that_was_stopped_starts_anew(tmp_path):
     assert figure_process.process is not first
 
 
-def test_without_a_question_no_process_is_started(tmp_path):
+def test_without_a_request_no_process_is_started(tmp_path):
     with FigureProcess() as figure_process:
         pass
     assert figure_process.process is None

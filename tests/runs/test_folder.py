@@ -1,4 +1,4 @@
-"""The folder of a run: who gets which, what is cleared, and what a crash leaves."""
+"""The folder of a run: how it is chosen, what is cleared, and what remains after a crash."""
 
 import json
 import math
@@ -55,7 +55,7 @@ def test_only_one_of_two_runs_gets_the_same_out():
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", " "])
-def test_a_name_that_is_none_stays_within_runs(name):
+def test_an_invalid_name_stays_within_runs(name):
     assert claim(name=name).path == Path("runs/run")
 
 
@@ -74,13 +74,13 @@ def test_overwriting_clears_what_a_run_left_and_nothing_else():
     assert Path("elsewhere/keep.png").read_text() == "keep me"
 
 
-def test_a_run_that_another_process_is_at_is_left_alone():
+def test_a_run_that_another_process_uses_is_left_alone():
     if os.name != "posix":
         pytest.skip("no locks here")
     folder = claim("here")
     (folder.path / "model.safetensors").touch()
     with folder:
-        with pytest.raises(InputError, match=r"here: expected a run that is at rest; found anoth"):
+        with pytest.raises(InputError, match=r"here: expected a run that no other process uses"):
             claim("here", overwrite=True)
         with pytest.raises(InputError, match="another process at work on it"), RunFolder("here"):
             pass
@@ -134,7 +134,7 @@ def test_foreign_lines_end_the_metrics(line):
     assert len(folder.metrics()) == 1
 
 
-def test_json_holds_no_number_that_json_has_not():
+def test_json_holds_no_number_that_json_does_not_have():
     values = {
         "a": math.nan,
         "b": [math.inf, -math.inf, 1.5],

@@ -1,4 +1,4 @@
-"""How much memory there is, and what asks for more."""
+"""The available memory, and the option that needs more."""
 
 import os
 
@@ -60,7 +60,7 @@ def test_what_is_most_unusual_is_named(four_gib, options, columns, named):
 
 
 class _Wide(Bernoulli):
-    """A layer of many units that need not be held."""
+    """A layer of many units that takes no memory."""
 
     def __init__(self, size: int):
         super().__init__(1)

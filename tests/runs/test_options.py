@@ -1,4 +1,4 @@
-"""Options, by themselves and as a run's folder keeps them."""
+"""Options, by themselves and as they are stored in the folder of a run."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""From options to rows, model and method."""
+"""Making rows, model and method from options."""
 
 import jax
 import numpy as np
@@ -97,10 +97,10 @@ def test_real_columns_are_learned_standardised_and_the_model_is_of_the_rows():
     z, rows = prepared.train.rows(), prepared.rows.parts["train"].rows()
     np.testing.assert_allclose(z.mean(0), 0.0, atol=1e-4)
     np.testing.assert_allclose(z.std(0), [1.0, 0.0, 1.0], rtol=1e-3)
-    assert "kept in its own units" in prepared.rows.notes[-1]
+    assert "in the data's units" in prepared.rows.notes[-1]
     kept = prepared.restored(prepared.rbm)
     volume = hm.log_likelihood(prepared.rbm, z).value - hm.log_likelihood(kept, rows).value
-    # U's terms are as large as ½γm² here, 10⁵ nats, and float32 keeps no more of their sum
+    # U's terms are as large as ½γm² here, 10⁵ nats, and their float32 sum is rounded accordingly
     largest = (0.5 * kept.visible.bias**2 / kept.visible.precision).sum()
     rounding = float(np.finfo(np.float32).eps * largest)
     assert rounding < 0.05

@@ -1,4 +1,4 @@
-"""Blocks of an evaluation: results, reasons, and what a person sees while they run."""
+"""Blocks of an evaluation: results, reasons of failures, and the progress on the screen."""
 
 import io
 
@@ -15,17 +15,17 @@ def stages(terminal: bool = False) -> EvaluationProgress:
 
 
 def fail(error: BaseException):
-    def block(told):
+    def block(report):
         raise error
 
     return block
 
 
-def test_a_block_gives_its_result_and_is_told_of_in_a_pipe():
+def test_a_block_returns_its_result_and_is_reported_in_a_pipe():
     blocks = stages()
     with blocks:
-        assert blocks.attempt("mixing", lambda told: 3, at_most=20.0) == 3
-        assert blocks.attempt("samples", lambda told: told(0.5)) is None
+        assert blocks.attempt("mixing", lambda report: 3, at_most=20.0) == 3
+        assert blocks.attempt("samples", lambda report: report(0.5)) is None
     assert blocks.display.console.file.getvalue() == "mixing, at most 20 s\nsamples\n"
     assert set(blocks.seconds) == {"mixing", "samples"}
 
@@ -36,14 +36,14 @@ def test_a_block_gives_its_result_and_is_told_of_in_a_pipe():
         (hm.InputError("rows: expected 3;\nfound 2."), "rows: expected 3; found 2"),
         (MemoryError(), "memory ran out"),
         (RuntimeError("RESOURCE_EXHAUSTED: 9 GiB"), "memory ran out"),
-        (KeyError("x"), "an internal error, which is our fault: KeyError: 'x'"),
+        (KeyError("x"), "an internal error: KeyError: 'x'"),
     ],
 )
-def test_a_block_that_fails_gives_the_reason(error, reason):
+def test_a_block_that_fails_returns_the_reason(error, reason):
     blocks = stages()
     with blocks:
         assert blocks.attempt("one", fail(error)) == Unknown(reason)
-        assert blocks.attempt("other", lambda told: 1) == 1
+        assert blocks.attempt("other", lambda report: 1) == 1
     assert not blocks.interrupted
 
 
@@ -57,7 +57,7 @@ def test_after_an_interruption_nothing_more_is_done():
             blocks.run("log Z", fail(KeyboardInterrupt()))
 
 
-def test_faults_are_raised_where_debugging_was_asked_for(monkeypatch):
+def test_faults_are_raised_while_debugging(monkeypatch):
     monkeypatch.setenv("HARMONIUM_DEBUG", "1")
     with stages() as blocks, pytest.raises(KeyError):
         blocks.attempt("one", fail(KeyError("x")))
@@ -66,7 +66,7 @@ def test_faults_are_raised_where_debugging_was_asked_for(monkeypatch):
 def test_a_terminal_sees_a_bar_that_goes_away():
     blocks = stages(terminal=True)
     with blocks:
-        blocks.attempt("mixing", lambda told: told(0.25), at_most=20.0)
+        blocks.attempt("mixing", lambda report: report(0.25), at_most=20.0)
         blocks.bar.refresh()
         assert not blocks.bar.tasks
     assert blocks.bar is None

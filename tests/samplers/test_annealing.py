@@ -12,7 +12,7 @@ KEY = jax.random.key(0)
 
 
 def test_chains_leave_modes_that_no_sweep_leaves():
-    """States all on or all off, with half of the mass each: chains that all begin at one."""
+    """States are all on or all off, with half of the mass each; all chains begin at one of them."""
     rbm = hm.RBM.from_arrays(3.0 * np.ones((16, 4)), -6.0 * np.ones(16), -24.0 * np.ones(4))
     shares = []
     for sampler, steps in ((hm.Gibbs(100), 5), (hm.AnnealedClusters(steps=50, size=8), 5)):
@@ -26,7 +26,7 @@ def test_chains_leave_modes_that_no_sweep_leaves():
     assert 1 < float(info.effective) <= 8
 
 
-def test_a_journey_of_one_step_may_follow_any_path():
+def test_an_annealing_run_of_one_step_may_follow_any_path():
     rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
     base = rbm.visible, rbm.hidden
     sampler = hm.AnnealedClusters(hm.Heating(*base, rbm), steps=1, size=2)

@@ -17,4 +17,4 @@ def test_the_step_reports_how_far_it_went():
     sampler = hm.Gibbs(2)
     state = sampler.init(rbm, 200, key=jax.random.key(1))
     _, info = sampler.step(rbm, state, key=jax.random.key(2))
-    assert 0.4 < float(info.moved) < 0.6  # nearly free coins
+    assert 0.4 < float(info.moved) < 0.6  # nearly independent fair coins

@@ -9,7 +9,7 @@ from registry import random_rbm
 
 
 class Growing(hm.AbstractPath):
-    """The history of models of any layers: it ends at `rbm`, whose weights grew on the way."""
+    """A path of models with any layers, whose weights grow until it ends at `rbm`."""
 
     def at(self, t):
         raise NotImplementedError
@@ -60,7 +60,7 @@ def test_gains_are_differences_of_each_models_own_free_energies():
 
 
 def test_even_and_odd_pairs_take_turns_and_round_trips_are_counted():
-    """Models that are all alike accept every swap: replicas go straight up and down."""
+    """Equal models accept every swap, so replicas move straight up and down the ladder."""
     rbm = hm.RBM(hm.Bernoulli(3), hm.Bernoulli(2), jnp.zeros((3, 2)))
     sampler, key = hm.ReplicaExchange(times=4), jax.random.key(0)
     state = sampler.init(rbm, 2, key=key)
@@ -70,7 +70,7 @@ def test_even_and_odd_pairs_take_turns_and_round_trips_are_counted():
         state = step(state)
         trips.append(int(state.trips.sum()))
     assert trips[:7] == [0] * 6 + [2]  # both replicas that began at model 0
-    assert trips[23] - trips[15] == 8  # all go round in 8 steps
+    assert trips[23] - trips[15] == 8  # every round trip takes 8 steps
     assert set(np.asarray(state.heading).ravel()) == {1, 2}
 
 
@@ -86,14 +86,14 @@ def test_samples_are_rows_also_with_units_given():
 
 @pytest.fixture(scope="module")
 def bars():
-    """Bars and stripes, 3 × 3: the 14 pictures whose rows, or columns, are all alike."""
+    """Return bars and stripes, 3 × 3: the 14 pictures whose rows, or columns, are all alike."""
     lines = np.array([[(i >> j) & 1 for j in range(3)] for i in range(8)])
     pictures = [np.tile(line, (3, 1)) for line in lines]
     return np.unique([p.ravel() for p in [*pictures, *(p.T for p in pictures)]], axis=0)
 
 
 def test_training_by_exchange_climbs(bars):
-    """Parallel tempering trains, and the chains of the last model are the model's cloud."""
+    """A model can be trained by parallel tempering; its cloud is the chains of the last model."""
     rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(8), key=jax.random.key(0), data=bars)
     method = hm.Persistent(hm.ReplicaExchange(times=4), chains=50)
     run = {"gradient": method, "optimizer": hm.Recipe(0.2), "epochs": 2_000, "batch_size": 14}
@@ -101,4 +101,4 @@ def test_training_by_exchange_climbs(bars):
     assert method.status(fit.state.rbm, fit.state.gradient).chains.states.shape == (50, 9)
     before, after = (hm.log_likelihood(m, bars).value for m in (rbm, fit.rbm))
     assert before < -5.0
-    assert after > -3.2  # log 14 = 2.64 is the best there is
+    assert after > -3.2  # −log 14 = −2.64 is the best possible

@@ -14,17 +14,17 @@ LEVEL = 1e-4
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.7])
-def test_its_law_is_that_of_the_power_of_p(beta):
-    """For a β that no model has: frequencies of states against p(v)^β, enumerated."""
+def test_its_distribution_is_that_of_the_power_of_p(beta):
+    """For a β that no model has: frequencies of states against the enumerated p(v)^β."""
     rbm, n = random_rbm(hm.Bernoulli(3), hm.Ising(3), 0), 20_000
     states = rbm.visible.states(jnp.arange(8))
-    law = jax.nn.softmax(-beta * rbm.free_energy(states))
+    target = jax.nn.softmax(-beta * rbm.free_energy(states))
     sampler = hm.Tempered(beta, sweeps=5)
     key_start, key_move = jax.random.split(KEY)
-    v = states[jax.random.categorical(key_start, jnp.log(law), shape=(n,))]
+    v = states[jax.random.categorical(key_start, jnp.log(target), shape=(n,))]
     state, info = eqx.filter_jit(sampler.step)(rbm, sampler.start(rbm, v, key=KEY), key=key_move)
     counts = (state.v[:, None] == states).all(-1).sum(0)
-    expected = np.asarray(law, float)
+    expected = np.asarray(target, float)
     assert stats.chisquare(counts, n * expected / expected.sum()).pvalue > LEVEL
     assert 0.3 < float(info.acceptance) <= 1
 

@@ -1,4 +1,4 @@
-"""A cover of scikit-learn's checks for `make test`; `make laws` runs all of them."""
+"""A selection of scikit-learn's checks for `make test`; `make laws` runs all of them."""
 
 from registry import ALL
 
@@ -6,7 +6,7 @@ CHECKS = "test_estimators_are_what_scikit_learn_expects"
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deal the checks out to the estimators in turn: they share their base, and compile alike."""
+    """Deal the checks out to the estimators in turn: they share a base and compile alike."""
     checks: dict[str, list] = {}
     for item in items:
         if getattr(item, "originalname", "") == CHECKS:

@@ -28,7 +28,7 @@ def fitted():
     return BernoulliRBM(8, n_iter=3_000, random_state=0).fit(BARS)
 
 
-def test_it_has_what_theirs_has():
+def test_it_has_all_that_scikit_learns_has():
     theirs, ours = (cls(3, n_iter=1, random_state=0).fit(BARS) for cls in (Theirs, BernoulliRBM))
     assert set(theirs.get_params()) <= set(ours.get_params())
     for name, value in theirs.get_params().items():
@@ -41,7 +41,7 @@ def test_it_has_what_theirs_has():
     assert re.search("fit.*partial_fit|components_", BernoulliRBM.__doc__)
 
 
-def test_what_theirs_learnt_can_be_put_in(fitted):
+def test_it_takes_the_parameters_that_scikit_learns_learned(fitted):
     theirs = Theirs(3, n_iter=2, random_state=0).fit(BARS)
     ours = BernoulliRBM.from_harmonium(hm.io.from_sklearn(theirs))
     np.testing.assert_allclose(ours.transform(BARS), theirs.transform(BARS), atol=1e-6)
@@ -54,7 +54,7 @@ def test_what_theirs_learnt_can_be_put_in(fitted):
 
 
 def test_one_pass_over_a_large_portion_learns():
-    """Theirs divides the sum over ten chains by a thousand rows: every unit ends at one."""
+    """scikit-learn divides the sum over ten chains by a thousand rows: every unit ends at one."""
     theirs, ours = Theirs(16, random_state=0), BernoulliRBM(16, random_state=0)
     for _ in range(100):
         theirs.partial_fit(BINARY)
@@ -69,9 +69,9 @@ def test_one_pass_over_a_large_portion_learns():
 
 @pytest.mark.parametrize(("batch_size", "rate"), [(1, 0.03), (7, 0.1), (100, 0.1)])
 def test_any_batch_size_climbs(batch_size, rate):
-    """The phases weigh alike: an exact score far above that of independent units.
+    """Both phases have the same weight: the exact score is far above that of independent units.
 
-    Eight seeds gave −7.5 to −4.6; a single row at a rate of 0.1 is too noisy, down to −10.8.
+    Eight seeds gave −7.5 to −4.6; batches of one row at a rate of 0.1 are too noisy, down to −10.8.
     """
     model = BernoulliRBM(8, batch_size=batch_size, learning_rate=rate, random_state=0, n_chains=50)
     portion = np.tile(BARS, (1 + 20 * batch_size, 1))
@@ -101,7 +101,7 @@ def test_fit_then_partial_fit_goes_on():
     assert foreign.score_samples(BINARY).mean() > before - 0.5
 
 
-def test_scores_are_exact_and_say_how(fitted):
+def test_scores_are_exact_and_name_their_method(fitted):
     found = fitted.log_likelihood(BARS)
     assert found.method == "exact, 256 states"
     assert fitted.score(BARS) == found.value == hm.log_likelihood(fitted.rbm_, BARS).value
@@ -120,7 +120,7 @@ def fitted_names(_):
 
 
 def test_samples_have_the_models_distribution():
-    """χ² of the number of ones against enumeration, level 1e−4; the model is one that mixes."""
+    """χ² of the number of ones against enumeration, level 1e−4, on a model that mixes."""
     fitted = BernoulliRBM(8, n_iter=300, random_state=0).fit(BARS)
     rows = fitted.sample(4_000).astype(int)
     states = fitted.rbm_.visible.states(jnp.arange(2**16))
@@ -130,12 +130,12 @@ def test_samples_have_the_models_distribution():
     expected = np.bincount(ones, p, minlength=17) * len(rows)
     counts = np.bincount(rows.sum(1), minlength=17)
     keep = expected > 20
-    keep[np.argmin(np.where(keep, expected, np.inf))] = False  # the rare ones together
+    keep[np.argmin(np.where(keep, expected, np.inf))] = False  # the rare counts form one class
     counts, expected = (np.append(a[keep], a[~keep].sum()) for a in (1.0 * counts, expected))
     assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-4
 
 
-def test_rows_go_there_and_back(fitted):
+def test_transformed_rows_and_back(fitted):
     h = fitted.transform(BARS)
     v = fitted.inverse_transform(h)
     np.testing.assert_allclose(v, fitted.rbm_.mean_v_from_h(jnp.asarray(h, jnp.float32)), atol=1e-5)
@@ -150,7 +150,7 @@ def test_rows_go_there_and_back(fitted):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_answers_come_in_the_precision_of_the_rows(fitted, dtype):
+def test_results_have_the_precision_of_the_rows(fitted, dtype):
     rows = BARS.astype(dtype)
     for found in (fitted.transform(rows), fitted.free_energy(rows), fitted.score_samples(rows)):
         assert found.dtype == dtype
@@ -162,7 +162,7 @@ def test_answers_come_in_the_precision_of_the_rows(fitted, dtype):
 
 
 @pytest.mark.parametrize("method", ["transform", "free_energy", "score_samples", "gibbs"])
-def test_sparse_rows_have_the_same_answers(method):
+def test_sparse_rows_have_the_same_results(method):
     model = BernoulliRBM(8, n_iter=2, random_state=0)
     dense, sparse = model.fit(BINARY), clone(model).fit(scipy.sparse.csr_array(BINARY))
     np.testing.assert_array_equal(dense.components_, sparse.components_)
@@ -192,7 +192,7 @@ def test_a_seed_makes_every_method_deterministic():
     assert (two[0].components_ != two[1].components_).any()
 
 
-def test_it_lives_in_pipelines_searches_and_pickles():
+def test_it_works_in_pipelines_searches_and_pickles():
     y = load_digits().target[:1000]
     pipeline = make_pipeline(BernoulliRBM(16, random_state=0), LogisticRegression(max_iter=1000))
     search = GridSearchCV(pipeline, {"bernoullirbm__n_iter": [0, 20]}, cv=2).fit(BINARY, y)
@@ -255,7 +255,7 @@ def test_mistakes_are_named(wrong, message):
         BernoulliRBM(**{"n_components": 2, "random_state": 0} | wrong).fit(BARS)
 
 
-def test_progress_is_told(capsys):
+def test_progress_is_reported(capsys):
     BernoulliRBM(2, n_iter=3, verbose=1, random_state=0).fit(BARS)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
@@ -287,7 +287,7 @@ def test_changed_parameters_count_from_the_next_portion_on():
 
 
 def test_draws_are_never_drawn_twice():
-    """fit, its portions and other methods draw from keys of their own, though the seed is one."""
+    """`fit`, `partial_fit` and other methods draw from different keys of the same seed."""
     from harmonium.sklearn import base
 
     model = BernoulliRBM(4, random_state=0)

@@ -7,14 +7,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from harmonium.sklearn import RBM, BernoulliRBM, RBMClassifier
 
-STOCHASTIC = "batches are drawn at random, so weighted and repeated rows agree only in law"
+STOCHASTIC = "batches are drawn at random, so weighted and repeated rows agree only in distribution"
 EXPECTED = {
     f"check_sample_weight_equivalence_on_{kind}_data": STOCHASTIC for kind in ("dense", "sparse")
 }
 
 
-# tests/sklearn/test_weights.py holds the law in place of the two that fail, as scikit-learn lists
-# them for its own stochastic estimators.
+# Two checks of sample weights fail, as they do for scikit-learn's own stochastic estimators, where
+# it lists them. tests/sklearn/test_weights.py tests the same in distribution instead.
 @parametrize_with_checks(
     [
         BernoulliRBM(4, n_iter=2),
@@ -27,7 +27,7 @@ def test_estimators_are_what_scikit_learn_expects(estimator, check):
     check(estimator)
 
 
-# It compares weights with four digits that the draws of NumPy's generator led to.
+# It compares weights, to four digits, with those that NumPy's random generator led to.
 FIXED_DRAWS = {"test_fit_gibbs"}
 
 

@@ -24,7 +24,7 @@ def fitted():
     return RBM(6, visible=SPEC, random_state=0).fit(TABLE)
 
 
-def test_columns_become_what_they_are_said_to_be(fitted):
+def test_columns_get_the_kinds_that_are_named(fitted):
     assert str(fitted.rbm_.visible) == (
         "Mixed(Potts(1, states=3), Gaussian(1), Bernoulli(1), Ising(1))"
     )
@@ -37,7 +37,7 @@ def test_columns_become_what_they_are_said_to_be(fitted):
     )
 
 
-def test_columns_are_named_in_every_manner():
+def test_columns_can_be_named_in_every_way():
     frame = pd.DataFrame(TABLE, columns=["colour", "year", "flag", "spin"])
     specs = [
         [("potts", "colour"), ("gaussian", ["year"]), ("bernoulli", 2), ("ising", slice(3, None))],
@@ -75,7 +75,7 @@ def test_samples_look_like_the_rows(fitted):
 
 
 def test_a_density_has_the_units_of_its_columns():
-    """Columns ten times as large: a density a tenth as high, in each of four dimensions."""
+    """For columns ten times as large, the density is a tenth in each of four dimensions."""
     X = load_iris().data
     models = [RBM(4, n_iter=50, random_state=0).fit(X * by) for by in (1.0, 10.0)]
     scores = [model.score(X * by) for model, by in zip(models, (1.0, 10.0), strict=True)]
@@ -97,7 +97,7 @@ def test_probabilities_of_all_rows_sum_to_one():
     assert model.score(table) == pytest.approx(model.score_samples(table).mean(), abs=1e-5)
 
 
-def test_means_come_back_in_the_tables_units(fitted):
+def test_means_are_in_the_units_of_the_table(fitted):
     back = fitted.reconstruct(TABLE)
     assert set(np.unique(back[:, 0])) <= {1.0, 2.0, 5.0}
     assert (back[:, 0] == COLOUR).mean() > 0.8

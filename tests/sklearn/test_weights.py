@@ -1,4 +1,4 @@
-"""What a row's weight means: as many rows, whatever the batch size."""
+"""A row of weight w counts as w rows, whatever the batch size."""
 
 import numpy as np
 import pytest
@@ -41,8 +41,8 @@ def scores(name, rows, weights):
 
 
 @pytest.mark.parametrize("name", estimators(0))
-def test_a_weight_is_as_many_rows_in_law(name):
-    """Welch's t over seeds; without the weights the difference is found out."""
+def test_a_weight_is_as_many_rows_in_distribution(name):
+    """Welch's t over seeds; without the weights the test detects the difference."""
     repeated = scores(name, REPEATED, None)
     weighted = scores(name, ROWS, TIMES)
     plain = scores(name, ROWS, None)

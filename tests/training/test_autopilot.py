@@ -1,4 +1,4 @@
-"""The method that takes measures of its own."""
+"""The autopilot, a method that adapts itself during the run."""
 
 import jax
 import numpy as np
@@ -32,24 +32,24 @@ def test_it_raises_k_and_then_exchanges_and_says_why(flown):
     assert sorted(set(ks))[:5] == [1, 2, 4, 8, 16]
     assert ladders[0] == 1
     assert ladders[-1] >= 3
-    assert "2 sweeps in an update, since chains took" in fit.notes[0]
+    assert "2 sweeps in an update, because the relaxation time" in fit.notes[0]
     assert "a ladder of up to 6 temperatures" in fit.notes[4]
     assert fit.history[-1]["relaxation"] < fit.history[-1]["k"]
     assert hm.log_likelihood(fit.rbm, TWO_WORLDS).value > -0.9  # −log 2 at best
 
 
-def test_the_verdict_is_equilibrium_where_pcd_is_out_of_it(flown):
-    verdicts, pcd = [], hm.Persistent(hm.Gibbs(1), 100)
+def test_it_is_at_equilibrium_where_pcd_is_not(flown):
+    reports, pcd = [], hm.Persistent(hm.Gibbs(1), 100)
     plain = trained(TWO_WORLDS, 800, gradient=pcd)
     for method, fit, sweeps in ((AUTO, flown, 8_192), (pcd, plain, 2_048)):
         settings = {"data": TWO_WORLDS, "state": fit.state.gradient, "sweeps": sweeps}
-        verdicts.append(hm.equilibrium(fit.state.rbm, method, key=KEY, **settings))
-    assert verdicts[0].at_equilibrium
-    assert "steps of replica exchange" in verdicts[0].message
-    assert verdicts[1].at_equilibrium is False
+        reports.append(hm.equilibrium(fit.state.rbm, method, key=KEY, **settings))
+    assert reports[0].at_equilibrium
+    assert "steps of replica exchange" in reports[0].message
+    assert reports[1].at_equilibrium is False
 
 
-def test_it_does_nothing_where_nothing_needs_doing():
+def test_it_changes_nothing_where_chains_mix():
     fit = trained(EASY, 500)
     assert fit.notes == ()
     assert fit.history[-1]["k"] == 1
@@ -75,7 +75,7 @@ def test_its_name_is_known_and_others_are_not():
 
 
 def test_every_method_has_a_name():
-    """All methods, but for those that are made of others, or are told something by the user."""
+    """Every method has one, except those that wrap others or need an argument from the user."""
     named = {type(hm.method_named(name, 2, 20)).__name__ for name in hm.METHOD_NAMES}
     kinds = {name for name, kind in vars(hm.gradients).items() if isinstance(kind, type)}
     kinds = {n for n in kinds if issubclass(getattr(hm, n), hm.AbstractGradient)}

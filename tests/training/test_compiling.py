@@ -1,7 +1,7 @@
-"""What is compiled for a run grows in proportion to the kinds of units, and no faster.
+"""Compiled programs grow in proportion to the number of kinds of units, and no faster.
 
-A key that XLA computes anew inside every draw that it is for made programs of four kinds of units
-that JAX 0.11 and 0.12 never finished; the test that compiles them is the guard.
+When XLA computed a key again inside every draw that uses it, JAX 0.11 and 0.12 never finished
+compiling programs for four kinds of units. The test that compiles such programs guards against it.
 """
 
 import jax
@@ -22,8 +22,8 @@ KINDS = [
     hm.Potts(1, states=5),
 ]
 MIXTURES = [KINDS[:1], KINDS[1:2], KINDS[:2], KINDS[1:4], KINDS[3::-1], KINDS, 2 * KINDS]
-# What a normal number is made of is used in three places, in each of which XLA may compute it. Keys
-# are not repeated: when they were, two kinds of units had four times the draws that they ask for.
+# The parts of a normal number are used in three places, and XLA may compute them in each. Keys are
+# not computed again: when they were, two kinds of units had four times the draws that they need.
 REPEATED = 2
 
 

@@ -17,7 +17,7 @@ def models(visible=None, x=X, keys=KEYS):
 
 
 @pytest.mark.parametrize("method", ["pcd", "auto", "tap"])
-def test_each_model_is_what_fit_makes_of_it(method):
+def test_each_model_equals_that_of_fit(method):
     given = {"epochs": 3, "batch_size": 10, "gradient": method}
     together = hm.fit_ensemble(models(), X, keys=KEYS, **given)
     for rbm, key, found in zip(models(), KEYS, together, strict=True):
@@ -62,7 +62,7 @@ def test_an_optimiser_may_be_a_function_of_the_number_of_updates():
     np.testing.assert_allclose(together[1].rbm.weights, alone.rbm.weights, atol=1e-5)
 
 
-def test_products_in_bfloat16_are_told_of():
+def test_products_in_bfloat16_are_reported():
     rounded = hm.fit_ensemble(models(), X, keys=KEYS, precision="bfloat16", **GIVEN)
     assert any("bfloat16" in note for note in rounded[0].notes)
 
@@ -72,18 +72,18 @@ def test_one_that_diverges_is_kept_and_the_others_go_on():
     with pytest.warns(hm.DivergenceWarning, match=r"1 of 3 models diverged \(number 1"):
         together = hm.fit_ensemble(models(), X, keys=KEYS, optimizer=recipes, **GIVEN)
     assert [found.diverged for found in together] == [False, True, False]
-    assert int(together[1].state.updates) == 0  # its first update took it away
+    assert int(together[1].state.updates) == 0  # its first update diverged
     assert together[1].message.startswith("diverged: after 0 updates (0 epochs)")
     assert all(jnp.isfinite(found.rbm.weights).all() for found in together)
     alone = hm.fit(models()[2], X, key=KEYS[2], optimizer=recipes[2], **GIVEN)
     np.testing.assert_allclose(together[2].rbm.weights, alone.rbm.weights, atol=1e-5)
 
 
-def test_progress_is_told():
-    told = []
-    hm.fit_ensemble(models(), X, keys=KEYS, progress=told.append, **GIVEN)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+def test_progress_is_reported():
+    reported = []
+    hm.fit_ensemble(models(), X, keys=KEYS, progress=reported.append, **GIVEN)
+    assert reported == sorted(reported)
+    assert reported[-1] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def rows(n=30, columns=6, seed=0):
 
 
 def balanced(rbm):
-    """Let the biases take up what the weights add, so that all units of the model vary."""
+    """Let the biases compensate the weights, so that all units of the model vary."""
     v, h = rbm.visible.mean(rbm.visible.zero_inputs), rbm.hidden.mean(rbm.hidden.zero_inputs)
     shifted = rbm.visible.shift(-rbm.weights @ h), rbm.hidden.shift(-v @ rbm.weights)
     return hm.RBM(*shifted, rbm.weights)
@@ -65,7 +65,7 @@ def test_packed_bits_bytes_and_floats_train_alike():
 
 
 def test_weights_count_as_repetitions():
-    """A full batch with weights 1, 2, 3 has the gradient of rows repeated so many times."""
+    """A full batch with weights 1, 2, 3 has the gradient of rows repeated 1, 2, 3 times."""
     x, weights = rows(9), np.tile([1, 2, 3], 3)
     options = {"gradient": hm.Exact(), "epochs": 20, "batch_size": 100}
     weighted = hm.fit(start(x), x, key=KEY, weights=weights, **options)
@@ -94,7 +94,7 @@ def test_every_epoch_visits_every_row_once():
 
 
 def test_all_orders_are_equally_likely():
-    """χ² over the 24 orders of 4 rows in room for 6, 23 degrees of freedom, level 1e−4."""
+    """χ² over the 24 orders of 4 rows padded to 6, 23 degrees of freedom, level 1e−4."""
     keys = jax.random.split(jax.random.key(0), 48_000)
     orders = np.asarray(jax.vmap(lambda key: random_order(6, 4, key=key))(keys))[:, :4]
     counts = np.unique(orders, axis=0, return_counts=True)[1]
@@ -113,10 +113,11 @@ def test_a_keyed_order_visits_every_row_once():
 
 @pytest.mark.parametrize("n", [1_000, 1_024, 1_025])
 def test_a_keyed_order_puts_rows_and_pairs_of_rows_anywhere(n):
-    """χ² of where two places' rows stand, in 8 × 8 boxes, over keys; family-wise level 1e−3.
+    """χ² of the rows at two places of the order, in 8 × 8 boxes, over keys; family-wise 1e−3.
 
-    Places side by side, half the range apart, and a power of two apart; 63 degrees of freedom each
-    (the boxes' chances are those of an ordered pair of distinct rows), and 24 tests in all.
+    The places are neighbours, half the range apart, or a power of two apart. Each test has 63
+    degrees of freedom (the boxes' probabilities are those of an ordered pair of distinct rows);
+    there are 24 tests in all.
     """
     pairs = np.array([[0, 1], [5, 6], [0, n // 2], [3, 3 + 256], [n - 2, n - 1], [7, 7 + 512]])
     pairs = np.concatenate([pairs, pairs[:2, ::-1]])
@@ -132,8 +133,8 @@ def test_a_keyed_order_puts_rows_and_pairs_of_rows_anywhere(n):
         assert statistic < chi2.isf(1e-3 / 24, 63)
 
 
-def test_a_great_many_rows_are_found_where_they_are_used():
-    """No sort of all rows: batches of more rows than are sorted hold each row once."""
+def test_a_great_many_rows_are_shuffled_without_a_sort():
+    """Rows are not all sorted: with more rows than are sorted, batches still hold each row once."""
     n, size = 2**20 + 5, 2**17
     rows_of = jax.jit(batches_in_order(n, n, size, key=KEY))
     seen = np.concatenate([np.asarray(rows_of(jnp.asarray(t))) for t in range(-(-n // size))])
@@ -147,13 +148,13 @@ def test_the_default_recipe_has_the_rate_that_is_usual_for_the_model():
     found = hm.fit(rbm, x, **given).rbm
     (together,) = hm.fit_ensemble([rbm], x, keys=KEY[None], epochs=2, batch_size=20)
     for recipe, is_it in ((hm.Recipe(rate=0.4), True), (hm.Recipe(), False)):
-        told = hm.fit(rbm, x, **given, optimizer=recipe).rbm
-        assert eqx.tree_equal(found, told) == is_it
-        assert np.allclose(together.rbm.weights, told.weights, atol=1e-5) == is_it
+        with_recipe = hm.fit(rbm, x, **given, optimizer=recipe).rbm
+        assert eqx.tree_equal(found, with_recipe) == is_it
+        assert np.allclose(together.rbm.weights, with_recipe.weights, atol=1e-5) == is_it
 
 
-def test_records_are_as_rare_as_their_work_asks_for_but_ten_or_one_an_epoch():
-    """Of 40 rows all 40 are watched: 16 epochs to a record, unless that leaves too few."""
+def test_records_are_as_rare_as_their_cost_demands_but_ten_or_one_an_epoch():
+    """All 40 rows are measured: one record in 16 epochs, unless that makes too few records."""
     x = rows(40, columns=6)
     rbm = start(x)
     for epochs, records in ((7, 7), (40, 10), (160, 10), (400, 25)):
@@ -166,8 +167,8 @@ def test_records_are_a_hundred_at_most():
         assert math.ceil(epochs / _epochs_a_record(epochs, 60_000, 100)) <= 100
 
 
-def test_rows_that_fill_up_a_size_are_never_seen():
-    """Data of like sizes share a compiled loop; a fit of 17 rows is one of 17 rows."""
+def test_padding_rows_are_never_used():
+    """Data of similar sizes share a compiled loop through padding rows, which are never used."""
     x = hm.bars_and_stripes(4)[:17]
     rows = hm.Dataset(x)
     assert len(rows.padded()) == 18
@@ -175,7 +176,7 @@ def test_rows_that_fill_up_a_size_are_never_seen():
         hm.fit(start(x), data, key=KEY, weights=w, batch_size=5, epochs=3, gradient=hm.Exact()).rbm
         for data, w in ((x, None), (np.concatenate([x, x[:1]]), np.r_[np.ones(17), 0.0] * 18 / 17))
     ]
-    assert not eqx.tree_equal(*fits)  # a missing row is no row of weight zero
+    assert not eqx.tree_equal(*fits)  # a padding row is not a row of weight zero
     exact = [hm.log_likelihood(fit, x).value for fit in fits]
     assert exact[0] == pytest.approx(exact[1], abs=0.5)
 
@@ -215,7 +216,7 @@ def test_monitors_and_callbacks():
 
 
 def test_what_is_measured_is_that_of_the_rows():
-    """Weighted rows count for 1 / Σw² of them; the last two are of held-out rows."""
+    """Weighted rows count as 1 / Σw² rows; the last two measurements are of held-out rows."""
     x, held_out, weights = rows(), rows(10, seed=1), np.tile([1.0, 2.0, 3.0], 10)
     fit = hm.fit(start(x), x, key=KEY, weights=weights, validation=held_out, **QUICK)
     found, share = fit.history[-1], weights / weights.sum()
@@ -254,7 +255,7 @@ def test_pseudo_likelihoods_take_few_rows_and_a_small_share_of_the_time(monkeypa
 
 
 def test_rows_that_weigh_nothing_are_not_measured(monkeypatch):
-    """As in a bootstrap, where a third of the rows are drawn no times."""
+    """As in a bootstrap, where a third of the rows are never drawn."""
     x, weights = rows(), np.zeros(30)
     weights[[4, 7, 19]] = [1.0, 2.0, 1.0]
     monkeypatch.setattr(monitors, "PSEUDO_WORK", 1)
@@ -309,7 +310,7 @@ def test_mistakes_are_named(change, message):
 def test_the_defaults_learn_any_kind_of_rows(visible, seed):
     """From a model's own samples the likelihood comes close to that model's.
 
-    A run of a third of the usual length: this takes long, and comes close all the same.
+    The run has a third of the usual length to save time, and comes close all the same.
     """
     truth = balanced(random_rbm(visible, hm.Bernoulli(3), seed, coupling=1.0))
     x = hm.sample(truth, 2_000, key=jax.random.key(seed), sampler=hm.Gibbs(200))

@@ -30,7 +30,7 @@ def flipped(rbm):
     ids=["sgd", "momentum", "adam", "decay"],
 )
 def test_training_on_flipped_data_gives_the_flipped_run(inner):
-    """Centring does not care which value is called one, whatever the inner transformation."""
+    """Centring does not depend on which value is called one, for any inner transformation."""
     rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"key": KEY, "gradient": hm.Exact(), "epochs": 60, "batch_size": 12}
     one = hm.fit(rbm, X, optimizer=hm.centred(inner()), **options).rbm
@@ -40,7 +40,7 @@ def test_training_on_flipped_data_gives_the_flipped_run(inner):
     plain = [
         hm.fit(m, x, optimizer=inner(), **options).rbm for m, x in ((rbm, X), (flipped(rbm), 1 - X))
     ]
-    assert abs(flipped(plain[0]).weights - plain[1].weights).max() > 0.02  # the law has power
+    assert abs(flipped(plain[0]).weights - plain[1].weights).max() > 0.02  # the test has power
 
 
 def test_centring_is_gradient_descent_in_centred_coordinates():
@@ -53,7 +53,7 @@ def test_centring_is_gradient_descent_in_centred_coordinates():
     mu, lam = info.visible_mean, info.hidden_mean
 
     def plain(w, b, c):
-        """Turn centred parameters into the model's own."""
+        """Convert centred parameters into those of the model."""
         return hm.RBM(hm.Bernoulli(5, b - w @ lam), hm.Bernoulli(3, c - mu @ w), w)
 
     def loss(w, b, c):
@@ -72,7 +72,7 @@ def test_centring_is_gradient_descent_in_centred_coordinates():
 
 
 def test_centring_shifts_layers_of_any_kind():
-    """A layer with parameters beside its bias is shifted along the bias alone."""
+    """In a layer that has parameters besides its bias, only the bias is shifted."""
     x = np.random.default_rng(0).normal(size=(20, 3)) + 2.0
     whole = hm.initialize(hm.Gaussian(3), hm.Bernoulli(2), x, key=KEY)
     bias, precision = whole.visible.bias, whole.visible.precision
@@ -85,7 +85,7 @@ def test_centring_shifts_layers_of_any_kind():
     np.testing.assert_allclose(fits[0].weights, fits[1].weights, rtol=1e-4, atol=1e-5)
 
 
-def test_the_average_is_the_one_that_is_stated():
+def test_the_average_is_that_of_the_formula():
     rbm = random_rbm(hm.Bernoulli(2), hm.Bernoulli(1), 0)
     optimizer = hm.averaged(optax.identity(), forgetting=0.5)
     state, path, expected = optimizer.init(rbm), rbm, rbm
@@ -129,7 +129,7 @@ def test_a_recipe_is_printable_and_checked():
 
 
 def test_an_ensemble_of_models_is_a_vmap_of_the_loop():
-    """Rates are array leaves of the state: models with rates of their own train at once."""
+    """Rates are array leaves of the state, so models with different rates train at once."""
     from harmonium.training import begin
     from harmonium.training.arguments import plan_run
     from harmonium.training.loop import advance

@@ -1,4 +1,4 @@
-"""Proximal steps against their definition, and what they do in a run."""
+"""Proximal steps against their definition, and their effects in a run."""
 
 import itertools
 
@@ -155,4 +155,4 @@ def test_proximal_steps_follow_other_transformations(rbm):
     expected = hm.L1(0.1).proximal(rbm.weights, jnp.asarray(0.02), rbm)
     np.testing.assert_allclose(rbm.weights + updates.weights, expected, atol=1e-7)
     moved = rbm.visible.bias + updates.visible.bias
-    assert abs(moved - rbm.visible.bias).max() > 1e-4  # the biases make up for it
+    assert abs(moved - rbm.visible.bias).max() > 1e-4  # the biases compensate

@@ -1,4 +1,4 @@
-"""The rest of the practice: schedules, sparsity, the enhanced gradient, stopping, sparse starts."""
+"""Schedules, sparsity, the enhanced gradient, early stopping and sparse starts."""
 
 import equinox as eqx
 import jax
@@ -32,7 +32,7 @@ def rbm():
 
 
 def estimate(rbm, x=X):
-    """Return the exact gradient and its report."""
+    """Return the exact gradient and its info."""
     batch = hm.Cloud.uniform(jnp.asarray(rbm.visible.encode(x)))
     grads, _, info = hm.Exact().estimate(rbm, batch, (), key=KEY)
     return grads, info
@@ -88,7 +88,7 @@ def test_the_enhanced_gradient_is_a_difference_of_covariances(rbm):
     assert c.shape == lam.shape
 
 
-def test_the_enhanced_gradient_does_not_care_which_value_is_called_one(rbm):
+def test_the_enhanced_gradient_does_not_depend_on_which_value_is_called_one(rbm):
     def flipped(rbm):
         visible = hm.Bernoulli(rbm.visible.size, -rbm.visible.bias)
         return hm.RBM(visible, rbm.hidden.shift(rbm.weights.sum(0)), -rbm.weights)
@@ -101,7 +101,7 @@ def test_the_enhanced_gradient_does_not_care_which_value_is_called_one(rbm):
 
 
 def test_the_model_s_means_are_read_off_with_the_mass_of_a_batch(rbm):
-    """A gradient times the mass, with a share of 1/mass, moves the offsets as one of mass 1."""
+    """A gradient times the mass, with a share of 1/mass, changes the offsets as one of mass 1."""
     grads, info = estimate(rbm)
     optimizer = hm.centred(optax.identity(), rate=1.0, model_share=0.5)
     half = jax.tree.map(lambda g: 0.5 * g, grads)
@@ -122,7 +122,7 @@ def test_momentum_grows_from_start_to_end(rbm):
     np.testing.assert_allclose(found, 0.0, atol=1e-5)
 
 
-def test_a_recipe_s_momentum_knows_the_run_s_length(rbm):
+def test_a_recipe_s_momentum_depends_on_the_length_of_the_run(rbm):
     state = hm.Recipe(momentum=(0.5, 0.9))(400).init(rbm)
     nodes = jax.tree.leaves(state, is_leaf=lambda node: isinstance(node, MomentumState))
     assert [float(n.total) for n in nodes if isinstance(n, MomentumState)] == [400.0]
@@ -155,7 +155,7 @@ def test_any_hidden_layer_is_pulled_to_its_target(hidden, target):
 
 
 def test_the_sparsity_gradient_is_that_of_the_cross_entropy(rbm):
-    """Exact along the hidden bias, where q(1 − q) is the same for every row: without weights."""
+    """It is exact along the hidden bias if q(1 − q) is the same for every row: without weights."""
     loose = hm.RBM(rbm.visible, rbm.hidden, jnp.zeros_like(rbm.weights))
     grads, info = estimate(loose)
     optimizer = hm.sparse_activity(target=0.1, strength=0.3)
@@ -189,7 +189,7 @@ def constant():
 
 
 def few_rows():
-    """Return few rows of much noise, half of them held out: there is nothing to learn but them."""
+    """Return few, noisy rows, half of them held out, so that a model can only overfit."""
     x = (np.random.default_rng(2).random((40, 12)) < 0.5).astype(np.uint8)
     return x[:20], x[20:]
 
@@ -230,7 +230,7 @@ def test_a_measurement_within_its_error_is_not_worse():
     assert stopper.best["free_energy_gap"] == 0.8
 
 
-def test_what_early_stopping_needs_is_said(rbm):
+def test_missing_requirements_of_early_stopping_are_named(rbm):
     with pytest.raises(hm.InputError, match="metric: expected one of free_energy_gap"):
         hm.EarlyStopping(metric="loss")
     with pytest.raises(hm.InputError, match="patience"):

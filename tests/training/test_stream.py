@@ -1,4 +1,4 @@
-"""Learning from rows that come in portions."""
+"""Learning from rows that arrive in portions."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Weights between some pairs of units only."""
+"""Masked weights, between some pairs of units only."""
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ def lattice(side: int) -> np.ndarray:
     return apart <= 1
 
 
-def test_what_is_no_pattern_is_refused():
+def test_invalid_patterns_are_refused():
     with pytest.raises(hm.InputError, match="matrix of 0 and 1"):
         hm.MaskedWeights(np.ones((2, 2)), [[0, 2], [1, 1]])
     with pytest.raises(hm.InputError, match=r"shape of the weights.*\(2, 2\)"):

@@ -1,4 +1,4 @@
-"""Weights rounded to bfloat16; tests/test_precision.py says when they are used."""
+"""Weights rounded to bfloat16; tests/test_precision.py tests when they are used."""
 
 import harmonium as hm
 

@@ -1,4 +1,4 @@
-"""Weights times a number."""
+"""Scaled weights: weights times a number."""
 
 import jax
 import jax.numpy as jnp

@@ -1,3 +1,3 @@
-"""The command `harmonium`: one file a command, each parsing, calling a plain function, printing."""
+"""The command `harmonium`: one file per subcommand, which parses, calls a function and prints."""
 
 from .app import main as main

@@ -17,19 +17,19 @@ from .info import INFO_HELP, info_cli
 from .sample import SAMPLE_HELP, sample_cli
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
 
-HELP = """Restricted Boltzmann machines: train them, sample them, say how good they are.
+HELP = """Train, sample and evaluate restricted Boltzmann machines (RBMs).
 
 \b
 Start with:
-  harmonium train digits          learn handwritten digits, in half a minute
+  harmonium train digits          train on handwritten digits, half a minute
   harmonium sample runs/digits --out samples.png
   harmonium evaluate runs/digits
 
-`harmonium COMMAND --help` says more of each.
+`harmonium COMMAND --help` describes each command.
 """
 EPILOG = (
-    "Exit status: 0 done, 2 a mistake in the input, 3 diverged (or, with --must-converge, not"
-    " converged), 130 interrupted, 1 a fault of ours."
+    "Exit status: 0 done, 2 an error in the input, 3 diverged (or, with --must-converge, not"
+    " converged), 130 interrupted, 1 an internal error."
 )
 
 app = typer.Typer(
@@ -39,12 +39,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("train", help=TRAIN_HELP, short_help="Learn from a built-in set or a file.")(train_cli)
-app.command("resume", help=RESUME_HELP, short_help="Go on with a run.")(resume_cli)
+app.command("train", help=TRAIN_HELP, short_help="Train a model on data.")(train_cli)
+app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")(resume_cli)
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(sample_cli)
 app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
 app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)
-app.command("info", help=INFO_HELP, short_help="Say what a run, a model or a file holds.")(info_cli)
+app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(info_cli)
 
 
 @app.callback(invoke_without_command=True)
@@ -63,9 +63,9 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; a mistake on the command line is one line and exit status 2."""
+    """Run the command; an error on the command line is one line and exit status 2."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # no terminal is too old for a −
+        if isinstance(stream, io.TextIOWrapper):  # so that a terminal without − still prints
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
     try:

@@ -1,4 +1,4 @@
-"""What all commands share: exit statuses, one-line errors, output for people and for programs."""
+"""Shared by all commands: exit statuses, one-line errors, output for people and for programs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ DONE, OUR_FAULT, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG = "HARMONIUM_DEBUG"
 MMAP_THRESHOLD, ARENA_MAX = -3, -8  # options of glibc's mallopt
 LARGE_BUFFER = 2**23  # bytes
-MOST_PROGRAMS = 10_000  # files of compiled programs that are kept: a few hundred MB
+MOST_PROGRAMS = 10_000  # files of compiled programs to keep: a few hundred MB
 
 
 def run_command(command: Callable[[], int | None]) -> int:
-    """Run a command and return its exit status; whatever it raises becomes one clear line."""
+    """Run a command and return its exit status; any error is reported in one clear line."""
     from ..errors import HarmoniumError
 
     try:
@@ -39,7 +39,7 @@ def run_command(command: Callable[[], int | None]) -> int:
     except KeyboardInterrupt as error:
         complain(f"{str(error) or 'interrupted'}.")
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
+    except BrokenPipeError:  # the reader of the output has closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as error:
@@ -54,18 +54,18 @@ def run_command(command: Callable[[], int | None]) -> int:
 def _give_memory_back() -> None:
     """Let the C library return large buffers to the system as soon as they are freed.
 
-    glibc would otherwise keep ever larger ones for itself, and some for each thread: a fifth more
-    memory at the peak of a run on MNIST. Smaller buffers, which products take and free by the
-    thousand, stay as they are.
+    Otherwise glibc keeps larger and larger freed buffers, some for each thread, which takes a fifth
+    more memory at the peak of a run on MNIST. Smaller buffers, which matrix products allocate and
+    free by the thousand, are handled as usual.
     """
-    with suppress(OSError, AttributeError, TypeError):  # another C library
+    with suppress(OSError, AttributeError, TypeError):  # not glibc
         library = ctypes.CDLL(None)
         library.mallopt(MMAP_THRESHOLD, LARGE_BUFFER)
         library.mallopt(ARENA_MAX, 1)
 
 
 def _complain_of(error: Exception) -> int:
-    """Report an error that no part of harmonium raised on purpose."""
+    """Report an error that harmonium did not raise on purpose."""
     if os.environ.get(DEBUG):
         traceback.print_exc()
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
@@ -73,7 +73,7 @@ def _complain_of(error: Exception) -> int:
         return USERS_MISTAKE
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
     complain(
-        f"internal error, which is our fault: {type(error).__name__}: {first_line}."
+        f"internal error: {type(error).__name__}: {first_line}."
         f" Set {DEBUG}=1 to see where, and please report it."
     )
     return OUR_FAULT
@@ -85,7 +85,7 @@ def complain(message: str) -> None:
 
 
 def display(as_json: bool) -> Any:
-    """Return what shows progress: on standard error if standard output holds the JSON alone."""
+    """Return the progress display: on standard error if standard output holds only JSON."""
     from ..runs.display import Display, PatientConsole
 
     return Display(PatientConsole(stderr=as_json))
@@ -99,25 +99,25 @@ def print_json(summary: dict[str, Any]) -> None:
 
 
 def nats(value: float | None, digits: int = 3) -> str:
-    """Return a number of nats as a person reads it."""
+    """Return a number of nats as text."""
     from ..runs.display import nats
 
     return nats(value, digits)
 
 
 def log_z_line(log_z: dict[str, Any]) -> str:
-    """Return a log Z with its interval and its method."""
+    """Return log Z with its interval and its method, as text."""
     value, low, high = (nats(log_z[name], 4) for name in ("value", "low", "high"))
     return f"log Z {value} in [{low}, {high}] ({log_z['method']})"
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep other packages' warnings from people, unless Python was told what to do with them."""
+    """Hide other packages' warnings, unless Python's options or HARMONIUM_DEBUG ask for them."""
     if sys.warnoptions or os.environ.get(DEBUG):
         yield
         return
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where its cache is
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it logs where its cache is
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -125,7 +125,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _termination_as_interrupt() -> Iterator[None]:
-    """Treat SIGTERM, which batch systems send before they kill, like Ctrl-C: the run is kept."""
+    """Treat SIGTERM, which batch systems send before they kill a job, as Ctrl-C: save the run."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -141,7 +141,7 @@ def _termination_as_interrupt() -> Iterator[None]:
 
 
 def _configure_jax() -> None:
-    """Keep compiled programs between commands, so that the second start is quick."""
+    """Cache compiled programs between commands, so that later starts are fast."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import jax
 
@@ -150,7 +150,7 @@ def _configure_jax() -> None:
         return
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # no home
+    except RuntimeError:  # no home directory
         return
     folder = home / "harmonium" / "jax"
     forget_old_programs(folder)
@@ -160,8 +160,8 @@ def _configure_jax() -> None:
 
 
 def forget_old_programs(folder: Path) -> None:
-    """Remove the older half of the compiled programs where there are very many."""
-    with suppress(OSError):  # no folder yet, or another command removes the same
+    """Remove the older half of the compiled programs if there are more than `MOST_PROGRAMS`."""
+    with suppress(OSError):  # no folder yet, or another command removes the same files
         kept = list(folder.iterdir())
         if len(kept) > MOST_PROGRAMS:
             for file in sorted(kept, key=lambda file: file.stat().st_mtime)[: len(kept) // 2]:

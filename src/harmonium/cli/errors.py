@@ -1,4 +1,4 @@
-"""Mistakes on the command line itself, in the words of all other mistakes."""
+"""Errors on the command line itself, in the form of all other errors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ..errors import HarmoniumError
 
 
 def sentence_of(error: Exception) -> str | None:
-    """Say what is wrong with a command line; None if that is not what the error is about.
+    """Return what is wrong with a command line; None if the error is about something else.
 
-    The parser's errors share no importable base between Typer's versions, but they do share their
-    names and attributes.
+    The parser's errors have no importable base class common to all versions of Typer, but their
+    names and attributes are the same.
     """
     if isinstance(error, HarmoniumError):
         return str(error)

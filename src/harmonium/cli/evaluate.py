@@ -10,20 +10,22 @@ from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, print_json,
 from .options import number, whole, word
 from .train import Json, Seed
 
-EVALUATE_HELP = """Say how good a model is, in one table.
+EVALUATE_HELP = """Evaluate a model: all scores in one table.
 
 RUN is a run folder, a model file, an .npz with W (visible, hidden), a and b (the biases), an .h5
-of the rbms package, or a .pt with a PyTorch state dict. DATA is what `train` takes as SOURCE.
-Without it, a run is scored on the test rows of its own source, else on the rows that it held out;
-a model file has log Z and mixing only.
+of the rbms package, or a .pt with a PyTorch state dict. DATA is a data set or a file, as SOURCE of
+`train`. Without DATA, a run is scored on the test rows of its own source, or else on the rows that
+it held out; for a model file, only log Z and mixing are measured.
 
-The table holds the log-likelihood of the rows and log Z (in nats, with 95 % intervals; estimated
-from both sides where it cannot be exact), the pseudo-likelihood, the reconstruction error, the free
-energies of held-out against training rows, how fast chains mix, whether training was at
-equilibrium, and how samples compare with data. What cannot be said is listed with the reason.
+The table holds the log-likelihood of the rows and log Z (in nats, with 95 % intervals; where log Z
+cannot be exact, it is annealed forward and in reverse), the pseudo-likelihood, the reconstruction
+error, the free energies of held-out against training rows, how fast chains mix, whether training
+was at equilibrium, and how samples compare with data. What cannot be measured is listed with the
+reason.
 
-A run's pictures go to its folder `evaluation`: annealing annealing runs, free energies, autocorrelations,
-the principal plane, and means of samples against data.
+The pictures of a run go to its folder `evaluation`: log weights of the annealing runs, free
+energies, autocorrelations, the plane of the first two principal components, and means of samples
+against data.
 
 \b
 Examples:
@@ -37,41 +39,41 @@ Examples:
 def evaluate_cli(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder or a model.")],
     data: Annotated[
-        str | None, typer.Argument(metavar="DATA", help="A built-in set or a file.")
+        str | None, typer.Argument(metavar="DATA", help="A built-in data set or a file.")
     ] = None,
-    rows: Annotated[str, word("--rows", help="Rows: train, validation, test, or auto.")] = "auto",
+    rows: Annotated[
+        str, word("--rows", help="Rows to score: train, validation, test or auto.")
+    ] = "auto",
     method: Annotated[
-        str, word("--method", help="How to find log Z: auto, exact, annealed or tempered.")
+        str, word("--method", help="How to compute log Z: auto, exact, annealed or tempered.")
     ] = "auto",
     seconds: Annotated[
-        float, number("--seconds", help="Time after which log Z takes no more steps or chains.")
+        float, number("--seconds", help="Seconds after which log Z takes no more steps or chains.")
     ] = 120.0,
     chains: Annotated[
         int | None,
         whole(
             "--chains",
-            help="Annealed chains in each direction, or tempered ones.  [default: 512, or 64]",
+            help="Annealing chains in each direction, or tempered chains.  [default: 512, or 64]",
         ),
     ] = None,
     steps: Annotated[
         int | None,
-        whole(
-            "--steps", help="Steps of each annealing annealing run.  [default: as many as it takes]"
-        ),
+        whole("--steps", help="Steps of each annealing run.  [default: as many as needed]"),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out mixing, samples and pictures.")
+        bool, typer.Option("--quick", help="Leave out mixing, equilibrium, samples and pictures.")
     ] = False,
     pictures: Annotated[
         str | None,
-        word("--pictures", metavar="DIR", help="Folder of pictures.  [default: a run's own]"),
+        word("--pictures", metavar="DIR", help="Folder for the pictures.  [default: a run's own]"),
     ] = None,
     seed: Seed = 0,
     binarize: Annotated[
         str | None,
         word(
             "--binarize",
-            help="Grey levels: none, threshold, or stochastic, one draw a row."
+            help="How to treat grey levels: none, threshold, or stochastic (one draw per row)."
             "  [default: as the run did]",
         ),
     ] = None,
@@ -84,7 +86,7 @@ def evaluate_cli(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say how good a model is; its help text is EVALUATE_HELP."""
+    """Evaluate a model; its help text is EVALUATE_HELP."""
     options = dict(locals())
     for name in ("must_converge", "as_json"):
         options.pop(name)
@@ -92,7 +94,7 @@ def evaluate_cli(
     def command() -> int:
         from ..runs.evaluate import Wanted, evaluate
 
-        # Standard output holds the table or the JSON alone.
+        # Standard output holds only the table or the JSON.
         summary = evaluate(Wanted(**options), display(as_json=True))
         return tell(summary, as_json, must_converge)
 
@@ -100,7 +102,7 @@ def evaluate_cli(
 
 
 def tell(summary: dict[str, Any], as_json: bool, must_converge: bool) -> int:
-    """Report an evaluation, to a program or to a person, and return the exit status."""
+    """Print an evaluation, as JSON or as a table, and return the exit status."""
     if as_json:
         print_json(summary)
     else:
@@ -108,7 +110,7 @@ def tell(summary: dict[str, Any], as_json: bool, must_converge: bool) -> int:
 
         show(summary, display(as_json=False))
     if summary["status"] == "interrupted":
-        complain("interrupted; what was not known by then is left out.")
+        complain("interrupted; the remaining results are left out.")
         return INTERRUPTED
     if summary["log_z"]["converged"]:
         return DONE

@@ -13,7 +13,8 @@ EXPORT_HELP = """Write a model in a format that other programs read.
 
 The ending of OUT names the format: .safetensors (any model), .npz (W, a and b), .h5 (the rbms
 package), .pt (a PyTorch state dict), .json (a quadratic model for annealers and p-bit hardware,
-which dimod reads). RUN may be in any of these but the last; FILE.h5:update_100 picks an update.
+which dimod reads). RUN may be a file in any of these formats but the last; FILE.h5:update_100 picks
+an update.
 
 \b
 Examples:
@@ -29,7 +30,7 @@ def export_cli(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a model elsewhere; its help text is EXPORT_HELP."""
+    """Write a model to a file; its help text is EXPORT_HELP."""
 
     def command() -> None:
         from ..runs.export import export

@@ -10,7 +10,7 @@ from .base import print_json, run_command
 from .options import number, word
 from .train import Json
 
-INFO_HELP = """Say what a run folder, a model or a data source holds.
+INFO_HELP = """Describe what a run folder, a model or a data source holds.
 
 \b
 Examples:
@@ -26,7 +26,7 @@ def info_cli(
         str, typer.Argument(metavar="PATH", help="A run folder, a model, or a data source.")
     ],
     visible: Annotated[
-        str, word("--visible", help="Units to read data for, as in train.")
+        str, word("--visible", help="Visible units to read data for, as in train.")
     ] = "auto",
     scale: Annotated[
         float | None,
@@ -34,7 +34,7 @@ def info_cli(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what something is; its help text is INFO_HELP."""
+    """Describe a run, a model or a data source; its help text is INFO_HELP."""
 
     def command() -> None:
         from ..runs.info import info
@@ -50,7 +50,7 @@ def info_cli(
 
 
 def _print_entry(name: str, value: Any) -> None:
-    """Print a value after its name; the lines of a list below one another."""
+    """Print a name and its value; the items of a list on separate lines."""
     for line in value if isinstance(value, list) else [value]:
         print(f"{name:<12}  {line}")
         name = ""

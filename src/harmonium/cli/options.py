@@ -1,4 +1,4 @@
-"""Options that read numbers: each says what it expected and what it found, in our own words."""
+"""Options of the command; an error says what was expected and what was found, in one form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import HarmoniumError
 
 
 class NotANumberError(HarmoniumError):
-    """Text where a number was expected; no ValueError, which the parser would reword."""
+    """Text where a number was expected; not a ValueError, which the parser would reword."""
 
 
 def whole(*names: str, help: str) -> Any:  # noqa: A002  (what typer calls it)

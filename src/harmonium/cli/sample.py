@@ -10,7 +10,7 @@ from .base import display, print_json, run_command
 from .options import whole, word
 from .train import Json, Seed
 
-SAMPLE_HELP = """Draw rows from a model, each from a Gibbs chain of its own.
+SAMPLE_HELP = """Draw rows (samples) from a model, each from its own Gibbs chain.
 
 They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture.
 
@@ -25,18 +25,20 @@ Examples:
 
 def sample_cli(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder or a model.")],
-    n: Annotated[int, whole("-n", "--count", help="Rows to draw, or for each given row.")] = 64,
-    sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps of each chain.")] = 1_000,
+    n: Annotated[
+        int, whole("-n", "--count", help="Rows to draw; with --given, for each row.")
+    ] = 64,
+    sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain.")] = 1_000,
     seed: Seed = 0,
     given: Annotated[
         str | None,
-        word("--given", metavar="FILE", help="Rows to complete, nan where a value is to be drawn."),
+        word("--given", metavar="FILE", help="Rows to complete: nan where a value is to be drawn."),
     ] = None,
     out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Draw rows; its help text is SAMPLE_HELP."""
+    """Draw rows from a model; its help text is SAMPLE_HELP."""
 
     def command() -> None:
         from ..runs.sample import csv_lines, draw_rows, write_rows

@@ -20,10 +20,11 @@ from .base import (
 )
 from .options import number, whole, word
 
-TRAIN_HELP = """Learn from a built-in set or a file, score the model, and keep it in a run folder.
+TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in a run folder.
 
-SOURCE is digits, bars, shifter, ising, mnist, or a file: .npy, .npz, .csv, .parquet, idx, idx.gz,
-one row an example. FILE.npz:KEY picks one array of an archive. Ctrl-C stops a run and keeps it.
+SOURCE is a built-in data set (digits, bars, shifter, ising, mnist) or a file: .npy, .npz,
+.csv, .parquet, idx, idx.gz, one row per example. FILE.npz:KEY picks one array of an archive. Ctrl-C
+stops a run and saves it.
 
 \b
 Examples:
@@ -36,7 +37,7 @@ Examples:
 
 RESUME_HELP = """Go on with an interrupted run, or train a finished one for more epochs.
 
-An interrupted run ends as it would have done without the interruption, to the last bit.
+A resumed run ends with the same result, to the last bit, as without the interruption.
 
 \b
 Examples:
@@ -45,21 +46,21 @@ Examples:
 """
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Seed = Annotated[int, whole("--seed", help="Seed of everything that is drawn.")]
+Seed = Annotated[int, whole("--seed", help="Random seed.")]
 
 
 def train_cli(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A built-in set or a file.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A built-in data set or a file.")],
     hidden: Annotated[int, whole("--hidden", help="Number of hidden units.")] = 64,
     hidden_units: Annotated[
         str,
         word(
             "--hidden-units",
-            help="Hidden units: bernoulli, ising, gaussian or potts.",
+            help="Kind of hidden units: bernoulli, ising, gaussian or potts.",
         ),
     ] = "bernoulli",
     hidden_states: Annotated[
-        int | None, whole("--hidden-states", help="States of each hidden Potts unit.")
+        int | None, whole("--hidden-states", help="Number of states of each hidden Potts unit.")
     ] = None,
     method: Annotated[
         str,
@@ -69,9 +70,9 @@ def train_cli(
             " pseudo-likelihood, ratio-matching or flow.",
         ),
     ] = "pcd",
-    k: Annotated[int, whole("--k", help="Gibbs sweeps in each update.")] = 1,
+    k: Annotated[int, whole("--k", help="Gibbs sweeps per update.")] = 1,
     chains: Annotated[
-        int, whole("--chains", help="Chains in all, of the methods that have any.")
+        int, whole("--chains", help="Number of chains, for methods that have chains.")
     ] = 500,
     epochs: Annotated[
         int | None,
@@ -79,26 +80,29 @@ def train_cli(
             "--epochs", help="Passes over the rows.  [default: 10,000 updates, at least 20 passes]"
         ),
     ] = None,
-    batch: Annotated[int, whole("--batch", help="Rows in each update.")] = 200,
+    batch: Annotated[int, whole("--batch", help="Rows per update (batch size).")] = 200,
     lr: Annotated[
         float | None,
         number(
             "--lr",
-            help="Learning rate; falls to 0 from half-way on.  [default: 0.1; up to 0.4 for pcd"
+            help="Learning rate; falls to 0 over the second half.  [default: 0.1; up to 0.4 for pcd"
             " with 500 chains or more on more than 64 columns of 0/1]",
         ),
     ] = None,
     seed: Seed = 0,
     binarize: Annotated[
         str,
-        word("--binarize", help="Grey levels: none, threshold, or stochastic, at each visit."),
+        word(
+            "--binarize",
+            help="How to treat grey levels: none, threshold, or stochastic (drawn at each visit).",
+        ),
     ] = "stochastic",
     visible: Annotated[
         str,
         word(
             "--visible",
-            help="Visible units: bernoulli, ising, potts, gaussian, or auto, which looks at"
-            " the rows.",
+            help="Kind of visible units: bernoulli, ising, potts, gaussian, or auto (chosen by the"
+            " data).",
         ),
     ] = "auto",
     scale: Annotated[
@@ -106,22 +110,26 @@ def train_cli(
         number("--scale", help="The grey level that means 1, if not 255."),
     ] = None,
     states: Annotated[
-        int | None, whole("--states", help="States of a Potts unit.  [default: those seen]")
+        int | None,
+        whole(
+            "--states",
+            help="Number of states of each visible Potts unit.  [default: as in the data]",
+        ),
     ] = None,
     validation: Annotated[
-        float, number("--validation", help="Part of the rows to hold out.")
+        float, number("--validation", help="Fraction of the rows to hold out.")
     ] = 0.1,
     precision: Annotated[
         str,
         word(
             "--precision",
-            help="Of products with the weights: float32, bfloat16, or auto, which takes bfloat16"
-            " where it is exact and faster.",
+            help="Precision of products with the weights: float32, bfloat16, or auto (bfloat16"
+            " where it is exact and faster).",
         ),
     ] = "auto",
     out: Annotated[
         str | None,
-        word("--out", metavar="FOLDER", help="The run's folder.  [default: a new one in runs]"),
+        word("--out", metavar="FOLDER", help="Folder for the run.  [default: a new one in runs]"),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older run.")] = False,
     as_json: Json = False,
@@ -147,7 +155,7 @@ def resume_cli(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")],
     epochs: Annotated[
         int | None,
-        whole("--epochs", help="Epochs to end at, in all.  [default: the run's]"),
+        whole("--epochs", help="Total number of epochs to reach.  [default: the run's]"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -165,9 +173,9 @@ def resume_cli(
 
 
 def painter_for(epochs: int | None) -> Any:
-    """Return what draws; its process imports what it needs while this one imports JAX.
+    """Return the figure process, which imports its packages while this process imports JAX.
 
-    Not where no epochs are told, since most such runs are long, and it would only wait.
+    It is not started yet if `epochs` is None: most such runs are long, and it would only wait.
     """
     from ..runs.figure_process import FigureProcess
 
@@ -178,12 +186,12 @@ def painter_for(epochs: int | None) -> Any:
 
 
 def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
-    """Report a run, to a program or to a person, and return the exit status."""
+    """Print the summary of a run, as JSON or as text, and return the exit status."""
     status, run = summary["status"], summary["run"]
     if as_json:
         print_json(summary)
     if status == "interrupted":
-        complain(f"{summary['message']}; {run} keeps it. Go on with: harmonium resume {run}")
+        complain(f"{summary['message']}; saved in {run}. Go on with: harmonium resume {run}")
         return INTERRUPTED
     if status == "diverged":
         complain(f"{summary['message']} The model is in {summary['model']}.")
@@ -198,11 +206,11 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
 
 
 def score_line(score: dict[str, Any]) -> str:
-    """Return a log-likelihood with its interval, its spread and its method."""
+    """Return a log-likelihood with its interval, its spread and its method, as text."""
     warning = "" if score["converged"] else "; NOT converged: do not quote it"
     spread = score["stderr_rows"]
     over_rows = f", ± {nats(spread)} over rows" if spread is not None and isfinite(spread) else ""
     return (
-        f"{score['rows']} log-likelihood {nats(score['value'])} nats a row,"
+        f"{score['rows']} log-likelihood {nats(score['value'])} nats per row,"
         f" in [{nats(score['low'])}, {nats(score['high'])}]{over_rows} ({score['method']}{warning})"
     )

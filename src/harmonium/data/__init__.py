@@ -1,4 +1,4 @@
-"""What a model learns from: readers of files, built-in sets, and rows on the device."""
+"""Training data: readers of files, built-in data sets, and rows on the device."""
 
 from .builtin import bars_and_stripes as bars_and_stripes
 from .builtin import ising_configurations as ising_configurations

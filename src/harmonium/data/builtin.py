@@ -1,7 +1,7 @@
-"""The built-in sets: `digits`, `bars`, `shifter`, `ising` and `mnist`.
+"""The built-in data sets: `digits`, `bars`, `shifter`, `ising` and `mnist`.
 
-`builtin(name)` gives one as a `Table`. The arrays behind the artificial sets have functions
-of their own: `bars_and_stripes`, `labelled_shifter` and `ising_configurations`.
+`builtin(name)` returns one as a `Table`. The arrays of the artificial sets have functions of their
+own: `bars_and_stripes`, `labelled_shifter` and `ising_configurations`.
 """
 
 import importlib.util
@@ -31,14 +31,15 @@ _SECONDS_TO_ANSWER = 8.0
 
 
 def builtin(name: str, *, seed: int = 0) -> Table:
-    """Return a built-in set.
+    """Return a built-in data set.
 
     Args:
         name: One of the keys of `BUILTIN`.
-        seed: Draws the configurations of `ising`; the other sets are always the same.
+        seed: The seed for the configurations of `ising`; the other sets are always the same.
 
     Raises:
-        InputError: There is no such set, or `mnist` is neither on this machine nor in reach.
+        InputError: There is no such set, or `mnist` is not on this computer and cannot be
+            downloaded.
     """
     if name not in BUILTIN:
         advice = "choose one of these, or name a file"
@@ -49,16 +50,16 @@ def builtin(name: str, *, seed: int = 0) -> Table:
 def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
     """Return all pictures made of whole rows, then all made of whole columns.
 
-    The blank and the full picture are both, and so occur twice unless `distinct`. With 4 × 4 pixels
-    that makes 32 rows, whose entropy bounds Σ −log p from below by 108.131 nats (30 rows and
-    102.036 when `distinct`).
+    The blank and the full picture are made of both, and so occur twice unless `distinct`. With
+    4 × 4 pixels there are 32 rows, whose entropy bounds Σ −log p from below by 108.131 nats (30
+    rows and 102.036 nats if `distinct`).
 
     Args:
         side: Pixels on each side, 1 to 12.
         distinct: Whether to keep only one blank and one full picture.
 
     Returns:
-        uint8 0/1 of shape (2^(side+1), side²), or 2^(side+1) − 2 rows when `distinct`.
+        0/1 as uint8 of shape (2^(side+1), side²), or 2^(side+1) − 2 rows when `distinct`.
 
     Raises:
         InputError: `side` lies outside 1 to 12.
@@ -75,15 +76,15 @@ def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
 def labelled_shifter(width: int = 8) -> np.ndarray:
     """Return all pairs of a bit pattern and its shift by one, with the direction as a label.
 
-    Each row is a pattern, the pattern moved cyclically one place left, not at all, or right, and
-    the one-hot direction (left, none, right). All rows differ, so 768 of them (width 8) bound
-    Σ log p from above by −768 log 768 = −5102.43 nats.
+    Each row holds a pattern, the same pattern shifted cyclically by one place to the left, not at
+    all, or to the right, and the one-hot direction (left, none, right). All rows differ, so the 768
+    rows of width 8 bound Σ log p from above by −768 log 768 = −5102.43 nats.
 
     Args:
         width: Bits of the pattern, 1 to 12.
 
     Returns:
-        uint8 0/1 of shape (3 · 2^width, 2 · width + 3).
+        0/1 as uint8 of shape (3 · 2^width, 2 · width + 3).
 
     Raises:
         InputError: `width` lies outside 1 to 12.
@@ -109,24 +110,24 @@ def ising_configurations(
     inverse_temperature: float = ISING_INVERSE_TEMPERATURE,
     seed: int,
 ) -> np.ndarray:
-    """Draw independent configurations of the two-dimensional Ising model, exactly.
+    """Draw independent, exact configurations of the two-dimensional Ising model.
 
     p(s) ∝ exp(β Σ s_i s_j) over the 2·side² bonds of a periodic square lattice (coupling 1, no
-    field). With T the transfer matrix between neighbouring lattice rows r, the first is drawn
-    from the diagonal of T^side, and each next one from
+    field). With T the transfer matrix between neighbouring lattice rows r, the first lattice row is
+    drawn from the diagonal of T^side, and each next one from
 
-        p(r_{k+1} | r_k, r_1) ∝ T[r_k, r_{k+1}] · (T^(side−k))[r_{k+1}, r_1],
+        p(r_{k+1} | r_k, r_1) ∝ T[r_k, r_{k+1}] · (T^(side−k))[r_{k+1}, r_1].
 
-    so there is no Markov chain and nothing to decorrelate.
+    No Markov chain is run, so the configurations are not correlated.
 
     Args:
         rows: How many configurations to draw.
         side: Spins on each side, 2 to 10.
         inverse_temperature: β, from −2 to 2; critical at ln(1 + √2)/2 ≈ 0.4407.
-        seed: Same seed, same configurations.
+        seed: The same seed draws the same configurations.
 
     Returns:
-        int8 spins −1/+1 of shape (rows, side²), one lattice row after the other.
+        Spins −1/+1 as int8 of shape (rows, side²), one lattice row after the other.
 
     Raises:
         InputError: `rows`, `side` or `inverse_temperature` lies outside its range.
@@ -164,7 +165,7 @@ def _transfer_powers(states: np.ndarray, inverse_temperature: float) -> list[np.
 
 
 def _draw(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw one column index a row, with probability proportional to the row's weights."""
+    """Draw one column index for each row, with probability proportional to the row's weights."""
     cumulative = np.cumsum(weights, axis=1)
     level = (1 - rng.random(len(weights))) * cumulative[:, -1]  # in (0, total]
     return (cumulative < level[:, None]).sum(axis=1)
@@ -197,19 +198,19 @@ def _digits(seed: int) -> Table:
         labels=labels[train],
         test_labels=labels[test],
         image_shape=(8, 8),
-        notes=("digits: scikit-learn's handwritten digits, shuffled and split always alike.",),
+        notes=("digits: scikit-learn's handwritten digits, in a fixed shuffle and split.",),
     )
 
 
 def _read_digits() -> tuple[np.ndarray, np.ndarray]:
-    """Return all pictures and labels, from scikit-learn's file: its import takes two seconds."""
+    """Return all pictures and labels from scikit-learn's file: importing it takes two seconds."""
     package = importlib.util.find_spec("sklearn")
     for folder in (package and package.submodule_search_locations) or ():
         file = Path(folder, "datasets", "data", "digits.csv.gz")
         if file.is_file():
             levels = np.loadtxt(file, delimiter=",", dtype=np.int64)
             return levels[:, :-1], levels[:, -1]
-    from sklearn.datasets import load_digits  # wherever it keeps them
+    from sklearn.datasets import load_digits  # if its file is elsewhere
 
     return load_digits(return_X_y=True)  # pyright: ignore[reportReturnType]
 
@@ -221,7 +222,8 @@ def _bars(seed: int) -> Table:
 
 
 def _shifter(seed: int) -> Table:
-    note = "shifter: all 256 patterns of 8 bits, their shift by one left, none or right, its label."
+    shift = "its shift by one (left, none or right) and the direction as its label"
+    note = f"shifter: all 256 patterns of 8 bits, each with {shift}."
     return as_table(labelled_shifter(), name="shifter", exhaustive=True, notes=(note,))
 
 
@@ -289,7 +291,7 @@ def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
             fetched: Any = fetch_openml("mnist_784", version=1, **options)
         pixels, labels = fetched.data.astype(np.uint8), fetched.target.astype(np.uint8)
     except (OSError, EOFError, ValueError, HTTPException) as error:
-        expected = f"its files in the folder that {DATA_VARIABLE} names, or OpenML in reach"
+        expected = f"its files in the folder that {DATA_VARIABLE} names, or access to OpenML"
         found = f"neither ({type(error).__name__}: {error})"
         advice = (
             f"set {DATA_VARIABLE} to a folder with mnist/mnist_train_gray.npz and "
@@ -304,7 +306,7 @@ def _mnist_from_openml() -> tuple[np.ndarray, np.ndarray]:
 
 @contextmanager
 def _patience(seconds: float) -> Iterator[None]:
-    """Let no network connection opened within wait longer than this for an answer."""
+    """Set a time limit for an answer on network connections that are opened in this context."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
     try:

@@ -1,4 +1,4 @@
-"""Rows on the device, in their smallest form, drawn from one batch at a time."""
+"""Rows on the device, stored in their smallest form and read one batch at a time."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from ..layers import AbstractLayer
 from .parts import rows_at_once
 from .stored import AbstractStored, padded, stored
 
-MOST_TO_COPY = 2**15  # rows: a copy of more of them is dearer than a second to compile
+MOST_TO_COPY = 2**15  # rows: copying more of them costs more than a second of compilation
 
 
 class Dataset(eqx.Module):
-    """Rows in the user's coding, stored as small as they go, drawn from one batch at a time.
+    """Rows in the user's coding, stored in their smallest form and read one batch at a time.
 
     Attributes:
-        stored: the rows, n of them: bits, bytes, floats, or their nonzero entries.
-        weights: sample weights, shape (n,), or None where all rows count alike.
-        scale: what a stored value is divided by; 255 for grey levels in bytes.
-        stochastic: whether each visit draws a binary value with the stored one as its probability.
-        missing: the most NaN that a row has, each a value that is missing; 0 where there are none.
-        fits: the `form` of the layer whose domain every value is known to lie in; None where
-            nothing was looked at.
+        stored: the n rows, as bits, bytes, floats, or nonzero entries.
+        weights: sample weights, shape (n,), or None if all rows count equally.
+        scale: the number that stored values are divided by; 255 for grey levels in bytes.
+        stochastic: whether each visit to a row draws binary values, with the scaled stored values
+            as their probabilities.
+        missing: the largest number of missing values (NaN) in a row; 0 if there are none.
+        fits: the `form` of the layer whose domain every value is known to lie in; None if no layer
+            was checked.
     """
 
     stored: AbstractStored
@@ -56,13 +57,13 @@ class Dataset(eqx.Module):
 
         Args:
             rows: shape (n, columns), in the user's coding times `scale`, NaN where a value is
-                missing: an array, or a sparse matrix of SciPy's, which is never written out as a
-                whole. Of one that is mapped from a file, a part at a time is in memory.
+                missing: an array or a SciPy sparse matrix. A sparse matrix is never made dense as a
+                whole. Of an array that is mapped from a file, one part at a time is in memory.
             weights: non-negative sample weights, one for each row that is stored.
-            scale: what to divide a value by.
-            stochastic: draw binary values from grey levels at each visit.
+            scale: the number to divide values by.
+            stochastic: whether to draw binary values from grey levels at each visit.
             which: indices of the rows to store, or a mask of all rows; all of them if None.
-            name: what to call the rows in an error.
+            name: what to call the rows in an error message.
 
         Raises:
             InputError: not a matrix of finite numbers, a scale that is not positive, or weights or
@@ -82,7 +83,7 @@ class Dataset(eqx.Module):
         """Return `data` itself if it is a dataset, else store it.
 
         Raises:
-            InputError: no matrix of numbers, or weights for a dataset that has its own.
+            InputError: not a matrix of numbers, or weights for a dataset that has its own.
         """
         if not isinstance(data, cls):
             return cls(data, weights, name=name)
@@ -91,16 +92,16 @@ class Dataset(eqx.Module):
         return data
 
     def checked_for(self, visible: AbstractLayer, name: str = "data") -> Dataset:
-        """Return the dataset, of which every value lies in a layer's domain, or is NaN.
+        """Return the dataset after a check that every value lies in a layer's domain or is NaN.
 
-        The rows are looked at once for each layer: the dataset returned knows that it fits.
+        The rows are checked once for each layer: the returned dataset stores the result.
 
         Args:
             visible: the layer that will take the rows.
-            name: what to call them in an error.
+            name: what to call them in an error message.
 
         Raises:
-            InputError: naming the first entry that does not fit.
+            InputError: naming the first entry outside the domain.
         """
         if self.fits == visible.form:
             return self
@@ -109,30 +110,30 @@ class Dataset(eqx.Module):
             rows = np.asarray(self.values(first, first + size))
             visible.validate(rows, name, first, missing=self.missing > 0)
             if self.stored.is_binary:
-                break  # bits are bits in every row: only the width and the domain are in question
+                break  # all rows are bits, so one part is enough to check width and domain
         return self._known_to_fit(visible.form)
 
     def _known_to_fit(self, form: tuple | None) -> Dataset:
         same = copy.copy(self)
-        object.__setattr__(same, "fits", form)  # no array: `eqx.tree_at` does not reach it
+        object.__setattr__(same, "fits", form)  # not an array, so `eqx.tree_at` cannot set it
         return same
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return len(self.stored)
 
     @property
     def columns(self) -> int:
-        """Number of columns of a row."""
+        """The number of columns."""
         return self.stored.columns
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether the values that a model learns from are small whole numbers, all of them."""
+        """Whether all values that a model learns from are small whole numbers."""
         return self.stochastic or (self.stored.is_exact_in_bfloat16 and self.scale == 1.0)
 
     def take(self, indices: Integer[Array, " batch"], *, key: PRNGKeyArray) -> Array:
-        """Return rows in the user's coding; the key draws their binary values if `stochastic`."""
+        """Return rows in the user's coding; if `stochastic`, binary values drawn with the key."""
         rows = self.stored.take(indices)
         if self.stochastic:
             drawn = self.scale * jax.random.uniform(key, rows.shape) < rows
@@ -143,7 +144,7 @@ class Dataset(eqx.Module):
         return rows if self.scale == 1.0 else rows / self.scale
 
     def keys(self, key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
-        """Return a key for `take` and another for what follows: one draw less if rows need none."""
+        """Return a key for `take` and one for later draws; no split if `take` draws nothing."""
         if not self.stochastic:
             return key, key
         key_rows, key_rest = jax.random.split(key)
@@ -152,9 +153,9 @@ class Dataset(eqx.Module):
     def weights_of(
         self, indices: Integer[Array, " batch"], present: Array | None
     ) -> tuple[Array, Array | None]:
-        """Return the weights of rows divided by their sum, and their mean where they have weights.
+        """Return the weights of rows divided by their sum, and their mean if the set has weights.
 
-        Rows that are not `present` fill up a short batch and weigh nothing.
+        Rows that are not `present` are padding rows of a short batch and have weight 0.
         """
         ones = jnp.ones(indices.shape, bool) if present is None else present
         there = ones.astype(jnp.result_type(float))
@@ -165,9 +166,9 @@ class Dataset(eqx.Module):
         return weights / jnp.maximum(total, jnp.finfo(total.dtype).tiny), total / there.sum()
 
     def some(self, count: int) -> Dataset:
-        """Return at most `count` rows, evenly spaced: files are often sorted by class.
+        """Return at most `count` rows, evenly spaced, since files are often sorted by class.
 
-        Of rows with weights, they are some of those that weigh anything.
+        If rows have weights, only rows of positive weight are taken.
         """
         if count >= len(self):
             return self
@@ -177,9 +178,10 @@ class Dataset(eqx.Module):
         return self._with(self.stored.chosen(chosen), weights)
 
     def padded(self) -> Dataset:
-        """Return the dataset with rows of no meaning added, so that there are few sizes to compile.
+        """Return the dataset with padding rows added, so that fewer sizes are compiled.
 
-        They are for loops that know how many rows count. Of many rows no copy is made.
+        It is for loops that know how many rows count. A large dataset is returned as it is, since
+        it would have to be copied.
         """
         count = padded(len(self))
         if count == len(self) or len(self) > MOST_TO_COPY:
@@ -193,11 +195,11 @@ class Dataset(eqx.Module):
         return eqx.tree_at(where, self, (stored, weights), is_leaf=lambda x: x is None)
 
     def values(self, first: int, last: int) -> Array:
-        """Return the stored values of a slice of the rows, undrawn, divided by the scale."""
+        """Return the stored values of a slice of the rows, divided by the scale, without a draw."""
         return _undrawn(self._known_to_fit(None), np.arange(first, min(last, len(self))))
 
     def parts(self, *, key: PRNGKeyArray | None = None) -> Iterator[np.ndarray]:
-        """Return all rows as `rows` does, a part at a time: sparse ones are never all dense."""
+        """Yield all rows as `rows` does, a part at a time: sparse rows are never all dense."""
         size = rows_at_once(self.columns)
         if self.stochastic:
             drawn = self.rows(key=key)
@@ -210,7 +212,7 @@ class Dataset(eqx.Module):
         """Return all rows in the user's coding.
 
         Raises:
-            InputError: binary values are to be drawn and there is no key.
+            InputError: binary values must be drawn and there is no key.
         """
         if key is None:
             if self.stochastic:
@@ -221,7 +223,7 @@ class Dataset(eqx.Module):
 
 @eqx.filter_jit
 def _taken(dataset: Dataset, indices: np.ndarray, key: PRNGKeyArray) -> Array:
-    """Take rows in one program, where JAX would compile one for each step."""
+    """Take rows in one compiled program, instead of one for each step."""
     return dataset.take(jnp.asarray(indices), key=key)
 
 

@@ -1,4 +1,4 @@
-"""Rows taken a part at a time, so that those of a file never are in memory as a whole."""
+"""Rows taken a part at a time, so that the rows of a file are never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENTRIES_AT_ONCE = 2**21  # of the largest array of a computation: 8 MB in float3
 
 
 def rows_at_once(width: int) -> int:
-    """Return how many rows to compute at a time: a power of two, and at most 2²¹ entries.
+    """Return how many rows to compute at a time: a power of two, with at most 2²¹ entries.
 
     Args:
         width: entries that one row takes in the largest array of the computation.
@@ -24,11 +24,11 @@ def rows_at_once(width: int) -> int:
 
 
 def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
-    """Return a matrix some rows at a time: one that lies on disk is never in memory as a whole.
+    """Yield a matrix some rows at a time: one that is on disk is never in memory as a whole.
 
     Args:
-        matrix: an array, or a sparse matrix of SciPy's by rows.
-        which: the indices of the rows to give; all of them if None.
+        matrix: an array, or a SciPy sparse matrix by rows.
+        which: the indices of the rows to yield; all of them if None.
     """
     mapped = _mapped(matrix)
     size = rows_at_once(math.prod(matrix.shape[1:]))
@@ -40,16 +40,18 @@ def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
 
 
 def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = None) -> np.ndarray:
-    """Apply a compiled function to rows, a part at a time, and return the parts' results joined.
+    """Apply a compiled function to rows, a part at a time, and return the results, concatenated.
 
-    The last part is filled up with copies of its first row, and parts of fewer rows are powers of
-    two: few sizes, few compilations. A sparse matrix is written out one part at a time.
+    The last part is padded with copies of its first row, and the size of a part is a power of two:
+    few sizes need few compilations. A sparse matrix is made dense one part at a time.
 
     Args:
-        function: from some rows and the number of the part to an array with an entry for each row.
-        rows: an array, or one of SciPy's sparse matrices by rows.
-        width: entries that a row takes in the largest array; see `rows_at_once`.
-        dtype: what the rows become; as they are if None.
+        function: takes some rows and the number of the part; returns an array with an entry for
+            each row.
+        rows: an array, or a SciPy sparse matrix by rows.
+        width: entries that one row takes in the largest array of the computation; see
+            `rows_at_once`.
+        dtype: the type that the rows are converted to; their own if None.
     """
     size = min(rows_at_once(width), 1 << (rows.shape[0] - 1).bit_length())
     found = []
@@ -62,25 +64,25 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
 
 
 def extremes(matrix: Any, which: np.ndarray | None = None) -> tuple[Any, Any]:
-    """Return the smallest and the largest number of a matrix, or of these rows of it."""
+    """Return the smallest and the largest number of a matrix, or of some of its rows."""
     ends = [(part.min(), part.max()) for part in parts_of(matrix, which)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def holds_only(matrix: Any, low: int, high: int, which: np.ndarray | None = None) -> bool:
-    """Whether every number of a matrix, or of these rows of it, is one of the two."""
+    """Return whether every number of a matrix, or of some of its rows, is one of the two."""
     return all(((part == low) | (part == high)).all() for part in parts_of(matrix, which))
 
 
 def is_mapped(matrix: Any) -> bool:
-    """Whether an array's rows lie in a file that is only read from."""
+    """Return whether an array is mapped from a file (not copy-on-write)."""
     return _mapped(matrix) is not None
 
 
 def _mapped(matrix: Any) -> mmap.mmap | None:
-    """Return the file behind a matrix, whose pages the system may take back once they were read.
+    """Return the mapped file of a matrix, whose pages may be released once they were read.
 
-    Those of a file that is mapped copy-on-write may hold changes, and stay.
+    Return None for a file that is mapped copy-on-write: its pages may hold changes.
     """
     while matrix is not None:
         if isinstance(matrix, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):

@@ -1,7 +1,7 @@
-"""Files to arrays: .npy, .npz, .csv, .tsv, .txt, .parquet and idx (also .gz).
+"""Readers of data files: .npy, .npz, .csv, .tsv, .txt, .parquet and idx (also .gz).
 
-A reader turns the bytes of one format into arrays and says what it did; `read_file` chooses the
-reader by the file's name. Nothing here judges what the numbers mean (see `as_table`), and
+A reader turns the bytes of one format into arrays and notes what it did; `read_file` chooses the
+reader by the file's name. The meaning of the numbers is not decided here (see `as_table`), and
 nothing is ever unpickled.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import InputError, MissingDependencyError, count_of, input_error
 
-LARGE = 2**28  # bytes; an .npy file of so many is read a part at a time, when it is used
+LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _ROLES = {
@@ -30,7 +30,7 @@ _ROLES = {
     "validation": ("x_val", "x_valid", "validation", "valid"),
 }
 _LABELS = {"train": ("y", "y_train"), "test": ("y_test",), "validation": ()}
-_DAMAGE = (  # what other people's parsers raise on damaged bytes
+_DAMAGE = (  # what the parsers of other libraries raise on damaged bytes
     *(OSError, EOFError, ValueError, LookupError, TypeError, MemoryError, OverflowError),
     *(RuntimeError, SyntaxError, TokenError, zlib.error, zipfile.BadZipFile),
 )
@@ -43,11 +43,11 @@ _WHY_NOT = {
 
 
 class Contents(NamedTuple):
-    """What a file holds, as it is: of any shape and any numbers.
+    """The contents of a file as they are: arrays of any shape and any numbers.
 
     Attributes:
         name: The file's stem.
-        train: The rows to learn from.
+        train: The training rows.
         test: Test rows, or None.
         validation: Validation rows, or None.
         labels: One label for each training row, or None.
@@ -65,7 +65,7 @@ class Contents(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """An open file, what to call it in errors, its stem, and the key of the array asked for."""
+    """An open file, its label in error messages, its stem, and the key of the array to read."""
 
     file: BinaryIO
     label: str
@@ -74,18 +74,19 @@ class _Source(NamedTuple):
 
 
 def is_readable(path: str | os.PathLike) -> bool:
-    """Whether the file's name has a suffix that `read_file` knows."""
+    """Return whether the file's name has a suffix that `read_file` knows."""
     return _reader_of(Path(path)) is not None
 
 
 def read_file(path: str | os.PathLike, key: str | None = None) -> Contents:
-    """Read what a file holds.
+    """Read a file of data.
 
     Args:
-        path: The file; its suffix, in capitals or not, names its format.
-        key: Which array of an .npz file. Left out, `train` (or `x_train`) gives the rows and
-            `test`, `valid` and `y` what their names say; otherwise the only array of two or
-            three dimensions. Beside an `n_visible`, rows are packed bits and are unpacked.
+        path: The file; its suffix, in upper or lower case, names its format.
+        key: Which array of an .npz file. If it is left out, `train` (or `x_train`) holds the rows,
+            and `test`, `valid` and `y` hold what their names say; without `train`, the only array
+            of two or three dimensions is read. If the file also has an `n_visible`, rows are packed
+            bits and are unpacked.
 
     Returns:
         The rows, of any shape and dtype that the file holds, and what else was found.
@@ -132,7 +133,7 @@ def _read_npy(source: _Source) -> Contents:
 
 
 def _check_magic(source: _Source, magic: bytes, expected: str, writer: str) -> None:
-    """Refuse a file that does not begin as its format does."""
+    """Raise InputError if a file does not begin with the magic bytes of its format."""
     if source.file.read(len(magic)) != magic:
         advice = f"write it with {writer}, or rename it after its format"
         raise input_error(source.label, expected, "other content", advice)
@@ -140,7 +141,7 @@ def _check_magic(source: _Source, magic: bytes, expected: str, writer: str) -> N
 
 
 def _numpy_error(label: str, expected: str, error: Exception) -> InputError:
-    """Say why NumPy refused an array: pickled objects, or damage."""
+    """Return the error for an array that NumPy cannot load: pickled objects, or damage."""
     if "allow_pickle" in str(error):
         advice = "save an array of integers or floats instead"
         return input_error(label, expected, "pickled Python objects, never loaded", advice)
@@ -172,7 +173,7 @@ def _read_npz(source: _Source) -> Contents:
 
 
 def _member(archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
-    """Return one array; an empty one of objects in place of what cannot be loaded unpickled."""
+    """Return one array; an empty object array in place of one that needs unpickling."""
     nothing = np.empty(0, dtype=object)
     try:
         array = archive[key]
@@ -209,7 +210,7 @@ def _keys_of_parts(source: _Source, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def _unpacked(source: _Source, arrays: dict[str, np.ndarray], key: str) -> np.ndarray:
-    """Return an array's rows, unpacked from bits where an `n_visible` stands beside it."""
+    """Return an array's rows, unpacked from bits if the file also has an `n_visible`."""
     rows, count = arrays[key], arrays.get("n_visible")
     if count is None or rows.ndim != 2 or key == "n_visible":
         return rows
@@ -283,9 +284,9 @@ def _is_number(cell: str) -> bool:
 
 
 def _delimiter(lines: list[str]) -> str | None:
-    """Choose what separates the cells: the candidate by which most lines are all numbers.
+    """Return the delimiter of the cells: the one by which most lines consist of numbers only.
 
-    None stands for spaces, and serves a single column as well.
+    None stands for spaces, and also fits a single column.
     """
     candidates = [mark for mark in ";\t," if any(mark in line for line in lines)]
 
@@ -298,7 +299,7 @@ def _delimiter(lines: list[str]) -> str | None:
 def _text_error(
     label: str, header: list[str], body: list[tuple[int, str]], delimiter: str | None, reason: str
 ) -> InputError:
-    """Find the first line that has another width or holds something else than numbers."""
+    """Return the error for the first line that has another width or a cell that is no number."""
     width = len(header or _cells(body[0][1], delimiter))
     for number, line in body:
         cells = _cells(line, delimiter)

@@ -1,4 +1,4 @@
-"""Orders in which an epoch visits its rows."""
+"""Shuffling: the order in which an epoch visits its rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,24 +7,25 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-MOST_TO_SORT = 2**20  # rows: above, a sort a call takes longer than a chunk of updates
+MOST_TO_SORT = 2**20  # rows: with more, one sort takes longer than a chunk of updates
 ROUNDS = 6
 
 
 def batches_in_order(
     room: int, n: Any, size: int, *, key: PRNGKeyArray
 ) -> Callable[[Array], Int[Array, " size"]]:
-    """Return the function from t to the rows of an epoch's batch t, in an order drawn from the key.
+    """Return the function from t to the row indices of batch t, in a shuffled order.
 
-    Every row of 0 … n − 1 is visited once. Entries of the last batch beyond the n-th are rows, too.
-    Few rows are put in order at once. Of very many, each batch finds its own places, so that an
-    epoch can be entered anywhere at no cost and the order is never kept.
+    Every row of 0 … n − 1 is visited once in an epoch. If the last batch is short, its other
+    entries are valid row indices too. Up to `MOST_TO_SORT` rows are shuffled all at once. With more
+    rows, each batch computes its own indices, so that training can start anywhere in an epoch at no
+    cost and the order is never stored.
 
     Args:
-        room: rows that there is room for, at least n.
-        n: rows that count; may be traced.
+        room: number of rows that are stored, padding rows included; at least n.
+        n: number of rows that count; may be traced.
         size: rows in a batch.
-        key: a JAX random key.
+        key: a JAX random key; it determines the order.
     """
     if room > MOST_TO_SORT:
 
@@ -39,17 +40,17 @@ def batches_in_order(
 
 
 def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]:
-    """Draw a permutation of 0 … n − 1, with n … room − 1 behind it in any order.
+    """Draw a permutation of 0 … n − 1, followed by n … room − 1 in any order.
 
-    n may be traced. Several times faster on a CPU than by `jax.random`.
+    n may be traced. On a CPU this is several times faster than `jax.random.permutation`.
 
-    Sorting one array of integers is much quicker than sorting pairs, so each pass sorts random high
-    bits with the position in the low bits. The position breaks ties in favour of the earlier pass,
-    so all passes together sort by 2 log2(n) + 4 random bits or more: a tie that is never broken at
-    random is to be expected once in 32 permutations, between two entries of the n.
+    Sorting one array of integers is much faster than sorting pairs, so each pass sorts random high
+    bits with the position in the low bits. The position breaks ties in favour of the order of the
+    earlier pass, so all passes together sort by 2 log2(n) + 4 random bits or more. A tie that no
+    random bits break is expected once in 32 permutations, between two of the n entries.
     """
     width = max(1, (room - 1).bit_length())
-    random_bits = 31 - width  # the highest bit sets the rows behind apart
+    random_bits = 31 - width  # the highest bit puts the rows from n on last
     if random_bits < 8:
         order = jax.random.permutation(key, room).astype(jnp.int32)
         return order[jnp.argsort(order >= n)]
@@ -66,13 +67,14 @@ def random_order(room: int, n: Any, *, key: PRNGKeyArray) -> Int[Array, " room"]
 def keyed_order(
     places: Int[Array, "*shape"], room: int, n: Any, *, key: PRNGKeyArray
 ) -> Int[Array, "*shape"]:
-    """Return the entries at some places of a permutation of 0 … n − 1 that the key names.
+    """Return the entries at some positions of a permutation of 0 … n − 1 determined by the key.
 
-    A few rounds of steps that each can be undone mix the bits of a number below the next power of
-    two: adding a key, multiplying by an odd number, folding the upper half onto the lower. What
-    comes out at n or above goes round again, at most every other time on average, and so does not
-    collide with anything (cycle walking: Black & Rogaway 2002). It is no uniform draw among all
-    orders; what matters to a run, where a row and a pair of rows come to stand, is tested.
+    A few rounds of invertible steps mix the bits of a number below the next power of two: adding a
+    key, multiplying by an odd number, and combining the upper half with the lower half by XOR. A
+    result of n or above is mixed again, at most every other time on average, so that no two
+    positions get the same entry (cycle walking: Black & Rogaway 2002). This is not a uniform draw
+    among all orders; what matters to a run, the positions of a row and of a pair of rows, is
+    tested.
     """
     width = max(2, (room - 1).bit_length())
     mask, half = jnp.uint32(2**width - 1), (width + 1) // 2

@@ -1,4 +1,4 @@
-"""From what a user names, a built-in set or a file, to a `Table`."""
+"""Sources of data: open a built-in data set or a file as a `Table`."""
 
 import difflib
 import os
@@ -26,21 +26,21 @@ def open_source(
     states: int | None = None,
     seed: int = 0,
 ) -> Table:
-    """Return the rows of a built-in set or of a file.
+    """Return the rows of a built-in data set or of a file.
 
     The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always means
-    that set; a file of that name is reached with a folder or a suffix: `./digits`, `digits.csv`.
-    `FILE.npz:KEY` picks one array of an .npz file.
+    that set; to open a file of that name, write it with a folder or a suffix: `./digits`,
+    `digits.csv`. `FILE.npz:KEY` chooses one array of an .npz file.
 
     Args:
-        source: A built-in set's name, or a path.
-        visible: the kind of visible units, a registered name such as "bernoulli", or "auto".
+        source: The name of a built-in set, or a path.
+        visible: The type of the visible units, a registered name such as "bernoulli", or "auto".
         scale: The grey level that means 1, for files of other levels than 0 to 255.
-        states: The number of states, for Potts visibles.
-        seed: Draws the configurations of `ising`.
+        states: The number of states, for Potts units.
+        seed: The seed for the configurations of `ising`.
 
     Raises:
-        InputError: There is no such source, or it cannot be used as given; in one line.
+        InputError: There is no such source, or it cannot be used as given; the message is one line.
         MissingDependencyError: A Parquet file without pandas and pyarrow.
     """
     if source in BUILTIN:
@@ -67,10 +67,10 @@ def open_source(
 def _open_builtin(
     name: str, visible: str, scale: int | float | None, states: int | None, seed: int
 ) -> Table:
-    """Return a built-in set, read for another kind of visible unit where one is named."""
+    """Return a built-in set, read for another type of visible units if one is named."""
     if scale is not None:
         advice = "leave the scale out"
-        expected = "no scale with a built-in set, which knows its own"
+        expected = "no scale with a built-in set, which has its own"
         raise input_error(name, expected, f"scale={scale:g}", advice)
     table = builtin(name, seed=seed)
     if visible == "auto" and states is None:
@@ -105,7 +105,7 @@ def _path_and_key(source: str) -> tuple[Path, str | None]:
 
 
 def _no_such_source(source: str, path: Path) -> InputError:
-    """Name the built-in sets and whatever is spelt much like the source."""
+    """Return the error that lists the built-in sets and suggests similar names."""
     names = [*BUILTIN, *_readable_names(path.parent)]
     close = difflib.get_close_matches(path.name.lower(), [name.lower() for name in names], n=3)
     meant = [repr(name) for name in names if name.lower() in close]
@@ -115,7 +115,7 @@ def _no_such_source(source: str, path: Path) -> InputError:
 
 
 def _readable_names(folder: Path) -> list[str]:
-    """Return the names of the files in a folder whose suffix can be read; none where it cannot."""
+    """Return the names of the files in a folder with a known suffix; none if it is unreadable."""
     try:
         return sorted(file.name for file in folder.iterdir() if is_readable(file))
     except OSError:
@@ -128,10 +128,10 @@ def _coding_of(visible: str) -> str:
 
 
 def named_units(option: str, name: str, *others: str) -> Registered:
-    """Return the row of the layer type that an option names.
+    """Return the registry entry of the layer type that an option names.
 
     Raises:
-        InputError: there is none of this name.
+        InputError: there is no layer type of this name.
     """
     rows = {row.name: row for row in registered_layers()}
     if name not in rows:

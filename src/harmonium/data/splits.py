@@ -1,4 +1,4 @@
-"""From a table to datasets: which rows are learned from, held out and tested on."""
+"""From a table to datasets: the training, validation and test rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .table import Table
 __all__ = ["split_off"]
 
 FEWEST_ROWS_TO_SPLIT = 10
-FEWEST_ROWS_TO_HOLD_OUT = 50  # by default: of fewer, all are learned from
+FEWEST_ROWS_TO_HOLD_OUT = 50  # by default: of fewer rows, all are used for training
 
 
 class Held(NamedTuple):
-    """Which training rows are learned from, which are held out.
+    """Which rows are used for training and which are held out.
 
     Attributes:
-        kept: indices of the former.
-        held: indices of the latter.
-        note: a sentence that says so.
+        kept: indices of the rows for training.
+        held: indices of the held-out rows.
+        note: a sentence that reports the split.
     """
 
     kept: np.ndarray
@@ -35,14 +35,15 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
     """Hold out a random part of the training rows for validation.
 
     Args:
-        table: The table; it is left as it is.
-        fraction: The part of the rows to hold out, in [0, 1); rounded, and at least one row.
-        seed: Chooses the rows, and nothing else.
+        table: The table; it is not changed.
+        fraction: The fraction of the rows to hold out, in [0, 1); rounded, and at least one row.
+        seed: The seed for the choice of the rows; it is used for nothing else.
 
     Returns:
         The table of the remaining rows and the held-out rows, both in their old order and in the
-        same coding. The rows are None and the table unchanged when `fraction` is 0 or the table is
-        exhaustive. A source's own validation rows are handed out instead of held-out ones.
+        same coding. If `fraction` is 0 or the table is exhaustive, the rows are None and the table
+        is returned unchanged. If the source has its own validation rows, they are returned instead
+        of held-out ones.
 
     Raises:
         InputError: `fraction` lies outside [0, 1), or there are fewer than 10 rows.
@@ -66,17 +67,17 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
 def datasets_of(
     table: Table, *, validation: float, binarize: str, seed: int
 ) -> tuple[dict[str, Dataset], tuple[str, ...]]:
-    """Store a table's rows part by part: "train", and "validation" and "test" where there are any.
+    """Store a table's rows in datasets: "train", and "validation" and "test" if there are any.
 
     Args:
-        table: the table, of which nothing is copied but what is stored.
-        validation: the part of the training rows to hold out, in [0, 1); of fewer than fifty rows
-            none are.
-        binarize: what becomes of grey levels: "stochastic", "threshold" or "none".
-        seed: chooses the rows held out.
+        table: the table; only the stored rows are copied.
+        validation: the fraction of the training rows to hold out, in [0, 1); with fewer than fifty
+            rows, none are held out.
+        binarize: how grey levels are binarised: "stochastic", "threshold" or "none".
+        seed: the seed for the choice of the held-out rows.
 
     Returns:
-        The datasets by name, and a sentence for each thing that was done.
+        The datasets by name, and one sentence for each step that was taken.
 
     Raises:
         InputError: `validation` lies outside [0, 1).
@@ -105,7 +106,7 @@ def datasets_of(
 def dataset_of(
     table: Table, rows: np.ndarray, binarize: str, which: np.ndarray | None = None
 ) -> Dataset:
-    """Store rows of a table, or those of these indices; grey levels as they are to be used."""
+    """Store rows of a table, all or those of these indices, with grey levels as `binarize` says."""
     if table.kind != "grey":
         return Dataset(rows, which=which)
     if binarize == "threshold":
@@ -114,18 +115,18 @@ def dataset_of(
 
 
 def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:
-    """Return what is said of a table's grey levels, where it has any."""
+    """Return the note on how a table's grey levels are used; none if it has no grey levels."""
     said = {
         "threshold": "grey levels of at least one half count as 1, others as 0.",
         "stochastic": "pixels are drawn as 0 or 1 from their grey level at each visit.",
     }
-    plain = "grey levels are used as they are; no score of theirs is a probability."
+    plain = "grey levels are used as they are; scores of such rows are not probabilities."
     return (f"{table.name}: {said.get(binarize, plain)}",) if table.kind == "grey" else ()
 
 
 def _check_fraction(table: Table, fraction: float) -> None:
     if not 0 <= fraction < 1:
-        advice = "give a part of the rows such as 0.1, or 0 to hold out none"
+        advice = "give a fraction of the rows such as 0.1, or 0 to hold out none"
         raise input_error(table.name, "a validation fraction in [0, 1)", f"{fraction}", advice)
 
 
@@ -138,5 +139,5 @@ def _held_out(table: Table, fraction: float, *, seed: int) -> Held:
     count = min(max(1, round(fraction * rows)), rows - 1)
     order = np.random.default_rng(seed).permutation(rows)
     note = f"{table.name}: {count:,} of {rows:,} rows held out for validation."
-    # Indices in order: files are read from front to back.
+    # Sorted indices, so that files are read from front to back.
     return Held(np.sort(order[count:]), np.sort(order[:count]), note)

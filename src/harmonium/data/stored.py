@@ -1,4 +1,4 @@
-"""How a matrix of rows lies on the device: as bits, as numbers, or by its nonzero entries."""
+"""How a matrix of rows is stored on the device: as bits, as numbers, or as nonzero entries."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..checks import as_array
 from ..errors import InputError
 from .parts import extremes, holds_only, parts_of
 
-ALIGNMENT = 64  # bytes, at which JAX takes a NumPy array without a copy
+ALIGNMENT = 64  # bytes; with this alignment JAX uses a NumPy array without a copy
 
 
 class AbstractStored(eqx.Module):
-    """A matrix that gives any of its rows as numbers.
+    """A stored matrix, any rows of which can be read as numbers.
 
     Attributes:
         columns: number of columns.
@@ -32,22 +32,22 @@ class AbstractStored(eqx.Module):
 
     @property
     def is_binary(self) -> bool:
-        """Whether nothing but zeros and ones can be stored in this form."""
+        """Whether this form can store only zeros and ones."""
         return False
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Whether its numbers are whole and fit in a byte."""
+        """Whether all numbers are whole and fit in a byte."""
         return False
 
     @property
     def most_missing(self) -> int:
-        """The largest number of NaN in a row, each a missing value."""
+        """The largest number of missing values (NaN) in a row."""
         return 0
 
     @abstractmethod
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
 
     @abstractmethod
     def take(self, indices: Integer[Array, " batch"]) -> Array:
@@ -59,7 +59,7 @@ class AbstractStored(eqx.Module):
 
     @abstractmethod
     def filled_to(self, count: int) -> AbstractStored:
-        """Return the matrix with more rows, of whatever content, so that there are `count`."""
+        """Return the matrix padded to `count` rows; the content of padding rows is arbitrary."""
 
 
 class Bits(AbstractStored):
@@ -69,16 +69,16 @@ class Bits(AbstractStored):
 
     @property
     def is_binary(self) -> bool:
-        """Return True."""
+        """True: all numbers are zeros and ones."""
         return True
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Return True."""
+        """True: all numbers are zeros and ones."""
         return True
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return self.bytes.shape[0]
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
@@ -101,18 +101,18 @@ class Numbers(AbstractStored):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """If they are stored in bytes."""
+        """Whether the numbers are stored in bytes."""
         return self.values.dtype.itemsize == 1
 
     @property
     def most_missing(self) -> int:
-        """Count them."""
+        """The largest number of NaN in a row."""
         if self.values.dtype.kind != "f":
             return 0
         return int(np.isnan(np.asarray(self.values)).sum(1).max())
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return self.values.shape[0]
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
@@ -129,13 +129,13 @@ class Numbers(AbstractStored):
 
 
 class Nonzeros(AbstractStored):
-    """Rows by their nonzero entries (CSR); a batch alone is ever written out.
+    """Rows stored by their nonzero entries (CSR); only one batch at a time is made dense.
 
     Attributes:
-        first: where each row's entries begin, and the last one's end, shape (n + 1,).
-        places: columns of the entries.
-        values: the entries themselves.
-        longest: the most entries that a row has.
+        first: where the entries of each row begin and those of the last row end, shape (n + 1,).
+        places: the columns of the entries.
+        values: the values of the entries.
+        longest: the largest number of entries in a row.
     """
 
     first: Array
@@ -145,12 +145,12 @@ class Nonzeros(AbstractStored):
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """If they are stored in bytes."""
+        """Whether the numbers are stored in bytes."""
         return self.values.dtype.itemsize == 1
 
     @property
     def most_missing(self) -> int:
-        """Count those that are written as entries."""
+        """The largest number of NaN among the entries of a row."""
         missing = (
             np.isnan(np.asarray(self.values)) if self.values.dtype.kind == "f" else np.zeros(1)
         )
@@ -160,11 +160,11 @@ class Nonzeros(AbstractStored):
         return int(np.diff(before[np.asarray(self.first)]).max())
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return self.first.shape[0] - 1
 
     def take(self, indices: Integer[Array, " batch"]) -> Array:
-        """Write rows out."""
+        """Return rows, made dense."""
         begin, end = self.first[indices][:, None], self.first[indices + 1][:, None]
         entries = begin + jnp.arange(self.longest)
         there = entries < end
@@ -174,14 +174,14 @@ class Nonzeros(AbstractStored):
         return empty.at[rows, places].set(self.values[entries], mode="drop")
 
     def chosen(self, indices: np.ndarray) -> AbstractStored:
-        """Return some of the rows, by their nonzero entries or else, whichever is smaller."""
+        """Return some of the rows, stored by nonzero entries or densely, whichever is smaller."""
         arrays = (np.asarray(self.values), np.asarray(self.places), np.asarray(self.first))
         used = [array[: int(arrays[2][-1])] for array in arrays[:2]]
         matrix = _sparse_array((*used, arrays[2]), shape=(len(self), self.columns))
         return stored(matrix[indices])
 
     def filled_to(self, count: int) -> Nonzeros:
-        """Add empty rows; the entries are filled up too, for few sizes mean few compilations."""
+        """Add empty rows; the entries are padded too, so that fewer sizes are compiled."""
         missing = count - len(self)
         first = from_numpy(np.pad(np.asarray(self.first), (0, missing), mode="edge"))
         total = padded(len(self.places))
@@ -193,16 +193,19 @@ class Nonzeros(AbstractStored):
 def stored(
     rows: Any, name: str = "data", whole_bits: bool = True, which: np.ndarray | None = None
 ) -> AbstractStored:
-    """Store a matrix, dense or SciPy's sparse, in the smallest form: a sparse one is never dense.
+    """Store a dense or SciPy sparse matrix in the smallest form.
+
+    A sparse matrix is never made dense as a whole before it is stored.
 
     Args:
         rows: shape (n, columns).
-        name: what to call the rows in an error.
+        name: what to call the rows in an error message.
         whole_bits: whether zeros and ones may be stored as bits.
         which: indices of the rows to store, or a mask of all rows; all of them if None.
 
     Raises:
-        InputError: not a matrix of numbers with a row and a column, or no rows that it has.
+        InputError: not a matrix of numbers with at least one row and one column, or `which` does
+            not fit it.
     """
     sparse = _is_sparse(rows)
     array = rows if sparse else as_array(rows, name)
@@ -222,7 +225,7 @@ def stored(
 
 
 def _indices(which: Any, n: int) -> np.ndarray:
-    """Return indices of rows, of which there are n, from themselves or from a mask."""
+    """Return checked indices of some of n rows, given as indices or as a mask."""
     given = np.asarray(which)
     found = np.flatnonzero(given) if given.dtype == bool and given.shape == (n,) else given
     if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
@@ -235,25 +238,25 @@ def _indices(which: Any, n: int) -> np.ndarray:
 
 
 def padded(n: int) -> int:
-    """Round a number of rows up by an eighth at most: data of like sizes share a compiled loop."""
+    """Round a number of rows up by at most an eighth: data of like sizes share a compiled loop."""
     step = 1 << max(0, (n - 1).bit_length() - 4)
     return -(-n // step) * step
 
 
 def _is_sparse(rows: Any) -> bool:
-    """Return whether rows are one of SciPy's sparse matrices: whoever has one has its module."""
+    """Return whether rows are a SciPy sparse matrix; if so, its module is imported already."""
     module = sys.modules.get("scipy.sparse")
     return module is not None and module.issparse(rows)
 
 
 def _sparse_array(*content: Any, **options: Any) -> Any:
-    from scipy.sparse import csr_array  # a tenth of a second, for those who have such rows
+    from scipy.sparse import csr_array  # imported here: it takes a tenth of a second
 
     return csr_array(*content, **options)
 
 
 def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
-    """Store by nonzero entries if that is smaller; else dense, written a part at a time."""
+    """Store by nonzero entries if that is smaller, else densely, converted a part at a time."""
     matrix = _sparse_array(rows, copy=True)  # the next lines work in place
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -262,7 +265,7 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
     binary, dtype = whole_bits and _is_binary(entries), _smallest(entries)
     dense = n * (-(-columns // 8) if binary else columns * dtype.itemsize)
     if matrix.nnz * (4 + dtype.itemsize) + 4 * n < dense and matrix.nnz < 2**31:
-        places = matrix.indices if matrix.nnz else np.zeros(1)  # none cannot be gathered from
+        places = matrix.indices if matrix.nnz else np.zeros(1)  # an empty array cannot be indexed
         ends = np.asarray(matrix.indptr).astype(np.int32)
         first, where = from_numpy(ends), from_numpy(places.astype(np.int32))
         values = from_numpy(entries.astype(dtype))
@@ -274,7 +277,7 @@ def _from_sparse(rows: Any, whole_bits: bool) -> AbstractStored:
 
 
 def _joined(parts: Iterable[np.ndarray], n: int, width: int, dtype: np.dtype) -> Array:
-    """Join n rows where JAX can use them as they lie, with no second copy."""
+    """Join n rows in aligned memory that JAX can use without a second copy."""
     size = n * width * dtype.itemsize
     space = np.empty(size + ALIGNMENT, np.uint8)
     begin = -space.ctypes.data % ALIGNMENT
@@ -290,12 +293,12 @@ def _is_binary(array: np.ndarray, which: np.ndarray | None = None) -> bool:
 
 
 def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
-    """Return the type for whole numbers of a small range, one or two bytes, else floating point."""
+    """Return an integer type of one or two bytes if it holds all numbers, else floating point."""
     if array.dtype == bool:
         return np.dtype(np.uint8)
     parts = parts_of(array, which)
     if array.dtype.kind != "f" or all((part == np.floor(part)).all() for part in parts):
-        low, high = map(float, extremes(array, which))  # float16 would have no bounds but ∞
+        low, high = map(float, extremes(array, which))  # in float16 some bounds would be ∞
         for dtype in (np.uint8, np.int8, np.uint16, np.int16):
             bounds = np.iinfo(dtype)
             if low >= bounds.min and high <= bounds.max:
@@ -304,6 +307,6 @@ def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
 
 
 def _with_more_rows(array: Array, count: int) -> Array:
-    # by NumPy, which need not compile anything for a new size
+    # with NumPy, which compiles nothing for a new size
     missing = [(0, count - len(array))] + [(0, 0)] * (array.ndim - 1)
     return from_numpy(np.pad(np.asarray(array), missing))

@@ -1,8 +1,9 @@
-"""The rows that a model learns from: what they mean, and what was done to make them.
+"""The rows that a model learns from, their meaning, and how they were prepared.
 
-Every source, a file or a built-in set, ends as one `Table`. `as_table` turns a raw array into it:
-it decides what the numbers are (0/1, grey levels, spins, codes, reals), refuses what does not fit
-with the value and its place, stores the rest in its smallest form and says in English what it did.
+Every source, a file or a built-in set, becomes one `Table`. `as_table` turns a raw array into it:
+it decides what the numbers are (0/1, grey levels, spins, codes, reals), raises an error that names
+the value and its position if a value does not fit, stores the rows in their smallest form and
+reports what it did in English sentences.
 """
 
 from collections.abc import Callable
@@ -24,13 +25,13 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 class Table:
     """Rows in the user's coding, with their meaning.
 
-    Rows are kept small: 0/1 and whole grey levels up to 255 as uint8, spins as int8, codes in the
-    smallest unsigned integer, the rest as float32; but those of a large file stay there, as they
-    are. A grey level's value is `train / scale`.
+    Rows are stored in small types: 0/1 and whole grey levels up to 255 as uint8, spins as int8,
+    codes as the smallest unsigned integer type, all others as float32. The rows of a large file
+    stay in the file as they are. The value of a grey level is `train / scale`.
 
     Attributes:
         name: The built-in set's name, or the file's stem.
-        train: The rows to learn from, shape (rows, columns).
+        train: The training rows, shape (rows, columns).
         kind: "binary", "grey", "spins", "codes" or "real".
         test: The source's own test rows in the same coding, or None.
         validation: The source's own validation rows in the same coding, or None.
@@ -39,9 +40,9 @@ class Table:
         image_shape: Height and width of one row as a picture, or None.
         labels: One label for each row of `train`, or None.
         test_labels: One label for each row of `test`, or None.
-        weights: One weight for each row of `train`, or None when all count alike.
-        exhaustive: The rows are the whole distribution; there is nothing to hold out.
-        notes: One sentence for each thing that was done to the data.
+        weights: One weight for each row of `train`, or None if all count equally.
+        exhaustive: Whether the rows are the whole distribution, so that none are held out.
+        notes: One sentence for each step that was applied to the data.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Table:
 
 
 class _Given(NamedTuple):
-    """The parts given to `as_table`, known to be numbers in rows, and the options."""
+    """The parts given to `as_table`, checked to be rows of numbers, and the options."""
 
     source: str
     parts: dict[str, np.ndarray]  # "row", "test row", "validation row" -> (rows, columns)
@@ -79,9 +80,9 @@ class _Coding(NamedTuple):
 
 
 def describe(table: Table, kept: int | None = None) -> str:
-    """Say in one line what a table holds: "digits: 1,437 rows × 64 grey levels (0–16), ...".
+    """Return one line on a table: "digits: 1,437 rows × 64 grey levels (0–16), ...".
 
-    `kept` is how many of its training rows are learned from; all of them if None.
+    `kept` is the number of its rows that are used for training; all of them if None.
     """
     meaning = {
         "binary": "binary values",
@@ -118,10 +119,11 @@ def as_table(
 ) -> Table:
     """Turn a raw array into rows of one coding.
 
-    `array`, `test` and `validation` are judged together and share one coding:
+    `array`, `test` and `validation` are examined together and share one coding:
 
-    - "levels": values in [0, 1]. All 0/1 is binary. Floats between are grey levels as they
-      are. Integers with a maximum of 128 to 255 are grey levels of 255. Other levels need `scale`.
+    - "levels": values in [0, 1]. If all are 0 or 1, they are binary. Floats in between are grey
+      levels, used as they are. Integers with a maximum of 128 to 255 are grey levels divided by
+      255. Other levels need `scale`.
     - "spins": exactly -1 and +1. "codes": codes 0 ... states - 1. "reals": any finite reals.
     - "auto": "spins" when both -1 and +1 occur and nothing else, otherwise "levels".
 
@@ -130,22 +132,23 @@ def as_table(
         name: The table's name.
         coding: What the numbers are, or "auto".
         scale: The grey level that means 1 (levels only).
-        states: The number of states (codes only); the largest code + 1 when left out.
+        states: The number of states (codes only); the largest code + 1 if left out.
         test: Test rows, of the same width.
-        validation: Validation rows, likewise.
-        labels: One label a row.
-        test_labels: One label a test row.
-        weights: One finite weight a row, kept as given.
-        image_shape: Height and width; taken from a three-dimensional `array` when left out.
-        exhaustive: The rows are the whole distribution.
+        validation: Validation rows, of the same width.
+        labels: One label for each row.
+        test_labels: One label for each test row.
+        weights: One finite weight for each row, kept as given.
+        image_shape: Height and width; taken from a three-dimensional `array` if left out.
+        exhaustive: Whether the rows are the whole distribution.
         notes: Sentences to put before the ones added here.
-        source: What to call the data in errors; `name` when left out.
+        source: What to call the data in error messages; `name` if left out.
 
     Returns:
         The table, whose arrays may share memory with those given.
 
     Raises:
-        InputError: The array does not fit; the message gives the first value and its place.
+        InputError: The array does not fit; the message gives the first wrong value and its
+            position.
     """
     source = source or name
     _check_options(source, coding, scale, states)
@@ -177,9 +180,10 @@ def as_table(
 
 
 def _check_options(source: str, coding: str, scale: int | float | None, states: int | None) -> None:
-    """Refuse an unknown coding, and options that are wrong or belong to another one."""
+    """Raise InputError for an unknown coding, and for options that are wrong or of another one."""
     if coding not in CODINGS:
-        raise input_error(source, f"a coding among {', '.join(CODINGS)}", repr(coding), "name one")
+        expected = f"a coding among {', '.join(CODINGS)}"
+        raise input_error(source, expected, repr(coding), "choose one of them")
     if scale is not None:
         found, level = f"scale={scale:g}", "the grey level that means 1, such as --scale 255"
         if coding not in ("auto", "levels"):
@@ -220,13 +224,13 @@ def _numbers(array: ArrayLike, source: str) -> np.ndarray:
 
 
 def _check_parts(given: _Given) -> None:
-    """Refuse test rows of another width, and NaN and infinities with their place."""
+    """Raise InputError for test rows of another width, and for NaN or infinity with its place."""
     width = given.parts["row"].shape[1]
     for where, rows in given.parts.items():
         if rows.shape[1] != width:
             found = f"{where}s of {rows.shape[1]:,}"
             raise input_error(
-                given.source, f"{width:,} columns everywhere", found, "cut them alike"
+                given.source, f"{width:,} columns everywhere", found, "use the same columns"
             )
     advice = (
         "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
@@ -239,7 +243,7 @@ def _check_parts(given: _Given) -> None:
 def _refuse_where(
     given: _Given, is_bad: Callable[[np.ndarray], np.ndarray], expected: str, advice: str
 ) -> None:
-    """Raise for the first value that is bad, with its place and how many more there are."""
+    """Raise InputError for the first bad value, with its position and the number of others."""
     for where, rows in given.parts.items():
         count, before, first = 0, 0, ""
         for part in parts_of(rows):
@@ -260,12 +264,12 @@ def _extremes(given: _Given) -> tuple[int | float, int | float]:
 
 
 def _is_whole(given: _Given) -> bool:
-    """Whether every part has an integer or bool dtype; a float 3.0 does not count."""
+    """Return whether every part has an integer or bool dtype; a float 3.0 does not count."""
     return all(part.dtype.kind in "biu" for part in given.parts.values())
 
 
 def _only(given: _Given, low: int, high: int) -> bool:
-    """Whether every value is one of the two."""
+    """Return whether every value is one of the two."""
     return all(holds_only(rows, low, high) for rows in given.parts.values())
 
 
@@ -298,7 +302,7 @@ def _levels(given: _Given) -> _Coding:
 
 
 def _scaled(given: _Given, scale: float) -> _Coding:
-    """Return grey levels with the user's own maximum."""
+    """Return the coding of grey levels whose maximum the user gave."""
     advice = "give the largest possible level as --scale, or choose --visible gaussian"
     expected = f"grey levels in [0, {scale:g}]"
     _refuse_where(given, lambda rows: (rows < 0) | (rows > scale), expected, advice)
@@ -345,7 +349,7 @@ _READERS: dict[str, Callable[[_Given], _Coding]] = {
 def _one_each(
     values: ArrayLike | None, rows: np.ndarray | None, what: str, source: str
 ) -> np.ndarray | None:
-    """Return the labels or weights as an array, if there is one for each row."""
+    """Return the labels or weights as an array, after a check that there is one for each row."""
     if values is None or rows is None:
         return None
     array, advice = np.asarray(values), f"give one of the {what} for each row"
@@ -357,7 +361,7 @@ def _one_each(
 
 
 def _notes(name: str, coding: _Coding, train: np.ndarray) -> tuple[str, ...]:
-    """Say what the rows became, and that pictures were flattened."""
+    """Return the notes on what the rows became, and that pictures were flattened."""
     nouns = {"binary": "binary values", "grey": "grey levels", "real": "real numbers"}
     columns, noun = int(np.prod(train.shape[1:])), nouns.get(coding.kind, coding.kind)
     done = f"{name}: {count_of(len(train), 'row')} of {columns:,} {noun}{coding.note}."

@@ -1,4 +1,4 @@
-"""How chains mix, and whether a model was trained at equilibrium."""
+"""Diagnostics: how fast chains mix, and whether a model was trained at equilibrium."""
 
 from .base import Mixing as Mixing
 from .base import Observable as Observable

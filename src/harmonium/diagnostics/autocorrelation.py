@@ -1,23 +1,25 @@
-"""How long chains remember: relaxation times from autocorrelations."""
+"""Relaxation times of chains from autocorrelations."""
 
 import numpy as np
 
-DOUBTS = 4.0  # standard errors that a lower bound keeps away from its estimate
+DOUBTS = 4.0  # standard errors between an estimate and its lower bound
 
 
 def relaxation_of(tau: float) -> float:
-    """Return −2 / log λ of the mode whose integrated autocorrelation time is τ."""
+    """Return −2 / log λ of the mode with the integrated autocorrelation time τ."""
     return 2.0 / float(np.log((tau + 1.0) / (tau - 1.0))) if tau > 1.0 else 0.0
 
 
 def certain_memory(x: np.ndarray) -> float:
     """Return a lower bound of the relaxation time, in draws, from (chains, draws) of an observable.
 
-    The means of a chain over two successive blocks of m draws covary. Of a mode that forgets at the
-    rate r, the slope of the second on the first is c(mr) ≤ (1 − e^(−y))² / (2 (y − 1 + e^(−y))),
-    y = mr, and e^(−mr) where the chains began apart; that of an observable is an average over its
-    modes, so the slowest has at least the slope measured. Chains being independent, its error is
-    known whatever their memory: four standard errors are taken off, and the best m is used.
+    The means of a chain over two successive blocks of m draws covary. For a mode that decays at
+    the rate r, the slope of the second mean on the first is
+    c(mr) ≤ (1 − e^(−y))² / (2 (y − 1 + e^(−y))) with y = mr, and e^(−mr) where the chains started
+    far apart. The slope of an observable is an average over its modes, so the slowest mode has at
+    least the measured slope. Chains are independent, so the error of the slope is known whatever
+    their autocorrelation. Four standard errors are subtracted, and the m with the largest bound is
+    used.
     """
     y = np.geomspace(1e-3, 20.0, 400)
     slopes = np.expm1(-y) ** 2 / (2.0 * (y + np.expm1(-y)))  # falls from 1 to 0

@@ -1,4 +1,4 @@
-"""What is said of chains: how fast each observable is forgotten, and by all together."""
+"""Results of a mixing measurement: of each observable, and of all together."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 
 
 class Observable(NamedTuple):
-    """How fast chains forget one scalar observable.
+    """How fast chains mix in one scalar observable.
 
     Attributes:
-        tau: integrated autocorrelation time 1 + 2 Σ_t ρ(t), sweeps: draws for one effective draw.
-        ess: effective number of all chains' draws, the smaller of those with and without ranks.
+        tau: integrated autocorrelation time 1 + 2 Σ_t ρ(t), sweeps: the number of draws that are
+            worth one independent draw.
+        ess: effective sample size of all chains, the smaller of those with and without ranks.
         rhat: split R̂, the larger of those with and without ranks; 1 where chains agree.
-        autocorrelation: ρ at the lags of the `Mixing`, with the variance between chains in it, so
-            that it stays up where chains do not meet.
+        autocorrelation: ρ at the lags of the `Mixing`. It includes the variance between chains, so
+            it does not fall to 0 where chains do not agree.
     """
 
     tau: float
@@ -25,20 +26,21 @@ class Observable(NamedTuple):
 
 
 class Mixing(NamedTuple):
-    """How fast chains of a model forget where they began.
+    """How fast chains of a model mix.
 
     Attributes:
-        relaxation: sweeps after which chains keep e^(−2) = 14 % of the slowest observed mode; a
-            lower bound where `resolved` is False.
-        resolved: whether the run was long enough to say so.
-        two_sided: p-value of the test that chains from both sides have one law, Bonferroni over the
-            observables.
-        met: whether both sides agree by that test.
+        relaxation: relaxation time, the sweeps after which e^(−2) = 14 % of the slowest observed
+            mode is left; a lower bound where `resolved` is False.
+        resolved: whether the run was long enough to measure the relaxation time.
+        two_sided: p-value of the test that chains from both kinds of starts have the same
+            distribution, with a Bonferroni correction over the observables.
+        met: whether the chains from both kinds of starts agree by that test.
         observables: each observable that moved, by name.
-        lags: of the autocorrelations, sweeps.
-        sweeps: length of the run, with the first quarter, which is not counted.
+        lags: lags of the autocorrelations, sweeps.
+        sweeps: length of the run, including the first quarter, which is discarded.
         chains: number of chains.
-        unit: what is called sweeps here, in words, where other moves than Gibbs sampling are made.
+        unit: the unit of all numbers of sweeps here, in words: "sweeps", or the steps of another
+            sampler.
     """
 
     relaxation: float
@@ -53,7 +55,7 @@ class Mixing(NamedTuple):
 
     @property
     def slowest(self) -> str:
-        """Name of the observable of the largest tau."""
+        """The name of the observable with the largest tau."""
         return max(self.observables, key=lambda name: self.observables[name].tau, default="none")
 
     @property
@@ -63,24 +65,25 @@ class Mixing(NamedTuple):
 
     @property
     def message(self) -> str:
-        """Say it in words."""
+        """A summary in words."""
         run = f"{self.chains} chains × {self.sweeps:,} {self.unit}"
         if not self.observables:
             return f"Not resolved: nothing moved in {run}."
-        sides = "both sides agree" if self.met else "the two sides differ"
+        sides = "chains from both starts agree" if self.met else "chains from the two starts differ"
         details = (
             f"slowest: {self.slowest}; R-hat {self.rhat:.3f}; {sides}, p = {self.two_sided:.2g}"
         )
         if self.resolved:
-            return f"Chains forget in {count(self.relaxation)} {self.unit} ({run}; {details})."
-        least = f"chains take at least {count(self.relaxation)} {self.unit} to forget"
+            time = f"{count(self.relaxation)} {self.unit}"
+            return f"The relaxation time is {time} ({run}; {details})."
+        least = f"the relaxation time is at least {count(self.relaxation)} {self.unit}"
         return f"Not resolved: {least} ({run}; {details})."
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the message."""
         return self.message
 
 
 def count(number: float) -> str:
-    """Write a number of sweeps with two digits at least: "3.2", "45", "1,200"."""
+    """Format a number of sweeps with at least two digits: "3.2", "45", "1,200"."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.1f}"

@@ -1,4 +1,4 @@
-"""Chains watched: scalar observables of the states that chains pass."""
+"""Scalar observables of the states of chains, recorded along a run."""
 
 from typing import Any, NamedTuple
 
@@ -16,11 +16,11 @@ DIRECTIONS = 4
 
 
 class Directions(NamedTuple):
-    """The leading singular directions of the weights, one a column.
+    """The leading singular vectors of the weights, one per column.
 
     Attributes:
-        visible: left ones, shape (visible, few).
-        hidden: right ones, shape (hidden, few).
+        visible: left singular vectors, shape (visible, few).
+        hidden: right singular vectors, shape (hidden, few).
     """
 
     visible: Float[Array, "visible few"]
@@ -28,11 +28,11 @@ class Directions(NamedTuple):
 
 
 def slow_directions(rbm: RBM, count: int = DIRECTIONS) -> Directions:
-    """Return the directions of the largest singular values of W, where slow modes live.
+    """Return the singular vectors of the largest singular values of W, where modes are slow.
 
-    With W = Σ_α s_α u_α w_αᵀ, the linearised chain moves along each pair (u_α, w_α) by itself, and
-    the more slowly the larger s_α is. What a weight adds to all columns of one unit alike, which
-    states do not feel, is taken off first.
+    With W = Σ_α s_α u_α w_αᵀ, the linearised chain moves along each pair (u_α, w_α) independently,
+    and the more slowly the larger s_α is. A part of the weights that is equal for all columns of
+    one unit does not affect the states and is subtracted first.
 
     Args:
         rbm: the model.
@@ -52,7 +52,7 @@ def _felt_weights(rbm: RBM) -> Float[Array, "visible hidden"]:
 
 
 def _felt(layer: AbstractLayer, weights: Array) -> Array:
-    """Take off the mean over a unit's columns (the last axis), where a unit has several."""
+    """Subtract the mean over a unit's columns (the last axis), where a unit has several."""
     columns = layer.fold(jnp.ones(layer.size, weights.dtype))
     centred = weights - layer.spread(layer.fold(weights) / columns)
     return jnp.where(layer.spread(columns) > 1, centred, weights)
@@ -63,7 +63,7 @@ def observables(
 ) -> dict[str, Float[Array, "*batch"]]:
     """Return scalar observables of visible states, for layers of any type.
 
-    With m = ⟨h⟩ given v, so that the draw of h adds no noise:
+    With m = ⟨h⟩ given v, so that drawing h adds no noise:
 
         free_energy               F(v), nats
         visible_magnetisation     mean of v over its columns
@@ -77,7 +77,7 @@ def observables(
         directions: u_α and w_α; those of `slow_directions` if None.
 
     Returns:
-        Observables by name, each of the batch's shape.
+        Observables by name, each with the shape of the batch.
     """
     directions = slow_directions(rbm) if directions is None else directions
     inputs = rbm.inputs_to_h(v)
@@ -96,7 +96,7 @@ def names_of(directions: Directions) -> list[str]:
 
 
 def names_watched(sampler: AbstractSampler, state: Any, directions: Directions) -> list[str]:
-    """Return the names of what `watch` sees, in order."""
+    """Return the names of the observables that `watch` records, in order."""
     names, is_single = names_of(directions), len(sampler.clouds(state)) == 1
     return names if is_single else [*names, *(f"column_{name}" for name in names)]
 
@@ -114,33 +114,33 @@ def watch(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Any, Float[Array, "room observables n"]]:
-    """Move chains by `records · every` steps and look at them after each `every`.
+    """Move chains by `records · every` steps and record observables after each `every` steps.
 
-    Of a sampler that moves chains of several models at once, the means of each observable over a
-    column, one chain of every model, are looked at as well. Chains that swap take turns at the
-    last model: it forgets with every turn, and the column does not.
+    For a sampler that moves chains of several models at once, the mean of each observable over a
+    column, one chain of every model, is recorded as well. Chains that swap take turns at the last
+    model, so the last model decorrelates with every turn, while the column does not.
 
-    Step s draws from fold_in(key, s), so a watch in several stretches equals a single one, and one
+    Step s draws from fold_in(key, s), so a run in several stretches equals a single run, and one
     compilation serves all stretches.
 
     Args:
         rbm: the model.
-        sampler: what moves the chains.
-        directions: of the observables.
+        sampler: the sampler that moves the chains.
+        directions: directions of the overlaps among the observables.
         state: the chains.
         first: number of steps made before.
         every: steps from record to record.
-        records: how often to look, at most `room` times.
-        room: length of what is given back, zeros behind the last record.
+        records: number of records, at most `room`.
+        room: length of the returned array, with zeros after the last record.
         key: a JAX random key.
 
     Returns:
-        The chains, and what was seen, in the order of `names_watched`.
+        The chains, and the recorded observables in the order of `names_watched`.
     """
     shape = jax.eval_shape(lambda: _seen(rbm, sampler, directions, state))
 
     def record(i: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
-        state = sampler.steps(rbm, carry[0], every, key=key, first=first + i * every)
+        state = sampler.run(rbm, carry[0], every, key=key, first=first + i * every)
         return state, carry[1].at[i].set(_seen(rbm, sampler, directions, state))
 
     begun = state, jnp.zeros((room, *shape.shape), shape.dtype)

@@ -1,4 +1,4 @@
-"""In which regime a model was trained: at equilibrium, or faster than its chains forget."""
+"""Whether a model was trained at equilibrium, or with k below the relaxation time of its chains."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .relaxation import mixing as measured
 
 __all__ = ["EquilibriumReport", "equilibrium"]
 
-LEVEL = 0.01  # of the test of a run's own chains
+LEVEL = 0.01  # of the test of the training chains
 MOST_CHAINS = 512
-LENGTH_IN_RELAXATIONS = 10  # e^(−20) of a start is left
+LENGTH_IN_RELAXATIONS = 10  # e^(−20) of the influence of the start is left
 
 
 class EquilibriumReport(NamedTuple):
@@ -33,15 +33,15 @@ class EquilibriumReport(NamedTuple):
 
     Attributes:
         k: sweeps of a chain in one update, or steps of replica exchange; None where no chains move.
-        relaxation: sweeps or steps in which chains of this model forget; a lower bound where
-            `mixing` is not resolved.
-        ratio: k / relaxation; the most that it can be where `mixing` is not resolved.
+        relaxation: relaxation time of the chains of this model, in sweeps or steps; a lower bound
+            where `mixing` is not resolved.
+        ratio: k / relaxation; an upper bound where `mixing` is not resolved.
         at_equilibrium: whether k reaches the relaxation time; None where that is not known, or
             there is no k.
-        chains_agree: whether the run's own chains stand in the law of the model; None where
-            there are none, or the law could not be reached.
-        message: all of it in words.
-        mixing: the measurement behind it.
+        chains_agree: whether the training chains agree with the distribution of the model; None
+            where there are no chains, or that distribution could not be reached.
+        message: a summary in words.
+        mixing: the mixing measurement that was used.
     """
 
     k: int | None
@@ -53,7 +53,7 @@ class EquilibriumReport(NamedTuple):
     mixing: Mixing | None
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the message."""
         return self.message
 
 
@@ -67,41 +67,41 @@ def equilibrium(
     mixing: Mixing | None = None,
     **settings: Any,
 ) -> EquilibriumReport:
-    """Judge whether a model was trained at equilibrium, by the k of its training method.
+    """Report whether a model was trained at equilibrium, by the k of its training method.
 
-    Chains that are swept more than their relaxation time in an update draw from the model, and the
-    model learned is p(v). Chains swept less do not: what is learned is then how to reach the data
-    in about k sweeps. Relaxation slows down as learning goes on, so the trained model is the
-    hardest case.
+    If k, the number of sweeps in an update, exceeds the relaxation time, the chains draw from the
+    model, and p(v) is what was trained. If k is smaller, they do not: the model has then learned
+    to reach the data in about k sweeps. The relaxation time grows during training, so the trained
+    model is the hardest case.
 
-    Chains that are exchanged along a ladder are judged by the steps of that exchange, with the
-    state of the method, which knows the ladder.
+    With chains that are exchanged along a ladder, k counts steps of replica exchange. This needs
+    the state of the method, which holds the ladder.
 
-    Persistent chains may follow a model that moves slowly though k is small. Given the state of
-    the method, the chains themselves are looked at: whether they have the law of observables that
-    they have much later, and that chains from the model without its weights have by then. This
-    speaks for the end of the run, where the rate of learning may have been low.
+    Persistent chains may follow a model that changes slowly even though k is small. Given the
+    state of the method, the chains themselves are tested: whether the distribution of their
+    observables agrees with that of the same chains much later, and with that of chains from the
+    model without its weights after the same time. This holds for the end of the run, where the
+    learning rate may have been low.
 
     Args:
-        rbm: the trained model; with `state`, the one that the chains belong to,
-            `fit.state.rbm`.
+        rbm: the trained model; with `state`, the one that the chains belong to, `fit.state.rbm`.
         method: the gradient method that it was trained with, or k itself.
         key: a JAX random key.
-        data: rows that half of the measurement's chains start from, in the user's coding, or a
-            `Dataset`.
+        data: rows from which half of the chains of the measurement start, in the user's coding, or
+            a `Dataset`.
         state: the method's state at the end, `fit.state.gradient`.
-        mixing: a measurement of this model made before; made here if None.
+        mixing: an earlier measurement of this model; if None, it is made here.
         settings: other arguments of `mixing`, such as `sweeps` and `seconds`.
 
     Raises:
         InputError: arguments that do not fit.
-        NotFiniteError: chains run away.
+        NotFiniteError: observables of chains are not finite.
 
     Source: Decelle, Furtlehner & Seoane 2021.
     """
     title, (sampler, k) = _named(method, rbm, state)
     if sampler is None or k is None:
-        said = f"{title[0].upper()}{title[1:]}: no chains are swept, so none can lag behind."
+        said = f"{title[0].upper()}{title[1:]}: no chains are run, so no chain can lag behind."
         return EquilibriumReport(None, None, None, None, None, said, mixing)
     key_mixing, key_chains = jax.random.split(checked_key(key))
     if mixing is None:
@@ -122,7 +122,7 @@ def equilibrium(
 def _named(
     method: Any, rbm: RBM, state: Any
 ) -> tuple[str, tuple[AbstractSampler, int] | tuple[None, None]]:
-    """Return a method's name in words, what moves its chains, and its k."""
+    """Return a method's name in words, the sampler of its chains, and its k."""
     if isinstance(method, AbstractGradient):
         return method.about.title, method.status(rbm, state).kernel or (None, None)
     if isinstance(method, bool) or not isinstance(method, int | np.integer):
@@ -136,10 +136,10 @@ def _named(
 def _agree_with_distribution(
     rbm: RBM, sampler: AbstractSampler, cloud: Cloud, mixing: Mixing, *, key: PRNGKeyArray
 ) -> tuple[bool | None, float]:
-    """Return whether chains have the law of the model, and the p-value of having it.
+    """Return whether chains agree with the model's distribution, and the p-value of that test.
 
-    The law is that of the same chains, and of others from the model without its weights, ten
-    relaxation times later. Where that time is not known, chains that still drift are not in it.
+    The reference is the same chains, and others from the model without its weights, ten relaxation
+    times later. Where the relaxation time is not known, chains that still drift do not agree.
     """
     there = np.flatnonzero(np.asarray(cloud.weights))
     v = jnp.asarray(cloud.states)[there[:MOST_CHAINS]]
@@ -168,11 +168,11 @@ def _now_and_later(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Array, Array]:
-    """Return observables of chains, and those of them and of as many new ones some steps later."""
+    """Return observables of chains now, and of these and as many new chains some steps later."""
     key_base, key_start, key_move = jax.random.split(key, 3)
     both = jnp.concatenate([v, Gibbs(1).init(rbm, len(v), key=key_base).v])
     begun = sampler.start(rbm, both, key=key_start)
-    moved = sampler.cloud(sampler.steps(rbm, begun, sweeps, key=key_move)).states
+    moved = sampler.cloud(sampler.run(rbm, begun, sweeps, key=key_move)).states
     now, later = (observables(rbm, x, directions).values() for x in (v, moved))
     return jnp.stack(list(now)), jnp.stack(list(later))
 
@@ -185,35 +185,35 @@ def _on_k(
     mixing: Mixing,
     unit: str,
 ) -> str:
-    """Hold k against the relaxation time, in words."""
+    """Compare k with the relaxation time, in words."""
     time = f"{count(mixing.relaxation)} {unit}"
     if at_equilibrium is None:
         return (
-            f"{title}: not known. These chains take at least {time} to forget, but their relaxation"
-            " time was not resolved; allow them more sweeps and seconds."
+            f"{title}: not known. The relaxation time is at least {time}, but it was not resolved;"
+            " allow more sweeps and seconds."
         )
     if at_equilibrium:
         return (
-            f"{title} ran {_times(ratio)} longer than these chains take to forget ({time}):"
+            f"{title} ran {_times(ratio)} longer than the relaxation time ({time}):"
             " trained at equilibrium."
         )
-    faster, least = f"{_times(1 / ratio)} faster", "" if mixing.resolved else "at least "
-    said = f"{title} ran {least}{faster} than these chains forget ({least}{time})"
+    shorter, least = f"{_times(1 / ratio)} shorter", "" if mixing.resolved else "at least "
+    said = f"{title} ran {least}{shorter} than the relaxation time ({least}{time})"
     if agree:
         return f"{said}: k alone does not keep it at equilibrium."
     return f"{said}: this model reproduces its training dynamics, not p(v)."
 
 
 def _on_chains(agree: bool | None, p: float, at_equilibrium: bool | None) -> str:
-    """Say what the run's own chains showed."""
+    """Return the result of the test of the training chains, in words."""
     if agree is None:
         return (
-            " The run's own chains do not drift, but whether they stand in this model's law is"
-            " not known."
+            " The run's own chains do not drift, but whether they agree with this model's"
+            " distribution is not known."
         )
     if not agree:
-        return f" The run's own chains do not stand in this model's law (p = {p:.2g})."
-    said = f"stand in this model's law (p = {p:.2g})"
+        return f" The run's own chains do not agree with this model's distribution (p = {p:.2g})."
+    said = f"agree with this model's distribution (p = {p:.2g})"
     if at_equilibrium:
         return f" The run's own chains {said}."
     return f" Yet its own chains {said}: they kept up with it at the end of the run."

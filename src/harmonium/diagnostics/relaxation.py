@@ -1,4 +1,4 @@
-"""How well chains mix: relaxation time, effective sizes, R̂, and a two-sided test."""
+"""How fast chains mix: relaxation time, effective sample sizes, R̂, and a test of two starts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECORDS_PER_DISPATCH = 128
 FEWEST_CHAINS = 16
 LENGTH_IN_TAU = 50
 LARGEST_RHAT = 1.01
-LEVEL = 0.01  # of the test whether both sides agree
+LEVEL = 0.01  # of the test whether chains from both starts agree
 ROWS = 10_000
 
 
@@ -44,11 +44,12 @@ def mixing(
     seconds: float = 60.0,
     progress: Callable[[float], Any] | None = None,
 ) -> Mixing:
-    r"""Measure how many sweeps chains take to forget where they began.
+    r"""Measure how fast chains mix: their relaxation time in sweeps, with diagnostics.
 
-    Half of the chains start from the model without its weights, half from `starts`. The run is
-    doubled, its first quarter left out, until it is resolved: at least 50 τ of every observable in
-    each chain, every R̂ below 1.01, and both sides in agreement; or until a limit is reached.
+    Half of the chains start from the model without its weights, half from `starts`. The first
+    quarter of the run is discarded as burn-in. The run is doubled until it is resolved, or until a
+    limit is reached. It is resolved if each chain has a length of at least 50 τ for every
+    observable, every R̂ is below 1.01, and the chains from both starts agree.
 
     τ = 1 + 2 Σ_t ρ(t) is the integrated autocorrelation time. A sweep v → h → v has eigenvalues
     1 = λ₁ > λ₂ ≥ … ≥ 0, and no observable's τ exceeds that of the slowest mode,
@@ -57,36 +58,40 @@ def mixing(
         relaxation = −2 / log λ,    λ = (τ − 1)/(τ + 1),
 
     so that k sweeps leave λ^k = e^(−2k / relaxation) of a disturbance: 14 % at k = relaxation. It
-    is twice the exponential autocorrelation time −1 / log λ, and τ itself (within 4 %) from three
-    sweeps on. Chains swept longer than it between updates have forgotten the update before.
+    is twice the exponential autocorrelation time −1 / log λ, and from three sweeps on it equals τ
+    within 4 %. If more sweeps than that are run between updates, chains no longer depend on the
+    update before.
 
-    What no chain of either side finds cannot be seen: both then agree on the law of what was found.
-    A slow mode of little probability has a small share in every observable, and `relaxation` may
-    fall below its own time by that share.
+    A mode that no chain from either start finds cannot be detected: both groups of chains then
+    agree on the distribution of what was found. A slow mode of little probability contributes a
+    small share to every observable, and `relaxation` may be smaller than the relaxation time of
+    that mode by this share.
 
     Args:
         rbm: the model.
         key: a JAX random key.
         chains: number of chains, at least 16.
         sweeps: the longest run of a chain.
-        starts: rows for the second half to start from, in the user's coding, or a `Dataset`; drawn
-            from the *hidden* layer without weights, and then v given h, if None.
-        sampler: what moves the chains, if not block Gibbs sampling; "sweeps" are then steps of it.
-            Columns of replica exchange are watched as wholes too, since the last model alone
-            forgets whenever replicas take turns at it. Its steps are no positive kernel: what is
-            found is the time of the slowest observable, and bounds nothing.
+        starts: rows from which the second half of the chains start, in the user's coding, or a
+            `Dataset`. If None, h is drawn from the *hidden* layer without weights, and then v given
+            h.
+        sampler: the sampler of the chains; block Gibbs sampling if None. With another sampler,
+            "sweeps" are its steps. With replica exchange, whole columns are measured too, since the
+            last model alone decorrelates whenever replicas take turns at it. Steps of replica
+            exchange are not a positive kernel: the result is then the relaxation time of the
+            slowest observable, and no bound.
         seconds: time after which a run is not prolonged.
-        progress: called with the part of the limits used, from 0 to 1.
+        progress: called with the fraction of the limits used, from 0 to 1.
 
     Raises:
         InputError: arguments that do not fit, or rows outside the visible layer's domain.
-        NotFiniteError: chains run away, as those of a model without a finite Z do.
+        NotFiniteError: observables of chains are not finite, as for a model without a finite Z.
 
     Source: Decelle, Furtlehner & Seoane 2021; Vehtari et al. 2021 (R̂, effective sizes); Sokal 1997.
     """
     if not seconds > 0:
         raise InputError(f"seconds: expected a positive number; got {seconds}.")
-    began, told = time.monotonic(), progress or (lambda part: None)
+    began, report = time.monotonic(), progress or (lambda part: None)
     run, target = _Run(rbm, chains, starts, key, sampler=sampler), 0
     sweeps = positive_integer(sweeps, "sweeps")
 
@@ -97,10 +102,10 @@ def mixing(
         target = min(max(FIRST_SWEEPS, 2 * target), sweeps)
         while run.sweeps < target and (used() < 1.0 or not run.sweeps):
             run.go_on(target)
-            told(used())
+            report(used())
         found = _judged(run)
         if found.resolved or used() == 1.0:
-            told(1.0)
+            report(1.0)
             return found
 
 
@@ -114,14 +119,14 @@ def trace(
     starts: Any = None,
     sampler: AbstractSampler | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return what `mixing` looks at: observables along chains, to judge with ArviZ or by eye.
+    """Return the observables along chains that `mixing` uses, for ArviZ or for plots.
 
     Args:
         rbm: the model.
         key: a JAX random key.
         chains: number of chains, at least 16; the first half start from the model without its
             weights, the others from `starts`, as in `mixing`.
-        sweeps: length of a chain; nothing is left out of it.
+        sweeps: length of a chain; no burn-in is discarded.
         every: sweeps from draw to draw.
         starts: as in `mixing`.
         sampler: as in `mixing`.
@@ -131,7 +136,7 @@ def trace(
 
     Raises:
         InputError: arguments that do not fit, or rows outside the visible layer's domain.
-        NotFiniteError: chains run away.
+        NotFiniteError: observables of chains are not finite.
     """
     run = _Run(
         rbm, chains, starts, key, positive_integer(every, "every"), thinned=False, sampler=sampler
@@ -146,7 +151,7 @@ def trace(
 
 
 class _Run:
-    """Chains from two sides, and what was seen of them."""
+    """Chains from two kinds of starts, and the observables recorded along them."""
 
     def __init__(
         self,
@@ -171,7 +176,7 @@ class _Run:
         self.parts: list[np.ndarray] = []
 
     def go_on(self, target: int) -> None:
-        """Move on by a stretch towards a number of sweeps."""
+        """Run one stretch of sweeps, towards a total of `target`."""
         records = min(RECORDS_PER_DISPATCH, max(1, (target - self.sweeps) // self.every))
         self.state, seen = watch(
             self.rbm,
@@ -206,7 +211,9 @@ def _check(rbm: Any, chains: Any) -> None:
     if any(cgf.ndim for cgf in at_rest):
         raise InputError("rbm: expected one model; got a batch. Condition on one row at a time.")
     if positive_integer(chains, "chains") < FEWEST_CHAINS:
-        raise InputError(f"chains: expected at least {FEWEST_CHAINS}, half a side; got {chains}.")
+        raise InputError(
+            f"chains: expected at least {FEWEST_CHAINS}, half per start; got {chains}."
+        )
 
 
 def _cgf_at_rest(layer: AbstractLayer) -> Array:
@@ -238,13 +245,13 @@ def _from_both_sides(
     *,
     keys: tuple[PRNGKeyArray, PRNGKeyArray],
 ) -> Any:
-    """Start n chains from the model without its weights, and chains from other states."""
+    """Start n chains from the model without its weights, and more chains from other states."""
     base = Gibbs(1).init(rbm, n, key=keys[0]).v
     return sampler.start(rbm, jnp.concatenate([base, other]), key=keys[1])
 
 
 def _judged(run: _Run) -> Mixing:
-    """Estimate everything from the last three quarters of a run."""
+    """Compute all results from the last three quarters of a run."""
     seen = np.moveaxis(run.seen().astype(np.float64), 0, -1)  # observables, chains, draws
     seen = seen[..., seen.shape[-1] // 4 :]
     spread = np.ptp(seen, axis=(1, 2))
@@ -280,14 +287,14 @@ def _time_means(seen: np.ndarray) -> np.ndarray:
 def _estimates(x: np.ndarray, every: int) -> Observable:
     """Estimate one observable's τ, effective size, R̂ and autocorrelation from (chains, draws).
 
-    Ranks tame heavy tails, but hide how far a rare mode lies from the others: the worse of both,
-    with ranks and without, is given.
+    Ranks reduce the effect of heavy tails, but hide how far a rare mode lies from the others. So
+    each is computed with and without ranks, and the worse one is returned.
     """
     # Imported here: it takes half a second.
     from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]
 
     axes: Any = {"chain_axis": 0, "draw_axis": 1}
-    with np.errstate(all="ignore"):  # chains that stand still have no variance within
+    with np.errstate(all="ignore"):  # chains that do not move have no variance within
         sizes = [np.asarray(array_stats.ess(x, method=m, **axes)) for m in ("bulk", "mean")]
         rhats = [np.asarray(array_stats.rhat(x, method=m, **axes)) for m in ("rank", "split")]
     ess, rhat = float(min(sizes)), float(max(rhats))

@@ -1,4 +1,4 @@
-"""How good a model is without its likelihood: one file a score."""
+"""Scores of a model other than its likelihood, one file for each."""
 
 from .base import Quality as Quality
 from .base import Score as Score

@@ -1,4 +1,4 @@
-"""What is said about a model: results that carry their bounds, their method and their warnings."""
+"""Results of `sample_quality`: single scores, and the table of all scores."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-FEWEST_ROWS = 20  # below, the spread of the splits says little
-FAR = 3.0  # 0.2 % of 4,200 perfect samplers, for seven kinds of data, had any |z| beyond it
-NOTHING = 1e-12  # of a score: rounding errors
+FEWEST_ROWS = 20  # with fewer rows, the spread over the splits says little
+FAR = 3.0  # of 4,200 perfect samplers, for seven kinds of data, 0.2 % had any |z| above it
+NOTHING = 1e-12  # relative to a score: rounding errors
 
 _USUAL = ("worse than other rows of data", "nearer than other rows of data: copies?")
-_WORDS = {  # above perfect and below
+_WORDS = {  # for scores above and below that of a perfect sampler
     "AATS": ("can be told from data", "too near to data: copies?"),
     "AA truth": ("data nearer to data than to samples", "data nearer to samples than to data"),
     "AA syn": ("samples nearer to samples than to data", "samples nearer to data than to samples"),
@@ -23,16 +23,17 @@ _WORDS = {  # above perfect and below
 
 
 class Score(NamedTuple):
-    """One score of samples, and that of other rows of data in their place.
+    """One score of samples, and the score of other rows of data in their place.
 
     Attributes:
-        name: what it is.
-        value: of the samples, mean over the splits.
-        error: its standard error: standard deviation over the splits, the samples drawn anew from
-            themselves, with replacement, wherever copies do no harm (not in AATS).
-        perfect: of a perfect sampler: other rows of data, mean over the splits.
-        spread: standard deviation of the latter over the splits.
-        rows: rows on each side.
+        name: the name of the score.
+        value: the score of the samples, mean over the splits.
+        error: its standard error, the standard deviation over the splits. The samples are redrawn
+            with replacement in each split, except for scores that copies would change (AATS).
+        perfect: the score of a perfect sampler, that is, of other rows of data; mean over the
+            splits.
+        spread: standard deviation of the perfect sampler's score over the splits.
+        rows: number of rows in each of the two sets that are compared.
     """
 
     name: str
@@ -44,9 +45,9 @@ class Score(NamedTuple):
 
     @property
     def z(self) -> float:
-        """Value less perfect, in units of √(error² + spread²); 0 where both are the same.
+        """The difference value − perfect over √(error² + spread²); 0 where both are the same.
 
-        It is cautious: that of perfect samplers has a standard deviation of at most about 1.
+        It is conservative: for perfect samplers its standard deviation is at most about 1.
         """
         gap = self.value - self.perfect
         if abs(gap) <= NOTHING * max(abs(self.value), abs(self.perfect)):
@@ -56,7 +57,7 @@ class Score(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Say in words whether the samples are as good as other rows of data."""
+        """Whether the samples are as good as other rows of data, in words."""
         if self.rows < FEWEST_ROWS:
             return "too few rows to say"
         if abs(self.z) <= FAR:
@@ -71,19 +72,19 @@ class Score(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """How good samples are against data: scores of which smaller is better, unless said.
+    """The quality of samples compared with data; smaller scores are better unless noted.
 
     Attributes:
         means: root mean square difference of means.
-        covariances: that of covariances of pairs; None where there is no pair.
-        triples: that of three-point connected correlations; None where there is no triple.
+        covariances: the same for covariances of pairs; None where there is no pair.
+        triples: the same for three-point connected correlations; None where there is no triple.
         spectrum: relative difference of the variances along principal axes, from 0 to 1.
-        aats: nearest-neighbour adversarial accuracy; 0.5 is perfect, below are copies.
-        aa_truth: its half of data rows; 0.5 is perfect.
-        aa_syn: its half of samples; 0.5 is perfect.
+        aats: nearest-neighbour adversarial accuracy; 0.5 is perfect, smaller values mean copies.
+        aa_truth: the half of it that comes from data rows; 0.5 is perfect.
+        aa_syn: the half of it that comes from samples; 0.5 is perfect.
         energy: energy distance, in units of the columns; can be negative by chance.
-        privacy_loss: AATS of held-out rows less that of data; None without held-out rows.
-        splits: random splits of the data.
+        privacy_loss: AATS of held-out rows minus that of data; None without held-out rows.
+        splits: number of random splits of the data.
     """
 
     means: Score
@@ -99,7 +100,7 @@ class Quality(NamedTuple):
 
     @property
     def scores(self) -> list[Score]:
-        """All scores that there are."""
+        """All scores that are not None."""
         return [score for score in self if isinstance(score, Score)]
 
     def __str__(self) -> str:

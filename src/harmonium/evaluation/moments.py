@@ -1,4 +1,4 @@
-"""What statistics of rows are of: columns as they are, and codes counted state by state."""
+"""Moments and distances of rows, for numeric columns and for codes with one indicator per state."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ AS_IT_IS = -1
 MOST_LISTED = 150_000
 BLOCK = 128
 ROUNDING = 1e-13  # of the largest product of values
-NO_VARIANCE = 1e-12  # of the largest: an axis with less has rounding errors only
+NO_VARIANCE = 1e-12  # of the largest variance: an axis with less has rounding errors only
 
 
 class Quantities(NamedTuple):
-    """What is averaged: entry `column` of a row, or whether it equals `code` unless that is −1."""
+    """Variables to average: entry `column` of a row, or whether it equals `code` if `code` ≥ 0."""
 
     column: np.ndarray
     code: np.ndarray
 
     def of(self, rows: np.ndarray, which: Any = slice(None)) -> np.ndarray:
-        """Evaluate some of them, shape (rows, which)."""
+        """Return the values of the selected variables, shape (rows, which)."""
         entries, codes = rows[:, self.column[which]], self.code[which]
         return np.where(codes == AS_IT_IS, entries, entries == codes).astype(float)
 
     @property
     def metric(self) -> np.ndarray:
-        """What each counts in squared distances: two codes that differ are 1 apart."""
+        """The weight of each variable in squared distances: two different codes are 1 apart."""
         return np.where(self.code == AS_IT_IS, 1.0, 0.5)
 
 
 def quantities_of(states: Any, columns: int) -> Quantities:
-    """Return a quantity for each plain column, and one for each state of a column of codes.
+    """Return a variable for each numeric column, and one for each state of a column of codes.
 
     Args:
-        states: number of states of the columns, one number or one for each; 1 or None: plain.
+        states: number of states of the columns, one number or one for each; 1 or None: numeric.
         columns: number of columns.
 
     Raises:
-        InputError: states that are no whole numbers, or not one for each column.
+        InputError: states are not whole numbers, or not one for each column.
     """
     counts = [1 if states is None else states] * columns if np.ndim(states) == 0 else list(states)
     if len(counts) != columns:
@@ -59,13 +59,13 @@ def quantities_of(states: Any, columns: int) -> Quantities:
 
 
 def states_of(layer: AbstractLayer) -> list[int]:
-    """Return the number of columns that each unit of a layer owns: its states, or 1."""
+    """Return the number of columns of each unit of a layer: its number of states, or 1."""
     owners = layer.spread(jnp.arange(layer.n_units))
     return np.bincount(np.asarray(owners)).tolist()
 
 
 def check_codes(rows: np.ndarray, name: str, quantities: Quantities) -> None:
-    """Raise InputError unless the columns of codes hold whole numbers of their range."""
+    """Raise InputError unless columns of codes hold whole numbers in their range."""
     last = np.zeros(rows.shape[1], int)
     last[quantities.column] = quantities.code  # codes ascend, so the largest of a column stays
     coded = last != AS_IT_IS
@@ -81,9 +81,9 @@ def check_codes(rows: np.ndarray, name: str, quantities: Quantities) -> None:
 
 
 def groups(quantities: Quantities, order: int, most: int) -> np.ndarray:
-    """Return groups of `order` quantities of different columns, shape (n, order).
+    """Return groups of `order` variables from different columns, shape (n, order).
 
-    All of them, or a random choice of `most`; the same ones at every call.
+    All groups, or a random choice of `most` of them, which is the same at every call.
     """
     n, rng = len(quantities.column), np.random.default_rng(0)
     if math.comb(n, order) <= MOST_LISTED:
@@ -98,18 +98,18 @@ def groups(quantities: Quantities, order: int, most: int) -> np.ndarray:
 def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading principal axes of rows and the variances along them, largest first.
 
-    An axis is turned so that its entry of largest size is positive.
+    The sign of an axis is chosen so that its entry of largest absolute value is positive.
 
     Args:
         values: numbers of shape (n, columns).
-        count: at most so many axes; those without variance are left out.
+        count: the largest number of axes; axes without variance are left out.
 
     Returns:
         The axes, shape (columns, axes), of unit length, and the variances, shape (axes,).
 
     Source: Pearson 1901; Hotelling 1933.
     """
-    from scipy.linalg import eigh  # a tenth of a second, for those who ask
+    from scipy.linalg import eigh  # imported here: it takes a tenth of a second
 
     centred = values - values.mean(axis=0)
     n, columns = centred.shape
@@ -129,7 +129,7 @@ def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
 def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
     """Return Σ_q metric_q (x_q − y_q)² for all pairs of rows x and y, shape (rows, rows).
 
-    Exact, and with it which rows are equally far, where all values are whole numbers.
+    Where all values are whole numbers, the distances and ties between them are exact.
     """
     scaled = values * metric
     squares = (scaled * values).sum(axis=1)
@@ -139,15 +139,15 @@ def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
 
 
 def cumulants(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """Return joint cumulants of quantities: means, covariances, three-point connected correlations.
+    """Return joint cumulants: means, covariances or three-point connected correlations.
 
-    ⟨x⟩, ⟨δx δy⟩ or ⟨δx δy δz⟩ with δx = x − ⟨x⟩, each ⟨·⟩ a weighted mean over rows. What is no
-    larger than rounding errors is 0.
+    They are ⟨x⟩, ⟨δx δy⟩ or ⟨δx δy δz⟩ with δx = x − ⟨x⟩, where ⟨·⟩ is a weighted mean over rows.
+    Results no larger than rounding errors are set to 0.
 
     Args:
-        values: of the quantities, shape (rows, quantities).
-        weights: weightings of the rows, each of sum 1, shape (weightings, rows).
-        which: groups of one, two or three quantities, shape (groups, order).
+        values: values of the variables, shape (rows, variables).
+        weights: weightings of the rows, each with the sum 1, shape (weightings, rows).
+        which: groups of one, two or three variables, shape (groups, order).
 
     Returns:
         Shape (weightings, groups).

@@ -15,18 +15,19 @@ from ..single_site import PROPOSALS_AT_ONCE, neighbours_of, surprise_of_units
 
 
 def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
-    """Return Σ_i log p(v_i | all other v) of every row, shape (n,), in nats: exact, nothing is drawn.
+    """Return Σ_i log p(v_i | all other v) of every row, shape (n,), nats, without sampling.
 
-    p(v_i | rest) needs no Z: it is 1 / (1 + Σ e^(F(v) − F(v′))) over the states v′ in which unit i
-    alone is another. It is a sum over units, not a mean. A model of independent units has its
-    log-likelihood here; any other one has less to say about it the stronger its units depend.
+    p(v_i | rest) needs no Z and is exact: it is 1 / (1 + Σ e^(F(v) − F(v′))), where the sum runs
+    over the states v′ that differ from v in unit i alone. The result is a sum over units, not a
+    mean. For a model of independent units it is the log-likelihood; the more strongly the units of
+    a model depend on each other, the less it says about the log-likelihood.
 
     Args:
         rbm: a model whose visible layer is discrete.
         rows: in the user's coding, shape (n, visible units).
 
     Raises:
-        InputError: rows outside the visible layer's domain, or a visible layer that is a continuum.
+        InputError: rows outside the visible layer's domain, or a continuous visible layer.
 
     Source: Besag 1975; Marlin, Swersky, Chen & de Freitas 2010.
     """

@@ -1,4 +1,4 @@
-"""How good samples are: their distance from data, beside what other rows of data would have."""
+"""Quality of samples: scores against data, compared with the scores of other rows of data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_AXES = 20
 
 
 class _Found(NamedTuple):
-    """A score in each split: of the samples, of the samples redrawn with replacement, of B."""
+    """A score in each split: of the samples, of samples redrawn with replacement, and of B."""
 
     ours: np.ndarray
     redrawn: np.ndarray
@@ -32,11 +32,11 @@ class _Found(NamedTuple):
 
 
 class _Sets(NamedTuple):
-    """One pool of rows, and which of them each split takes, by number.
+    """One pool of rows, and the indices of the rows in each split.
 
     Attributes:
-        values: quantities of the rows, less those of one row, shape (pool, quantities).
-        metric: what each quantity counts in squared distances, shape (quantities,).
+        values: variables of the rows, minus those of one row, shape (pool, variables).
+        metric: the weight of each variable in squared distances, shape (variables,).
         samples: the samples, in a new order for each split, shape (splits, k).
         data: rows of data, shape (splits, k).
         fresh: other rows of data, shape (splits, k).
@@ -61,49 +61,52 @@ def sample_quality(
     splits: int = 40,
     seed: int = 0,
 ) -> Quality:
-    """Score samples against data, and beside them what a perfect sampler would score.
+    """Score samples against data, together with the scores of a perfect sampler.
 
-    The data are split at random into disjoint parts A and B of k rows, many times. A score of the
-    samples compares k of them with A; `perfect` compares B with A. k is the smallest of the number
-    of samples, half of the data and `rows`. Samples are taken for independent rows: chains that
-    mix slowly score worse than their model. All rows have equal weights. `Score.z` tells how far
-    a score is from perfect, `Score.verdict` in words, and `print` shows all of them in a table.
+    The data are split at random, many times, into disjoint parts A and B of k rows each. A score
+    of the samples compares k of them with A; `perfect` compares B with A. k is the smallest of the
+    number of samples, half of the number of data rows, and `rows`. Samples are treated as
+    independent rows, so samples from slowly mixing chains score worse than their model. All rows
+    have equal weights. `Score.z` measures how far a score is from that of a perfect sampler,
+    `Score.verdict` reports it in words, and `print` shows all scores in a table.
 
-    With S the samples, ⟨·⟩ a mean over rows and x the columns (codes state by state, 0 or 1):
+    With the samples S, means ⟨·⟩ over rows, and columns x (for codes, one 0/1 column per state):
 
-    - means: root mean square of ⟨x_i⟩_S − ⟨x_i⟩_A. Covariances and triples: the same of
+    - means: root mean square of ⟨x_i⟩_S − ⟨x_i⟩_A. Covariances and triples: the same for
       ⟨δx_i δx_j⟩ and ⟨δx_i δx_j δx_k⟩ with δx = x − ⟨x⟩, over all pairs and triples of different
       columns, or 2,000 drawn at random.
-    - spectrum: root mean square of (λ_S − λ_A) / (λ_S + λ_A) with λ the variances along the 20
-      leading principal axes of all rows compared, samples too, so that no side is favoured (our
-      own definition; along the data's axes alone, variance elsewhere would go unseen).
-    - AA truth: the share of rows of A whose nearest neighbour is in A rather than in S; AA syn:
-      the share of S whose nearest is in S; AATS: their mean. Of several nearest rows, as common
-      among discrete rows, each counts by its part; a row's own partner, one row of the other side,
-      is left out as the row itself is, so that a perfect sampler has 0.5 on average.
+    - spectrum: root mean square of (λ_S − λ_A) / (λ_S + λ_A), with the variances λ along the 20
+      leading principal axes of all compared rows, samples included, so that neither set is
+      favoured. (This definition is harmonium's own; along the axes of the data alone, variance in
+      other directions would be missed.)
+    - AA truth: the share of rows of A whose nearest neighbour is in A rather than in S. AA syn:
+      the share of rows of S whose nearest neighbour is in S. AATS: their mean. Where several rows
+      are equally near, as is common for discrete rows, each counts by its fraction. The row itself
+      is left out, and so is one partner row in the other set, so that a perfect sampler has 0.5 on
+      average.
     - energy: 2⟨d(s, a)⟩ − ⟨d(s, s′)⟩ − ⟨d(a, a′)⟩ over different rows, which is unbiased.
-    - privacy loss: AATS of held-out rows less AATS of A. Copies are found among the rows compared
-      alone: of large data, `rows` at once are a small part.
+    - privacy loss: AATS of held-out rows minus AATS of A. Copies are found only among the compared
+      rows: for large data, `rows` of them are a small part.
 
-    The distance d is the root of the number of columns of codes that differ plus the squared
-    Euclidean distance of the others; scale columns of different units first.
+    The squared distance d² is the number of columns of codes that differ plus the squared Euclidean
+    distance of the other columns; scale columns with different units first.
 
     Args:
         samples: rows in the user's coding, shape (n, columns).
         data: rows in the user's coding, shape (m, columns).
-        states: number of states of the columns, one number or one for each: such a column holds
-            codes 0 to states − 1. 1 or None: numbers as they are.
-        held_out: rows that were not learned from, shape (any, columns), for the privacy loss.
-        rows: at most so many rows on each side. More see smaller errors; time and memory grow as
-            the square.
-        splits: random splits.
-        seed: draws rows and splits.
+        states: number of states of the columns, one number or one for each; a column with states
+            holds codes from 0 to states − 1. 1 or None: numeric columns.
+        held_out: rows not used in training, shape (any, columns), for the privacy loss.
+        rows: the largest number of rows in each compared set. More rows detect smaller errors;
+            time and memory grow with the square.
+        splits: number of random splits.
+        seed: seed of the choice of rows and splits.
 
     Raises:
         InputError: rows, states or numbers that do not fit together, or a single row of data.
 
     Source: Yale et al. 2020 (AATS, privacy loss); Székely & Rizzo 2013 (energy distance); Decelle,
-    Furtlehner & Seoane 2021 (several such scores side by side, for models).
+    Furtlehner & Seoane 2021 (several such scores side by side, for RBMs).
     """
     theirs = checked_rows(data, "data")
     held = theirs[:0] if held_out is None else checked_beside(held_out, "held_out", theirs)
@@ -125,7 +128,7 @@ def sample_quality(
 
 def _checked_splits(splits: Any) -> int:
     if positive_integer(splits, "splits") < 2:
-        raise InputError("splits: expected at least 2, to see how scores spread; got 1.")
+        raise InputError("splits: expected at least 2, to measure the spread of scores; got 1.")
     return int(splits)
 
 
@@ -143,7 +146,7 @@ def _draw(
     *,
     rng: np.random.Generator,
 ) -> _Sets:
-    """Draw the rows that are compared, and for each split which of them stand where."""
+    """Draw the rows to compare, and assign them to the sets of each split."""
     samples, data, held = parts
     k = min(len(samples), len(data) // 2, most)
     sizes = k, min(len(data), 2 * most), min(len(held), k)
@@ -210,7 +213,7 @@ def _weights(sets: _Sets, rng: np.random.Generator) -> np.ndarray:
 
 
 def _parted(found: np.ndarray) -> list[np.ndarray]:
-    """Part what belongs to the rows of `_weights`."""
+    """Split an array along the groups of rows of `_weights`: S, each A, each B, each S redrawn."""
     splits = len(found) // 3
     return np.split(found, [1, 1 + splits, 1 + 2 * splits])
 
@@ -220,7 +223,7 @@ def _root_mean_square(differences: np.ndarray) -> np.ndarray:
 
 
 def _errors(values: np.ndarray, weights: np.ndarray, which: np.ndarray) -> _Found:
-    """Return the errors of these groups' cumulants."""
+    """Return the root mean square errors of the cumulants of these groups."""
     ours, data, fresh, redrawn = _parted(cumulants(values, weights, which))
     return _Found(*(_root_mean_square(each - data) for each in (ours, redrawn, fresh)))
 
@@ -241,14 +244,14 @@ def _spectra(values: np.ndarray, weights: np.ndarray) -> _Found:
 
 def _accuracies(squares: np.ndarray, truths: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return AA truth and AA syn of each split, shape (splits, 2)."""
-    squares = squares.astype(np.float32)  # the order of distances is all that counts
+    squares = squares.astype(np.float32)  # only the order of distances matters
     return np.stack([_halves(squares, t, o) for t, o in zip(truths, others, strict=True)])
 
 
 def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarray:
-    """Return the mean share of the own side among the nearest rows, for both sides.
+    """Return the mean share of rows of the same set among the nearest rows, for both sets.
 
-    The diagonals are left out: the row itself on its own side, its partner on the other.
+    The diagonals are left out: the row itself in its own set, its partner in the other set.
     """
     across = squares[np.ix_(truth, syn)]
     np.fill_diagonal(across, np.inf)
@@ -263,7 +266,7 @@ def _halves(squares: np.ndarray, truth: np.ndarray, syn: np.ndarray) -> np.ndarr
 
 
 def _privacy_losses(squares: np.ndarray, sets: _Sets) -> _Found:
-    """Return AATS of held-out rows less that of data, at the size of the held-out rows."""
+    """Return AATS of held-out rows minus that of data, for as many rows as are held out."""
     h = sets.held_out.shape[1]
 
     def loss(rows: np.ndarray) -> np.ndarray:

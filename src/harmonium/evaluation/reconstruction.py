@@ -1,4 +1,4 @@
-"""Reconstruction error: how far rows move on one trip through the means of the hidden units."""
+"""Reconstruction error: the change of rows in one pass through the means of the hidden units."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from ..rbm import RBM
 def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
     """Return the mean over columns of (v − ⟨v⟩)², ⟨v⟩ given ⟨h⟩ given v, of every row, shape (n,).
 
-    Nothing is drawn: the same rows give the same figure. The columns are those of the states: a
-    Potts unit has one for each of its states. Rows of independent units would have their variance
-    here. It is no likelihood: it falls with chains that stand still as it does with a good model.
+    Nothing is sampled: the same rows always give the same number. The columns are those of the
+    states: a Potts unit has one for each of its states. For rows of independent units the error
+    would be their variance. It is no likelihood: chains that hardly move make it small just as a
+    good model does.
 
     Args:
         rbm: the model.
@@ -38,5 +39,5 @@ def _of_rows(rbm: RBM, rows: Array) -> Array:
 
 
 def errors_of_states(rbm: RBM, v: Float[Array, "n visible"]) -> Float[Array, " n"]:
-    """Return the reconstruction error of states; it can be traced."""
+    """Return the reconstruction error of visible states. Traceable."""
     return ((v - rbm.mean_v_from_h(rbm.mean_h_from_v(v))) ** 2).mean(-1)

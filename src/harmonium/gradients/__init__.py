@@ -1,4 +1,4 @@
-"""How the likelihood climbs: one file a method, all of them fulfilling `AbstractGradient`."""
+"""Gradient methods: one file for each, all of them implementations of `AbstractGradient`."""
 
 from .base import About as About
 from .base import AbstractGradient as AbstractGradient

@@ -1,4 +1,4 @@
-"""How the likelihood climbs: the gap between two clouds, and the contract of every method."""
+"""The free-energy gap between two clouds of states, and the interface of every gradient method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL_RATE = 0.1
 
 
 class PhaseInfo(NamedTuple):
-    """What every method reports besides its gradient.
+    """What every method returns besides its gradient.
 
     Attributes:
         visible_mean: ⟨v⟩_data, shape (visible,).
@@ -32,24 +32,24 @@ class PhaseInfo(NamedTuple):
 
 
 def usual_rate(rbm: RBM) -> float:
-    """Return the learning rate for a `Recipe` that has served most models."""
+    """Return the learning rate of a `Recipe` that works for most models."""
     return USUAL_RATE
 
 
 class About(NamedTuple):
-    """What a method says of itself; a method around another one replaces a part of it.
+    """The properties of a gradient method; a method that wraps another one replaces some of them.
 
     Attributes:
-        title: its name in words, such as "PCD-1".
-        sweeps: Gibbs sweeps of a chain in one update, the k of CD-k; None where none are made.
-        follows_likelihood: whether the estimate tends to the gradient of −log likelihood as its
-            chains get long.
-        multiplies_states: whether weights are used in no other way than by `@`, and of states, so
-            that `Rounded` ones serve.
-        takes_missing: whether a batch may have missing values, NaN; `fit` sees to them if not.
-        data_share: how much of ∇⟨F⟩_data is in the gradient: all of it, where two clouds are
-            compared.
-        rate: from a model to the usual learning rate.
+        title: the name of the method, such as "PCD-1".
+        sweeps: Gibbs sweeps of a chain in one update, the k of CD-k; None if there are none.
+        follows_likelihood: whether the estimate converges to the gradient of −log likelihood as
+            the chains get longer.
+        multiplies_states: whether the weights are used only in products `@` with states, so that
+            `Rounded` weights can take their place.
+        takes_missing: whether a batch may have missing values, NaN; if not, `fit` wraps the method
+            in `Marginal`.
+        data_share: the factor of ∇⟨F⟩_data in the gradient: 1 where two clouds are compared.
+        rate: function that returns the default learning rate for an RBM.
     """
 
     title: str
@@ -62,19 +62,20 @@ class About(NamedTuple):
 
     @classmethod
     def by(cls, sampler: AbstractSampler, name: str, **others: Any) -> About:
-        """Return that of a method whose chains make one step of a sampler: "CD" becomes CD-k."""
+        """Return the properties of a method with one sampler step an update: "CD" becomes CD-k."""
         k = sampler.sweeps_per_step
         title = name if k is None else f"{name}-{k}"
         return cls(title, k, multiplies_states=sampler.multiplies_states, **others)
 
 
 class Status(NamedTuple):
-    """What a method's state shows.
+    """What can be read from a method's state.
 
     Attributes:
-        chains: those that go on from update to update; None where there are none.
-        kernel: what moves the chains, and its steps in an update; None where there are no chains.
-        notes: what the method changed by itself, and why, a line each.
+        chains: the persistent chains; None if there are none.
+        kernel: the sampler that moves the chains, and its steps in an update; None if there are no
+            chains.
+        notes: what the method changed automatically, and why, one line each.
     """
 
     chains: Cloud | None = None
@@ -83,11 +84,11 @@ class Status(NamedTuple):
 
 
 class AbstractGradient(eqx.Module):
-    """A way to estimate the gradient of −log likelihood, in the shape of an optax update.
+    """A method that estimates the gradient of −log likelihood, as an input for optax.
 
-    `batch` is a cloud of data whose weights sum to 1. The gradient has the model's own structure.
-    A complete method, whose model cloud is short chains started afresh from the model without its
-    weights, at every update:
+    `batch` is a cloud of data whose weights sum to 1. The gradient has the same tree structure as
+    the model. A complete example: at every update, the model cloud is short chains that start anew
+    from the model without its weights.
 
     ```python
     >>> import jax
@@ -120,20 +121,20 @@ class AbstractGradient(eqx.Module):
 
     @property
     def about(self) -> About:
-        """What the method says of itself, whatever the model."""
+        """The properties of the method, the same for every model."""
         return About(type(self).__name__)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return what the method's state shows: chains, what moves them, notes.
+        """Return the chains in the method's state, the sampler that moves them, and notes.
 
         Args:
             rbm: the model.
-            state: the method's state; None before a run, when there is only the kernel to tell.
+            state: the method's state; None before a run, when only the kernel is known.
         """
         return Status()
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return numbers of the state by name, for each record of the run's history."""
+        """Return named numbers from the state, to be added to each record of the run's history."""
         return {}
 
 
@@ -144,11 +145,11 @@ def check_sampler(sampler: Any) -> None:
 
 
 def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
-    """Return ⟨F⟩_data − ⟨F⟩_model, whose gradient is that of the negative log-likelihood.
+    """Return ⟨F⟩_data − ⟨F⟩_model, whose gradient is the gradient of the negative log-likelihood.
 
     The model cloud is held constant. F(v) has the hidden units summed out, so its gradient carries
-    their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. To enter a cloud of *hidden*
-    states, give F(h) of the turned model: `mean_free_energy(rbm.T, cloud)`.
+    their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. For a cloud of *hidden* states,
+    use F(h) of the transposed model: `mean_free_energy(rbm.T, cloud)`.
     """
     return mean_free_energy(rbm, data) - mean_free_energy(rbm, model)
 
@@ -160,7 +161,7 @@ def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
 
 
 def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
-    """Return the gradient of `free_energy_gap` and the data's means."""
+    """Return the gradient of `free_energy_gap`, and the means of the data."""
     gap, grads = eqx.filter_value_and_grad(free_energy_gap)(rbm, data, model)
     return grads, phase_info(rbm, data, gap)
 
@@ -168,7 +169,7 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
 def contrasted(
     rbm: RBM, batch: Cloud, sampler: AbstractSampler, *, key: PRNGKeyArray
 ) -> tuple[RBM, PhaseInfo]:
-    """Return the gradient whose model cloud is the batch after one step, weighted as its rows are."""
+    """Return the gradient whose model cloud is the batch after one sampler step, same weights."""
     key_start, key_step = jax.random.split(key)
     chains: Any = sampler.start(rbm, batch.states, key=key_start)
     chains, _ = sampler.step(rbm, chains, key=key_step)
@@ -176,6 +177,6 @@ def contrasted(
 
 
 def phase_info(rbm: RBM, data: Cloud, gap: Float[Array, ""]) -> PhaseInfo:
-    """Return the means of both layers over the data; XLA merges the product with the gradient's."""
+    """Return the means of both layers over the data; XLA reuses the product from the gradient."""
     hidden_mean = data.mean_of(rbm.mean_h_from_v(data.states))
     return PhaseInfo(data.mean_of(data.states), hidden_mean, gap)

@@ -10,13 +10,13 @@ from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, con
 
 
 class Contrastive(AbstractGradient):
-    """CD-k: the model cloud is the batch itself after one step of the sampler.
+    """CD-k: the model cloud is the batch after one step of the sampler.
 
-    `Contrastive(Gibbs(k))` is CD-k. Its chains carry the weights of the rows that they start from.
-    The estimate is biased towards the data unless k is long against the mixing time.
+    `Contrastive(Gibbs(k))` is CD-k. Each chain has the weight of the row that it starts from. The
+    estimate is biased towards the data unless k is large compared with the mixing time.
 
     Attributes:
-        sampler: what moves the chains away from the data.
+        sampler: the sampler that moves the chains away from the data.
 
     Source: Hinton 2002; the hidden average is analytic in both phases.
     """
@@ -28,20 +28,20 @@ class Contrastive(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """CD-k."""
+        """The properties of CD-k."""
         return About.by(self.sampler, "CD")
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Chains are not carried; `kernel` is what moves them."""
+        """Return the sampler that moves the chains; no chains are kept."""
         return Status(kernel=self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Nothing is carried."""
+        """Return an empty state."""
         return ()
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[()], PhaseInfo]:
-        """Run the chains from the batch and take the gap."""
+        """Run the chains from the batch and return the gradient of the free-energy gap."""
         grads, info = contrasted(rbm, batch, self.sampler, key=key)
         return grads, state, info

@@ -15,17 +15,17 @@ from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_info
 
-NARROWER = 2  # how much narrower a round is than the one before
-NARROWEST = 4  # chains
-FEWEST_DRAWS = 16  # at once
+NARROWER = 2  # factor by which the number of pairs falls from one round to the next
+NARROWEST = 4  # the last round has at most NARROWER * NARROWEST pairs
+FEWEST_DRAWS = 16  # draws made at once
 
 
 class CoupledState(NamedTuple):
-    """What is known of the coupling times.
+    """Coupling times so far.
 
     Attributes:
-        mean: mean coupling time of the last update's pairs, in sweeps.
-        longest: longest one of the run.
+        mean: mean coupling time of the pairs in the last update, in sweeps.
+        longest: longest coupling time in the run, in sweeps.
     """
 
     mean: Float[Array, ""]
@@ -33,23 +33,24 @@ class CoupledState(NamedTuple):
 
 
 class Coupled(AbstractGradient):
-    r"""Unbiased CD: what a chain's first k sweeps lack is made up for by a second chain.
+    r"""Unbiased CD-k: pairs of coupled chains correct the bias that k sweeps leave.
 
-    Two chains start at the same row, and ξ makes one sweep more than η. From then on both move
-    together, each like a Gibbs chain by itself, in a way that makes them meet: at the sweep τ where
-    ξ_τ = η_{τ−1}. Then, whatever k is,
+    Two chains, ξ and η, start at the same row, and ξ makes one sweep more than η. From then on both
+    move together. Each by itself is a Gibbs chain, but they are coupled so that they meet, at the
+    sweep τ where ξ_τ = η_{τ−1}. Then, for every k,
 
         f(ξ_k) + Σ_{t=k+1}^{τ−1} [f(ξ_t) − f(η_{t−1})]
 
-    has the expectation of f under the model, with f = ∂F/∂θ. The model cloud has the states of ξ
-    with the weight +1/n and those of η with −1/n. Nothing is cut off or clipped, so an update takes
-    as long as the slowest pair, with fewer and fewer chains at work; where a model mixes slowly,
-    it takes very long and its variance is large, which is what the bias of CD was traded for.
+    has the same expectation as f under the model, with f = ∂F/∂θ. The model cloud has the states of
+    ξ with weight +1/n and those of η with weight −1/n. Nothing is truncated or clipped, so an
+    update lasts until the slowest pair has met; pairs that have met are dropped on the way. If a
+    model mixes slowly, an update takes very long and the estimate has a large variance: this is
+    the price of removing the bias of CD.
 
     Attributes:
-        sweeps: k, the sweeps of a chain before it counts.
-        chains: number of pairs; as many as the batch has rows if None. They start at rows drawn by
-            their weights, or at every row if None.
+        sweeps: k, the sweeps before a chain enters the sum.
+        chains: number of pairs, which start at rows drawn in proportion to their weights. If None,
+            one pair starts at each row of the batch.
 
     Source: Qiu, Zhang & Wang 2020; Jacob, O'Leary & Atchadé 2020; Glynn & Rhee 2014.
     """
@@ -64,7 +65,7 @@ class Coupled(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """Unbiased CD-k."""
+        """The properties of unbiased CD-k."""
         return About(f"unbiased CD-{self.sweeps}", multiplies_states=True)
 
     def metrics(self, state: CoupledState) -> dict[str, Array]:
@@ -72,13 +73,13 @@ class Coupled(AbstractGradient):
         return {"coupling_time": state.mean, "longest_coupling_time": state.longest}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> CoupledState:
-        """No pair has met yet."""
+        """Return coupling times of zero."""
         return CoupledState(jnp.zeros((), batch.weights.dtype), jnp.zeros((), jnp.int32))
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: CoupledState, *, key: PRNGKeyArray
     ) -> tuple[RBM, CoupledState, PhaseInfo]:
-        """Run pairs of chains until all have met."""
+        """Run pairs of chains until all have met, and return the gradient."""
         key_rows, key_ahead, key_meet = jax.random.split(key, 3)
         v, weights = self._starts(batch, key=key_rows)
         ahead = rbm.gibbs_sweep(v, key=key_ahead)
@@ -103,8 +104,8 @@ class Pairs(NamedTuple):
     Attributes:
         ahead: ξ_t, shape (n, visible).
         behind: η_{t−1}, shape (n, visible).
-        met: whether they have met, shape (n,).
-        times: the sweep τ at which they met, or t where they have not, shape (n,).
+        met: whether the pair has met, shape (n,).
+        times: the sweep τ at which the pair met, or t if it has not, shape (n,).
     """
 
     ahead: Float[Array, "n visible"]
@@ -134,7 +135,7 @@ def _until_met(
     def move(t: Array, pairs: Pairs) -> Pairs:
         return moved_together(rbm, pairs, key=keys[t])
 
-    pairs = jax.lax.fori_loop(1, k, move, pairs)  # none counts yet
+    pairs = jax.lax.fori_loop(1, k, move, pairs)  # before sweep k, no state enters the sum
     sums = nothing.plus(rbm, pairs.ahead, weights)
 
     def step(carry: tuple) -> tuple:
@@ -146,7 +147,7 @@ def _until_met(
 
     times, where, t = pairs.times, jnp.arange(len(weights)), jnp.asarray(k, jnp.int32)
     for width, below in _widths(len(weights)):
-        first = jnp.argsort(pairs.met)[:width]  # those that are still apart, as sorting is stable
+        first = jnp.argsort(pairs.met)[:width]  # the pairs that have not met: sorting is stable
         pairs, weights, where = jax.tree.map(lambda x: x[first], (pairs, weights, where))  # noqa: B023
         t, pairs, weights, sums = jax.lax.while_loop(
             lambda carry: (~carry[1].met).sum() > below,  # noqa: B023
@@ -158,7 +159,7 @@ def _until_met(
 
 
 def _widths(n: int) -> list[tuple[int, int]]:
-    """Return how many pairs move in each round, and how many are left apart when it ends."""
+    """Return the number of pairs in each round, and how many have not met when it ends."""
     widths = [n]
     while widths[-1] > NARROWER * NARROWEST:
         widths.append(-(-widths[-1] // NARROWER))
@@ -166,7 +167,7 @@ def _widths(n: int) -> list[tuple[int, int]]:
 
 
 def moved_together(rbm: RBM, pairs: Pairs, *, key: PRNGKeyArray) -> Pairs:
-    """Make one sweep of both chains of every pair, each half of it maximally coupled."""
+    """Make one sweep of both chains of every pair; each half sweep is maximally coupled."""
     key_h, key_v = jax.random.split(key)
     h = drawn_together(rbm.hidden, *map(rbm.inputs_to_h, (pairs.ahead, pairs.behind)), key=key_h)
     v = drawn_together(rbm.visible, *map(rbm.inputs_to_v, h), key=key_v)
@@ -181,16 +182,18 @@ def drawn_together(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "n columns"], Float[Array, "n columns"]]:
-    r"""Draw x from p(x | I) and y from p(y | J) that are equal as often as can be.
+    r"""Draw x from p(x | I) and y from p(y | J), equal with the largest possible probability.
 
-    P(x = y) = ∫ min(p, q) over the states of the whole layer: x is drawn and y = x with probability
-    min(1, q(x)/p(x)). Otherwise both are drawn anew from what is left of p and of q, draw after
-    draw until one is refused by the other law: x with probability min(1, q(x)/p(x)), y with
-    min(1, p(y)/q(y)). Both use the same random numbers, so that pairs that do not meet come close.
-    Where p and q are nearly the same, few pairs fall apart but each takes many draws; so all rows
-    draw for the pairs that still wait, and a pair takes the first draw of its own that will do.
+    This is a maximal coupling: P(x = y) = ∫ min(p, q) over the states of the whole layer. First x
+    is drawn from p, and y = x is accepted with probability min(1, q(x)/p(x)). Otherwise x and y are
+    drawn anew from the residuals of p and q, by rejection: a draw x from p is rejected with
+    probability min(1, q(x)/p(x)), a draw y from q with probability min(1, p(y)/q(y)). Both use the
+    same random numbers, so that pairs that do not meet come close. If p and q are nearly the same,
+    few pairs need the residuals, but each needs many draws. So the draws of all rows are shared
+    among the pairs that still wait, and each pair takes the first of its draws that is accepted.
 
-    Source: Thorisson 2000; Jacob, O'Leary & Atchadé 2020; Qiu, Zhang & Wang 2020 (common numbers).
+    Source: Thorisson 2000; Jacob, O'Leary & Atchadé 2020; Qiu, Zhang & Wang 2020 (common random
+    numbers).
     """
     n, fields, signs = len(inputs), (inputs, others), (1.0, -1.0)
     slots = jnp.arange(max(n, FEWEST_DRAWS))
@@ -226,7 +229,7 @@ def drawn_together(
 
 
 def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Array, " slots"]:
-    """Return each slot one of the rows that wait, in turn."""
+    """Return a row for each slot: the rows that still wait, in turn."""
     n = len(waiting)
     place = jnp.where(waiting, jnp.cumsum(waiting) - 1, n)
     listed = jnp.zeros(n, slots.dtype).at[place].set(jnp.arange(n), mode="drop")
@@ -236,6 +239,6 @@ def _in_turn(waiting: Bool[Array, " n"], slots: Int[Array, " slots"]) -> Int[Arr
 def _first_of_each(
     good: Bool[Array, " slots"], rows: Int[Array, " slots"], n: int
 ) -> Int[Array, " n"]:
-    """Return the first good slot of each row; the number of slots where there is none."""
+    """Return the first good slot of each row, or the number of slots if there is none."""
     count = len(rows)
     return jnp.full(n, count).at[rows].min(jnp.where(good, jnp.arange(count), count))

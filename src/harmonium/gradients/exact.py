@@ -1,4 +1,4 @@
-"""The exact gradient: the model cloud is every state, weighted by its probability."""
+"""The exact gradient: the model cloud holds every state, weighted by its probability."""
 
 import equinox as eqx
 import jax
@@ -15,19 +15,20 @@ LARGEST_LOG2_STATES = 24
 
 
 class Exact(AbstractGradient):
-    """Gradient ascent on the likelihood itself, by enumerating the smaller discrete layer.
+    """The exact likelihood gradient, by enumeration of the smaller discrete layer.
 
-    The model cloud enters chunk by chunk, each weighted by p(x) = e^(−F(x))/Z, so memory is bounded
-    whatever the number of states. The gap it reports is −log p of the batch, less a constant.
+    The states of the model cloud, each weighted by p(x) = e^(−F(x))/Z, are summed in chunks, so
+    memory is bounded for any number of states. The reported gap is −log p of the batch up to a
+    constant.
     """
 
     @property
     def about(self) -> About:
-        """What it is."""
+        """The properties of the exact gradient."""
         return About("exact gradient")
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Check that the model can be enumerated; nothing is carried."""
+        """Check that the model can be enumerated, and return an empty state."""
         side = enumerable(rbm)
         if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Fast persistent contrastive divergence: the chains' model runs ahead of the one that learns."""
+"""Fast persistent contrastive divergence: the chains move under additional, fast parameters."""
 
 from typing import Any, NamedTuple
 
@@ -15,11 +15,11 @@ from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, clo
 
 
 class FastState(NamedTuple):
-    """What goes on from update to update.
+    """What is kept from update to update.
 
     Attributes:
         chains: the sampler's state.
-        fast: what is added to each parameter where the chains move.
+        fast: θ_fast, which is added to the parameters when the chains move.
     """
 
     chains: Any
@@ -27,17 +27,18 @@ class FastState(NamedTuple):
 
 
 class FastPersistent(AbstractGradient):
-    """FPCD-k: persistent chains under parameters that learn quickly and forget quickly.
+    """FPCD-k: persistent chains under additional parameters that learn fast and decay fast.
 
     The chains move under θ + θ_fast, and θ_fast ← decay · θ_fast − rate · ∂(⟨F⟩_data − ⟨F⟩_model).
-    Where the chains stay for long, energies rise under them until they leave. What is learned is θ,
-    by a model cloud that is not quite its own: the estimate is biased by about the size of θ_fast.
+    Where chains stay for long, θ_fast raises the energy until they leave. The model that is learned
+    is θ, but its model cloud is drawn under θ + θ_fast: the estimate is biased by about the size of
+    θ_fast.
 
     Attributes:
-        sampler: what moves the chains.
+        sampler: the sampler that moves the chains.
         chains: number of chains.
-        rate: of the fast parameters; that of PCD where it is 0.
-        decay: what is left of the fast parameters after an update.
+        rate: learning rate of the fast parameters; with 0 the method is PCD.
+        decay: factor on the fast parameters at each update.
 
     Source: Tieleman & Hinton 2009.
     """
@@ -57,12 +58,12 @@ class FastPersistent(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """FPCD-k, which follows the likelihood only without fast parameters."""
+        """The properties of FPCD-k, which follows the likelihood only without fast parameters."""
         about = About.by(self.sampler, "FPCD", follows_likelihood=self.rate == 0)
         return about._replace(multiplies_states=False)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """The chains."""
+        """Return the chains and their sampler."""
         chains = None if state is None else self.sampler.cloud(state.chains)
         return Status(chains, self.sampler.base_kernel)
 
@@ -74,7 +75,7 @@ class FastPersistent(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: FastState, *, key: PRNGKeyArray
     ) -> tuple[RBM, FastState, PhaseInfo]:
-        """Move the chains under the sum of both, and take the gap of the model that learns."""
+        """Move the chains under θ + θ_fast, and return the gradient for θ."""
         ahead = jax.tree.map(jnp.add, rbm, state.fast).project()
         chains, _ = self.sampler.step(ahead, state.chains, key=key)
         grads, info = cloud_gradient(rbm, batch, self.sampler.cloud(chains))

@@ -1,4 +1,4 @@
-"""Weighted persistent chains: Jarzynski's equality along the training itself."""
+"""Weighted persistent chains: Jarzynski's equality along the training run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class JarzynskiState(NamedTuple):
         v: visible states, shape (chains, visible).
         energies: F(v) under the model that the weights belong to, shape (chains,), nats.
         log_weights: log weights since the last resampling, shape (chains,).
-        log_z: what earlier resamplings made of log Z; log Z(now) is this plus the log of the mean
-            weight.
+        log_z: estimate of log Z at the last resampling; the present log Z is this plus the log of
+            the mean weight.
         resampled: number of resamplings so far.
     """
 
@@ -38,24 +38,27 @@ class JarzynskiState(NamedTuple):
 
 
 class Jarzynski(AbstractGradient):
-    r"""Persistent chains with weights, which make up for what they lag behind.
+    r"""Persistent chains with weights that correct for their lag behind the model.
 
-    Each update moves the model from θ to θ′ under a chain at v, and then the chain:
+    Each update changes the model from θ to θ′ while a chain is at v, and then moves the chain:
 
         log w += F_θ(v) − F_θ′(v),    then v moves under θ′.
 
-    This is annealed importance sampling along the run, from independent units on. The weighted
-    chains represent the model at every update, however slowly they move: their average tends to
-    that of the model with the number of chains, and the mean of w is on average Z(θ)/Z(θ₀), so
-    that log Z is known all along. Where the effective number of chains falls below `threshold`,
-    chains are drawn anew by their weights.
+    This is annealed importance sampling along the training run, which starts from independent
+    units. The weighted chains represent the model at every update, however slowly they move: their
+    averages converge to those of the model as the number of chains grows, and the mean of w has the
+    expectation Z(θ)/Z(θ₀), so log Z is estimated throughout the run. When the effective fraction of
+    the chains falls below `threshold`, chains are resampled by their weights.
 
-    What no chain finds has no weight: the effective size counts the chains, not the modes.
+    A mode that no chain has found gets no weight, and the effective size does not show that it is
+    missing: it counts chains, not modes.
 
     Attributes:
-        sampler: what moves the chains; it must take up any visible states, as `Gibbs` does.
+        sampler: the sampler that moves the chains; it must be able to start from any visible
+            states, as `Gibbs` can.
         chains: number of chains.
-        threshold: least effective part of the chains, (Σw)² / (n Σw²).
+        threshold: effective fraction of the chains, (Σw)² / (n Σw²), below which they are
+            resampled.
 
     Source: Carbone, Hua, Coste & Vanden-Eijnden 2023; Jarzynski 1997; Neal 2001.
     """
@@ -72,15 +75,15 @@ class Jarzynski(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """Jarzynski-k."""
+        """The properties of Jarzynski-k."""
         return About.by(self.sampler, "Jarzynski")
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Chains with their weights."""
+        """Return the weighted chains and their sampler."""
         return Status(None if state is None else _cloud(state), self.sampler.base_kernel)
 
     def metrics(self, state: JarzynskiState) -> dict[str, Array]:
-        """Return log Z, the effective part of the chains, and the number of resamplings."""
+        """Return log Z, the effective fraction of the chains, and the number of resamplings."""
         log_z = state.log_z + log_mean_exp(state.log_weights)
         part = _effective_part(state.log_weights)
         return {"log_z": log_z, "effective_chains": part, "resampled": state.resampled}
@@ -95,7 +98,7 @@ class Jarzynski(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: JarzynskiState, *, key: PRNGKeyArray
     ) -> tuple[RBM, JarzynskiState, PhaseInfo]:
-        """Weigh the chains, draw anew where it is time, move them, and take the gap."""
+        """Reweight the chains, resample if needed, move them, and return the gradient."""
         key_draw, key_start, key_move = jax.random.split(key, 3)
         log_weights = state.log_weights + state.energies - rbm.free_energy(state.v)
         state = state._replace(log_weights=log_weights)

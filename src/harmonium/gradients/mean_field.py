@@ -1,4 +1,4 @@
-"""Mean-field and TAP learning: the model's averages as fixed points, without chains."""
+"""Mean-field and TAP learning: model averages from fixed points, without chains."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .base import About, AbstractGradient, PhaseInfo, mean_free_energy, phase_in
 
 
 class MeanFieldState(NamedTuple):
-    """Solutions that go on from update to update.
+    """Fixed-point solutions, kept from update to update.
 
     Attributes:
         visible: inputs I_v of the visible units, shape (solutions, visible).
@@ -33,22 +33,23 @@ class MeanFieldState(NamedTuple):
 
 
 class MeanField(AbstractGradient):
-    r"""The gradient of an expansion of log Z in the weights, at its stationary points.
+    r"""The gradient of a weight expansion of log Z at its stationary points (mean field, TAP).
 
     With means m = Γ′(I) and variances V = Γ″(I) of units under inputs I,
 
         −log Z ≈ Σ_v [I m − Γ(I)] + Σ_h [I m − Γ(I)] − m_vᵀ W m_h − ½ V_vᵀ W∘W V_h
 
-    stationary in I_v and I_h. `order=1` leaves the last term out (mean field); `order=2` has it,
-    with its Onsager reactions (Thouless, Anderson & Palmer). Each of many solutions goes on from
-    update to update by `iterations` rounds, each half of the way from old inputs to new ones, and
-    all count alike. Nothing is drawn; the price is the expansion: a bias that grows with the
-    weights, and that no number of iterations takes away.
+    stationary in I_v and I_h. `order=1` omits the last term (mean field); `order=2` includes it,
+    with its Onsager reaction terms (Thouless, Anderson & Palmer). Several solutions are kept from
+    update to update. Each update improves them by `iterations` damped fixed-point iterations, which
+    go half of the way from the old inputs to the new ones. All solutions have equal weight. Nothing
+    is sampled after the start, but the expansion has a bias, which grows with the weights and which
+    more iterations do not remove.
 
     Attributes:
         order: 1 or 2; 2 needs layers whose units have one column each.
-        solutions: number of stationary points that are followed.
-        iterations: rounds in an update.
+        solutions: number of solutions that are followed.
+        iterations: fixed-point iterations in an update.
 
     Source: Gabrié, Tramel & Krzakala 2015; Tramel, Gabrié, Manoel, Caltagirone & Krzakala 2018 (any
     layers); Welling & Hinton 2002 (mean field).
@@ -66,16 +67,16 @@ class MeanField(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """What it is called; it follows an expansion of the likelihood."""
+        """The properties of the method, which follows an expansion of the likelihood."""
         title = "TAP" if self.order == 2 else "mean field"
         return About(title, follows_likelihood=False)
 
     def metrics(self, state: MeanFieldState) -> dict[str, Array]:
-        """Return how much the solutions still move."""
+        """Return how much the solutions changed in the last iteration."""
         return {"mean_field_residual": state.residual}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
-        """Start near draws of the model without its weights."""
+        """Start near samples of the model without its weights."""
         for layer in (rbm.visible, rbm.hidden):
             if self.order == 2 and layer.n_units != layer.size:
                 raise InputError(
@@ -89,7 +90,7 @@ class MeanField(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: MeanFieldState, *, key: PRNGKeyArray
     ) -> tuple[RBM, MeanFieldState, PhaseInfo]:
-        """Move the solutions and differentiate; the key is not used."""
+        """Iterate the solutions and return the gradient; the key is not used."""
         squares = rbm.dense_weights**2 if self.order == 2 else None
 
         def again(_: Array, state: MeanFieldState) -> MeanFieldState:
@@ -107,7 +108,7 @@ class MeanField(AbstractGradient):
 
 
 def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFieldState:
-    """Move half of the way to I_v = W m_h + ½ W∘W V_h · dV_v/dm_v, and to I_h by its likeness."""
+    """Move half of the way to I_v = W m_h + ½ W∘W V_h · dV_v/dm_v, then likewise for I_h."""
     means = rbm.hidden.mean(state.hidden)
     visible = rbm.inputs_to_v(means)
     if squares is not None:
@@ -123,7 +124,7 @@ def _iterated(rbm: RBM, squares: Array | None, state: MeanFieldState) -> MeanFie
 
 
 def _reaction(layer: AbstractLayer, inputs: Array) -> Array:
-    """Return dV/dm = Γ‴/Γ″ for units of one column; 0 where a unit is certain."""
+    """Return dV/dm = Γ‴/Γ″ for units of one column; 0 where a unit has no variance."""
     variance, pull = jax.jvp(layer.variance, (inputs,), (jnp.ones_like(inputs),))
     certain = variance < jnp.finfo(variance.dtype).tiny
     return jnp.where(certain, 0.0, pull / jnp.where(certain, 1.0, variance))
@@ -135,9 +136,9 @@ def _expansion(
     visible: Float[Array, "n visible"],
     hidden: Float[Array, "n hidden"],
 ) -> Float[Array, " n"]:
-    """Return the expansion of −log Z at these inputs, nats; its slope is that at constant means.
+    """Return the expansion of −log Z at these inputs, in nats; its gradient is at constant means.
 
-    At a stationary point constant means and constant inputs give the same slope.
+    At a stationary point, constant means and constant inputs lead to the same gradient.
     """
     visible, hidden = jax.lax.stop_gradient((visible, hidden))
     m_v, m_h = (
@@ -154,6 +155,6 @@ def _expansion(
 
 
 def _variance_at(mean: Array, layer: AbstractLayer, inputs: Array) -> Array:
-    """Return V whose derivative by the layer's parameters is that at a constant mean."""
+    """Return V, whose derivative by the layer's parameters is taken at a constant mean."""
     reaction = jax.lax.stop_gradient(_reaction(layer, inputs))
     return layer.variance(inputs) - reaction * (layer.mean(inputs) - mean)

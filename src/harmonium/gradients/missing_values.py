@@ -1,4 +1,4 @@
-"""Rows with missing values: any method, on what a row shows of itself."""
+"""Rows with missing values: any gradient method, on the seen units of each row."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from .base import About, AbstractGradient, PhaseInfo, Status, mean_free_energy
 
 
 class Marginal(AbstractGradient):
-    r"""A method on rows with missing values: ascent on log p(v_seen), the missing units summed out.
+    r"""Ascent on log p(v_seen) of rows with missing values; the missing units are summed out.
 
-        log p(v_seen) = log Σ_h exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_absent Γ_i(I_i)) − log Z
+        log p(v_seen) = log Σ_h exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
+                        − log Z
 
-    with I = hWᵀ. Its gradient is the inner method's with the missing units of the data drawn from
-    p(v_absent | v_seen): the model's side is that of the whole model, as ever. That is so for
-    absence that does not depend on the missing values themselves.
+    with I = hWᵀ. Its gradient is that of the inner method, with the missing units of the data drawn
+    from p(v_missing | v_seen); the model phase is unchanged. This is correct if whether a value is
+    missing does not depend on the missing values themselves (missing at random).
 
-    With at most 2^12 hidden states, or 2^6 completions of a row, the data's side is summed exactly;
-    with `Exact` inside, so is all. Otherwise the missing units are drawn by Gibbs sweeps with the
-    seen ones held, started afresh in each update: with too few of them, correlations between missing
-    units are learned as too weak. `fit` wraps its method in this one by itself where the rows have
-    missing values.
+    With at most 2^12 hidden states, or 2^6 completions of a row, the data phase is summed exactly;
+    with `Exact` as the inner method, the whole gradient is exact. Otherwise the missing units are
+    drawn by Gibbs sweeps with the seen units held, started anew in each update: with too few
+    sweeps, the learned correlations between missing units are too weak. `fit` wraps its method in
+    `Marginal` automatically if the rows have missing values.
 
     Attributes:
-        inner: what learns from the completed rows; its model's side is left as it is.
-        sweeps: Gibbs sweeps of the missing units, where they are not summed.
-        missing: the most missing units that a row has, if it is known.
+        inner: the method that learns from the completed rows; its model phase is unchanged.
+        sweeps: Gibbs sweeps of the missing units, if they are not summed.
+        missing: the largest number of missing units in a row, if known.
 
     Source: Ghahramani & Jordan 1994, for any likelihood; the gradient is Fisher's identity.
     """
@@ -54,17 +55,17 @@ class Marginal(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """That of the inner method, with missing values."""
+        """The properties of the inner method, extended to missing values."""
         about = self.inner.about
         title = f"{about.title}, missing units summed out"
         return about._replace(title=title, takes_missing=True, multiplies_states=False)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """That of the inner method."""
+        """Return the status of the inner method."""
         return self.inner.status(rbm, state)
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return those of the inner method."""
+        """Return the metrics of the inner method."""
         return self.inner.metrics(state)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
@@ -76,10 +77,10 @@ class Marginal(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
-        """Complete the rows, and let the inner method learn from them.
+        """Complete the rows, and return the gradient of the inner method on them.
 
-        One draw for each row would be noisy where a sum over h can be had: its part of the
-        gradient is then exchanged for that sum's.
+        One draw for each row would be noisy. If the sum over h is feasible, the contribution of
+        the draws to the gradient is therefore replaced by that of the sum.
         """
         key_fill, key_inner = jax.random.split(key)
         filled, found = self._filled(rbm, batch, key=key_fill)
@@ -87,7 +88,7 @@ class Marginal(AbstractGradient):
         share = self.inner.about.data_share
         if found is None or not share:
             return grads, state, info
-        if found.h is None:  # already summed; ⟨F⟩ differs from F(v_seen) by the entropy
+        if found.h is None:  # already summed: ⟨F⟩ differs from F(v_seen) by the entropy
             entropy = -(jnp.exp(found.log_share) * jnp.nan_to_num(found.log_share)).sum(-1)
             return grads, state, info._replace(gap=info.gap - share * (batch.weights @ entropy))
 
@@ -106,7 +107,7 @@ class Marginal(AbstractGradient):
     def _filled(
         self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray
     ) -> tuple[Cloud, Posterior | None]:
-        """Return completed rows: every completion with its probability, or one draw of each."""
+        """Return completed rows: every completion with its probability, or one draw per row."""
         found = jax.lax.stop_gradient(self._summed(rbm, batch.states))
         if found is None:
             v = completed(rbm, batch.states, self.sweeps, key=key)

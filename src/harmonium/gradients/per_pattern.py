@@ -1,4 +1,4 @@
-"""Rows with missing values, otherwise: a family of models, one for each pattern of absence."""
+"""Rows with missing values: a family of models, one for each pattern of missing values."""
 
 from typing import Any
 
@@ -15,23 +15,24 @@ from .base import About, AbstractGradient, PhaseInfo, Status, check_sampler, con
 
 
 class PerPattern(AbstractGradient):
-    """CD-k on a model of its own for every pattern of absence: what collaborative filtering does.
+    """CD-k with a separate RBM for each pattern of missing values, as in collaborative filtering.
 
-    A row with the seen units m belongs to the model that has these visible units alone,
+    A row with the seen units m belongs to the RBM that has only these visible units,
 
         p_m(v_m) ∝ ∫ exp(−U(h) − Σ_{i ∈ m} (U_i(v_i) − v_i·(Wh)_i)) dh,
 
-    and the models share their parameters. Absent units are not summed out, they do not exist: the
-    hidden units hear nothing from them, and the chains of a row stay within its pattern. Each
-    pattern has its own Z, and p_m is no marginal of p_m′ for a larger m′: dropping a unit from such
-    a model changes what the others do. So there is no one distribution over whole rows, and
-    `hm.sample` draws from the model with all units, which no row may have trained. What it is for
-    is rows of few seen units among very many, such as films that someone has rated: a missing unit
-    needs no work at all. (Here rows are dense, and it costs what a seen one does.) `Marginal` is
-    the likelihood of one model.
+    and these RBMs share their parameters. Missing units are not summed out; the RBM of a row does
+    not contain them. They send no input to the hidden units, and the chains of a row stay within
+    its pattern. Each pattern has its own Z, and p_m is not a marginal of p_m′ for a larger m′:
+    removing a unit from such an RBM changes the distribution of the others. So there is no single
+    distribution over whole rows, and `hm.sample` draws from the RBM with all units, on which
+    possibly no row was trained. The method is meant for rows with few seen units among very many,
+    such as the films that a person has rated: in principle a missing unit needs no computation.
+    (Here rows are dense, so it costs as much as a seen unit.) `Marginal` follows the likelihood of
+    one model instead.
 
     Attributes:
-        sampler: what moves the chains away from the data.
+        sampler: the sampler that moves the chains away from the data.
 
     Source: Salakhutdinov, Mnih & Hinton 2007.
     """
@@ -43,23 +44,23 @@ class PerPattern(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """CD-k of the family, whose likelihood is not that of one model."""
+        """The properties of CD-k for the family, whose likelihood is not that of one model."""
         about = About.by(self.sampler, "CD", takes_missing=True, follows_likelihood=False)
         title = f"{about.title}, one model for each pattern"
         return about._replace(title=title, multiplies_states=False)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """What moves the chains."""
+        """Return the sampler that moves the chains."""
         return Status(kernel=self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Nothing is carried."""
+        """Return an empty state."""
         return ()
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[()], PhaseInfo]:
-        """Run the chains from the batch, each in its row's pattern, and take the gap."""
+        """Run the chains from the batch, each in its row's pattern, and return the gradient."""
         present = ~missing_units(rbm.visible, batch.states)
         data = Cloud(jnp.nan_to_num(batch.states), batch.weights)
         masked = Masked(layer=rbm.visible, present=present)  # pyright: ignore[reportCallIssue]
@@ -68,5 +69,5 @@ class PerPattern(AbstractGradient):
         of_all: Any = grads.visible  # in the structure of the masked layer
         grads = eqx.tree_at(lambda model: model.visible, grads, of_all.layer)
         seen = product(batch.weights, rbm.visible.spread(present.astype(data.states.dtype)))
-        tiny = jnp.finfo(seen.dtype).tiny  # of a unit that no row has, the mean is 0
+        tiny = jnp.finfo(seen.dtype).tiny  # the mean is 0 for a unit that no row has
         return grads, state, info._replace(visible_mean=info.visible_mean / jnp.maximum(seen, tiny))

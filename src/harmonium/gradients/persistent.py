@@ -1,4 +1,4 @@
-"""Persistent contrastive divergence: chains that go on from update to update."""
+"""Persistent contrastive divergence: chains that continue from update to update."""
 
 from typing import Any
 
@@ -20,17 +20,18 @@ from .base import (
 )
 
 CHAINS = 500
-FEW_UNITS, MOST_TIMES = 64, 4.0  # 0/1 units that the usual rate is for; how far it grows with them
+FEW_UNITS, MOST_TIMES = 64, 4.0  # 0/1 units up to which the rate is 0.1; its largest factor
 
 
 class Persistent(AbstractGradient):
-    """PCD-k, or stochastic maximum likelihood: the model cloud is chains that are never reset.
+    """PCD-k, or stochastic maximum likelihood: the model cloud is persistent chains.
 
-    `Persistent(Gibbs(k), chains=n)` is PCD-k with n chains, whatever the batch size. It follows the
-    likelihood as long as the chains forget faster than the parameters move.
+    `Persistent(Gibbs(k), chains=n)` is PCD-k with n chains, for any batch size. The chains are
+    never reset. The method follows the likelihood as long as the chains mix faster than the
+    parameters change.
 
     Attributes:
-        sampler: what moves the chains.
+        sampler: the sampler that moves the chains.
         chains: number of chains.
 
     Source: Younes 1989; Tieleman 2008.
@@ -45,26 +46,26 @@ class Persistent(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """PCD-k, or by what other moves, with a rate of its own."""
+        """The properties of PCD-k, or of PCD with another sampler, and its default rate."""
         kernel, _ = self.sampler.base_kernel
         about = About.by(self.sampler, "PCD", rate=self.usual_rate)
         by_sweeps = kernel.unit == "sweeps"
         return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
 
     def usual_rate(self, rbm: RBM) -> float:
-        """Return 0.1, and of more than 64 visible 0/1 units in proportion to them, up to 0.4.
+        """Return 0.1; above 64 visible 0/1 units, a rate in proportion to their number, up to 0.4.
 
-        Within 10,000 updates with 500 chains most sets of up to 800 columns come out best at 0.4 or
-        above, but those that a model can nearly overfit, such as bars and stripes, lose their
-        chains there (docs/mnist.md). With fewer chains a high rate is noisier, and for other units
-        none was measured: they have 0.1.
+        With 10,000 updates and 500 chains, most data sets of up to 800 columns are fitted best at
+        0.4 or above. But on data that a model can nearly overfit, such as bars and stripes, the
+        chains fall behind at that rate (docs/mnist.md). With fewer chains a high rate is noisier,
+        and for other units no rate was measured: in both cases the rate is 0.1.
         """
         is_known = _of_0_and_1(rbm.visible) and _of_0_and_1(rbm.hidden) and self.chains >= CHAINS
         times = rbm.visible.size / FEW_UNITS if is_known else 1.0
         return USUAL_RATE * min(MOST_TIMES, max(1.0, times))
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """The chains."""
+        """Return the chains and their sampler."""
         chains = None if state is None else self.sampler.cloud(state)
         return Status(chains, self.sampler.base_kernel)
 
@@ -75,14 +76,14 @@ class Persistent(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
-        """Move the chains by one step and take the gap."""
+        """Move the chains by one step and return the gradient of the free-energy gap."""
         state, _ = self.sampler.step(rbm, state, key=key)
         grads, info = cloud_gradient(rbm, batch, self.sampler.cloud(state))
         return grads, state, info
 
 
 def _of_0_and_1(layer: AbstractLayer) -> bool:
-    """Whether each unit is one column that takes 0 and 1."""
+    """Return whether each unit is one column with the values 0 and 1."""
     low, high = layer.support
     is_binary = layer.n_states == 2**layer.n_units and layer.n_units == layer.size
     return is_binary and not low.any() and bool((high == 1).all())

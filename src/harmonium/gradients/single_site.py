@@ -1,4 +1,4 @@
-"""Objectives without a model cloud: they compare each row with its neighbours, one unit away."""
+"""Objectives without a model cloud: they compare each row with states that differ in one unit."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,21 +18,22 @@ from .base import About, AbstractGradient, PhaseInfo, phase_info
 
 
 class AbstractSingleSite(AbstractGradient):
-    """An objective made of log p(v′) − log p(v) alone, v′ one unit from v: log Z drops out.
+    """An objective made of log p(v′) − log p(v), where v′ differs from v in one unit: Z cancels.
 
-    There are no chains, and no noise but that of the batch; an update costs one product with W for
-    each move. How modes that lie far apart share their weight is not learned at all.
+    There are no chains, and the choice of the batch is the only noise. An update costs one product
+    with W for each single-site proposal. The relative weights of modes that lie far apart are not
+    learned.
     """
 
     title: eqx.AbstractClassVar[str]
 
     @property
     def about(self) -> About:
-        """A name, and an objective of its own, in which there is nothing of ⟨F⟩_data."""
+        """The properties of an objective other than the likelihood, without a term ⟨F⟩_data."""
         return About(self.title, follows_likelihood=False, data_share=0.0)
 
     def units_of(self, visible: AbstractLayer) -> Sequence[int] | None:
-        """Return the units whose moves count; None for all."""
+        """Return the units whose single-site proposals are used; None for all."""
         return None
 
     @abstractmethod
@@ -40,7 +41,7 @@ class AbstractSingleSite(AbstractGradient):
         """Return the objective of each row from the log odds of its neighbours."""
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Check that there are neighbours; nothing is carried."""
+        """Check that the visible layer is discrete, and return an empty state."""
         if rbm.visible.n_states is None:
             raise InputError(
                 f"{self.title} of {rbm}: expected a discrete visible layer; a continuum has no"
@@ -51,7 +52,7 @@ class AbstractSingleSite(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[()], PhaseInfo]:
-        """Differentiate the objective; the key is not used."""
+        """Return the gradient of the objective; the key is not used."""
         rows, weights = jax.lax.stop_gradient(batch)
 
         def objective(rbm: RBM) -> Array:
@@ -75,17 +76,18 @@ class PseudoLikelihood(AbstractSingleSite):
 
 
 class Discriminative(AbstractSingleSite):
-    """Ascent on log p(label | all other units), the label being one of the visible units.
+    """Ascent on log p(label | all other units), where the label is one of the visible units.
 
-    Of a model over (v, y) this is log p(y | v), exactly and without Z:
+    For a model of (v, y) this is log p(y | v), exactly and without Z:
 
-        log p(y | v) = b_y + Γ_h(vW + W_y) − log Σ_y′ e^(b_y′ + Γ_h(vW + W_y′)),
+        log p(y | v) = b_y + Γ_h(vW + W_y) − log Σ_y′ e^(b_y′ + Γ_h(vW + W_y′)).
 
-    Of several labels it is the sum of each one's, given the others too. How likely v is is not
-    learned at all; `WeightedSum` adds a share of that. The other units may be of any kind.
+    For several labels it is the sum over the labels, each given all other units, labels included.
+    The distribution of v is not learned; `WeightedSum` can add a term for it. The other units may
+    be of any kind.
 
     Attributes:
-        target: the label's unit, or several; negative ones count from the end.
+        target: the index of the label's unit, or several; negative ones count from the end.
 
     Source: Larochelle & Bengio 2008.
     """
@@ -95,11 +97,11 @@ class Discriminative(AbstractSingleSite):
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """The labels, as they were given."""
+        """The indices of the labels, as given."""
         return self.target if isinstance(self.target, tuple) else (self.target,)
 
     def units_of(self, visible: AbstractLayer) -> tuple[int, ...]:
-        """Return the labels, counted from the beginning."""
+        """Return the indices of the labels, counted from the beginning."""
         return tuple(unit % visible.n_units for unit in self.targets)
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
@@ -107,7 +109,7 @@ class Discriminative(AbstractSingleSite):
         return surprise_of_units(found).sum(0)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
-        """Check that the labels are there and discrete; nothing is carried."""
+        """Check that the labels exist and are discrete, and return an empty state."""
         count = rbm.visible.n_units
         if not self.targets or any(not -count <= unit < count for unit in self.targets):
             given = f"of which {count}; got {self.target}"
@@ -117,15 +119,16 @@ class Discriminative(AbstractSingleSite):
             if unit not in movable:
                 raise InputError(
                     f"target: expected a discrete unit; unit {unit} of {rbm.visible} has no other"
-                    " states to be told from. Put the label into a hm.Potts unit."
+                    " states to compare with. Put the label into a hm.Potts unit."
                 )
         return ()
 
 
 class RatioMatching(AbstractSingleSite):
-    """Descent on the Brier score of foretelling each unit from all others, summed over units.
+    """Descent on the Brier score of predicting each unit from all others, summed over units.
 
-    ½ Σ_a (δ(a, v_i) − p(a | rest))², which is (1 − p(v_i | rest))² for units of two states.
+    The score of a unit is ½ Σ_a (δ(a, v_i) − p(a | rest))², which is (1 − p(v_i | rest))² for units
+    of two states.
 
     Source: Hyvärinen 2007; Marlin, Swersky, Chen & de Freitas 2010.
     """
@@ -141,9 +144,10 @@ class RatioMatching(AbstractSingleSite):
 
 
 class ProbabilityFlow(AbstractSingleSite):
-    """Descent on Σ e^((F(v) − F(v′))/2) over all v′ one unit from v: minimum probability flow.
+    """Minimum probability flow: descent on Σ e^((F(v) − F(v′))/2) over all v′ one unit from v.
 
-    Neighbours that are rows themselves are not left out: among many columns there are hardly any.
+    States v′ that are themselves rows of the data are not left out: with many columns there are
+    hardly any.
 
     Source: Sohl-Dickstein, Battaglino & DeWeese 2011.
     """
@@ -151,5 +155,5 @@ class ProbabilityFlow(AbstractSingleSite):
     title: ClassVar[str] = "minimum probability flow"
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
-        """Return the flow out of each row."""
+        """Return the probability flow out of each row."""
         return jnp.exp(0.5 * found.log_odds).sum(0)

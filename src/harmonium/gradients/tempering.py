@@ -1,4 +1,4 @@
-"""Persistent replicas on a ladder that grows with the model: of temperatures, or of its past."""
+"""Persistent replicas on a ladder that grows during training: temperatures, or past models."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ..rbm import RBM
 from ..samplers import Cloud, ReplicaExchange
 from .base import About, AbstractGradient, PhaseInfo, Status, cloud_gradient
 
-MEMORY = 0.02  # of the running mean of acceptance: about 50 steps
-PACE = 0.05  # at which temperatures move to where they should be
-WAIT = 100  # steps from a change of the ladder to the next, for acceptance to be known
+MEMORY = 0.02  # share of a new step in the running mean of acceptance: about 50 steps
+PACE = 0.05  # part of the way to its target that a temperature moves in an update
+WAIT = 100  # steps between changes of the ladder, so that the acceptance is known
 
 
 class LadderState(NamedTuple):
-    """Replicas and the ladder that they stand on.
+    """Replicas and their ladder.
 
     Attributes:
         replicas: the sampler's state, whose v has shape (models, chains, visible).
-        ladder: positions in temperature, or models, one for each place on the ladder.
-        at_end: which places hold the present model itself, shape (models,).
-        acceptance: running mean of the probability to swap of neighbours, shape (models − 1,).
+        ladder: temperatures or models, one for each place on the ladder.
+        at_end: which places hold the present model, shape (models,).
+        acceptance: running mean of the swap probability of neighbours, shape (models − 1,).
         since: steps since the ladder last changed.
     """
 
@@ -43,18 +43,18 @@ class LadderState(NamedTuple):
 
 
 class AbstractLadder(AbstractGradient):
-    r"""Persistent chains by replica exchange, on a ladder that is made as the run goes on.
+    r"""Persistent chains by replica exchange, on a ladder that is built during the run.
 
-    A run begins with independent units, for which no ladder is needed, and ends with a model that
-    may need a long one. There is room for `models` places. All that the ladder does not need yet
-    hold the present model itself and add to its chains; a place is given up to the ladder when
+    A run begins with independent units, which need no ladder, and ends with a model that may need a
+    long one. There are `models` places. Places that the ladder does not need yet hold the present
+    model, and their replicas add to its chains. One more place becomes part of the ladder when
     neighbours would otherwise swap with a probability below `acceptance`.
 
     Attributes:
-        models: places in all, the longest ladder.
+        models: number of places, and so the length of the longest ladder.
         chains: replicas at each place.
-        acceptance: mean probability to accept a swap that the ladder is kept at.
-        sweeps: sweeps between swaps.
+        acceptance: target for the mean probability to accept a swap.
+        sweeps: Gibbs sweeps between swaps.
     """
 
     models: int = eqx.field(static=True, default=12)
@@ -74,30 +74,30 @@ class AbstractLadder(AbstractGradient):
 
     @abstractmethod
     def first_ladder(self, rbm: RBM) -> Any:
-        """Return the ladder before the first update: a base model, and the rest of places."""
+        """Return the ladder before the first update: the base model, and all other places."""
 
     @abstractmethod
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """Return the path that a ladder lies on, and its places."""
+        """Return the path from the base to the model, and the position of each place on it."""
 
     @abstractmethod
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
-        """Let the ladder take up, give up or move places."""
+        """Return the state after places were added to the ladder, removed or moved."""
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Replicas at the model, and the exchange on the ladder."""
+        """Return the replicas at the present model, and the replica exchange on the ladder."""
         if state is None:
             return Status()
         return Status(chains_at_end(state), (self.sampler(rbm, state), 1))
 
     def sampler(self, rbm: RBM, state: LadderState) -> ReplicaExchange:
-        """Return the replica exchange on the ladder as it stands."""
+        """Return the replica exchange on the present ladder."""
         path, times = self.on(rbm, state)
         blank = ReplicaExchange(path, 2, self.sweeps)
         return eqx.tree_at(lambda sampler: sampler.times, blank, times)
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return the length of the ladder, and the least probability to swap on it."""
+        """Return the length of the ladder, and the smallest swap probability on it."""
         length = 1 + (~state.at_end).sum()
         return {"ladder": length, "acceptance": jnp.append(state.acceptance, 1.0).min()}
 
@@ -112,7 +112,7 @@ class AbstractLadder(AbstractGradient):
         return LadderState(replicas, ladder, at_end, accepted, jnp.zeros((), jnp.int32))
 
     def moved(self, rbm: RBM, state: LadderState, *, key: PRNGKeyArray) -> LadderState:
-        """Make one step of the replica exchange, and remember how many swaps it took."""
+        """Make one step of the replica exchange, and update the running mean of acceptance."""
         replicas, info = self.sampler(rbm, state).step(rbm, state.replicas, key=key)
         accepted = state.acceptance + MEMORY * (info.acceptance - state.acceptance)
         return state._replace(replicas=replicas, acceptance=accepted, since=state.since + 1)
@@ -120,7 +120,7 @@ class AbstractLadder(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: LadderState, *, key: PRNGKeyArray
     ) -> tuple[RBM, LadderState, PhaseInfo]:
-        """Swap and sweep, take the gap, and see to the ladder."""
+        """Swap and sweep, return the gradient, and adapt the ladder."""
         state = self.moved(rbm, state, key=key)
         grads, info = cloud_gradient(rbm, batch, chains_at_end(state))
         return grads, self.changed(rbm, state), info
@@ -135,10 +135,10 @@ def chains_at_end(state: LadderState) -> Cloud:
 
 
 class Temperatures(NamedTuple):
-    """Places between the independent model that a run began with, t = 0, and the present, t = 1.
+    """Places between the independent units of the start, t = 0, and the present model, t = 1.
 
     Attributes:
-        times: one for each place.
+        times: t of each place.
         visible: the visible layer at t = 0.
         hidden: the hidden layer at t = 0.
     """
@@ -149,29 +149,29 @@ class Temperatures(NamedTuple):
 
 
 class AbstractTempering(AbstractLadder):
-    r"""Parallel tempering whose temperatures move so that all neighbours swap equally often.
+    r"""Parallel tempering whose temperatures adapt so that all neighbours swap equally often.
 
-    The ladder leads from the layers that the run began with, without weights, to the present
-    model along the straight line between them. A pair that swaps with probability a is as long
-    as ℓ = −Φ⁻¹(a/2), and the ladder has as many temperatures as its whole length takes at the
-    `acceptance` asked for. They move by a small part of the way in each update, so that replicas
-    can follow.
+    The ladder goes from the layers at the start of the run, without weights, to the present model,
+    along the straight line between them. A pair of neighbours that swap with probability a has the
+    length ℓ = −Φ⁻¹(a/2). The ladder has as many temperatures as are needed to divide its whole
+    length into steps with the target `acceptance`. In each update the temperatures move only a
+    small part of the way to their new values, so that the replicas can follow.
 
     Source: Desjardins, Courville & Bengio 2010 (adaptive tempering in training); Kofke 2002; Syed,
     Bouchard-Côté, Deligiannidis & Doucet 2022.
     """
 
     def first_ladder(self, rbm: RBM) -> Temperatures:
-        """All but the base at t = 1."""
+        """Return a ladder with every place but the base at t = 1."""
         times = jnp.where(jnp.arange(self.models) > 0, 1.0, 0.0).astype(rbm.visible.dtype)
         return Temperatures(times, rbm.visible, rbm.hidden)
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """From the layers that the run began with."""
+        """Return the path from the layers at the start of the run, and the temperatures."""
         return Heating(state.ladder.visible, state.ladder.hidden, rbm), state.ladder.times
 
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
-        """Move the temperatures to equal parts of the length."""
+        """Move the temperatures towards steps of equal length."""
         lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
         along = jnp.append(0.0, jnp.cumsum(lengths + 1e-6))
         steps = jnp.clip(along[-1] / -ndtri(self.acceptance / 2), 1.0, self.models - 1.0)
@@ -183,38 +183,38 @@ class AbstractTempering(AbstractLadder):
 
 
 class Tempering(AbstractTempering):
-    """PCD by parallel tempering, as `AbstractTempering` says."""
+    """PCD with chains from parallel tempering, as described in `AbstractTempering`."""
 
     @property
     def about(self) -> About:
-        """PT-k."""
+        """The properties of PT-k."""
         return About(f"PT-{self.sweeps}", self.sweeps, multiplies_states=True)
 
 
 class Trajectory(AbstractLadder):
-    r"""Parallel trajectory tempering: the ladder is made of models that the run has passed.
+    r"""Parallel trajectory tempering: the ladder is made of earlier models of the same run.
 
-    The present model is kept as a new place whenever it and the last one kept swap with a
-    probability below `acceptance`. Where all places are taken, the one whose neighbours are nearest
-    to each other is given up. Models of the past are near one another where temperatures may not
-    be: a phase that appears in training at a second-order transition is reached from its
-    forerunners, not across a gap.
+    The present model is kept as a new place whenever it and the last model kept swap with a
+    probability below `acceptance`. When all places are taken, the place whose neighbours are
+    nearest to each other is freed. Successive models of a run can be close to one another where
+    successive temperatures are not: a phase that appears in training at a second-order transition
+    is reached from the models before it, not across a gap.
 
     Source: Béreux, Decelle, Furtlehner, Rosset & Seoane 2025.
     """
 
     @property
     def about(self) -> About:
-        """PTT-k."""
+        """The properties of PTT-k."""
         return About(f"PTT-{self.sweeps}", self.sweeps)
 
     def first_ladder(self, rbm: RBM) -> RBM:
-        """The model without its weights, everywhere."""
+        """Return the model without its weights at every place."""
         kept: Any = jax.tree.map(lambda leaf: jnp.stack([leaf] * self.models), rbm.uncoupled)
         return kept
 
     def on(self, rbm: RBM, state: LadderState) -> tuple[AbstractPath | None, Array]:
-        """Through the models kept, and the present one."""
+        """Return the path through the kept models and the present one, and their positions."""
 
         def present(kept: Array, now: Array) -> Array:
             return jnp.where(state.at_end.reshape(-1, *[1] * now.ndim), now, kept)
@@ -223,7 +223,7 @@ class Trajectory(AbstractLadder):
         return History(models), jnp.linspace(0.0, 1.0, self.models, dtype=rbm.visible.dtype)
 
     def changed(self, rbm: RBM, state: LadderState) -> LadderState:
-        """Keep the present model where it is time; give up a place where none is left."""
+        """Keep the present model if it is due; free a place if none is left."""
         kept = (~state.at_end).sum()  # the first place of the present model
         far = state.acceptance[kept - 1] < self.acceptance
         due = far & (state.since >= WAIT)
@@ -244,7 +244,7 @@ class Trajectory(AbstractLadder):
 
 
 def _thinned(state: LadderState) -> LadderState:
-    """Return up the place between the nearest neighbours; its replicas go to the present model."""
+    """Free the place between the nearest neighbours; its replicas go to the present model."""
     places = len(state.at_end)
     lengths = -ndtri(jnp.clip(state.acceptance, 1e-6, 1.0) / 2)
     out = 1 + jnp.argmin(lengths[:-1] + lengths[1:])

@@ -15,18 +15,18 @@ from .base import About, AbstractGradient, PhaseInfo, Status
 
 
 class WeightedSum(AbstractGradient):
-    """Several methods at once: the gradient is Σ_i s_i g_i of their gradients g_i, s_i the shares.
+    """A weighted sum of methods: the gradient is Σ_i s_i g_i, with shares s_i and gradients g_i.
 
-    Of a model whose last unit is a label,
+    For a model whose last unit is a label,
 
         WeightedSum(Discriminative(), Contrastive(Gibbs(1)), shares=(1.0, 0.1))
 
     is the hybrid objective log p(y | v) + 0.1 log p(v, y): its small generative part is a
-    regulariser learned from the data. Rows without a label make it a semi-supervised one.
+    regulariser learned from the data. With rows without a label it is semi-supervised.
 
     Attributes:
-        methods: what is added up.
-        shares: how much of each, positive numbers.
+        methods: the methods whose gradients are added.
+        shares: the weight of each method, positive numbers.
 
     Source: Larochelle & Bengio 2008.
     """
@@ -35,7 +35,7 @@ class WeightedSum(AbstractGradient):
     shares: tuple[float, ...]
 
     def __init__(self, *methods: AbstractGradient, shares: Any):
-        """Take the methods, and their shares in the same order."""
+        """Set the methods, and their shares in the same order."""
         wrong = [method for method in methods if not isinstance(method, AbstractGradient)]
         if not methods or wrong:
             raise InputError(f"WeightedSum: expected gradient methods; got {methods!r}.")
@@ -48,7 +48,7 @@ class WeightedSum(AbstractGradient):
 
     @property
     def about(self) -> About:
-        """That of all methods together."""
+        """The combined properties of all methods."""
         each = [method.about for method in self.methods]
         pairs = list(zip(each, self.shares, strict=True))
         title = " + ".join(a.title if s == 1.0 else f"{s:g} {a.title}" for a, s in pairs)
@@ -62,7 +62,7 @@ class WeightedSum(AbstractGradient):
         )
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Chains and kernel of the first method that has any, and what all did."""
+        """Return chains and kernel of the first method that has any, and the notes of all."""
         states = [None] * len(self.methods) if state is None else state
         pairs = zip(self.methods, states, strict=True)
         found = [method.status(rbm, each) for method, each in pairs]
@@ -73,13 +73,13 @@ class WeightedSum(AbstractGradient):
         )
 
     def metrics(self, state: Any) -> dict[str, Array]:
-        """Return what all methods know of themselves."""
+        """Return the metrics of all methods."""
         pairs = zip(self.methods, state, strict=True)
         found = [method.metrics(each) for method, each in pairs]
         return {name: value for each in found for name, value in each.items()}
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Any, ...]:
-        """Start every method."""
+        """Return the initial state of every method."""
         keys = jax.random.split(key, len(self.methods))
         pairs = zip(self.methods, keys, strict=True)
         return tuple(method.init(rbm, batch, key=each) for method, each in pairs)
@@ -87,7 +87,7 @@ class WeightedSum(AbstractGradient):
     def estimate(
         self, rbm: RBM, batch: Cloud, state: tuple[Any, ...], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[Any, ...], PhaseInfo]:
-        """Add up the gradients, and the gaps with them."""
+        """Return the weighted sum of the gradients, and of the gaps."""
         keys = jax.random.split(key, len(self.methods))
         found = [
             method.estimate(rbm, batch, each, key=one)

@@ -1,4 +1,4 @@
-"""Models in files, and other packages' objects to models and back."""
+"""Reading and writing model files, and converting models from and to other packages."""
 
 from .convert import Couplings as Couplings
 from .convert import Parameters as Parameters

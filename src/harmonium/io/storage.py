@@ -1,4 +1,4 @@
-"""Models to files and back: the format is found by a file's first bytes and by its name."""
+"""Saving and loading models; the format is found by a file's first bytes and by its name."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _FILE_AND_PART = re.compile(r"(?P<file>.+\.[^.:/\\]+):(?P<part>[^:/\\]+)", re.DO
 
 
 def save(rbm: RBM, path: str | os.PathLike) -> None:
-    """Write a model to a file, in the format that the suffix names.
+    """Write a model to a file, in the format of its suffix.
 
     `.safetensors` holds every model exactly; `.npz`, `.h5` (the rbms package) and `.pt`
-    (PyTorch) hold Bernoulli or Potts visible and Bernoulli hidden units; `.json` is a quadratic
-    model of Bernoulli and Ising units for annealers (dimod), and is not read back. A file of that
-    name is replaced, and stays as it was if anything goes wrong.
+    (PyTorch) hold Bernoulli or Potts visible and Bernoulli hidden units; `.json` holds a quadratic
+    model of Bernoulli and Ising units for annealers (dimod) and cannot be read back. An existing
+    file is replaced; if anything goes wrong, it stays as it was.
 
     Raises:
-        InputError: no model, a folder that is not there, a suffix that names no format, or a
-            format that cannot hold such layers.
+        InputError: not a model, a folder that does not exist, an unknown suffix, or a format that
+            cannot hold such layers.
         MissingDependencyError: writing needs a package that is not installed.
     """
     checked_model(rbm, "save")
@@ -53,11 +53,11 @@ def load(path: str | os.PathLike) -> RBM:
     """Read a model from a run folder or a file; nothing in it is ever executed.
 
     The file is one that `save` or another package wrote: `.safetensors`, `.npz` with `W`, `a` and
-    `b`, `.h5` of the rbms package or `.pt` with a PyTorch state dict. `FILE.h5:update_100` picks
-    one of the updates that rbms keeps; the last is taken otherwise.
+    `b`, `.h5` of the rbms package or `.pt` with a PyTorch state dict. `FILE.h5:update_100` selects
+    one of the updates that rbms saved; without it, the last one is read.
 
     Raises:
-        ModelFileError: the file is missing, truncated, foreign, or holds arrays that do not fit.
+        ModelFileError: the file is missing, truncated, of another kind, or its arrays do not match.
         MissingDependencyError: reading needs a package that is not installed.
     """
     file, part = _file_and_part(path)
@@ -83,22 +83,22 @@ def load(path: str | os.PathLike) -> RBM:
 
 
 def holds_model(path: str | os.PathLike) -> bool:
-    """Return whether a path is to be read as a model, which is not to say that it can be."""
+    """Return whether a path is to be read as a model; reading it may still fail."""
     file, _ = _file_and_part(path)
     known = _by_suffix(file)
     return file.is_dir() or (known is not None and known.holds_model(file))
 
 
 def format_to_write(file: Path) -> AbstractFormat:
-    """Return the format that a file's suffix names.
+    """Return the format of a file's suffix.
 
     Raises:
-        InputError: it names none.
+        InputError: an unknown suffix.
     """
     known = _by_suffix(file)
     if known is None:
         expected = f"a name ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-        advice = "the ending says what is written"
+        advice = "the ending selects the format"
         raise InputError(f"{file}: expected {expected}; found {short(file.name)}; {advice}.")
     return known
 
@@ -108,7 +108,7 @@ def _by_suffix(file: Path) -> AbstractFormat | None:
 
 
 def _format_of(file: Path) -> AbstractFormat:
-    """Find a file's format: by its content, or its name where that is mute or shared."""
+    """Return a file's format: by its content, and by its name if the content leaves it open."""
     with file.open("rb") as opened:
         start = opened.read(LONGEST_START)
     by_suffix = _by_suffix(file)
@@ -119,7 +119,7 @@ def _format_of(file: Path) -> AbstractFormat:
 
 
 def _file_and_part(path: Any) -> tuple[Path, str | None]:
-    """Split FILE:PART, where the format has parts and no file has that very name."""
+    """Split FILE:PART if the format has parts and no file has exactly this name."""
     match = _FILE_AND_PART.fullmatch(os.fspath(path))
     if match is None or Path(path).exists():
         return Path(path), None

@@ -1,4 +1,4 @@
-"""The model as a Keras 3 model, on the TensorFlow, JAX and PyTorch backends alike."""
+"""RBMs as Keras 3 models, on the TensorFlow, JAX and PyTorch backends."""
 
 from .rbm import RBM as RBM
 from .units import Bernoulli as Bernoulli

@@ -1,4 +1,4 @@
-"""Keras, found or asked for, and the arithmetic that every other module here counts in."""
+"""The import of Keras, the arithmetic type, and helpers that the other modules here share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import InputError, MissingDependencyError
 
 _INSTALL = "install it with: pip install 'harmonium[keras]'"
 
-try:  # not by an import statement: types are checked without Keras too
+try:  # no import statement, so that types can be checked without Keras
     keras: Any = import_module("keras")
 except ImportError as error:
     if error.name in (None, "keras"):
@@ -27,20 +27,21 @@ if not hasattr(keras, "ops"):
     )
 
 ops: Any = keras.ops
-PACKAGE = "harmonium"  # the prefix of our classes' names in Keras's files
+PACKAGE = "harmonium"  # the prefix of harmonium's class names in Keras's files
 
 
 def arithmetic_dtype(layer: Any) -> str:
-    """Return the type that a layer's parameters have and its sums are made in, float32 or float64.
+    """Return the type of a layer's parameters and of its arithmetic, float32 or float64.
 
-    Never a half-precision one: rounded logits bias the two phases of learning differently, and a
-    free energy is a sum of thousands of terms. A mixed policy governs what `call` hands on.
+    It is never a half-precision type: rounded logits bias the two phases of learning differently,
+    and a free energy is a sum of thousands of terms. A mixed policy sets the type that `call`
+    returns.
     """
     return "float64" if layer.variable_dtype == "float64" else "float32"
 
 
 def positive_integer(value: Any, what: str) -> int:
-    """Return `value` as an int, or raise InputError unless it is a whole number of at least 1."""
+    """Return `value` as an int; raise InputError unless it is a whole number of at least 1."""
     is_whole = not isinstance(value, bool) and hasattr(value, "__index__")
     if not is_whole or value.__index__() < 1:
         raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")

@@ -1,4 +1,4 @@
-"""From and to the core's models, exactly; to a plain Dense layer; to a SavedModel."""
+"""Exact conversion from and to `harmonium.RBM`; export to a Dense layer and to a SavedModel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .units import registry
 
 
 def from_harmonium(cls: type, model: Any, **options: Any) -> Any:
-    """Make a Keras model with the parameters of a `harmonium.RBM`, bit for bit in float32."""
+    """Make a Keras model with the parameters of a `harmonium.RBM`, exact to the bit in float32."""
     for side in ("visible", "hidden", "weights"):
         if not hasattr(model, side):
             raise InputError(f"model: expected a harmonium.RBM; got {type(model).__name__}.")
@@ -27,7 +27,7 @@ def from_harmonium(cls: type, model: Any, **options: Any) -> Any:
 
 
 def to_harmonium(model: Any) -> Any:
-    """Return the `harmonium.RBM` with this model's parameters, bit for bit in float32."""
+    """Return the `harmonium.RBM` with this model's parameters, exact to the bit in float32."""
     from .. import layers
     from ..rbm import RBM
 
@@ -36,10 +36,10 @@ def to_harmonium(model: Any) -> Any:
 
 
 def to_dense(model: Any) -> keras.layers.Dense:
-    """Return a plain `keras.layers.Dense` whose output is ⟨h | v⟩, built, with its own weights.
+    """Return a plain, built `keras.layers.Dense` with output ⟨h | v⟩ and a copy of the weights.
 
     Raises:
-        InputError: hidden units whose mean is no activation function of Dense.
+        InputError: hidden units whose mean is not an activation function of Dense.
     """
     if model.hidden.activation is None:
         raise InputError(
@@ -53,7 +53,7 @@ def to_dense(model: Any) -> keras.layers.Dense:
 
 
 def signature(model: Any) -> list:
-    """Return what a served model takes: rows of float32, as many as there are."""
+    """Return the input signature of a served model: any number of rows, in float32."""
     return [keras.InputSpec(shape=(None, model.visible.size), dtype="float32")]
 
 
@@ -61,7 +61,7 @@ def export_saved_model(model: Any, path: Any, verbose: bool | None) -> None:
     """Write a SavedModel with endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`.
 
     Raises:
-        MissingDependencyError: the PyTorch backend, on which Keras writes none with endpoints.
+        MissingDependencyError: the PyTorch backend, on which Keras writes no endpoints.
     """
     if keras.backend.backend() == "torch":
         raise MissingDependencyError(

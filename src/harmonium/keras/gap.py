@@ -1,4 +1,4 @@
-"""What is minimised: the free-energy gap between the data and the model's chains."""
+"""The loss that is minimised: the free-energy gap between the data and the model's chains."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .units.base import Tensor
 def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:
     """Return ⟨F⟩_data − ⟨F⟩_model, whose gradient estimates that of the negative log-likelihood.
 
-    The model's states are constants. F(v) has the hidden units summed out, so the gradient carries
-    their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. With weights, the data's side is
-    Σ w F / Σ w; a batch of nothing but zero weights has a gap of zero.
+    The model's states are treated as constants. F(v) has the hidden units summed out, so the
+    gradient has their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. With weights, the
+    data term is Σ w F / Σ w; a batch in which all weights are zero has a gap of zero.
 
     Source: Hinton 2002 (CD-k); Younes 1989, Tieleman 2008 (PCD-k).
     """
@@ -22,7 +22,7 @@ def free_energy_gap(model: Any, rows: Tensor, weights: Tensor | None, training: 
 
 
 def _contrastive_gap(model: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:
-    """Start the chains at the rows, whose weights they carry; forget them afterwards."""
+    """Return the gap between the rows and new chains that start at them, with the same weights."""
     seed = model.chain_seeds if training else model.monitor_seeds
     inputs = model.inputs_to_h(rows)
     v = _visible_after(model, model.hidden.sample(inputs, seed), seed)
@@ -31,16 +31,16 @@ def _contrastive_gap(model: Any, rows: Tensor, weights: Tensor | None, training:
 
 
 def _persistent_gap(model: Any, rows: Tensor, weights: Tensor | None, training: bool) -> Tensor:
-    """Go on with the chains that the model keeps; when not training, look and leave them be."""
+    """Return the gap between the rows and the persistent chains, which advance only in training."""
     seed = model.chain_seeds if training else model.monitor_seeds
     chains = ops.convert_to_tensor(model.chains)
-    # Without training the chains are draws already, and one v from them is enough.
+    # Outside training one v drawn from the chains as they are is enough.
     v = _visible_after(model, chains, seed, model.k if training else 1)
     inputs = model.inputs_to_h(v)
     if training:
         model.chains.assign(model.hidden.sample(inputs, seed))
     of_chains = ops.mean(model.free_energy_under(v, inputs))
-    if weights is not None:  # no data, no step
+    if weights is not None:  # no gradient without data
         of_chains = of_chains * ops.cast(ops.sum(weights) > 0, of_chains.dtype)
     return weighted_mean(model.free_energy(rows), weights) - of_chains
 
@@ -54,7 +54,7 @@ def _visible_after(model: Any, h: Tensor, seed: Any, k: int | None = None) -> Te
 
 
 def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
-    """Return Σ w x / Σ w; zero where all weights are."""
+    """Return Σ w x / Σ w, or zero if all weights are zero."""
     if weights is None:
         return ops.mean(values)
     return ops.sum(weights * values) / ops.maximum(ops.sum(weights), 1e-30)

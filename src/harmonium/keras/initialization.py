@@ -1,4 +1,4 @@
-"""A start from data: visible biases from its moments, and a model that begins centred."""
+"""Initialisation from data: visible biases from its moments, and centred biases."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .model import check_width
 
 
 def adapt(model: Any, data: Any) -> None:
-    """Fit the visible units to the data's moments and centre the start, as `hm.initialize` does.
+    """Fit the visible units to the data's moments and centre the biases, as `hm.initialize` does.
 
     The visible units become the independent model of the data (Hinton 2010, section 8), and both
-    biases take up what the weights add at the means of the other layer (Melchior, Fischer &
-    Wiskott 2016).
+    biases are shifted so that they cancel the input from the weights at the means of the other
+    layer (Melchior, Fischer & Wiskott 2016).
     """
     n, worth, total, squares = 0, 0.0, 0.0, 0.0
     for rows, weights in batches(data):
@@ -38,7 +38,7 @@ def adapt(model: Any, data: Any) -> None:
 
 
 def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Return rows and weights of an array, or of batches x, (x, y) or (x, y, weights), in parts."""
+    """Yield rows and weights in parts, of an array or of batches x, (x, y) or (x, y, weights)."""
     if isinstance(data, list):
         data = np.asarray(data)
     if hasattr(data, "shape"):
@@ -57,7 +57,7 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> None:
-    """Build the model if need be, and raise InputError unless the rows lie in its domain."""
+    """Build the model if needed, and raise InputError unless the rows lie in its domain."""
     if rows.ndim != 2 or rows.dtype.kind not in "buif":
         raise InputError(
             f"{name}: expected numbers, shape (rows, columns); got {rows.dtype}, shape {rows.shape}"
@@ -75,7 +75,7 @@ def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> N
 
 
 def targets(x: Any, y: Any, weights: Any) -> Any:
-    """Return y; where there is none, zeros beside sample weights, which Keras drops without a y."""
+    """Return y, or zeros if only sample weights are given, which Keras ignores without a y."""
     return np.zeros((len(x), 1), np.float32) if y is None and weights is not None else y
 
 

@@ -1,4 +1,4 @@
-"""The model's arithmetic: energies, conditionals and draws, whatever the units are."""
+"""The RBM's arithmetic for any units: energies, conditional means and draws."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from .units.base import Tensor, Unit
 
 
 class BaseModel(keras.Model):
-    """Two layers of units and the weights between them, as Keras variables.
+    """A Keras model of two layers of units and the weights between them.
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW)
 
     Every method takes rows of any numeric type and computes in float32, or float64 where that is
-    the policy. Draws come from `monitor_seeds`, so that looking leaves training as it was.
+    the policy. Draws come from `monitor_seeds`, so calling these methods does not change training.
 
     Attributes:
-        visible: the units that data is seen on.
-        hidden: the other units.
+        visible: the visible units.
+        hidden: the hidden units.
         kernel: W, shape (visible, hidden).
     """
 
@@ -31,25 +31,25 @@ class BaseModel(keras.Model):
     def call(self, v: Tensor) -> Tensor:
         """Return ⟨h | v⟩; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
         means = self.hidden.mean(self.inputs_to_h(v))
-        # The visible parameters have no part in it. Under a head of other layers an optimiser would
-        # warn that their gradient is missing; this way it is zero.
+        # The output does not depend on the visible parameters. With other layers on top, an
+        # optimiser would warn that they have no gradient; this way their gradient is zero.
         for variable in self.visible.trainable_variables:
             means = means + 0.0 * variable[0]
         return ops.cast(means, self.compute_dtype)
 
     def energy(self, v: Tensor, h: Tensor) -> Tensor:
-        """Return E(v, h) = U_v(v) + U_h(h) − vᵀWh, in nats, one for each row."""
+        """Return E(v, h) = U_v(v) + U_h(h) − vᵀWh, in nats, one value for each row."""
         v, h = self._states(v, "v", self.visible), self._states(h, "h", self.hidden)
         interaction = ops.sum(ops.matmul(v, self.kernel) * h, axis=-1)
         return self.visible.energy(v) + self.hidden.energy(h) - interaction
 
     def free_energy(self, v: Tensor) -> Tensor:
-        """Return F(v) = U_v(v) − Γ_h(vW), in nats, one for each row: log p(v) = −F(v) − log Z."""
+        """Return F(v) = U_v(v) − Γ_h(vW) of each row, in nats: log p(v) = −F(v) − log Z."""
         v = self._states(v, "v", self.visible)
         return self.free_energy_under(v, ops.matmul(v, self.kernel))
 
     def free_energy_under(self, v: Tensor, inputs: Tensor) -> Tensor:
-        """Return F(v) where vW is known already."""
+        """Return F(v) from `inputs` = vW, already computed."""
         return self.visible.energy(v) - self.hidden.cgf(inputs)
 
     def inputs_to_h(self, v: Tensor) -> Tensor:
@@ -73,7 +73,7 @@ class BaseModel(keras.Model):
         return self.visible.sample(self.inputs_to_v(h), self._seed(seed))
 
     def reconstruct(self, v: Tensor) -> Tensor:
-        """Return ⟨v⟩ given ⟨h⟩ given v: no draws."""
+        """Return ⟨v⟩ given the hidden means ⟨h | v⟩, without draws."""
         return self.mean_v_from_h(self.hidden.mean(self.inputs_to_h(v)))
 
     def gibbs(self, v: Tensor, k: int = 1) -> Tensor:
@@ -83,9 +83,10 @@ class BaseModel(keras.Model):
         return v
 
     def sample(self, n: int, sweeps: int = 1_000) -> Tensor:
-        """Draw n visible states: chains from the model without its weights, after `sweeps`.
+        """Draw n visible states, each from a chain of its own after `sweeps` Gibbs sweeps.
 
-        They are as good as the chains are long: nothing here says whether that was enough.
+        The chains start from the model without its weights. Whether `sweeps` are enough for them to
+        reach equilibrium depends on the model and is not checked.
         """
         if not self.built:
             raise InputError("sample: the model has no weights yet; call it on rows, or fit it.")
@@ -99,7 +100,7 @@ class BaseModel(keras.Model):
         return self.visible, self.hidden
 
     def _states(self, x: Any, name: str, unit: Unit) -> Tensor:
-        """Return states as a tensor of the arithmetic's type, with the width checked."""
+        """Return states as a tensor of the arithmetic type, after checking their width."""
         if not self.built:
             raise InputError(f"{name}: the model has no weights yet; call it on rows, or fit it.")
         x = ops.cast(ops.convert_to_tensor(x), arithmetic_dtype(self))

@@ -1,4 +1,4 @@
-"""What `fit` and `evaluate` show beside the loss."""
+"""The metrics that `fit` and `evaluate` show beside the loss."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .base import ops
 from .units.base import Tensor
 
 NAMES = ("free_energy_gap", "reconstruction", "pseudo_likelihood")
-ROWS_IN_TRAINING = 64  # of each batch: enough for a curve, at a small part of an update's cost
+ROWS_IN_TRAINING = 64  # of each batch: enough for a curve, at a small share of an update's cost
 
 
 def reconstruction(model: Any, rows: Tensor) -> Tensor:
-    """Return the mean over columns of (x − ⟨v⟩)², ⟨v⟩ given ⟨h⟩ given x, for each row.
+    """Return the mean over columns of (x − ⟨v⟩)² for each row, with ⟨v⟩ given ⟨h | x⟩.
 
-    No draws: the same rows give the same figure. It is no likelihood, and falls with chains that
-    stand still as it does with a good model (Hinton 2010, section 5).
+    It needs no draws, so the same rows give the same value. It is not a likelihood: it falls with
+    chains that do not mix just as it does with a good model (Hinton 2010, section 5).
     """
     return ops.mean(ops.square(rows - model.reconstruct(rows)), axis=-1)
 
@@ -25,8 +25,9 @@ def reconstruction(model: Any, rows: Tensor) -> Tensor:
 def pseudo_likelihood(model: Any, rows: Tensor, seed: Any) -> Tensor:
     """Return n log p(x_i | all other units), in nats, for one random unit i of each row.
 
-    Its mean over i is the log-pseudo-likelihood Σ_i log p(x_i | x_−i) exactly (n is the number of
-    units), and it costs one row of W instead of n passes. Discrete visible units only.
+    n is the number of units. The mean over i is exactly the log-pseudo-likelihood
+    Σ_i log p(x_i | x_−i), and it costs one row of W instead of n passes. Discrete visible units
+    only.
 
     Source: Besag 1975.
     """
@@ -44,17 +45,19 @@ def pseudo_likelihood(model: Any, rows: Tensor, seed: Any) -> Tensor:
 
 
 def of_rows(name: str, model: Any, rows: Tensor) -> Tensor:
-    """Return the monitor of this name for each row."""
+    """Return the metric with this name for each row."""
     if name == "reconstruction":
         return reconstruction(model, rows)
     return pseudo_likelihood(model, rows, model.monitor_seeds)
 
 
 def chosen(metrics: str | Iterable[str], model: Any) -> tuple[str, ...]:
-    """Return the names of the monitors that a user asked for; "auto" is all that the units allow.
+    """Return the names of the requested metrics.
+
+    "auto" is the reconstruction error and, for discrete visible units, the pseudo-likelihood.
 
     Raises:
-        InputError: another name, or the pseudo-likelihood of units with a continuum of values.
+        InputError: an unknown name, or the pseudo-likelihood of continuous units.
     """
     discrete = model.visible.states_each is not None
     if isinstance(metrics, str) and metrics == "auto":

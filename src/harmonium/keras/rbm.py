@@ -1,4 +1,4 @@
-"""The model as a Keras model: built, compiled, fitted, saved and stacked like any other."""
+"""The RBM as a Keras model: built, compiled, fitted, saved and stacked like any other."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ STEPS_PER_EXECUTION = 128
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class RBM(BaseModel):
-    r"""A restricted Boltzmann machine that learns by `compile` and `fit`.
+    r"""A restricted Boltzmann machine as a Keras model, trained by `compile` and `fit`.
 
         E(v, h) = U_v(v) + U_h(h) − vᵀ W h,      F(v) = U_v(v) − Γ_h(vW),      p(v) = e^(−F(v))/Z
 
-    Called on rows v, shape (n, visible), it gives the hidden means ⟨h | v⟩, so it stacks like a
-    layer. `fit(x)` needs no y, and ignores one. The loss is the free-energy gap ⟨F⟩_data −
+    Called on rows v, shape (n, visible), it returns the hidden means ⟨h | v⟩, so it can be stacked
+    like a layer. `fit(x)` needs no y, and ignores one. The loss is the free-energy gap ⟨F⟩_data −
     ⟨F⟩_model: its gradient is that of the negative log-likelihood, its value is *not* (see
-    `to_harmonium` and `harmonium.log_likelihood`). All arithmetic is in float32 whatever the
-    dtype policy.
+    `to_harmonium` and `harmonium.log_likelihood`). All arithmetic is in float32, or in
+    float64 if that is the dtype policy.
 
     Args:
-        units: number of hidden columns: hidden units, but for Potts, where it is sites · states.
+        units: number of hidden columns: of hidden units, or for Potts units of sites · states.
         visible: "bernoulli" (values in [0, 1]), "ising" (−1, +1), "gaussian", or `Potts(q)`.
         hidden: the same choice for the hidden units.
-        method: "pcd", chains that persist from batch to batch, or "cd", chains from the batch.
-        k: Gibbs sweeps an update.
+        method: "pcd", chains that persist from batch to batch, or "cd", chains that start at the
+            rows of the batch.
+        k: Gibbs sweeps in each update.
         chains: number of persistent chains, whatever the batch size.
-        kernel_initializer: how W, shape (visible, units), starts; N(0, 0.01²) by default.
+        kernel_initializer: the initializer of W, shape (visible, units); N(0, 0.01²) by default.
         kernel_regularizer: a penalty on W, such as `keras.regularizers.L2(1e-4)`.
-        seed: makes weights, chains and draws repeatable.
-        **kwargs: name, dtype and trainable, as every Keras layer takes them.
+        seed: an int makes weights, chains and draws repeatable.
+        **kwargs: name, dtype and trainable, as for every Keras layer.
 
     Raises:
-        InputError: an argument that is none of these.
+        InputError: an invalid argument.
 
     Source: Smolensky 1986; Hinton 2002; Tieleman 2008.
     """
@@ -77,17 +78,17 @@ class RBM(BaseModel):
             else kernel_initializer
         )
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        # Looking at a model draws from seeds of its own, and so leaves training as it was.
+        # Methods called outside training draw from seeds of their own, so they do not change it.
         self.chain_seeds = keras.random.SeedGenerator(seed)
         self.monitor_seeds = keras.random.SeedGenerator(None if seed is None else seed + 1)
-        # Keras saves variables but not seed generators: named here as variables, they are saved.
+        # Keras saves variables but not seed generators; their states are saved as variables here.
         self.chain_seed_state = self.chain_seeds.state
         self.monitor_seed_state = self.monitor_seeds.state
         self._watched: tuple[str, ...] = ()
         self._means = [keras.metrics.Mean(name=name) for name in monitors.NAMES]
 
     def build(self, input_shape: Any) -> None:
-        """Make the parameters for rows with as many columns as the last axis has."""
+        """Create the parameters for rows with as many columns as the last axis has."""
         width = input_shape[-1] if len(input_shape) else None
         if width is None:
             raise InputError(f"v: expected a known number of columns; got shape {input_shape}.")
@@ -108,12 +109,12 @@ class RBM(BaseModel):
                 shape=(self.n_chains, self.units),
                 initializer=self._first_chains,
                 trainable=False,
-                aggregation="only_first_replica",  # a mean of states would be no state
+                aggregation="only_first_replica",  # a mean of states is not a state
                 **own,
             )
 
     def _first_chains(self, shape: Any, dtype: Any) -> Tensor:
-        """Draw hidden states without a model."""
+        """Draw hidden states from units without parameters."""
         return self.hidden.fair(shape, dtype, None if self.seed is None else self.seed + 2)
 
     def get_config(self) -> dict:
@@ -135,9 +136,9 @@ class RBM(BaseModel):
     # ---------------------------------------------------------------- learning
 
     def adapt(self, data: Any) -> None:
-        """Start from data: fit the visible biases to its moments, and centre the start.
+        """Initialise from data: fit the visible biases to its moments, and centre the biases.
 
-        To be called before `fit`, once: it sets all biases, as `harmonium.initialize` does.
+        Call it once, before `fit`: it sets all biases, as `harmonium.initialize` does.
 
         Args:
             data: rows, shape (n, visible), or anything that yields batches of them, x or (x, …),
@@ -156,19 +157,20 @@ class RBM(BaseModel):
         steps_per_execution: int | str = "auto",
         **kwargs: Any,
     ) -> None:
-        """Choose the optimiser and what is shown.
+        """Choose the optimiser and the metrics.
 
         Args:
-            optimizer: any of Keras's; Adam(1e-3) by default.
+            optimizer: any Keras optimiser; Adam(1e-3) by default.
             metrics: some of "free_energy_gap" (the loss without penalties), "reconstruction" and
-                "pseudo_likelihood"; "auto" is the last two. In training they look at the first 64
-                rows of each batch, in evaluation at all.
+                "pseudo_likelihood"; "auto" is the last two, or without the pseudo-likelihood if the
+                visible units are continuous. In training the last two use the first 64 rows of each
+                batch, in evaluation all rows.
             steps_per_execution: updates between two calls of the callbacks' batch methods; "auto"
                 is 128, but 1 on PyTorch, which allows no other.
-            **kwargs: what `keras.Model.compile` takes besides; no `loss`.
+            **kwargs: further arguments of `keras.Model.compile`, except `loss`.
 
         Raises:
-            InputError: a loss, or a metric that is not there for these units.
+            InputError: a loss, or a metric that these units do not have.
         """
         if kwargs.get("loss") is not None:
             raise InputError("loss: expected none, the loss is the free-energy gap; got one.")
@@ -179,20 +181,21 @@ class RBM(BaseModel):
         super().compile(optimizer, steps_per_execution=steps_per_execution, **kwargs)
 
     def get_compile_config(self) -> dict | None:
-        """Return what `compile` was called with."""
+        """Return the arguments that `compile` was called with."""
         config = super().get_compile_config()
         return config and {**config, "metrics": list(self._watched)}
 
     def compile_from_config(self, config: dict) -> None:
-        """Compile as a saved model was."""
+        """Compile the model with a saved configuration."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         if self.built:
             self.optimizer.build(self.trainable_variables)
 
     def fit(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Train, as `keras.Model.fit` does, on rows x: an array, a `tf.data.Dataset`, a loader.
+        """Train on rows x, as `keras.Model.fit` does: an array, a `tf.data.Dataset`, or a loader.
 
-        A y, alone or in the batches of a data set, is ignored. Sample weights weight the rows.
+        A y, given alone or in the batches of a data set, is ignored. Sample weights weight the
+        rows.
 
         Raises:
             InputError: a NumPy array with values that the visible units do not take.
@@ -206,7 +209,7 @@ class RBM(BaseModel):
         return super().fit(x, y, *args, **kwargs)
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Measure the loss and what is shown on rows x, as `keras.Model.evaluate` does."""
+        """Return the loss and the metrics on rows x, as `keras.Model.evaluate` does."""
         y = start.targets(x, y, kwargs.get("sample_weight"))
         return super().evaluate(x, y, *args, **kwargs)
 
@@ -218,7 +221,7 @@ class RBM(BaseModel):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Tensor:
-        """Return the free-energy gap plus penalties; in training, move the chains."""
+        """Return the free-energy gap plus penalties; in training, advance the chains."""
         rows = self._states(x, "x", self.visible)
         if len(rows.shape) != 2:
             raise InputError(f"x: expected shape (rows, columns); got {tuple(rows.shape)}.")
@@ -230,7 +233,7 @@ class RBM(BaseModel):
         return sum(self.losses, loss)
 
     def _look(self, rows: Tensor, weights: Tensor | None, loss: Tensor, training: bool) -> None:
-        """Update what is shown."""
+        """Update the metrics."""
         some = slice(monitors.ROWS_IN_TRAINING if training else None)
         watched, weights = rows[some], None if weights is None else weights[some]
         for mean in self._means:
@@ -244,43 +247,43 @@ class RBM(BaseModel):
 
     @property
     def metrics(self) -> list:
-        """What is shown: Keras's own, and those of ours that were chosen."""
+        """The metrics that are shown: those of Keras, and those of harmonium that were chosen."""
         return [m for m in super().metrics if m not in self._means or m.name in self._watched]
 
     def pseudo_likelihood(self, v: Any) -> Tensor:
-        """Return n log p(v_i | other units) of one random unit i of n in each row, in nats.
+        """Return n log p(v_i | other units) for one random unit i of n in each row, in nats.
 
-        Unbiased for the log-pseudo-likelihood, the sum over all i.
+        It is an unbiased estimate of the log-pseudo-likelihood, the sum over all i.
 
         Raises:
-            InputError: visible units with a continuum of values.
+            InputError: continuous visible units.
         """
         monitors.chosen("pseudo_likelihood", self)
         return monitors.of_rows("pseudo_likelihood", self, self._states(v, "v", self.visible))
 
-    # ---------------------------------------------------------------- to and from elsewhere
+    # ---------------------------------------------------------------- conversion and export
 
     @classmethod
     def from_harmonium(cls, model: Any, **options: Any) -> RBM:
-        """Make a Keras model of a `harmonium.RBM`, its parameters bit for bit in float32.
+        """Make a Keras model of a `harmonium.RBM`, with parameters exact to the bit in float32.
 
         Args:
-            model: Bernoulli, Ising, Gaussian or Potts layers, and an array of weights.
+            model: an RBM with Bernoulli, Ising, Gaussian or Potts layers and an array of weights.
             **options: arguments of this class, such as `method`.
 
         Raises:
-            InputError: another layer.
+            InputError: a layer of another type.
         """
         return convert.from_harmonium(cls, model, **options)
 
     def to_harmonium(self) -> Any:
-        """Return the `harmonium.RBM` with these parameters, bit for bit in float32."""
+        """Return the `harmonium.RBM` with these parameters, exact to the bit in float32."""
         return convert.to_harmonium(self)
 
     def to_layer(self) -> keras.layers.Dense:
         """Return a plain `keras.layers.Dense` with output ⟨h | v⟩ and a copy of the weights.
 
-        For fine-tuning under other layers, in files that load without harmonium.
+        It is meant for fine-tuning with other layers on top; files with it load without harmonium.
 
         Raises:
             InputError: hidden units other than Bernoulli (sigmoid) and Ising (tanh).
@@ -294,13 +297,13 @@ class RBM(BaseModel):
         verbose: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        """Write the model for serving, without harmonium and without Keras.
+        """Write the model for serving without harmonium and without Keras.
 
-        A SavedModel has endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other formats
-        hold `serve` alone.
+        A SavedModel has the endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other
+        formats have `serve` alone.
 
         Raises:
-            MissingDependencyError: a SavedModel on the PyTorch backend; says what to do.
+            MissingDependencyError: a SavedModel on the PyTorch backend; the error says what to do.
         """
         if format == "tf_saved_model" and not kwargs:
             convert.export_saved_model(self, filepath, verbose)

@@ -1,4 +1,4 @@
-"""What a unit is: one file a type, all of them fulfilling `AbstractLayer`."""
+"""Layers of units: one file for each type, all of them subclasses of `AbstractLayer`."""
 
 from .base import AbstractLayer as AbstractLayer
 from .base_discrete import AbstractDiscrete as AbstractDiscrete

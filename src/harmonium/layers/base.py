@@ -1,4 +1,4 @@
-"""What a unit is: the contract that every layer fulfils, and all that follows from it."""
+"""The base class of all layers: what each layer must define, and what follows from it."""
 
 import dataclasses
 import math
@@ -27,24 +27,24 @@ class AbstractLayer(eqx.Module):
         p(x | I) = exp(I·x − U(x) − Γ(I)),      Γ(I) = log ∫ exp(I·x − U(x)) dx
 
     where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
-    Γ′(I) and its variance Γ″(I). These two functions are all that a model needs of a layer.
+    Γ′(I) and its variance Γ″(I). A model needs only these two functions from a layer.
 
-    Every array is a natural parameter (the energy is affine in the arrays, over a convex domain),
-    so that any average of two layers of one type is a layer too. An array that is no parameter,
-    such as values at which units are held, is declared by `data_field` of `harmonium.parameters`:
-    it stays as it is.
+    Every array is a natural parameter: the energy is affine in the arrays, and their domain is
+    convex. Therefore any average of two layers of one type is a layer too. An array that is not a
+    parameter, such as the values at which units are held, is declared with `data_field` of
+    `harmonium.parameters`: it stays as it is.
 
     States are arrays of shape (..., size): batch axes first, then `size` columns. A unit may own
-    several columns (a Potts unit has one for each of its states); `n_units` counts the units, and
-    a user's rows have one column for each unit.
+    several columns (a Potts unit has one for each of its states); `n_units` counts the units. Rows
+    in the user's coding have one column for each unit.
 
-    A new layer says what the abstract methods ask for: docs/how_to_add_a_layer.md writes one of
-    real units. Units that take one of a few numbers need less: see `AbstractDiscrete`.
+    A new layer defines the abstract methods: docs/how_to_add_a_layer.md writes one of real units.
+    Units that take one of a few numbers need less: see `AbstractDiscrete`.
     """
 
     size: eqx.AbstractVar[int]
 
-    # ---------------------------------------------------------------- what a layer must say
+    # ---------------------------------------------------------------- what a layer must define
 
     @abstractmethod
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
@@ -62,9 +62,9 @@ class AbstractLayer(eqx.Module):
 
     @abstractmethod
     def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractLayer":
-        """Absorb a constant input: the layer whose p(x | I) is this one's p(x | I + delta).
+        """Return the layer whose p(x | I) is this layer's p(x | I + delta).
 
-        The leaves must be affine in `delta`; centring differentiates this map.
+        The arrays of the result must be affine in `delta`; centring differentiates this map.
         """
 
     @abstractmethod
@@ -73,46 +73,52 @@ class AbstractLayer(eqx.Module):
     ) -> "AbstractLayer":
         """Return the layer whose independent units have the (weighted) moments of the states `x`.
 
-        Smoothed as if one row more had been seen, so that every parameter is finite.
+        The moments are smoothed as if there were one more row, so that every parameter is finite.
         """
 
     @abstractmethod
     def neutral(self) -> "AbstractLayer":
-        """Return the layer of this type without a preference: all states alike where it can be.
+        """Return the neutral layer of this type: all states equally likely where that is possible.
 
-        Annealing and temperature ladders start from it. Its Γ(0) must be finite, so the parameters
-        that make it so, such as a precision, stay.
+        Annealing and temperature ladders start from it. Its Γ(0) must be finite, so parameters
+        that are needed for this, such as a precision, are kept.
         """
 
     @property
     @abstractmethod
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lowest and highest value of each column, each of shape (columns,); ±∞ without a bound."""
+        """The lowest and highest value of each column, two arrays of shape (columns,).
+
+        They are ±∞ where a column is unbounded.
+        """
 
     @abstractmethod
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark the entries of a user's (finite) rows that lie outside the layer's domain."""
+        """Return a mask of the entries of (finite) rows that lie outside the layer's domain.
+
+        The rows are in the user's coding; the mask has their shape.
+        """
 
     @abstractmethod
     def domain(self, unit: int) -> str:
-        """Say in words what this unit takes: "a Bernoulli unit takes values in [0, 1]"."""
+        """Describe the values of this unit: "a Bernoulli unit takes values in [0, 1]"."""
 
-    # ---------------------------------------------------------------- what some layers add
+    # ---------------------------------------------------------------- what some layers override
 
     @property
     def form(self) -> tuple:
-        """What does not change in training, to be compared: type, sizes and data."""
+        """What training does not change (type, sizes and data), in a form to be compared."""
         data = tuple(np.asarray(array).tobytes() for array in data_in(self))
         return (jax.tree.structure(self), *data)
 
     @property
     def n_units(self) -> int:
-        """Number of units, which is the number of columns of a user's rows."""
+        """The number of units, which is the number of columns of rows in the user's coding."""
         return self.size
 
     @property
     def n_states(self) -> int | None:
-        """Number of joint states of a discrete layer; None where the states are a continuum."""
+        """The number of joint states of a discrete layer; None for continuous states."""
         return None
 
     @property
@@ -127,19 +133,20 @@ class AbstractLayer(eqx.Module):
     def proposals(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
-        """Return every way to change exactly one unit of `x`: none where states are a continuum.
+        """Return every single-site proposal from `x`: none for continuous states.
 
-        A move is the few columns that change, the same for all `x`, and what is added to each. A
-        unit's moves lead to all of its other states. A column of no interest has the change 0.
+        A proposal changes exactly one unit. It consists of the few columns that change, the same
+        for all `x`, and of what is added to each of them. The proposals of a unit lead to all of
+        its other states. A column that only pads a proposal has the change 0.
         """
         if self.n_states is not None:
             raise NotImplementedError(
-                f"{type(self).__name__}.base_kernel, which a discrete layer needs"
+                f"{type(self).__name__}.proposals, which a discrete layer needs"
             )
         return np.zeros((0, 1), int), jnp.zeros((*x.shape[:-1], 0, 1), x.dtype)
 
     def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
-        """Turn rows in the user's coding into states. Traceable; `validate` does the checking."""
+        """Turn rows in the user's coding into states. Traceable; `validate` checks the rows."""
         return jnp.asarray(rows, self.dtype)
 
     def decode(self, x: Any) -> np.ndarray:
@@ -148,10 +155,11 @@ class AbstractLayer(eqx.Module):
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """A curvature c such that U(x) grows at least as ½cx² far out; ∞ for bounded columns.
+        """A curvature c such that U(x) grows at least as ½cx² for large |x|; ∞ if bounded.
 
-        Whether a model's Z is finite depends on both layers and W: see `finite_z`. This is 0, which
-        promises nothing, for columns without a bound: layers that know better override it.
+        One entry for each column. Whether a model's Z is finite depends on both layers and W: see
+        `finite_z`. For unbounded columns the default is 0, which guarantees nothing; a layer
+        overrides it where a larger value is known.
         """
         low, high = self.support
         return from_numpy(
@@ -164,7 +172,7 @@ class AbstractLayer(eqx.Module):
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """Return (b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
+        """(b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
         return None
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
@@ -177,18 +185,18 @@ class AbstractLayer(eqx.Module):
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Mark the units that may be measured in other units: scale · x is of the same type."""
+        """Which units may be rescaled, as a mask: scale · x has a layer of the same type."""
         return np.zeros(self.n_units, bool)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Mark the units that may be measured from another origin: x + offset is of the type."""
+        """Which units may be shifted, as a mask: x + offset has a layer of the same type."""
         return np.zeros(self.n_units, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractLayer":
-        """Return the layer of scale · x + offset, with an entry of each for each unit.
+        """Return the layer of scale · x + offset, with a scale and an offset for each unit.
 
-        Units that can be neither rescaled nor shifted take scales of 1 and offsets of 0 alone.
+        Units that can be neither rescaled nor shifted accept only a scale of 1 and an offset of 0.
 
         Raises:
             InputError: naming the first unit that cannot be rescaled or shifted.
@@ -199,7 +207,7 @@ class AbstractLayer(eqx.Module):
     # ---------------------------------------------------------------- what follows from it
 
     def check_rescaling(self, scale: np.ndarray, offset: np.ndarray) -> None:
-        """Raise InputError unless each unit can be rescaled and shifted by what is asked of it."""
+        """Raise InputError unless each unit can be rescaled and shifted by its scale and offset."""
         for change, asked, able, what in (
             ("scale", scale, self.is_rescalable | (scale == 1), "rescaled"),
             ("offset", offset, self.is_shiftable | (offset == 0), "shifted"),
@@ -236,7 +244,7 @@ class AbstractLayer(eqx.Module):
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return each column's variance, the diagonal of Γ″(I).
 
-        Units are independent, so one pass serves a column of every unit at once.
+        Units are independent, so one forward-mode pass handles one column of every unit at once.
         """
 
         def along(direction: np.ndarray) -> Array:
@@ -250,18 +258,18 @@ class AbstractLayer(eqx.Module):
 
     @property
     def dtype(self) -> Any:
-        """Floating-point type of the layer's parameters."""
+        """The floating-point type of the layer's parameters."""
         return jax.tree.leaves(self)[0].dtype
 
     @property
     def zero_inputs(self) -> Float[Array, " columns"]:
-        """A constant input of zero: `mean(zero_inputs)` is the layer's mean without a model."""
+        """A constant input of zero: `mean(zero_inputs)` is the mean of the layer by itself."""
         return from_numpy(np.zeros(self.size, self.dtype))
 
     def sample_without_inputs(
         self, shape: Sequence[int], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
-        """Draw states of the layer by itself, without inputs: as many as the batch axes `shape`."""
+        """Draw states of the layer by itself, without inputs, with the batch axes `shape`."""
         return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
     def check(self, x: Any, name: str) -> None:
@@ -277,12 +285,12 @@ class AbstractLayer(eqx.Module):
 
         Args:
             rows: shape (n, units).
-            name: what to call them in an error.
-            first_row: the number of the first one.
+            name: what to call them in an error message.
+            first_row: the index of the first row, for error messages.
             missing: whether NaN may stand for a missing value.
 
         Raises:
-            InputError: a wrong shape, an entry that is no finite number, or one outside the domain.
+            InputError: a wrong shape, an entry that is not finite, or one outside the domain.
         """
         array = as_array(rows, name)
         if array.ndim != 2 or array.shape[1] != self.n_units or not array.shape[0]:
@@ -305,11 +313,11 @@ class AbstractLayer(eqx.Module):
         return array
 
     def __str__(self) -> str:
-        """Return the type and the number of units: what a person needs in a message."""
+        """Return the type and the number of units, for messages."""
         return f"{type(self).__name__}({self.n_units})"
 
     def to_fields(self) -> dict[str, Any]:
-        """Return what a model file stores: layers, arrays, numbers and text, by field's name."""
+        """Return what a model file stores: layers, arrays, numbers and text, by field name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod
@@ -321,7 +329,7 @@ class AbstractLayer(eqx.Module):
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:
     """Return a parameter array of this shape: `value` checked, or filled with the default.
 
-    NumPy does what it can here: a small program of JAX's takes longer to compile than all of it.
+    NumPy is used where possible: compiling even a small JAX program would take longer.
     """
     dtype = jnp.result_type(float)
     if value is None:
@@ -336,9 +344,9 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
 
 
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return the weighted mean of the rows of `x` and the number of rows that it is worth.
+    """Return the weighted mean of the rows of `x` and the effective number of rows.
 
-    The worth is Kish's effective size (Σw)² / Σw², the row count when weights are equal.
+    That number is Kish's effective size (Σw)² / Σw², the row count when weights are equal.
     """
     if weights is None:
         return x.mean(0), jnp.asarray(x.shape[0], x.dtype)

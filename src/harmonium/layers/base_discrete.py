@@ -1,4 +1,4 @@
-"""Units that take one of a few numbers: what follows from the numbers and the energy of each."""
+"""Units that take one of a few numbers: all methods follow from the numbers and their energies."""
 
 import itertools
 from typing import Any
@@ -19,11 +19,12 @@ EXACT_IN_BFLOAT16 = 256  # whole numbers up to here
 class AbstractDiscrete(AbstractLayer):
     r"""A layer whose units take one of a few numbers, the same ones for every unit.
 
-    A subclass names its `values`, in rising order, and the energy of each. From these follow its
-    sums, draws, states and single-unit changes; closed forms override what is computed here.
+    A subclass defines its `values`, in rising order, and the energy of each. Its cgf, moments,
+    draws, joint states and single-site proposals are computed from these. A subclass may override
+    them with closed forms.
 
-    A complete layer, in which a unit takes the values −1, 0 and +1 (Blume 1966, Capel 1966). Its
-    parameters are a field and the cost of being away from zero:
+    The following layer is complete. Its units take the values −1, 0 and +1 (Blume 1966, Capel
+    1966). Its parameters are a field and the energy cost of a nonzero value:
 
     ```python
     >>> from typing import ClassVar
@@ -68,7 +69,7 @@ class AbstractDiscrete(AbstractLayer):
         )
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Return the sum of p(x) p(y) (x − y)² over pairs of values, which keeps the tails."""
+        """Return the sum of p(x) p(y) (x − y)² over pairs of values, accurate in the tails."""
         p = jax.nn.softmax(self._logits(inputs), axis=0)
         pairs = itertools.combinations(range(len(self.values)), 2)
         gaps = ((i, j, self.values[i] - self.values[j]) for i, j in pairs)
@@ -77,13 +78,13 @@ class AbstractDiscrete(AbstractLayer):
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
-        """Draw one value a unit by inverting the cumulative distribution."""
+        """Draw one value for each unit by inverting the cumulative distribution."""
         chosen = chosen_states(self._logits(inputs), key=key)
         return jnp.asarray(self.values, inputs.dtype)[chosen]
 
     @property
     def n_states(self) -> int:
-        """Number of values to the power of the number of units."""
+        """The number of values to the power of the number of units."""
         return len(self.values) ** self.size
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
@@ -94,7 +95,7 @@ class AbstractDiscrete(AbstractLayer):
     def proposals(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
-        """Put each unit to each of its other values in turn."""
+        """Return the proposals that set one unit to one of its other values."""
         values = jnp.asarray(self.values, x.dtype)
         place = (x[..., None] > (values[:-1] + values[1:]) / 2).sum(-1)
         others = [values[(place + r) % len(values)] - x for r in range(1, len(values))]
@@ -107,7 +108,7 @@ class AbstractDiscrete(AbstractLayer):
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest value and the highest."""
+        """The lowest and the highest value, for each unit."""
         return np.full(self.size, min(self.values)), np.full(self.size, max(self.values))
 
     @property
@@ -116,11 +117,11 @@ class AbstractDiscrete(AbstractLayer):
         return all(x == int(x) and abs(x) <= EXACT_IN_BFLOAT16 for x in self.values)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries that are none of the values."""
+        """Return a mask of the entries that are none of the values."""
         return ~np.isin(rows, np.asarray(self.values))
 
     def domain(self, unit: int) -> str:
-        """Say what a unit takes."""
+        """Describe the values of a unit."""
         listed = ", ".join(f"{x:g}" for x in self.values[:-1])
         return f"a {type(self).__name__} unit takes the values {listed} and {self.values[-1]:g}"
 

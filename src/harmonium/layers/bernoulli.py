@@ -16,7 +16,7 @@ from .registry import register_layer
 
 
 class AbstractBernoulli(AbstractDiscrete):
-    """The arithmetic of 0/1 units: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b)."""
+    """Base of 0/1 units: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b)."""
 
     values: ClassVar[tuple[float, ...]] = (0.0, 1.0)
     size: int = eqx.field(static=True)
@@ -35,7 +35,7 @@ class AbstractBernoulli(AbstractDiscrete):
         return softplus(inputs + self.bias)
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Return σ(I + b), the probability of a one."""
+        """Return σ(I + b), the probability of 1."""
         return jax.nn.sigmoid(inputs + self.bias)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
@@ -46,7 +46,7 @@ class AbstractBernoulli(AbstractDiscrete):
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
-        """Draw ones with probability σ(I + b)."""
+        """Draw 1 with probability σ(I + b), else 0."""
         return below_sigmoid(inputs + self.bias, key=key)
 
     def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractBernoulli":
@@ -56,11 +56,11 @@ class AbstractBernoulli(AbstractDiscrete):
     def proposals(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
-        """Flip each unit: x → 1 − x."""
+        """Return the proposals that flip one unit: x → 1 − x."""
         return np.arange(self.size)[:, None], (1.0 - 2.0 * x)[..., None]
 
     def decode(self, x: Any) -> np.ndarray:
-        """Return bytes 0 and 1."""
+        """Return 0 and 1 as bytes (uint8)."""
         return np.asarray(x).astype(np.uint8)
 
 
@@ -68,8 +68,9 @@ class AbstractBernoulli(AbstractDiscrete):
 class Bernoulli(AbstractBernoulli):
     """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
 
-    The unit of the classical restricted Boltzmann machine (Smolensky 1986). Rows may hold any value
-    in [0, 1]: a fraction is used as it is, linearly (see `data` for drawing binary values instead).
+    These are the units of the classical restricted Boltzmann machine (Smolensky 1986). Rows may
+    hold any value in [0, 1]: a fraction is used as it is, linearly (see `data` for drawing binary
+    values instead).
 
     Attributes:
         size: number of units.
@@ -87,9 +88,9 @@ class Bernoulli(AbstractBernoulli):
         return Bernoulli(self.size, jnp.log(n * mean + 0.5) - jnp.log(n * (1.0 - mean) + 0.5))
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark entries outside [0, 1]."""
+        """Return a mask of the entries outside [0, 1]."""
         return (rows < 0) | (rows > 1)
 
     def domain(self, unit: int) -> str:
-        """Say what a unit takes."""
+        """Describe the values of a unit."""
         return "a Bernoulli unit takes values in [0, 1]"

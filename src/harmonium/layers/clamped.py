@@ -1,4 +1,4 @@
-"""Layers some of whose units are not free: held at known values, or left out."""
+"""Layers in which some units are not free: they are held at known values, or left out."""
 
 from typing import Any
 
@@ -13,22 +13,24 @@ from .base import AbstractLayer
 
 
 class AbstractPartial(AbstractLayer):
-    """A layer around another one, some of whose units are not free; most is as in that one.
+    """A wrapper around a layer some of whose units are not free.
+
+    Most methods are those of the wrapped layer.
 
     Attributes:
-        layer: the layer as a whole.
+        layer: the wrapped layer, with all units.
     """
 
     layer: AbstractLayer
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of arithmetic columns."""
+        """The number of columns of a state."""
         return self.layer.size
 
     @property
     def n_units(self) -> int:
-        """Number of units, held and free."""
+        """The number of units, free or not."""
         return self.layer.n_units
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
@@ -40,41 +42,41 @@ class AbstractPartial(AbstractLayer):
         return self.layer.spread(x)
 
     def shift(self, delta: Float[Array, "*batch columns"]) -> "AbstractPartial":
-        """Shift the layer as a whole."""
+        """Shift the wrapped layer."""
         return eqx.tree_at(lambda partial: partial.layer, self, self.layer.shift(delta))
 
     def fit_moments(self, x: Array, weights: Array | None = None) -> "AbstractPartial":
-        """Fit the layer as a whole."""
+        """Fit the wrapped layer."""
         fitted = self.layer.fit_moments(x, weights)
         return eqx.tree_at(lambda partial: partial.layer, self, fitted)
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lowest and highest values of the layer as a whole."""
+        """The lowest and highest values of the wrapped layer."""
         return self.layer.support
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """Curvatures of the layer as a whole."""
+        """The curvatures of the wrapped layer."""
         return self.layer.curvature
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Mark what the layer as a whole marks."""
+        """Which units the wrapped layer can rescale."""
         return self.layer.is_rescalable
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Mark what the layer as a whole marks."""
+        """Which units the wrapped layer can shift."""
         return self.layer.is_shiftable
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        """Rescale the layer as a whole."""
+        """Rescale the wrapped layer."""
         changed = self.layer.rescaled(scale, offset)
         return eqx.tree_at(lambda partial: partial.layer, self, changed)
 
     def project(self) -> "AbstractPartial":
-        """Project the layer as a whole."""
+        """Project the wrapped layer."""
         return eqx.tree_at(lambda partial: partial.layer, self, self.layer.project())
 
     def neutral(self) -> "AbstractPartial":
@@ -82,32 +84,34 @@ class AbstractPartial(AbstractLayer):
         return eqx.tree_at(lambda partial: partial.layer, self, self.layer.neutral())
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark what the layer as a whole marks."""
+        """Return a mask of the entries outside the wrapped layer's domain."""
         return self.layer.outside(rows)
 
     def domain(self, unit: int) -> str:
-        """Say what the layer as a whole says."""
+        """Describe the values of a unit as the wrapped layer does."""
         return self.layer.domain(unit)
 
     def encode(self, rows: Any) -> Float[Array, "*batch columns"]:
-        """Encode as the layer as a whole does."""
+        """Encode rows as the wrapped layer does."""
         return self.layer.encode(rows)
 
     def decode(self, x: Any) -> np.ndarray:
-        """Decode as the layer as a whole does."""
+        """Decode states as the wrapped layer does."""
         return self.layer.decode(x)
 
 
 class Clamped(AbstractPartial):
-    """A layer whose `known` units hold given values: what conditioning needs, for any sampler.
+    """A layer whose `known` units are held at given values.
 
-    A known unit contributes exp(I·x − U(x)) at its value x instead of the integral over x, so a
-    model with this layer is the conditional one, and its Z is the marginal weight of the values.
+    With it, any sampler can draw from a conditional distribution. A known unit contributes
+    exp(I·x − U(x)) at its value x instead of the integral over x. A model with this layer therefore
+    has the conditional distribution given the values, and its Z is the unnormalised marginal
+    probability of the values.
 
     Attributes:
         layer: the layer without the clamp.
         known: which units are held, shape (..., units).
-        values: their states, shape (..., columns); anything finite where a unit is free.
+        values: their states, shape (..., columns); any finite number where a unit is free.
     """
 
     known: Bool[Array, "*batch units"] = data_field()
@@ -118,7 +122,7 @@ class Clamped(AbstractPartial):
         return self.layer.unit_energies(x)
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
-        """Return I·x − U(x) at a known unit's value, Γ(I) of a free unit, for each clamped row."""
+        """Return I·x − U(x) at a known unit's value, and Γ(I) for a free unit, for each row."""
         values = jax.lax.stop_gradient(self.values)  # data, not parameters
         held = self.layer.fold(inputs * values) - self.layer.unit_energies(values)
         return jnp.where(self.known, held, self.layer.unit_cgfs(inputs))
@@ -126,41 +130,41 @@ class Clamped(AbstractPartial):
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
-        """Draw the free units; return the known ones their values."""
+        """Draw the free units; the known ones keep their values."""
         drawn = self.layer.sample(inputs, key=key)
         return jnp.where(self.layer.spread(self.known), self.values, drawn)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
-        """Rescale the layer, and the values."""
+        """Rescale the wrapped layer and the values."""
         s, m = (self.spread(jnp.asarray(x, self.values.dtype)) for x in (scale, offset))
         changed = super().rescaled(scale, offset)
         return eqx.tree_at(lambda clamped: clamped.values, changed, s * self.values + m)
 
 
 class Masked(AbstractPartial):
-    """A layer without those units that are not `present`: they hold 0 and add to no energy.
+    """A layer that has only the units that are `present`: the others are 0 and add no energy.
 
-    Each row has a layer, and so a model, of its own size. That is another thing than `Clamped`,
-    whose free units are summed over.
+    Each row has a layer, and so a model, of its own size. This differs from `Clamped`, whose free
+    units are summed over.
 
     Attributes:
         layer: the layer with all units.
-        present: which units there are, shape (..., units).
+        present: which units are in the layer, shape (..., units).
     """
 
     present: Bool[Array, "*batch units"] = data_field()
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
-        """Return the energies of the units that are present, 0 of others."""
+        """Return the energies of the units that are present, 0 for the others."""
         return jnp.where(self.present, self.layer.unit_energies(x), 0.0)
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
-        """Return Γ(I) of the units that are present, 0 of others."""
+        """Return Γ(I) of the units that are present, 0 for the others."""
         return jnp.where(self.present, self.layer.unit_cgfs(inputs), 0.0)
 
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
-        """Draw the units that are present; the columns of others are 0."""
+        """Draw the units that are present; the columns of the others are 0."""
         drawn = self.layer.sample(inputs, key=key)
         return jnp.where(self.layer.spread(self.present), drawn, 0.0)

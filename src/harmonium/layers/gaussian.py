@@ -22,8 +22,9 @@ SMALLEST_PRECISION = 1e-6
 class Gaussian(AbstractLayer):
     """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
-    Both parameters are natural ones: the mean without inputs is b/γ, the variance 1/γ. A model of
-    two Gaussian layers has a finite Z only where its joint precision matrix is positive definite.
+    Both parameters are natural parameters: without inputs the mean is b/γ and the variance 1/γ. A
+    model of two Gaussian layers has a finite Z only if its joint precision matrix is positive
+    definite.
 
     Attributes:
         size: number of units.
@@ -75,9 +76,9 @@ class Gaussian(AbstractLayer):
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
     ) -> "Gaussian":
-        """Set mean and variance to those of n rows, as if one row of average spread were added.
+        """Set mean and variance to those of n rows and one more row of average spread.
 
-        So a constant column gets a finite precision.
+        The additional row gives a constant column a finite precision.
         """
         mean, n = weighted_mean(x, weights)
         variance, _ = weighted_mean((x - mean) ** 2, weights)
@@ -86,30 +87,33 @@ class Gaussian(AbstractLayer):
         return Gaussian(self.size, mean * precision, precision)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark nothing: any finite number is in the domain."""
+        """Return a mask without a True: any finite number is in the domain."""
         return np.zeros(rows.shape, bool)
 
     def domain(self, unit: int) -> str:
-        """Say what a unit takes."""
+        """Describe the values of a unit."""
         return "a Gaussian unit takes finite numbers"
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The whole line."""
+        """The whole real line."""
         return np.full(self.size, -np.inf), np.full(self.size, np.inf)
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Mark all units."""
+        """Which units may be rescaled: all."""
         return np.ones(self.size, bool)
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Mark all units."""
+        """Which units may be shifted: all."""
         return np.ones(self.size, bool)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Gaussian":
-        """Return γ/s² and b/s + γm/s²: ½γz² − bz at z = (x − m)/s, up to a constant."""
+        """Return the layer with γ′ = γ/s² and b′ = b/s + γm/s².
+
+        Its energy is ½γz² − bz at z = (x − m)/s, up to a constant.
+        """
         self.check_rescaling(scale, offset)
         s, m = jnp.asarray(scale, self.dtype), jnp.asarray(offset, self.dtype)
         precision = self.precision / s**2
@@ -118,16 +122,16 @@ class Gaussian(AbstractLayer):
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """Return γ."""
+        """The precision γ."""
         return self.precision
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array]:
-        """Return (b, γ)."""
+        """(b, γ) of every unit."""
         return self.bias, self.precision
 
     def neutral(self) -> "Gaussian":
-        """Return the layer of the same precision around zero: there is no flat one."""
+        """Return the layer of the same precision with mean 0: a flat density has no finite Γ(0)."""
         return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
 
     def project(self) -> "Gaussian":

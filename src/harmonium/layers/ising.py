@@ -45,7 +45,10 @@ class Ising(AbstractDiscrete):
         return jnp.tanh(inputs + self.bias)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Return 1/cosh²(I + b), as 4 σ(2x) σ(−2x): 1 − tanh² would lose the tails."""
+        """Return 1/cosh²(x) at x = I + b, computed as 4 σ(2x) σ(−2x).
+
+        The form 1 − tanh² would be inaccurate in the tails.
+        """
         field = 2.0 * (inputs + self.bias)
         return 4.0 * jax.nn.sigmoid(field) * jax.nn.sigmoid(-field)
 
@@ -63,7 +66,7 @@ class Ising(AbstractDiscrete):
     def proposals(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
-        """Turn each spin: x → −x."""
+        """Return the proposals that flip one spin: x → −x."""
         return np.arange(self.size)[:, None], (-2.0 * x)[..., None]
 
     def fit_moments(
@@ -75,5 +78,5 @@ class Ising(AbstractDiscrete):
         return Ising(self.size, 0.5 * (jnp.log(up) - jnp.log(down)))
 
     def domain(self, unit: int) -> str:
-        """Say what a unit takes."""
+        """Describe the values of a unit."""
         return "an Ising unit takes the values -1 and +1"

@@ -14,10 +14,10 @@ from .base import AbstractLayer
 
 
 class Mixed(AbstractLayer):
-    """Parts side by side, as one layer: every quantity is that of the parts, concatenated.
+    """Several layers side by side, as one layer: every quantity is the parts', concatenated.
 
     Units of different parts are independent given the inputs, so energies and cgfs add. The columns
-    of a user's rows come in the order of the parts.
+    of rows in the user's coding are in the order of the parts.
 
     Attributes:
         parts: the layers, in order.
@@ -42,12 +42,12 @@ class Mixed(AbstractLayer):
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of arithmetic columns of all parts."""
+        """The number of columns of a state, over all parts."""
         return sum(part.size for part in self.parts)
 
     @property
     def n_units(self) -> int:
-        """Number of units of all parts."""
+        """The number of units of all parts."""
         return sum(part.n_units for part in self.parts)
 
     def _columns(self, x: Array) -> list[Array]:
@@ -55,14 +55,14 @@ class Mixed(AbstractLayer):
         return jnp.split(x, np.cumsum([part.size for part in self.parts])[:-1].tolist(), axis=-1)
 
     def _units(self, rows: Any) -> list[Any]:
-        """Split the columns of a user's rows among the parts."""
+        """Split the columns of rows in the user's coding among the parts."""
         ends = np.cumsum([part.n_units for part in self.parts])
         return [
             rows[..., end - part.n_units : end] for part, end in zip(self.parts, ends, strict=True)
         ]
 
     def _joined(self, function: Callable[[AbstractLayer, Array], Array], pieces: list) -> Array:
-        """Apply a function of a part and its piece, and concatenate what it gives."""
+        """Apply a function to each part and its piece, and concatenate the results."""
         results = [function(part, piece) for part, piece in zip(self.parts, pieces, strict=True)]
         return jnp.concatenate(results, axis=-1)
 
@@ -93,7 +93,7 @@ class Mixed(AbstractLayer):
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
-        """Draw every part, each with a key of its own."""
+        """Draw the units of every part, each part with a key of its own."""
         keys = jax.random.split(key, len(self.parts))
         pieces = zip(self._columns(inputs), keys, strict=True)
         return self._joined(lambda part, piece: part.sample(piece[0], key=piece[1]), list(pieces))
@@ -105,13 +105,13 @@ class Mixed(AbstractLayer):
 
     @property
     def n_states(self) -> int | None:
-        """Product over the parts, None if one of them is a continuum."""
+        """The product over the parts; None if one of them has continuous states."""
         counts = [part.n_states for part in self.parts]
         return None if None in counts else math.prod(counts)  # pyright: ignore
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Where all parts' states are."""
+        """Whether the states of all parts are exact in bfloat16."""
         return all(part.is_exact_in_bfloat16 for part in self.parts)
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
@@ -129,7 +129,7 @@ class Mixed(AbstractLayer):
     def proposals(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
-        """Return the moves of every part; the narrower ones are filled up with changes of 0."""
+        """Return the proposals of every part; narrower ones are padded with changes of 0."""
         found = [
             part.proposals(piece) for part, piece in zip(self.parts, self._columns(x), strict=True)
         ]
@@ -150,12 +150,12 @@ class Mixed(AbstractLayer):
         return Mixed(*(part.fit_moments(piece, weights) for part, piece in pieces))
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark what each part marks in its columns."""
+        """Return a mask of the entries outside the domains of the parts."""
         pieces = zip(self.parts, self._units(rows), strict=True)
         return np.concatenate([part.outside(piece) for part, piece in pieces], axis=-1)
 
     def domain(self, unit: int) -> str:
-        """Say what the part that holds this unit says of it."""
+        """Describe the values of a unit as its part does."""
         for part in self.parts:
             if unit < part.n_units:
                 return part.domain(unit)
@@ -173,27 +173,27 @@ class Mixed(AbstractLayer):
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lowest and highest values of all parts' columns."""
+        """The lowest and highest values of all parts' columns."""
         low, high = zip(*(part.support for part in self.parts), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
     @property
     def curvature(self) -> Float[Array, " columns"]:
-        """Curvatures of all parts' columns."""
+        """The curvatures of all parts' columns."""
         return jnp.concatenate([part.curvature for part in self.parts])
 
     @property
     def is_rescalable(self) -> np.ndarray:
-        """Mark what each part marks."""
+        """Which units may be rescaled in their parts."""
         return np.concatenate([part.is_rescalable for part in self.parts])
 
     @property
     def is_shiftable(self) -> np.ndarray:
-        """Mark what each part marks."""
+        """Which units may be shifted in their parts."""
         return np.concatenate([part.is_shiftable for part in self.parts])
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "Mixed":
-        """Rescale every part by its units' entries."""
+        """Rescale every part by the scales and offsets of its units."""
         pieces = zip(self.parts, self._units(scale), self._units(offset), strict=True)
         return Mixed(*(part.rescaled(s, m) for part, s, m in pieces))
 
@@ -202,12 +202,12 @@ class Mixed(AbstractLayer):
         return Mixed(*(part.project() for part in self.parts))
 
     def neutral(self) -> "Mixed":
-        """Return the parts' neutral layers."""
+        """Return the layer of the parts' neutral layers."""
         return Mixed(*(part.neutral() for part in self.parts))
 
     @property
     def gaussian_parameters(self) -> tuple[Array, Array] | None:
-        """Return (b, γ) of all parts, None if one of them is not normal."""
+        """(b, γ) of all parts; None if one of them is not Gaussian."""
         found = [part.gaussian_parameters for part in self.parts]
         if None in found:
             return None

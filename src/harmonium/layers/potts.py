@@ -20,8 +20,9 @@ from .registry import register_layer
 class Potts(AbstractLayer):
     """Sites with one of q states each, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
 
-    A user's rows hold integer codes 0 … q − 1, one column for each site. In arithmetic a site is q
-    columns of which one is 1, so `size` is sites · states, and weights have that many rows.
+    Rows in the user's coding hold integer codes 0 … q − 1, one column for each site. In a state, a
+    site has q columns, one of which is 1 (one-hot). So `size` is sites · states, and the weights
+    have that many rows.
 
     Attributes:
         sites: number of units.
@@ -51,12 +52,12 @@ class Potts(AbstractLayer):
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of arithmetic columns, sites · states."""
+        """The number of columns of a state, sites · states."""
         return self.sites * self.states_per_site
 
     @property
     def n_units(self) -> int:
-        """Number of sites."""
+        """The number of sites."""
         return self.sites
 
     def _by_site(self, x: Array) -> Array:
@@ -92,7 +93,7 @@ class Potts(AbstractLayer):
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
-        """Draw one state a site by inverting the cumulative distribution: one uniform a site."""
+        """Draw each site's state by inverting the cumulative distribution at one uniform number."""
         logits = inputs + self.bias
         by_state = jnp.moveaxis(self._by_site(logits), -1, 0)
         chosen = chosen_states(by_state, key=key)
@@ -109,17 +110,17 @@ class Potts(AbstractLayer):
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """0 and 1, of the columns of a site."""
+        """0 and 1, for every column of a site."""
         return np.zeros(self.size), np.ones(self.size)
 
     @property
     def n_states(self) -> int:
-        """states^sites."""
+        """The number of joint states, states^sites."""
         return self.states_per_site**self.sites
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
-        """Return True."""
+        """True: the states are zeros and ones."""
         return True
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
@@ -129,7 +130,7 @@ class Potts(AbstractLayer):
     def proposals(
         self, x: Float[Array, "*batch columns"]
     ) -> tuple[Integer[np.ndarray, "proposals few"], Float[Array, "*batch proposals few"]]:
-        """Put each site into each of its q − 1 other states."""
+        """Return the proposals that put one site into one of its q − 1 other states."""
         by_site, others = self._by_site(x), range(1, self.states_per_site)
         changes = [jnp.roll(by_site, r, axis=-1) - by_site for r in others]
         columns = np.arange(self.size).reshape(self.sites, self.states_per_site)
@@ -145,11 +146,11 @@ class Potts(AbstractLayer):
         return Potts(self.sites, self.states_per_site, bias)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark codes that are no whole number from 0 to q − 1."""
+        """Return a mask of the codes that are not whole numbers from 0 to q − 1."""
         return (rows < 0) | (rows >= self.states_per_site) | (rows != np.floor(rows))
 
     def domain(self, unit: int) -> str:
-        """Say what a site takes."""
+        """Describe the values of a site."""
         return f"a Potts site takes integer codes from 0 to {self.states_per_site - 1}"
 
     def encode(self, rows: Any) -> Float[Array, "*batch columns"]:

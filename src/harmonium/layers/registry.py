@@ -1,4 +1,4 @@
-"""One row for each type of layer: its name in options and interfaces, and how its rows are read."""
+"""The registry of layer types: their names in options and interfaces, and how rows are read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Layer = TypeVar("Layer", bound=type[AbstractLayer])
 
 
 class Registered(NamedTuple):
-    """A type of layer, as options, files of rows, scikit-learn and Keras know it.
+    """A registered layer type, as options, files of rows, scikit-learn and Keras use it.
 
     Attributes:
-        name: the word for it: "bernoulli".
+        name: the name of the type, such as "bernoulli".
         layer: the type.
-        rows: what its units take, which says how rows are read: "levels" in [0, 1], "spins" −1 and
-            +1, "codes" 0, 1, … of the unit's states, or "reals".
+        rows: the values of its units, which decide how rows are read: "levels" in [0, 1], "spins"
+            −1 and +1, "codes" 0, 1, … of the unit's states, or "reals".
     """
 
     name: str
@@ -27,10 +27,10 @@ class Registered(NamedTuple):
     rows: str
 
     def make(self, size: int, states: int | None = None) -> AbstractLayer:
-        """Return a layer of so many units; units of codes need the number of states.
+        """Return a layer of `size` units; layers read as codes need the number of states.
 
         Raises:
-            InputError: the number of states is missing.
+            InputError: the number of states is not given.
         """
         kind: Any = self.layer
         if self.rows != "codes":
@@ -44,7 +44,7 @@ _BY_NAME: dict[str, Registered] = {}
 
 
 def register_layer(name: str, *, rows: str) -> Callable[[Layer], Layer]:
-    """Return a class decorator that gives a layer type its row.
+    """Return a class decorator that registers a layer type under this name.
 
     Raises:
         InputError: a name that another type has, or an unknown coding of rows.
@@ -63,17 +63,17 @@ def register_layer(name: str, *, rows: str) -> Callable[[Layer], Layer]:
 
 
 def registered_layers() -> tuple[Registered, ...]:
-    """Return all rows, in the order of registration."""
+    """Return all registered layer types, in the order of registration."""
     return tuple(_BY_NAME.values())
 
 
 def layer_named(name: Any, what: str, *others: str) -> Registered:
-    """Return the row of this name.
+    """Return the registered layer type of this name.
 
     Args:
         name: the name.
-        what: what it is the name of, for errors: "hidden".
-        others: words that could have been given in place of it.
+        what: what the name is for, such as "hidden", for error messages.
+        others: other words that are allowed in its place, for error messages.
 
     Raises:
         InputError: no layer type has this name.
@@ -85,5 +85,5 @@ def layer_named(name: Any, what: str, *others: str) -> Registered:
 
 
 def row_of(layer: AbstractLayer) -> Registered | None:
-    """Return the row of a layer's type; None for layers made of others, and for unknown ones."""
+    """Return the registry entry of a layer's type; None for composite or unregistered layers."""
     return next((row for row in _BY_NAME.values() if type(layer) is row.layer), None)

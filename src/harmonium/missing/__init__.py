@@ -1,4 +1,4 @@
-"""Missing values: sums and draws given what is seen of a row."""
+"""Missing values: sums over missing units and draws of them, given the seen units of a row."""
 
 from .imputation import Imputation as Imputation
 from .imputation import impute as impute

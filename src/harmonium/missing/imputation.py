@@ -1,4 +1,4 @@
-"""What a model says of the units that rows do not show, and how sure it is."""
+"""Imputation: filling in missing values with a model, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ __all__ = ["Imputation", "impute"]
 
 
 class Imputation(NamedTuple):
-    """Rows with their missing units filled in, and how sure that is.
+    """Rows with their missing values filled in, and the uncertainty of these values.
 
     Attributes:
-        rows: the rows with each missing value filled by the most probable state of that unit for itself, or
-            its mean where states are a continuum, shape (n, visible units).
-        mean: ⟨v⟩ given the seen units, in columns as `visible.encode` gives them, shape (n,
-            columns): a Bernoulli unit's probability of a 1, a Potts unit's of each of its states.
+        rows: the rows, with each missing value filled by the most probable state of that unit
+            taken by itself, or by its mean where the states are continuous, shape (n, visible
+            units).
+        mean: ⟨v⟩ given the seen units, in columns as `visible.encode` returns them, shape (n,
+            columns): the probability of a 1 for a Bernoulli unit, of each state for a Potts unit.
         spread: the standard deviation of each column, 0 where it is seen, shape (n, columns).
-        draws: whole completions from p(v_absent | v_seen), with all that missing units have to do
-            with one another, shape (draws, n, visible units).
-        method: in words, how this was found.
+        draws: complete rows drawn from p(v_missing | v_seen), including all dependence between
+            missing units, shape (draws, n, visible units).
+        method: how this was computed, in words.
     """
 
     rows: np.ndarray
@@ -56,26 +57,26 @@ class Imputation(NamedTuple):
 def impute(
     rbm: RBM, rows: Any, *, key: PRNGKeyArray, draws: int = 10, sweeps: int = 200
 ) -> Imputation:
-    """Fill the missing values of rows by p(v_absent | v_seen) of the model, with its uncertainty.
+    """Fill in the missing values of rows from the model's p(v_missing | v_seen), with uncertainty.
 
-    Mean and variance of a missing unit i are those of p(v_i | h) over what h may be, I = hWᵀ:
+    The mean and variance of a missing unit i follow from p(v_i | h), averaged over h, with I = hWᵀ:
 
         ⟨v_i⟩ = ⟨Γ_i′(I)⟩,    var v_i = ⟨Γ_i″(I)⟩ + var Γ_i′(I),    over p(h | v_seen).
 
     With at most 2^16 hidden states or 2^12 completions of a row, both are exact sums and the draws
-    exact. Otherwise each draw is the end of a Gibbs chain of its own, with the seen units held, and
-    the sums are means over the later half of all chains.
+    are exact. Otherwise each draw is the last state of its own Gibbs chain, with the seen units
+    held fixed, and the averages are taken over the later half of all chains.
 
     Args:
         rbm: the model.
-        rows: in the user's coding, NaN where a unit is missing, shape (n, visible units).
+        rows: in the user's coding, NaN where a value is missing, shape (n, visible units).
         key: a JAX random key.
         draws: completions of each row.
-        sweeps: Gibbs sweeps of a chain, where the sums are not exact.
+        sweeps: Gibbs sweeps of each chain, where the sums are not exact.
 
     Raises:
-        InputError: no model, rows outside the visible layer's domain, or numbers that are not
-            positive.
+        InputError: `rbm` is not a model, rows lie outside the visible layer's domain, or `draws`
+            or `sweeps` is not positive.
     """
     if not isinstance(rbm, RBM):
         raise InputError(f"rbm: expected a model; got {type(rbm).__name__}.")
@@ -100,13 +101,13 @@ def impute(
     drawn = np.concatenate([rbm.visible.decode(each[2]) for each in found], axis=1)
     nearest = [_nearest_states(rbm.visible, each[0]) for each in found]
     likely = np.concatenate([rbm.visible.decode(each) for each in nearest])
-    holes = np.isnan(rows)
-    # The user's own values stay as they are: coding forward and in reverse may round them.
+    is_missing = np.isnan(rows)
+    # The user's own values stay as they are: encoding and decoding may round them.
     return Imputation(
-        np.where(holes, likely, rows),
+        np.where(is_missing, likely, rows),
         mean,
         np.sqrt(np.maximum(variance, 0.0)),
-        np.where(holes, drawn, rows),
+        np.where(is_missing, drawn, rows),
         method,
     )
 
@@ -115,7 +116,7 @@ def impute(
 def _exact(
     rbm: RBM, v: Float[Array, "n columns"], missing: int, draws: int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array]:
-    """Return mean, variance and draws from the sum over all terms."""
+    """Return mean, variance and draws, computed from the sum over all terms."""
     found = posterior(rbm, v, missing, PATIENT_SUMS)
     assert found is not None
     share = jnp.exp(found.log_share)
@@ -139,7 +140,7 @@ def _exact(
 def _from_chains(
     rbm: RBM, v: Float[Array, "n columns"], draws: int, sweeps: int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array]:
-    """Return mean and variance over the later half of Gibbs chains, and where they end."""
+    """Return mean and variance over the later half of Gibbs chains, and their final states."""
     key_start, key_sweep = jax.random.split(key)
     model, gibbs = given_seen(rbm, jnp.repeat(v, draws, axis=0)), Gibbs(1)
     chains = gibbs.init(model, len(v) * draws, key=key_start)
@@ -166,9 +167,9 @@ def _from_chains(
 
 @eqx.filter_jit
 def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> Array:
-    """Give, unit by unit, the state nearest to its mean; of a continuum, the mean itself.
+    """Return for each unit the state nearest to its mean; for a continuous unit, the mean itself.
 
-    Of a unit of two states, or one-hot, it is the most probable one.
+    For a unit with two states or one-hot columns, this is the most probable state.
     """
     state = visible.sample_without_inputs(mean.shape[:-1], key=key_of(0))
     columns, changes = visible.proposals(state)
@@ -178,11 +179,11 @@ def _nearest_states(visible: AbstractLayer, mean: Float[Array, "n columns"]) -> 
     if not len(columns):
         return state
     away = (state - mean)[:, columns]
-    nearer = ((away + changes) ** 2 - away**2).sum(-1)  # row, move
+    nearer = ((away + changes) ** 2 - away**2).sum(-1)  # row, proposal
     places, number = jnp.asarray(units), jnp.arange(len(units))
     best = jax.ops.segment_min(nearer.T, places, visible.n_units).T[:, units]
     able = (nearer <= best) & (nearer < 0)
     first = jax.ops.segment_min(jnp.where(able, number, len(units)).T, places, visible.n_units).T
-    chosen = number == first[:, units]  # of equally near ones, one
+    chosen = number == first[:, units]  # one of several equally near states
     rows = jnp.arange(len(mean))[:, None, None]
     return state.at[rows, columns].add(jnp.where(chosen[..., None], changes, 0.0))

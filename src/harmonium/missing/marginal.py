@@ -1,6 +1,7 @@
-"""Rows with missing values: sums over missing units, given those that are seen.
+"""Rows with missing values: sums over the missing units, given the seen units.
 
-In rows a missing unit is NaN, and so are its columns in states, as `with_missing` encodes them.
+A missing value is NaN in a row. In states, all columns of the missing unit are NaN, as
+`with_missing` encodes them.
 """
 
 from __future__ import annotations
@@ -22,24 +23,25 @@ from ..single_site import units_of_proposals
 
 
 class Limits(NamedTuple):
-    """The most terms of a sum over hidden states, and of one over completions of a row."""
+    """The largest numbers of terms: of a sum over hidden states, and over completions of a row."""
 
     hidden: int
     completions: int
 
 
-QUICK_SUMS = Limits(2**12, 2**6)  # in every update of a training
-PATIENT_SUMS = Limits(2**16, 2**12)  # once
+QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
+PATIENT_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
 
 
 class Posterior(NamedTuple):
-    """All that may complete a row, weighted by its probability given what is seen.
+    """The terms of a sum for incomplete rows, with their probabilities given the seen units.
 
     Attributes:
         log_z_seen: −F(v_seen) = log of the sum over h and the missing units, shape (n,), nats.
-        log_share: log p of each term given what is seen, shape (n, terms).
-        h: hidden states, shape (terms, hidden), if the terms are theirs: v then follows p(v | h).
-        v: completed rows, shape (n, terms, visible), if the terms are completions.
+        log_share: log p of each term given the seen units, shape (n, terms).
+        h: hidden states, shape (terms, hidden), if each term is a hidden state; v then follows
+            p(v | h).
+        v: completed rows, shape (n, terms, visible), if each term is a completion.
     """
 
     log_z_seen: Float[Array, " n"]
@@ -49,7 +51,7 @@ class Posterior(NamedTuple):
 
 
 def with_missing(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch columns"]:
-    """Encode rows in which NaN marks a missing unit: all its columns become NaN. Traceable."""
+    """Encode rows where NaN marks a missing value; all columns of its unit are NaN. Traceable."""
     missing = layer.spread(jnp.isnan(rows))
     return jnp.where(missing, jnp.nan, layer.encode(rows))
 
@@ -57,12 +59,12 @@ def with_missing(layer: AbstractLayer, rows: Array) -> Float[Array, "*batch colu
 def missing_units(
     layer: AbstractLayer, v: Float[Array, "*batch columns"]
 ) -> Bool[Array, "*batch units"]:
-    """Mark the units whose columns are NaN."""
+    """Return a mask of the units whose columns are NaN."""
     return jnp.isnan(layer.fold(v))
 
 
 def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
-    """Return the model whose visible units are held where they are seen, one for each row."""
+    """Return the model with the seen visible units held fixed, one model for each row."""
     values = jnp.where(jnp.isnan(v), rbm.visible.mean(rbm.visible.zero_inputs), v)
     known = ~missing_units(rbm.visible, v)
     values = jax.lax.stop_gradient(values)
@@ -73,7 +75,7 @@ def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
 def completed(
     rbm: RBM, v: Float[Array, "n visible"], sweeps: int, *, key: PRNGKeyArray
 ) -> Float[Array, "n visible"]:
-    """Draw the missing units by so many Gibbs sweeps with the others held."""
+    """Draw the missing units by this many Gibbs sweeps, with the seen units held fixed."""
     key_start, key_sweep = jax.random.split(key)
     model, gibbs = given_seen(rbm, v), Gibbs(sweeps)
     chains = gibbs.init(model, v.shape[0], key=key_start)
@@ -84,13 +86,13 @@ def completed(
 def posterior(
     rbm: RBM, v: Float[Array, "n visible"], missing: int, most: Limits = QUICK_SUMS
 ) -> Posterior | None:
-    """Sum over the hidden states or over the missing units, whichever is less work.
+    """Sum over the hidden states or over the missing units, whichever costs less.
 
     Args:
         rbm: the model.
         v: states of rows with missing values.
-        missing: the most missing units that a row has.
-        most: where both sums have more terms than these, the answer is None.
+        missing: the largest number of missing units in a row.
+        most: limits on the terms; where both sums exceed them, None is returned.
     """
     over, _ = way_to_sum(rbm, missing, most)
     if over == "hidden":
@@ -99,9 +101,9 @@ def posterior(
 
 
 def way_to_sum(rbm: RBM, missing: int, most: Limits) -> tuple[str | None, int]:
-    """Choose "hidden" or "completions", or None if both have too many terms; return how many.
+    """Return "hidden" or "completions", or None if both have too many terms; and their number.
 
-    A completion is as much work as one hidden state for each hidden unit: a product with W.
+    A completion needs a product with W, so it costs as much as one hidden state per hidden unit.
     """
     hidden, completions = rbm.hidden.n_states, math.inf
     if rbm.visible.n_states is not None:
@@ -114,7 +116,7 @@ def way_to_sum(rbm: RBM, missing: int, most: Limits) -> tuple[str | None, int]:
 
 
 def entries_of_sum(rbm: RBM, missing: int, most: Limits) -> int:
-    """Return how many numbers the sum of one row takes at once."""
+    """Return how many numbers the sum for one row holds in memory at once."""
     over, terms = way_to_sum(rbm, missing, most)
     columns = 1 if over == "hidden" else rbm.widest
     return max(1, terms) * columns
@@ -123,7 +125,7 @@ def entries_of_sum(rbm: RBM, missing: int, most: Limits) -> int:
 def over_hidden(rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
     """Sum over all hidden states h, whose inputs to the visible units are I = hWᵀ.
 
-    p(v_seen, h) ∝ exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_absent Γ_i(I_i))
+    p(v_seen, h) ∝ exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
     """
     visible = rbm.visible
     h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states, dtype=jnp.uint32))
@@ -151,7 +153,7 @@ def _normalised(log_weights: Array, **terms: Array) -> Posterior:
 def draw(
     rbm: RBM, found: Posterior, *, key: PRNGKeyArray, seen: Float[Array, "n visible"]
 ) -> Float[Array, "n visible"]:
-    """Draw a completion of every row from p(v_absent | v_seen), exactly."""
+    """Draw a completion of every row exactly from p(v_missing | v_seen)."""
     key_term, key_v = jax.random.split(key)
     term = jax.random.categorical(key_term, found.log_share, axis=-1)
     if found.v is not None:
@@ -162,9 +164,10 @@ def draw(
 
 
 def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarray:
-    """Return each unit's moves in a row: first the one that is none, and −1 behind the last.
+    """Return a table with one row of proposals for each unit.
 
-    The row behind those of all units is that of no unit.
+    A row begins with the proposal that changes nothing and is padded with −1. One more row after
+    those of all units stands for "no unit".
     """
     units = units_of_proposals(visible, columns)
     counts = np.bincount(units, minlength=visible.n_units)
@@ -176,7 +179,7 @@ def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarr
 
 
 def _most_states(visible: AbstractLayer) -> int:
-    """Return the number of states of the unit that has most."""
+    """Return the largest number of states of any unit."""
     columns, _ = visible.proposals(visible.sample(visible.zero_inputs, key=key_of(0)))
     return int(np.bincount(units_of_proposals(visible, columns)).max()) + 1
 
@@ -184,20 +187,20 @@ def _most_states(visible: AbstractLayer) -> int:
 def _completions(
     visible: AbstractLayer, v: Float[Array, "n visible"], missing: int
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
-    """Return all completions, and which are one: rows with fewer missing units have fewer."""
+    """Return all completions and a mask of valid ones: fewer missing units have fewer of them."""
     anything = visible.sample_without_inputs(v.shape[:-1], key=key_of(0))
     start = jnp.where(jnp.isnan(v), anything, v)
     columns, changes = visible.proposals(start)
     table = _table_of_proposals(visible, columns)
-    columns = np.concatenate([columns, columns[:1]])  # behind all moves, one that changes nothing
+    columns = np.concatenate([columns, columns[:1]])  # last: one that changes nothing
     changes = jnp.concatenate([changes, jnp.zeros_like(changes[:, :1])], axis=1)
-    is_absent = missing_units(visible, v)
-    order = jnp.argsort(~is_absent, axis=1, stable=True)[:, :missing]
-    places = jnp.where(jnp.take_along_axis(is_absent, order, 1), order, visible.n_units)
+    is_missing = missing_units(visible, v)
+    order = jnp.argsort(~is_missing, axis=1, stable=True)[:, :missing]
+    places = jnp.where(jnp.take_along_axis(is_missing, order, 1), order, visible.n_units)
     choices = np.indices((table.shape[1],) * missing).reshape(missing, -1).T
-    moves = jnp.asarray(table)[places[:, None, :], choices]  # row, term, missing unit
+    proposals = jnp.asarray(table)[places[:, None, :], choices]  # row, term, missing unit
     rows = jnp.arange(v.shape[0])[:, None, None]
     terms = jnp.arange(len(choices))[None, :, None, None]
-    where, change = jnp.asarray(columns)[moves], changes[rows, moves]
+    where, change = jnp.asarray(columns)[proposals], changes[rows, proposals]
     every = jnp.broadcast_to(start[:, None], (v.shape[0], len(choices), v.shape[1]))
-    return every.at[rows[..., None], terms, where].add(change), (moves >= 0).all(-1)
+    return every.at[rows[..., None], terms, where].add(change), (proposals >= 0).all(-1)

@@ -1,4 +1,4 @@
-"""Ways to log Z: one file a way, all of them fulfilling `AbstractLogZ`."""
+"""Methods for log Z: one file for each, all of them subclasses of `AbstractLogZ`."""
 
 from .annealed import Annealed as Annealed
 from .base import AbstractLogZ as AbstractLogZ

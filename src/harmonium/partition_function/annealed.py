@@ -1,4 +1,4 @@
-"""log Z between two annealed estimates: one from below, one from above."""
+"""log Z by annealed importance sampling in both directions: a lower and an upper estimate."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ from .schedule import (
 )
 
 FEWEST_GROUPS = 4
-MOST_STARTS = 4_096  # rows to travel back from
-PILOT = (3, 6)  # steps a segment: to find the spacing, then to choose among the bases
-AIM, MOST_LOST = (
-    0.5,
-    2.0,
-)  # nats lost forward and in reverse: a plan's aim; what more chains can bear
-FEWEST_STEPS, MOST_STEPS = 4, 2**20  # a segment
-MET = "The two directions meet."
+MOST_STARTS = 4_096  # rows from which reverse runs start
+PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among the bases
+# Nats lost forward and in reverse together: what a schedule aims at, and the most for which more
+# chains are enough.
+AIM, MOST_LOST = 0.5, 2.0
+FEWEST_STEPS, MOST_STEPS = 4, 2**20  # per segment
+MET = "The forward and reverse estimates agree."
 MARKOV_BOUND = -float(np.log(0.025))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 
 
@@ -50,8 +49,8 @@ class AnnealingRuns(NamedTuple):
 
     Attributes:
         forward: shape (n,); the mean of e^w estimates Z.
-        reverse: the reverse run, shape (n,); the mean of e^w estimates 1/Z.
-        other: the reverse run from the starts that the user gave; empty if none.
+        reverse: those of the reverse runs, shape (n,); the mean of e^w estimates 1/Z.
+        other: those of the reverse runs from the starts that the user gave; empty if none.
     """
 
     forward: np.ndarray
@@ -60,16 +59,16 @@ class AnnealingRuns(NamedTuple):
 
     @property
     def lost(self) -> float:
-        """Work lost on the way forward and in reverse, nats, which is 0 only if nothing is irreversible."""
+        """The work lost forward and in reverse together, nats; 0 only for reversible runs."""
         return -float(self.forward.mean() + self.reverse.mean())
 
     def hardly_seen(self, tolerance: float) -> float:
-        """Return the share of the model's mass that too few forward chains reach.
+        """Return the share of the model's probability mass that too few forward chains reach.
 
-        A reverse run that costs c nats more than log Z comes from a region of mass p that forward
-        chains reach with probability p e^(−c). Of n chains, three would come to any such region
-        with a mass of the tolerance if c < log(n · tolerance / 3); where the reverse run costs more,
-        what is known of the mass is luck.
+        A reverse run that costs c nats more than log Z started from a region of mass p that forward
+        chains reach with probability p e^(−c). If c < log(n · tolerance / 3), three of n chains
+        would reach any such region whose mass is the tolerance. Where a reverse run costs more,
+        forward chains find the mass only by chance.
         """
         costs = -bennett(self.forward, self.reverse) - self.reverse
         return float((costs > np.log(len(self.forward) * tolerance / 3.0)).mean())
@@ -77,40 +76,45 @@ class AnnealingRuns(NamedTuple):
 
 @dataclass(frozen=True)
 class Annealed(AbstractLogZ):
-    """Annealed importance sampling in both directions.
+    """log Z by annealed importance sampling in both directions.
 
-    Forward, from exact draws of a base model, the estimate is on average below log Z and so
-    over-rates the model. Reverse, from draws of the model itself, it is on average above, as far
-    as those draws are exact: they are the forward chains of all bases, resampled by their weights,
-    after `burn_in` sweeps more. The value is Bennett's acceptance ratio between both, an estimate
-    and no bound.
+    Forward runs start from exact draws of a base model. Their estimate is on average below log Z,
+    so a log-likelihood from it alone is too high. Reverse runs start from draws of the model
+    itself. Their estimate is on average above log Z, as far as those draws are exact: they are the
+    final states of the forward chains of all bases, resampled by their weights, after `burn_in`
+    more sweeps. The value is Bennett's acceptance ratio between both, an estimate and no bound.
 
-    A pilot tries each base, spaces the models on the way by the work that the chains lose
-    there, and takes the base that loses least. Then steps and chains grow until the two directions
-    meet within `tolerance` and the interval is as narrow, or the time is up. The 95 % interval is
-    that of independent groups of chains, left out one at a time. Where the answer has not
-    converged, it reaches from the lowest to the highest estimate and by what Markov's inequality
-    allows, log 40 = 3.7 nats, beyond them.
+    A pilot run tries each base, spaces the models along the path by the work that the chains lose
+    there, and takes the base that loses least. Then steps and chains grow until the forward and
+    reverse estimates agree within `tolerance` and the interval's half width is below it too, or
+    the time is up. The 95 % interval is a jackknife that leaves out one independent group of
+    chains at a time. Where the answer has not converged, the interval reaches from the lowest to
+    the highest estimate, and log 40 = 3.7 nats further at both ends, as Markov's inequality
+    allows.
 
-    A path may end at another model close by; the step from there to this one is weighed too. So
-    chains travel to the model whose weights are rounded to bfloat16 where that is faster, and the
-    answer is still of this one.
+    A path may end at another model close to this one; the step from there to this model is
+    weighted too. So chains may be annealed to the RBM with weights rounded to bfloat16, where that
+    is faster, and the answer is still that of this model.
 
-    What no annealing run can see is a mode that no chain of any base ever finds: all then agree on log Z
-    of what was found. `starts` from elsewhere, such as the data, would show it.
+    A mode that no chain of any base ever finds cannot be detected: all estimates then agree on
+    log Z of the modes that were found. `starts` from another source, such as the data, would
+    reveal it.
 
     Attributes:
         chains: chains in each direction.
-        steps: steps of each annealing run; as many as it takes if None.
-        paths: paths from independent models to this one, or close by, to be tried; `usual_bases` if
-            none is given.
-        starts: visible states to travel back from as a check, shape (n, visible).
-        burn_in: sweeps that resampled chains make first; a quarter of the steps if None.
-        tolerance: nats that the two directions may lie apart, and the interval's half width.
+        steps: steps of each annealing run; as many as are needed if None.
+        paths: paths to try, from independent models to this one or to a model close to it;
+            `usual_bases` if none is given.
+        starts: visible states from which additional reverse runs start, as a check, shape (n,
+            visible).
+        burn_in: sweeps of the resampled chains before the reverse runs; a quarter of the steps if
+            None.
+        tolerance: nats, the largest accepted difference of the forward and reverse estimates, and
+            the largest half width of the interval.
         seconds: time after which no new round begins.
 
     Raises:
-        InputError: an impossible number.
+        InputError: a number is out of its range, or a path does not begin without weights.
 
     Source: Neal 2001; Bennett 1976; Salakhutdinov & Murray 2008; Burda et al. 2015.
     """
@@ -127,9 +131,9 @@ class Annealed(AbstractLogZ):
         _check(self)
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Annealed:
-        """Try the independent model with the rows' moments as a base too; travel back from rows.
+        """Add the independent model with the rows' moments as a base, and reverse runs from rows.
 
-        Of incomplete rows neither is done.
+        For incomplete rows, neither is done.
         """
         if self.paths:
             return self
@@ -147,7 +151,7 @@ class Annealed(AbstractLogZ):
 
         Raises:
             InputError: no key, a path that begins with weights, or starts that do not fit.
-            NotFiniteError: weights are not finite, as for parameters out of all bounds.
+            NotFiniteError: annealing weights are not finite, because parameters are far too large.
         """
         key_base, key_search = jax.random.split(key)
         starts = None
@@ -159,83 +163,83 @@ class Annealed(AbstractLogZ):
 
 
 class _Search:
-    """A search for log Z: a pilot that chooses the schedule, then rounds until both sides meet."""
+    """A search for log Z: a pilot chooses the schedule; rounds run until both estimates agree."""
 
     def __init__(self, rbm: RBM, asked: Annealed, starts: Any, progress: Any, *, key: PRNGKeyArray):
         self.rbm, self.asked, self.key, self.keys_used = rbm, asked, key, 0
         self.groups = 1
-        # Chains from the starts given travel along, a quarter as many.
+        # A quarter as many reverse runs start from the given starts.
         many = max(1, asked.chains // 4)
         self.starts = None if starts is None else np.asarray(starts)[np.arange(many) % len(starts)]
         self.progress, self.done = progress, 0.0
         self.began = time.perf_counter()
-        self.pace = 0.0  # seconds that a step of all segments costs, forward and in reverse
+        self.pace = 0.0  # seconds for one step in each segment, forward and in reverse
         self.segments = min(SEGMENTS, asked.steps or SEGMENTS)
         self.witnesses: list[FinalStates] = []
 
     def pilot(self, paths: Sequence[AbstractPath]) -> tuple[AnnealingSchedule, int]:
-        """Space the models of each path by its losses; return the best, and steps a segment."""
-        schedules, there, progress = [], [], self._steps_told()
+        """Space the models of each path by lost work; return the best and its steps per segment."""
+        schedules, all_gains, steps = [], [], self._steps_told()
         for path in paths:
             schedule = AnnealingSchedule.even(path, self.segments)
             schedules.append(schedule.respaced(self._depart(schedule, PILOT[0])[1]))
-        if progress is not None and len(schedules) == 1:
-            return schedules[0], progress
+        if steps is not None and len(schedules) == 1:
+            return schedules[0], steps
         for schedule in schedules:
-            arrivals, gains = self._depart(schedule, PILOT[1])
-            self.witnesses.append(arrivals)
-            there.append(gains)
-            self._tell(0.1 * len(there) / len(schedules))
+            final, gains = self._depart(schedule, PILOT[1])
+            self.witnesses.append(final)
+            all_gains.append(gains)
+            self._tell(0.1 * len(all_gains) / len(schedules))
         lost, spaced = [], []
-        for schedule, gains, arrivals in zip(schedules, there, self.witnesses, strict=True):
+        for schedule, gains, final in zip(schedules, all_gains, self.witnesses, strict=True):
             started = time.perf_counter()
             back = self._return(schedule, self.witnesses, PILOT[1])
             self.pace = 2 * (time.perf_counter() - started) / PILOT[1]
             spaced.append(schedule.respaced(gains, back[::-1, : self.asked.chains]))
-            lost.append(self._journeys(schedule, arrivals, back).lost)
+            lost.append(self._journeys(schedule, final, back).lost)
             self._tell(0.1 + 0.1 * len(lost) / len(schedules))
         best = int(np.argmin(lost))
-        del self.witnesses[best]  # whose place every round takes with its own
+        del self.witnesses[best]  # every round adds its own final states instead
         needed = min(PILOT[1] * lost[best] / AIM, self._left() / self.pace)
-        return spaced[best], progress or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
+        return spaced[best], steps or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
 
     def _steps_told(self) -> int | None:
         steps = self.asked.steps
         return None if steps is None else max(1, round(steps / self.segments))
 
     def rounds(self, schedule: AnnealingSchedule, steps: int) -> LogZ:
-        """Travel forward and in reverse, longer or with more chains each time, until both sides meet."""
+        """Anneal in both directions with more steps or chains each round, until estimates agree."""
         kept: list[AnnealingRuns] = []
         while True:
             started = time.perf_counter()
-            arrivals, gains = self._depart(schedule, steps)
-            self.groups = self.groups if kept else groups_of(arrivals.log_weights)
+            final, gains = self._depart(schedule, steps)
+            self.groups = self.groups if kept else groups_of(final.log_weights)
             self._tell(self.done + 0.4 * (1 - self.done))
-            back = self._return(schedule, [arrivals, *self.witnesses], steps)
+            back = self._return(schedule, [final, *self.witnesses], steps)
             self._tell(self.done + 0.5 * (1 - self.done))
             self.pace = (time.perf_counter() - started) / steps
-            kept.append(self._journeys(schedule, arrivals, back))
+            kept.append(self._journeys(schedule, final, back))
             found = self._conclude(kept, steps * self.segments)
             if found.converged or self.asked.steps is not None:
                 break
-            within = int(self._left() / self.pace)  # steps that there is time for
+            within = int(self._left() / self.pace)  # steps that fit in the remaining time
             if self._needs_more_steps(kept[-1]) and within > 1.25 * steps:
                 kept, steps = [], min(2 * steps, within)
                 schedule = schedule.respaced(gains, back[::-1, : self.asked.chains])
-            elif within < steps:  # else more chains, beside those that there are
-                late = f" The {self.asked.seconds:g} s allowed are up; allow more with `seconds`."
+            elif within < steps:  # otherwise the next round adds more chains
+                late = f" The time limit of {self.asked.seconds:g} s was reached; raise `seconds`."
                 found = found._replace(message=found.message + late)
                 break
         self._tell(1.0)
         return found
 
     def _needs_more_steps(self, last: AnnealingRuns) -> bool:
-        """Return whether more chains would gain less than more steps."""
+        """Return whether more steps would help more than more chains."""
         tolerance = self.asked.tolerance
         return last.lost > MOST_LOST or last.hardly_seen(tolerance) > tolerance / 3
 
     def _depart(self, schedule: AnnealingSchedule, steps: int) -> tuple[FinalStates, np.ndarray]:
-        """Travel from the base to the model."""
+        """Anneal from the base to the model; return final states and log weights by segment."""
         begun = schedule.start(self.asked.chains, key=self._next_key())
         v, gains = schedule.run(begun, steps, key=self._next_key())
         gains[-1] += schedule.last_step(self.rbm, v)
@@ -244,7 +248,7 @@ class _Search:
     def _return(
         self, schedule: AnnealingSchedule, arrivals: Sequence[FinalStates], steps: int
     ) -> np.ndarray:
-        """Travel back, from arrivals drawn by their weights and left to themselves for a while."""
+        """Anneal in reverse from resampled final states after a burn-in; return log weights."""
         if not all(np.isfinite(one.log_weights).all() for one in arrivals):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
         v = resampled_states(arrivals, self.asked.chains, self.groups, seed=self.keys_used)
@@ -260,12 +264,12 @@ class _Search:
     def _journeys(
         self, schedule: AnnealingSchedule, arrivals: FinalStates, back: np.ndarray
     ) -> AnnealingRuns:
-        """Return whole annealing runs' weights in terms of Z from those of the segments back."""
+        """Return the log weights of whole runs, with those of reverse segments summed up."""
         reverse, n = back.sum(0) - float(schedule.path.log_z_of_base), self.asked.chains
         return AnnealingRuns(arrivals.log_weights, reverse[:n], reverse[n:])
 
     def _conclude(self, kept: Sequence[AnnealingRuns], steps: int) -> LogZ:
-        """Combine rounds into an answer; neither side is ever given without the other."""
+        """Combine rounds into one answer, which always uses both directions."""
         joined = AnnealingRuns(*(np.concatenate(parts) for parts in zip(*kept, strict=True)))
         forward, reverse = joined.forward, joined.reverse
         if not (np.isfinite(forward).all() and np.isfinite(reverse).all()):
@@ -297,12 +301,12 @@ class _Search:
         )
 
     def _unseen(self, found: Sandwich, kept: AnnealingRuns) -> list[tuple[str, float]]:
-        """Say so if some of the starts given may lie where no forward chain came.
+        """Return a warning if some of the given starts may lie where no forward chain came.
 
-        A reverse run that costs c nats more than log Z ends in a region of mass p that forward chains
-        reach with probability p e^(−c): where 3 e^c / n is below the tolerance, a mass that matters
-        would have been seen (rule of three). Beyond that, one start in twenty may cost more than
-        the reverse run of any chain that came there.
+        A reverse run that costs c nats more than log Z starts in a region of mass p that forward
+        chains reach with probability p e^(−c). Where 3 e^c / n is below the tolerance, a mass that
+        matters would have been found (rule of three). Beyond that, at most one start in twenty may
+        cost more than the reverse run of any resampled forward chain.
         """
         costs, usual = (-found.value - w for w in (kept.other, kept.reverse))
         known = max(np.log(self.asked.chains * self.asked.tolerance / 3.0), usual.max())
@@ -310,8 +314,8 @@ class _Search:
         if len(strange) <= len(costs) / 20:
             return []
         apart = float(np.median(strange))
-        why = f"of the starts given, {len(strange) / len(costs):.0%} lie where no chain came"
-        return [(f"{why}: their reverse run costs {apart:.1f} nats more", found.value + apart)]
+        why = f"{len(strange) / len(costs):.0%} of the given starts lie where no chain came"
+        return [(f"{why}: their reverse runs cost {apart:.1f} nats more", found.value + apart)]
 
     def _next_key(self) -> PRNGKeyArray:
         self.keys_used += 1
@@ -326,11 +330,11 @@ class _Search:
 
 
 def _doubts(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
-    """Say what speaks against the interval."""
+    """Return the reasons not to rely on the interval."""
     tests = {
-        f"the two directions lie {found.gap:.2f} nats apart": abs(found.gap) < tolerance,
+        f"forward and reverse estimates differ by {found.gap:.2f} nats": abs(found.gap) < tolerance,
         f"the interval is ± {found.half_width:.2f} nats": found.half_width < tolerance,
-        f"{hardly_seen:.0%} of the mass is reached by few chains": hardly_seen < tolerance / 3,
+        f"too few chains reach {hardly_seen:.0%} of the model's mass": hardly_seen < tolerance / 3,
         f"only {found.ess:.1f} chains carry the weight": found.ess >= TRUSTED_ESS,
         f"{found.groups} independent groups are too few": found.groups >= FEWEST_GROUPS,
     }
@@ -338,14 +342,14 @@ def _doubts(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
 
 
 def _contradictions(found: Sandwich, witnesses: Sequence[FinalStates]) -> list[tuple[str, float]]:
-    """Return the other bases' forward estimates that lie above the interval, beyond chance."""
+    """Return forward estimates of other bases that lie above the interval by more than chance."""
     against = []
     for one in witnesses:
         seen = jackknife(log_mean_exp, one.log_weights, groups=16)
         trusted = effective_size(relative_weights(one.log_weights)) >= TRUSTED_ESS
         margin = 4 * seen.stderr if trusted else MARKOV_BOUND
         if seen.value - margin > found.value + found.half_width:
-            against.append((f"from another base it is at least {seen.value:.2f}", seen.value))
+            against.append((f"from another base log Z is at least {seen.value:.2f}", seen.value))
     return against
 
 

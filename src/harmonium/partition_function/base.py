@@ -1,4 +1,4 @@
-"""What a way to log Z is, and what it finds."""
+"""The base class of methods for log Z, and their result."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ TRUSTED_ESS = 10.0
 
 
 class LogZ(NamedTuple):
-    """log Z with an interval.
+    """log Z with a 95 % interval.
 
     Attributes:
         value: the estimate, nats.
         low: lower end of its 95 % interval, nats.
         high: upper end.
-        method: how it was found, in words.
+        method: how it was computed, in words.
         converged: whether the interval can be relied on.
-        ess: effective number of the chains that carry the estimate, the smaller of both directions.
+        ess: effective number of chains, the smaller of both directions.
         gap: reverse minus forward estimate, nats; 0 where exact.
-        message: in English, why it converged or why not.
-        forward: log weights of the forward annealing runs, shape (n,): log of the mean of e^w is the
-            one-sided estimate of log Z; None where nothing was annealed.
-        reverse: log weights of the annealing runs back, which estimate −log Z.
+        message: why it converged or why not, in words.
+        forward: log weights of the forward annealing runs, shape (n,); the log of the mean of e^w
+            is the lower estimate of log Z. None where nothing was annealed.
+        reverse: log weights of the reverse runs, which estimate −log Z.
     """
 
     value: float
@@ -47,25 +47,26 @@ class LogZ(NamedTuple):
     reverse: np.ndarray | None = None
 
     def __str__(self) -> str:
-        """Say it in a sentence."""
+        """Return a summary in one sentence."""
         warning = "" if self.converged else ", NOT converged"
-        return f"log Z = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({self.method}{warning})"
+        interval = f"[{self.low:.4f}, {self.high:.4f}]"
+        return f"log Z = {self.value:.4f} in {interval} ({self.method}{warning})"
 
 
 class AbstractLogZ(ABC):
-    """A way to log Z; its settings are fields, checked when it is made."""
+    """A method for log Z. Its settings are fields, which are checked when it is created."""
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Whether the answer for this model is drawn: it then needs a key and a finite Z."""
+        """Return whether log Z of this model is sampled, which needs a key and a finite Z."""
         return True
 
     def with_rows(self, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> AbstractLogZ:
-        """Return the way that also uses what rows of data tell of the model, if it can."""
+        """Return the method that also uses rows of data for its estimate, if it can."""
         return self
 
     @abstractmethod
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
-        """Return log Z with a key that has been checked where there is need of one."""
+        """Return log Z; the key has been checked where one is needed."""
 
     def estimate(
         self,
@@ -79,10 +80,10 @@ class AbstractLogZ(ABC):
         Args:
             rbm: the model.
             key: a JAX random key; not needed where `is_estimate` is false.
-            progress: called with the part done, from 0 to 1.
+            progress: called with the fraction done, from 0 to 1.
 
         Raises:
-            InputError: no key where one is needed, or a model that the way does not fit.
+            InputError: no key where one is needed, or a model that the method cannot handle.
             NotFiniteError: Z is infinite, or parameters are not finite.
         """
         if not self.is_estimate(rbm):
@@ -97,7 +98,7 @@ class AbstractLogZ(ABC):
 
 
 def exact_result(value: float, method: str) -> LogZ:
-    """Return a log Z that has no error but rounding.
+    """Return a log Z that has no error except rounding.
 
     Raises:
         NotFiniteError: the model's parameters are not finite, or overflow.

@@ -1,8 +1,8 @@
-"""Ratios of partition functions from work: Bennett's ratio between two ends, MBAR over a ladder.
+"""Ratios of partition functions: Bennett's ratio between two models, MBAR over a ladder.
 
-Plain numerics on NumPy arrays in float64: whoever draws the states, by annealing, replica exchange
-or otherwise, brings the energies here. A few lines stand in for SciPy's, whose import would take
-longer than all that is done here.
+Plain numerics on NumPy arrays in float64. The energies are passed in, whether the states were drawn
+by annealing, replica exchange or otherwise. A few lines replace SciPy functions, whose import would
+take longer than all computations in this module.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ MOST_STEPS, CLOSE = 200, 1e-12  # of a search for a root
 
 
 def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
-    """Return Bennett's acceptance ratio estimate of a log ratio from log weights of both annealing runs.
+    """Return Bennett's acceptance ratio estimate of a log ratio of partition functions.
 
-    The r that solves Σ_forward σ(w − r + m) = Σ_reverse σ(w + r − m), with log weights w of each
-    annealing run and m = log(n_reverse / n_forward). For two models without an annealing run between them,
-    forward holds F_0 − F_1 at states of the first and reverse F_1 − F_0 at states of the second.
+    From log weights w of annealing runs in both directions, it is the r that solves
+    Σ_forward σ(w − r + m) = Σ_reverse σ(w + r − m), with m = log(n_reverse / n_forward). For two
+    models without annealing between them, `forward` holds F_0 − F_1 at states of the first model
+    and `reverse` F_1 − F_0 at states of the second.
 
     Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for annealing runs).
     """
@@ -40,8 +41,8 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
     reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
     low, high = min(sides) - reach, max(sides) + reach
     r = sum(sides) / 2
-    # Newton's method between bounds, on the difference of both sums' logarithms, which has a slope
-    # however far the ends lie apart.
+    # Newton's method between bounds, on the difference of the logarithms of both sums: its slope
+    # does not vanish, however far the forward and reverse estimates differ.
     for _ in range(MOST_STEPS):
         (f, down), (g, up) = (_total(side) for side in (forward - r + m, reverse + r - m))
         excess, slope = f - g, down + up
@@ -54,7 +55,7 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
 
 
 def _total(x: np.ndarray) -> tuple[float, float]:
-    """Return log Σ σ(x), and its derivative by a number that is added to all x."""
+    """Return log Σ σ(x), and its derivative with respect to a number that is added to all x."""
     logs = -np.logaddexp(0.0, -x)
     total = float(log_sum_exp(logs))
     return total, float(np.exp(logs - total) @ -np.expm1(logs))
@@ -75,13 +76,14 @@ def bennett_stderr(forward: np.ndarray, reverse: np.ndarray) -> float:
 
 
 class Sandwich(NamedTuple):
-    """log Z between the estimates of two directions.
+    """log Z with its lower and upper estimates.
 
     Attributes:
-        value: Bennett's acceptance ratio between both.
+        value: Bennett's acceptance ratio between both directions.
         half_width: half the width of its 95 % interval.
-        lower: log of the mean weight forward, on average below log Z.
-        upper: the same of the reverse run, on average above it if the starts are exact draws.
+        lower: log of the mean weight of the forward runs, on average below log Z.
+        upper: the estimate of the reverse runs, on average above log Z if they start from exact
+            draws.
         ess: Kish's effective number of chains, the smaller of both directions.
         groups: number of independent groups behind the interval.
     """
@@ -95,15 +97,15 @@ class Sandwich(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The estimate from above less that from below."""
+        """The upper estimate minus the lower estimate."""
         return self.upper - self.lower
 
 
 def sandwich(forward: np.ndarray, reverse: np.ndarray, groups: int) -> Sandwich:
-    """Combine log weights of annealing runs there, whose mean is Z, and back, whose mean is 1/Z.
+    """Combine log weights of forward runs (mean weight Z) and reverse runs (mean weight 1/Z).
 
-    The interval is that of the jackknife, but not narrower than independent chains would give:
-    sixteen groups know their own spread to a fifth.
+    The interval is that of the jackknife, but not narrower than for independent chains, since
+    sixteen groups determine their own spread only to a fifth.
     """
     middle = jackknife(bennett, forward, reverse, groups=groups)
     half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse))
@@ -113,17 +115,17 @@ def sandwich(forward: np.ndarray, reverse: np.ndarray, groups: int) -> Sandwich:
 
 
 def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return log Z of every model of a ladder less that of the first, from states of all of them.
+    """Return log Z of every model of a ladder minus that of the first, from states of all models.
 
     With u_k(x) the free energy of state x under model k and n_k states drawn from model k,
 
         Z_k = Σ_x e^(−u_k(x)) / Σ_l n_l e^(−u_l(x)) / Z_l
 
-    which is the minimum of a convex function of the log Z. Of all estimators that use these states,
-    it has the least asymptotic variance.
+    which is solved as the minimum of a convex function of the log Z. Of all estimators that use
+    these states, it has the least asymptotic variance.
 
     Args:
-        energies: u, shape (models, states), nats; the order of the states is of no matter.
+        energies: u, shape (models, states), nats; the order of the states does not matter.
         counts: n, shape (models,), states drawn from each model; some may be 0.
 
     Raises:
@@ -137,13 +139,13 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
             f"energies: expected shape (models, states), and as counts one number of states for"
             f" each model, all states together; got {u.shape} and {n.shape}, {n.sum():g} states."
         )
-    from scipy.optimize import minimize  # a third of a second, for those who ask
+    from scipy.optimize import minimize  # imported here: it takes a third of a second
 
     some = n > 0
     log_n = np.log(n[some])
 
     def terms(log_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return log Σ_l n_l e^(−u_l)/Z_l of each state, and each model's share in it."""
+        """Return log Σ_l n_l e^(−u_l)/Z_l for each state, and the share of each model in it."""
         logs = log_n[:, None] - u[some] - log_z[:, None]
         mixture = log_sum_exp(logs, axis=0)
         return mixture, np.exp(logs - mixture)
@@ -169,12 +171,13 @@ def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
-    """Return log Z of the last model of a ladder less that of the first, from its replicas.
+    """Return log Z of the last model of a ladder minus that of the first, from its replicas.
 
-    The sum of Bennett's ratios between neighbours. The standard error is that of leaving out one
-    column of replicas at a time, which keeps all that a column's replicas share, in time and by
-    their swaps. Each ratio without a column is found by one step of Newton's method from that of
-    all: with f = σ(w − r) of states below and g = σ(w + r) of states above,
+    It is the sum of Bennett's ratios between neighbours. The standard error is that of a jackknife
+    that leaves out one column of replicas at a time; this accounts for all correlations within a
+    column, in time and through swaps. Each ratio without a column is found by one step of Newton's
+    method from the ratio r of all columns: with f = σ(w − r) for states of the lower model and
+    g = σ(w + r) for states of the upper model,
 
         r without c = r − Σ_c (f − g) / Σ_others [f (1 − f) + g (1 − g)].
 

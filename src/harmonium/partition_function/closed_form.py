@@ -1,4 +1,4 @@
-"""log Z of two normal layers, in closed form."""
+"""log Z of a model with two Gaussian layers, in closed form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import AbstractLogZ, LogZ, exact_result
 
 
 def has_closed_form(rbm: RBM) -> bool:
-    """Return whether both layers are normal, so that the joint density is one normal distribution."""
+    """Return whether both layers are Gaussian, so that the joint density is a Gaussian one."""
     return (
         rbm.visible.gaussian_parameters is not None and rbm.hidden.gaussian_parameters is not None
     )
@@ -22,7 +22,7 @@ def has_closed_form(rbm: RBM) -> bool:
 
 @dataclass(frozen=True)
 class ClosedForm(AbstractLogZ):
-    """log Z = ½ [N log 2π − log det Λ + θᵀ Λ⁻¹ θ] of a model of two normal layers.
+    """log Z = ½ [N log 2π − log det Λ + θᵀ Λ⁻¹ θ] of a model with two Gaussian layers.
 
     θ holds the biases of both layers, and Λ is the joint precision matrix of their N units,
 
@@ -31,14 +31,14 @@ class ClosedForm(AbstractLogZ):
     """
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Return False."""
+        """Return False: the closed form is exact."""
         return False
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z.
 
         Raises:
-            InputError: a layer is not normal.
+            InputError: a layer is not Gaussian.
             NotFiniteError: Λ is not positive definite, so Z is infinite.
         """
         if rbm.visible.gaussian_parameters is None or rbm.hidden.gaussian_parameters is None:

@@ -1,4 +1,4 @@
-"""Exact log Z, log-likelihood and KL divergence by enumeration."""
+"""Exact log Z by enumeration of the states of one layer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LARGEST_LOG2_STATES = 28
 class Enumerated(AbstractLogZ):
     """log Z = log Σ_x e^(−F(x)) over the smaller discrete layer, in chunks.
 
-    Each chunk is summed in the model's precision and the chunks in float64, on the host. Memory
-    does not grow with the number of states.
+    Each chunk is summed in the model's precision, and the sums of the chunks are added in float64
+    on the host. Memory does not grow with the number of states.
     """
 
     def is_estimate(self, rbm: RBM) -> bool:
-        """Return False."""
+        """Return False: enumeration is exact."""
         return False
 
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
@@ -38,8 +38,8 @@ class Enumerated(AbstractLogZ):
 
         Raises:
             InputError: too many states, or neither layer is discrete.
-            Interrupted: a KeyboardInterrupt that says how far it got; the states summed by then
-                bound log Z from below.
+            Interrupted: a KeyboardInterrupt; the message says how far the enumeration got, and
+                gives the lower bound of log Z from the states summed by then.
         """
         side = enumerable(rbm)
         if side is None or (side.visible.n_states or 0) > 2**LARGEST_LOG2_STATES:
@@ -61,9 +61,9 @@ class Enumerated(AbstractLogZ):
             bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
             raise Interrupted(
                 f"exact log Z: interrupted after {100 * done:.0f} % of {side.visible.n_states:,}"
-                f" states; those alone say that log Z is at least {bound:.4f}"
+                f" states; from these alone, log Z is at least {bound:.4f}"
             ) from None
-        with np.errstate(invalid="ignore"):  # what is not finite is refused below
+        with np.errstate(invalid="ignore"):  # a sum that is not finite raises an error below
             value = float(np.logaddexp.reduce(np.concatenate(sums)))
         return exact_result(value, f"exact, {side.visible.n_states:,} states")
 
@@ -74,19 +74,19 @@ def _log_sums(side: RBM, rows: int, first: jax.Array, count: int) -> jax.Array:
 
 
 def enumerable(rbm: RBM) -> RBM | None:
-    """Return the model turned so that its *visible* layer is the one to enumerate.
+    """Return the model, transposed if needed, so that its *visible* layer is the one to enumerate.
 
-    The discrete layer with fewer joint states is chosen; None if neither layer is discrete.
+    This is the discrete layer with fewer joint states; None if neither layer is discrete.
     """
     sides = [side for side in (rbm, rbm.T) if side.visible.n_states is not None]
     return min(sides, key=lambda side: side.visible.n_states or 0, default=None)
 
 
 def chunk_plan(side: RBM, entries: int = ENTRIES_AT_ONCE) -> tuple[int, int]:
-    """Return (rows in a chunk, number of chunks) for summing over `side.visible`."""
+    """Return (rows per chunk, number of chunks) for a sum over `side.visible`."""
     count = side.visible.n_states
     if count is None:
-        raise InputError(f"{side.visible}: its states are a continuum and cannot be enumerated.")
+        raise InputError(f"{side.visible}: its states are continuous and cannot be enumerated.")
     rows = min(count, max(1, entries // side.widest))
     return rows, -(-count // rows)
 

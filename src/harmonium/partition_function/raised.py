@@ -1,4 +1,4 @@
-"""RAISE: a conservative log-likelihood of rows, of the annealed model in place of the model."""
+"""RAISE: a conservative log-likelihood of rows, computed for the annealed model."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Raised(NamedTuple):
     Attributes:
         value: mean over rows.
         stderr_rows: its standard error over rows.
-        rows: the estimate of each row, shape (n,).
-        method: how it was found, in words.
+        rows: the estimate for each row, shape (n,).
+        method: how it was computed, in words.
     """
 
     value: float
@@ -32,7 +32,7 @@ class Raised(NamedTuple):
     method: str
 
     def __str__(self) -> str:
-        """Say it in a sentence."""
+        """Return a summary in one sentence."""
         return (
             f"log-likelihood of the annealed model = {self.value:.4f} nats a row,"
             f" ± {self.stderr_rows:.4f} over rows ({self.method})"
@@ -50,15 +50,16 @@ def raise_log_likelihood(
 ) -> Raised:
     """Return the log-likelihood of rows under the distribution that forward annealing draws from.
 
-    Forward annealing is a generative model of its own: draws of a base model, carried to the
-    model by as many sweeps as there are steps. What it gives a row is estimated by the reverse run
-    from that row, after one sweep at t = 1,
+    Forward annealing is itself a generative model, the annealed model: draws of a base model are
+    annealed to the RBM by one sweep per step. Its log-likelihood of a row is estimated by reverse
+    runs from that row, after one sweep at t = 1,
 
-        log p̂(v) = −F(v) + log mean e^w,    w the log weight of the reverse run, which estimates −log Z
+        log p̂(v) = −F(v) + log mean e^w,
 
-    and is on average *below* log p of the annealed model. That is close to the model's where
-    annealing is slow enough. So it is a conservative score of test rows, on average, and no bound
-    on the model's own.
+    where w is the log weight of a reverse run, which estimates −log Z. The estimate is on average
+    *below* log p of the annealed model, which is close to that of the RBM where annealing is slow
+    enough. So it is a conservative score of test rows, on average, and no bound on the RBM's own
+    log-likelihood.
 
     Args:
         rbm: the model.
@@ -66,10 +67,11 @@ def raise_log_likelihood(
         key: a JAX random key.
         chains: reverse runs from each row.
         steps: steps of each.
-        path: from a model without weights; from the model's own moments if None.
+        path: a path from a model without weights; if None, from the independent model with the
+            moments of short chains of `rbm`.
 
     Raises:
-        InputError: rows outside the visible layer's domain, or numbers that are not positive.
+        InputError: rows outside the visible layer's domain, or `chains` or `steps` not positive.
 
     Source: Burda, Grosse & Salakhutdinov 2015.
     """

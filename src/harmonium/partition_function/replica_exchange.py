@@ -1,4 +1,4 @@
-"""log Z by replica exchange: ratios between neighbouring models, from the replicas themselves."""
+"""log Z by replica exchange: ratios between neighbouring models, estimated from the replicas."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ from .bridge import ladder_log_z, mbar
 from .schedule import base_from_moments
 
 FIRST_STEPS = 256
-ROUNDS, ACCEPTANCE = 5, 0.5  # of the pilot
+ROUNDS, ACCEPTANCE = 5, 0.5  # of the pilot run
 FEWEST_CHAINS = 8
 LEAST_ACCEPTANCE = 0.1  # of any pair
-FEWEST_TRIPS = 5.0  # round trips of a column's replicas, on average, while they count
-LEVEL, CERTAIN = 1e-3, 1e-5  # p-values: below, two estimates may differ; below, they do
+FEWEST_TRIPS = 5.0  # mean round trips per column of replicas in the counted part of a run
+LEVEL, CERTAIN = 1e-3, 1e-5  # p-values below which two estimates may differ, and do differ
 ROUNDING = 1e-4  # nats, of free energies in float32
 
 
 class _Ladder(NamedTuple):
-    """What one ladder says.
+    """The result of one ladder.
 
     Attributes:
         estimate: log Z.
         warnings: reasons not to rely on it.
-        ends: other estimates from the same replicas: of both halves, and one-sided ones.
-        report: how the replicas travel.
+        ends: other estimates from the same replicas: lower and upper ones, and those of both
+            halves.
+        report: how well the replicas move along the ladder.
     """
 
     estimate: Estimate
@@ -52,34 +53,36 @@ class _Ladder(NamedTuple):
 
 @dataclass(frozen=True)
 class Exchanged(AbstractLogZ):
-    """Replica exchange from independent models: Bennett's ratios between neighbouring replicas.
+    """log Z by replica exchange from independent models, with Bennett's ratios between neighbours.
 
-    log Z of the model less that of the base is the sum of Bennett's ratios between neighbouring
-    models. Columns of replicas are independent, so the 95 % interval is that of leaving out one
-    column at a time. The first half of a run is not counted; runs are doubled until
+    log Z of the model minus that of the base is the sum of Bennett's ratios between neighbouring
+    models. Columns of replicas are independent, so the 95 % interval is a jackknife that leaves
+    out one column at a time. The first half of a run is not counted. Runs are doubled until
 
         the interval is narrower than ± tolerance,
-        every pair accepts a tenth of its swaps,
-        a column's replicas made five round trips on average while they counted,
-        both halves of what counts agree, at a level of 0.001,
+        every pair accepts at least a tenth of its swaps,
+        the replicas of a column made at least five round trips on average in the counted part,
+        both halves of the counted part agree, at a level of 0.001,
 
-    or the time is up. Two ladders run side by side, both spaced by a pilot: one of temperatures
-    from the model without any preference, one from the independent model with the moments of
-    short chains. The latter has the smaller barrier as a rule, but misses all modes that short
-    chains miss, and its replicas travel freely without them. What a ladder misses makes its log Z
-    too small. So where both certainly disagree (p < 0.00001), the answer is that of the larger
-    log Z; where they agree (p > 0.001), that of the smaller barrier; between, the runs go on.
+    or the time is up. Two ladders run side by side, both spaced by a pilot run: one of
+    temperatures from the neutral model (no biases, no weights), and one from the independent model
+    with the moments of short chains. The latter usually has the smaller barrier, but it misses all
+    modes that short chains miss, and its replicas still move freely along the ladder. A missed
+    mode makes a ladder's log Z too small. So where both clearly disagree (p < 0.00001), the answer
+    is that of the ladder with the larger log Z; where they agree (p > 0.001), that of the ladder
+    with the smaller barrier; in between, the runs go on.
 
-    What no ladder can see is a mode that the replicas of neither ever find.
+    A mode that the replicas of neither ladder ever find cannot be detected.
 
     Attributes:
-        sampler: a ladder from an independent model, used as it is, and alone, instead of both.
         chains: independent columns of replicas, at least 8.
-        tolerance: nats, the interval's half width.
+        sampler: a ladder from an independent model, which is then used unchanged and alone,
+            instead of both ladders.
+        tolerance: nats, the largest accepted half width of the interval.
         seconds: time after which a run is not doubled.
 
     Raises:
-        InputError: an impossible number.
+        InputError: a number is out of its range.
 
     Source: Bennett 1976; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022; Krause, Fischer & Igel
     2020 (for models of this kind).
@@ -120,7 +123,7 @@ class Exchanged(AbstractLogZ):
             progress(float(np.clip(1.0 - (deadline - time.perf_counter()) / seconds, 0.2, 1.0)))
         progress(1.0)
         if not found.converged:
-            late = f" The {seconds:g} s allowed are up; allow more with `seconds`."
+            late = f" The time limit of {seconds:g} s was reached; raise `seconds`."
             found = found._replace(message=found.message + late)
         return found
 
@@ -134,11 +137,11 @@ def carried_log_z(
     steps: int = 64,
     tolerance: float = 0.1,
 ) -> LogZ:
-    """Return log Z of a model from the replicas that its training carried, nearly for free.
+    """Return log Z of a model from the replicas of its training, at little extra cost.
 
-    The replicas stand in the laws of the models on the ladder, as far as they kept up with the
-    training, so a short continuation is enough for Bennett's ratios. It relies on the rules of
-    `Exchanged`, but for the round trips, which may have been made in training.
+    The replicas follow the distributions of the models on the ladder, as far as they kept up with
+    the training, so a short continuation is enough for Bennett's ratios. The rules of `Exchanged`
+    decide on convergence, except that round trips made in training count too.
 
     Args:
         rbm: the model that the replicas belong to, `fit.state.rbm`.
@@ -146,10 +149,10 @@ def carried_log_z(
         state: the replicas, `fit.state.gradient`.
         key: a JAX random key.
         steps: length of the continuation.
-        tolerance: nats, the interval's half width that counts as converged.
+        tolerance: nats, the largest half width of the interval that counts as converged.
 
     Raises:
-        InputError: a ladder that begins with weights, or a state of another one.
+        InputError: a ladder that begins with weights, or the state of another ladder.
         NotFiniteError: free energies are not finite.
     """
     sampler, steps = _based(rbm, sampler), positive_integer(steps, "steps")
@@ -169,14 +172,15 @@ def carried_log_z(
 def mbar_log_z(
     rbm: RBM, sampler: ReplicaExchange, v: Float[Array, "models n visible"]
 ) -> np.ndarray:
-    """Return log Z of every model of a ladder less that of the first, from states of all of them.
+    """Return log Z of every model of a ladder minus that of the first, from states of all models.
 
-    Every state is weighed under every model (`bridge.mbar`), not only under its neighbours.
+    The energy of every state is computed under every model, not only under neighbouring ones; see
+    `bridge.mbar`.
 
     Args:
         rbm: the model at the ladder's end.
         sampler: the ladder.
-        v: states of each model.
+        v: states of each model, shape (models, n, visible).
 
     Returns:
         Shape (models,), nats.
@@ -198,12 +202,12 @@ def mbar_log_z(
 
 @eqx.filter_jit
 def _under_all(path: AbstractPath, times: Array, v: Array) -> Float[Array, "models n"]:
-    """Return free energies of states under every model, one model after the other."""
+    """Return free energies of states under every model, computed one model after the other."""
     return jax.lax.map(lambda t: path.at(t).free_energy(v), times)
 
 
 def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
-    """Estimate log Z from what a run gained after its first part, with all warnings."""
+    """Estimate log Z from a run without its fraction `first`, with all warnings."""
     base = float(run.sampler.path_to(run.rbm).log_z_of_base)
     gains, report = run.gains(first), run.report(first)
     middle = (1.0 + first) / 2
@@ -215,8 +219,11 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
     least = float(report.acceptance.min())
     rules = [
         (whole.half_width < tolerance, f"the interval is ± {whole.half_width:.2g} wide"),
-        (least >= LEAST_ACCEPTANCE, f"two neighbours accept {100 * least:.1f} % of their swaps"),
-        (trips >= FEWEST_TRIPS, f"replicas made {trips:.1f} round trips in a column"),
+        (
+            least >= LEAST_ACCEPTANCE,
+            f"a pair of neighbours accepts {100 * least:.1f} % of its swaps",
+        ),
+        (trips >= FEWEST_TRIPS, f"the replicas of a column made {trips:.1f} round trips"),
         (
             _p_value(*halves) > LEVEL,
             f"the halves of the run give {halves[0].value:.2f} and {halves[1].value:.2f}",
@@ -232,13 +239,13 @@ def _judged(run: LadderRun, tolerance: float, first: float = 0.5) -> _Ladder:
 
 
 def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
-    """Choose between ladders, and return its answer."""
+    """Choose between ladders, and return the answer."""
     best = min(ladders, key=lambda one: one.report.barrier)
     largest = max(ladders, key=lambda one: one.estimate.value)
     warnings, note = [], ""
     p = _p_value(best.estimate, largest.estimate)
     if p < CERTAIN:
-        note = f" The other ladder misses a part of it: {best.estimate.value:.2f}."
+        note = f" The other ladder misses a part of Z: log Z = {best.estimate.value:.2f}."
         best = largest
     elif p < LEVEL:
         both = " and ".join(f"{one.estimate.value:.2f}" for one in ladders)
@@ -249,7 +256,8 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
     report, half = best.report, best.estimate.half_width
     every = [end for one in ladders for end in (*one.ends, one.estimate.value)]
     ends = every if warnings else [best.estimate.value]
-    said = f"Not converged: {'; '.join(warnings)}." if warnings else f"Replicas travel: {report}."
+    good = f"Replicas move along the ladder: {report}."
+    said = f"Not converged: {'; '.join(warnings)}." if warnings else good
     return LogZ(
         value=best.estimate.value,
         low=min(ends) - half,
@@ -263,8 +271,8 @@ def _concluded(ladders: Sequence[_Ladder]) -> LogZ:
 
 
 def _p_value(one: Estimate, other: Estimate) -> float:
-    """Return the probability that two estimates of one number lie at least as far apart."""
-    from scipy.special import stdtr  # a fifth of a second, for those who ask
+    """Return the p-value of the difference between two estimates of the same number."""
+    from scipy.special import stdtr  # imported here: it takes a fifth of a second
 
     error = float(np.hypot(one.stderr, other.stderr)) + ROUNDING
     return 2 * float(stdtr(one.groups - 1, -abs(one.value - other.value) / error))

@@ -1,4 +1,4 @@
-"""Courses between independent models and a trained one: where they begin, how they are spaced."""
+"""Annealing schedules from independent models to a trained one: their bases and their spacing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from ..statistics import effective_size, relative_weights, resampled
 __all__ = ["base_from_data", "base_from_moments", "usual_bases"]
 
 SEGMENTS = 32
-STEPS_AT_ONCE = 64  # of a dispatch: small models wait for few, large ones can be interrupted
+# Steps per dispatch: many enough for small models to be fast, few enough to interrupt large ones.
+STEPS_AT_ONCE = 64
 GROUPS = (16, 8, 4, 2, 1)
-ESS_OF_GROUP = 8.0  # with fewer chains that count, what a group resamples is no draw of the model
+ESS_OF_GROUP = 8.0  # with a smaller effective size, resampled states are no draws of the model
 
 
 class AnnealingSchedule(NamedTuple):
-    """A path and where its segments begin and end; every segment is made in as many steps.
+    """A path and the ends of its segments; every segment has the same number of steps.
 
     Attributes:
         path: the models.
@@ -38,16 +39,16 @@ class AnnealingSchedule(NamedTuple):
 
     @classmethod
     def even(cls, path: AbstractPath, segments: int = SEGMENTS) -> AnnealingSchedule:
-        """Return segments of equal length in t."""
+        """Return the schedule with segments of equal length in t."""
         return cls(path, np.linspace(0.0, 1.0, segments + 1))
 
     def respaced(self, *gains: np.ndarray) -> AnnealingSchedule:
-        """Space the segments so that all add the same to the variance of the whole work.
+        """Space the segments so that all contribute equally to the variance of the total work.
 
-        A segment adds C_b = cov(w_b, Σ w), which counts how long chains remember: where they are
-        slow, work in one segment goes with that in the next. Since C falls as the square of a
-        segment's length, lengths are measured by √C; C is bounded from below by a fifth of the
-        segment's own variance, since a covariance is noisy.
+        Segment b contributes C_b = cov(w_b, Σ w). This includes correlations between segments:
+        where chains mix slowly, the work in one segment is correlated with the work in the next.
+        Since C falls as the square of a segment's length, lengths are measured by √C. C is bounded
+        from below by a fifth of the segment's own variance, since a covariance is noisy.
 
         Args:
             gains: log weights of each segment in the order of the schedule, shape (segments, n),
@@ -66,14 +67,14 @@ class AnnealingSchedule(NamedTuple):
         return AnnealingSchedule(self.path, times)
 
     def last_step(self, rbm: RBM, v: Float[Array, "n visible"]) -> np.ndarray:
-        """Return F of the path's last model less F of the one it is to lead to, shape (n,).
+        """Return F under the path's last model minus F under the target model `rbm`, shape (n,).
 
-        That is the log weight of one step more, 0 where the two are the same model.
+        It is the log weight of one more step, and 0 where the two are the same model.
         """
         return np.asarray(_last_step(self.path, rbm, v), np.float64)
 
     def start(self, chains: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
-        """Draw chains from the model without weights where the path begins."""
+        """Draw chains from the model without weights at which the path begins."""
         return _started(self.path, chains, key=key)
 
     def run(
@@ -84,20 +85,20 @@ class AnnealingSchedule(NamedTuple):
         key: PRNGKeyArray,
         reverse: bool = False,
     ) -> tuple[Float[Array, "n visible"], np.ndarray]:
-        """Carry chains from one end of the path to the other, `steps` steps a segment.
+        """Anneal chains from one end of the path to the other, with `steps` steps per segment.
 
-        A few segments at a time, so that it can be interrupted; the weights of segments are added
-        in float64.
+        A few segments run at a time, so that the run can be interrupted. Their log weights are
+        returned in float64.
 
         Args:
-            v: where the chains stand, shape (n, visible).
+            v: initial visible states of the chains, shape (n, visible).
             steps: steps in each segment.
             key: a JAX random key.
-            reverse: from t = 1 to 0.
+            reverse: whether to run from t = 1 to 0 instead of from 0 to 1.
 
         Returns:
-            Where the chains arrive, and their log weights in each segment, in the order of travel,
-            shape (segments, n).
+            The final states of the chains, and their log weights in each segment, in the order in
+            which the segments were run, shape (segments, n).
         """
         times = from_numpy((self.times[::-1] if reverse else self.times).astype(v.dtype))
         last, at_once = len(times) - 1, max(1, STEPS_AT_ONCE // steps)
@@ -114,11 +115,11 @@ class AnnealingSchedule(NamedTuple):
 def _segments(
     path: AbstractPath, times: Array, numbers: Array, v: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
-    """Travel from segment `first` to `end` in so many steps each; others add nothing."""
+    """Run segments `first` to `end` with the given steps each; other segments add nothing."""
     first, end, steps = numbers
 
-    def segment(i: Array, arrived: tuple[Array, Array]) -> tuple[Array, Array]:
-        v, gains = arrived
+    def segment(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        v, gains = carry
         start = Annealing(v, jnp.zeros(len(v), v.dtype))
         ours = jax.random.fold_in(key, i)
         v, gained = anneal(path, times[i], times[i + 1], steps, start, key=ours)
@@ -139,7 +140,7 @@ def _last_step(path: AbstractPath, rbm: RBM, v: Array) -> Array:
 
 
 class FinalStates(NamedTuple):
-    """Where forward annealing runs ended: draws of the model, each with a weight.
+    """Final states of forward annealing runs: draws of the model, each with a weight.
 
     Attributes:
         v: visible states, shape (n, visible).
@@ -151,10 +152,11 @@ class FinalStates(NamedTuple):
 
 
 def resampled_states(arrivals: Sequence[FinalStates], n: int, groups: int, seed: int) -> np.ndarray:
-    """Draw n states from arrivals in proportion to their weights, systematically.
+    """Draw n states from final states by systematic resampling with their weights.
 
-    Each group draws from its own part of every set of arrivals, so that groups stay independent.
-    The sets share in proportion to their effective sizes: all estimate the same Z.
+    Each group draws from its own part of every set of final states, so that groups stay
+    independent. The sets contribute in proportion to their effective sizes, since all estimate
+    the same Z.
     """
     rng = np.random.default_rng(seed)
     states = np.concatenate([np.asarray(one.v) for one in arrivals])
@@ -176,7 +178,7 @@ def resampled_states(arrivals: Sequence[FinalStates], n: int, groups: int, seed:
 
 
 def groups_of(log_weights: np.ndarray) -> int:
-    """Return as many groups as still have enough chains that count, at most sixteen."""
+    """Return the largest number of groups of sufficient effective size, at most sixteen."""
     ess = effective_size(relative_weights(log_weights))
     fitting = [g for g in GROUPS if ess / g >= ESS_OF_GROUP and len(log_weights) >= 4 * g]
     return fitting[0] if fitting else 1
@@ -186,15 +188,15 @@ def groups_of(log_weights: np.ndarray) -> int:
 def after_sweeps(
     rbm: RBM, v: Float[Array, "n visible"], sweeps: Array, *, key: PRNGKeyArray
 ) -> Float[Array, "n visible"]:
-    """Let chains make Gibbs sweeps under a model; their number is dynamic."""
+    """Run Gibbs sweeps of chains under a model; the number of sweeps is dynamic."""
     sampler = Gibbs(1)
     key_start, key_step = jax.random.split(key)
-    return sampler.steps(rbm, sampler.start(rbm, v, key=key_start), sweeps, key=key_step).v
+    return sampler.run(rbm, sampler.start(rbm, v, key=key_start), sweeps, key=key_step).v
 
 
 @eqx.filter_jit
 def base_from_data(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Heating:
-    """Return the path from the independent model with the moments of these states and their h."""
+    """Return the path from the independent model with the moments of states v and drawn h."""
     hidden = rbm.hidden.fit_moments(rbm.sample_h_from_v(v, key=key))
     return Heating(rbm.visible.fit_moments(v), hidden, rbm)
 
@@ -203,15 +205,16 @@ def base_from_data(rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray)
 def base_from_moments(
     rbm: RBM, *, key: PRNGKeyArray, chains: int = 256, sweeps: int = 300
 ) -> Heating:
-    """Return the path from the independent model whose moments short chains of `rbm` have."""
+    """Return the path from the independent model with the moments of short chains of `rbm`."""
     key_draw, key_move, key_h = jax.random.split(key, 3)
     v = rbm.visible.sample_without_inputs((chains,), key=key_draw)
     return base_from_data(rbm, after_sweeps(rbm, v, jnp.asarray(sweeps), key=key_move), key=key_h)
 
 
 def usual_bases(rbm: RBM, *, key: PRNGKeyArray) -> list[AbstractPath]:
-    """Return the bases that need nothing but the model: its short chains' moments, and neutrality.
+    """Return the paths from the bases that need no data.
 
-    The first is near; the second is broad, and finds modes that no short chain reaches.
+    The first base has the moments of short chains, and is close to the model. The second is the
+    neutral model, which is broad, and from which chains find modes that no short chain reaches.
     """
     return [base_from_moments(rbm, key=key), Heating.from_neutral(rbm)]

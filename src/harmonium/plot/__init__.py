@@ -1,4 +1,4 @@
-"""What people look at: pictures as matplotlib figures, and all of a run's written to a folder."""
+"""Plots of a model and its training as matplotlib figures, and all of a run's in one folder."""
 
 from .annealing import journeys as journeys
 from .autocorrelation import autocorrelations as autocorrelations

@@ -1,4 +1,4 @@
-"""Whether annealed importance sampling has bridged the two ends of its path."""
+"""Forward and reverse log weights of annealed importance sampling in one plot."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ def journeys(
     low: float | None = None,
     high: float | None = None,
 ) -> Figure:
-    """Draw the log weights of both annealing runs of annealed importance sampling on one axis of log Z.
+    """Draw the log weights of forward and reverse annealed importance sampling on one log Z axis.
 
-    Forward log weights w lie mostly below log Z, reverse ones, drawn as −w, mostly above: each
-    annealing run loses some work on its way. Dashed lines mark the one-sided estimates, log ⟨e^w⟩ of the
-    forward and −log ⟨e^w⟩ of the reverse annealing run. Where the histograms overlap, Bennett's estimate
-    between them is good and the two lines meet near it. Where they lie apart, every estimate rests
-    on a few outermost chains: take more models on the path.
+    Forward log weights w lie mostly below log Z; reverse ones, drawn as −w, lie mostly above: each
+    annealing run dissipates some work. Dashed lines mark the one-sided estimates, log ⟨e^w⟩ of the
+    forward run (biased low) and −log ⟨e^w⟩ of the reverse run (biased high). If the histograms
+    overlap, Bennett's estimate between them is good and the two lines lie close to it. If they do
+    not, every estimate depends on a few extreme chains: use more intermediate models on the path.
 
     Args:
         forward: log weights w with ⟨e^w⟩ = Z, nats, shape (n,).
         reverse: log weights w with ⟨e^w⟩ = 1/Z, nats, shape (m,).
         value: the estimate of log Z, nats, drawn as a line.
-        low: lower end of its interval, nats; it is shaded.
-        high: upper end.
+        low: lower end of its interval, nats; the interval is shaded.
+        high: upper end of its interval, nats.
 
     Raises:
-        InputError: log weights that are not finite, one end without the other, or ends in no order.
+        InputError: log weights that are not finite, one end without the other, or ends that are not
+            in order.
 
     Source: Neal 2001; Bennett 1976; Crooks 1999.
     """
@@ -50,11 +51,11 @@ def journeys(
     sides = {"forward": log_mean_exp(ahead), "reverse": -log_mean_exp(back)}
     digits = _digits([*sides.values(), *(end for end in (low, value, high) if end is not None)])
     for (side, estimate), color in zip(sides.items(), (BLUE, ORANGE), strict=True):
-        text = f"log Z from the {side} annealing run alone: {_number(estimate, digits)}"
+        text = f"log Z from the {side} run alone: {_number(estimate, digits)}"
         axes.axvline(estimate, color=color, linewidth=1.5, linestyle="--", zorder=4, label=text)
     _draw_estimate(axes, value, low, high, digits)
     overlap = float(np.minimum(*shares).sum())
-    label(axes, _headline(overlap), "log weight, and log Z, in nats", "share of chains per nat")
+    label(axes, _headline(overlap), "log weight and log Z, nats", "share of chains per nat")
     legend_below(figure)
     return figure
 
@@ -73,7 +74,7 @@ def _check(value: Any, low: Any, high: Any) -> None:
 
 
 def _digits(lines: list[float]) -> int:
-    """Return the decimal places that tell lines apart, at least two."""
+    """Return the number of decimal places that distinguishes the lines, at least two."""
     reach = max(lines) - min(lines)
     return int(np.clip(1 - np.floor(np.log10(reach)), 2, 6)) if reach > 0.0 else 2
 
@@ -84,8 +85,8 @@ def _number(nats: float, digits: int) -> str:
 
 def _headline(overlap: float) -> str:
     if overlap == 0.0:
-        return "The annealing runs do not overlap: no estimate between them can be relied on"
-    return f"Log weights of both annealing runs: they overlap by {overlap:.0%}"
+        return "Forward and reverse log weights do not overlap: no estimate of log Z is reliable"
+    return f"Forward and reverse log weights overlap by {overlap:.0%}"
 
 
 def _draw_estimate(

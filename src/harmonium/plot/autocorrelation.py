@@ -1,4 +1,4 @@
-"""How soon chains forget where they were."""
+"""Autocorrelations of observables along Markov chains."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from .base import COLORS, GREY, checked_numbers, label, legend_below, new_figure
 
 STYLES = ("-", "--", ":", "-.")
 FEW_LAGS = 30
-DECADES_FROM = 20.0  # last over first lag from which uneven lags are drawn on a logarithmic axis
+DECADES_FROM = 20.0  # ratio of last to first lag from which uneven lags get a log axis
 
 
 def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figure:
     """Draw the autocorrelations of observables against the lag, one curve each.
 
-    Chains are draws of the model only at lags where every curve has come down to 0; the slowest
-    one counts. Lags that grow step by step are drawn on a logarithmic axis, linear up to the first.
+    States of a chain are independent draws from the model only at lags at which every curve, also
+    the slowest, has decayed to 0. Lags with growing steps are drawn on a logarithmic axis that is
+    linear up to the first positive lag.
 
     Args:
-        curves: an autocorrelation for each lag of each observable, shape (observables, lags).
-        names: of the observables.
+        curves: the autocorrelation of each observable at each lag, shape (observables, lags).
+        names: the names of the observables.
         sweeps: the lags in sweeps, ascending from 0 or later, shape (lags,); or one number, the
-            sweeps from one lag to the next, where the first lag is 0.
+            sweeps from one lag to the next if the first lag is 0.
 
     Raises:
-        InputError: curves, names and lags that do not fit together, or are not finite.
+        InputError: curves, names and lags that do not match, or are not finite.
     """
     array = _checked_curves(curves)
     names = _checked_names(names, len(array))
@@ -62,7 +63,7 @@ def _checked_curves(curves: Any) -> np.ndarray:
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "buif":
         raise InputError(
             f"curves: expected numbers of shape (observables, lags); found shape {array.shape} of"
-            f" {array.dtype}. Pass a list of curves, also for one."
+            f" {array.dtype}. Pass a list of curves, even for a single one."
         )
     wrong = ~np.isfinite(array).all(axis=1)
     if wrong.any():
@@ -93,7 +94,7 @@ def _checked_lags(sweeps: Any, count: int) -> np.ndarray:
 
 
 def _scale(axes: Axes, lags: np.ndarray) -> None:
-    """Choose the lags' axis: logarithmic where they grow by steps that grow."""
+    """Set the axis of the lags: logarithmic if the steps between them grow."""
     steps, positive = np.diff(lags), lags[lags > 0.0]
     grown = len(steps) > 1 and steps[-1] > 2.0 * steps[0]
     if grown and lags[-1] >= DECADES_FROM * positive[0]:

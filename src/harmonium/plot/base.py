@@ -1,7 +1,7 @@
-"""What the pictures share: figures, colours, labels, grids of images, and checks of what is drawn.
+"""Helpers that the plots share: figures, colours, labels, grids of images, and checks of input.
 
-Only matplotlib's objects are used, never its global state: a figure made here belongs to whoever
-asked for it, whatever backend they use.
+Only matplotlib's objects are used, never its global state, so a figure made here works with any
+backend.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ..io.formats.base import write_whole
 ImageShape = tuple[int, int] | Literal["square"] | None
 
 DPI = 120
-BLUE, GREY = "#0072B2", "#767676"  # apart for every kind of colour vision
+BLUE, GREY = "#0072B2", "#767676"  # distinct for every kind of colour vision
 ORANGE = "#D55E00"
 COLORS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")  # Okabe & Ito 2008
-GAP = "#a9b4c2"  # between the tiles of a grid; on no grey scale, and on neither diverging arm
-TILE = 24  # least pixels along a tile's longer side; the gap is one part in as many
+GAP = "#a9b4c2"  # between tiles; neither a grey nor a colour of the diverging scale
+TILE = 24  # fewest pixels along a tile's longer side; the gap is 1/24 of that side
 TITLE, TEXT, SMALL = 11, 9, 8  # font sizes in points
 FEWEST_SQUARE_PIXELS = 16
 FEWEST_BINS, MOST_BINS = 11, 121
@@ -47,17 +47,17 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
-    """Write a figure as a PNG file, by way of a temporary one: a crash leaves no half file.
+    """Write a figure as a PNG file, through a temporary one: a crash leaves no incomplete file.
 
     Args:
-        figure: what to write.
-        path: where to, ending in `.png`. A file that is there is replaced.
+        figure: the figure.
+        path: the file to write, with the suffix `.png`. An existing file is replaced.
 
     Returns:
         The path.
 
     Raises:
-        InputError: another ending, or a folder that is not there.
+        InputError: another suffix, or a folder that does not exist.
     """
     target = Path(path)
     if target.suffix.lower() != ".png":
@@ -77,7 +77,7 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
 
 
 def label(axes: Axes, title: str = "", x: str = "", y: str = "", *, grid: bool = True) -> None:
-    """Write the title and the axes' labels, and draw a light grid behind the content."""
+    """Set the title and the axis labels, and draw a light grid behind the content."""
     axes.set_title(title, fontsize=TEXT, loc="left")
     axes.set_xlabel(x, fontsize=TEXT)
     axes.set_ylabel(y, fontsize=TEXT)
@@ -90,22 +90,22 @@ def label(axes: Axes, title: str = "", x: str = "", y: str = "", *, grid: bool =
 
 
 def say(figure: Figure, text: str) -> Figure:
-    """Write a sentence where a picture would be."""
+    """Write a sentence in place of a plot."""
     figure.text(0.5, 0.5, text, ha="center", va="center", fontsize=TITLE, color=GREY)
     return figure
 
 
 def legend_below(figure: Figure, columns: int = 2) -> None:
-    """Write a legend below all content, where it can cover nothing."""
+    """Draw a legend below all axes, where it covers nothing."""
     figure.legend(loc="outside lower center", ncols=columns, fontsize=SMALL, frameon=False)
 
 
 def histograms(
     axes: Axes, groups: Sequence[np.ndarray], names: Sequence[str], colors: Sequence[str]
 ) -> np.ndarray:
-    """Draw histograms over each other, with common bins and the area 1 each.
+    """Draw histograms over each other, with common bins and an area of 1 each.
 
-    Far tails are cut off, and the legend says how many values lie there.
+    Far tails are cut off, and the legend tells how many values lie there.
 
     Returns:
         The share of the values of each group in each bin, shape (groups, bins).
@@ -125,7 +125,7 @@ def histograms(
 
 
 def _edges(groups: Sequence[np.ndarray]) -> np.ndarray:
-    """Return common bins: as wide as Freedman & Diaconis (1981) have them for the narrower group."""
+    """Return common bins with the Freedman–Diaconis (1981) width of the narrowest group."""
     both = np.concatenate(groups)
     quantiles = [np.quantile(some, [OUTER, 0.25, 0.75, 1.0 - OUTER]) for some in groups]
     low, high = min(q[0] for q in quantiles), max(q[3] for q in quantiles)
@@ -142,7 +142,7 @@ def _edges(groups: Sequence[np.ndarray]) -> np.ndarray:
 def draw_matrix(
     axes: Axes, matrix: np.ndarray, colors: str, ends: tuple[float, float], *, tiles: bool
 ) -> AxesImage:
-    """Draw a matrix in colours between two ends, without axes if it is a grid of tiles."""
+    """Draw a matrix on a colour scale with given ends, without axes if it is a grid of tiles."""
     palette = colormaps[colors].with_extremes(bad=GAP)
     aspect = "equal" if tiles else "auto"
     image = axes.imshow(matrix, cmap=palette, vmin=ends[0], vmax=ends[1], aspect=aspect)
@@ -162,7 +162,7 @@ def color_bar(
     extend: str = "neither",
     whole: bool = False,
 ) -> None:
-    """Put a slim colour bar beside the axes `where`, with ticks at whole numbers if so asked."""
+    """Draw a slim colour bar beside the axes `where`, with ticks at whole numbers if `whole`."""
     bar = figure.colorbar(image, ax=where, shrink=0.7, aspect=30, pad=0.02, extend=extend)
     bar.set_label(text, fontsize=TEXT)
     bar.ax.tick_params(labelsize=SMALL)
@@ -172,9 +172,9 @@ def color_bar(
 
 
 def tiled(images: np.ndarray) -> np.ndarray:
-    """Put images of shape (n, rows, columns) into one near-square picture, NaN between them.
+    """Arrange images of shape (n, rows, columns) in one near-square picture, NaN between them.
 
-    Small images are enlarged by a whole factor, so that the lines between them stay thin.
+    Small images are enlarged by a whole factor, so that the lines between them are thin.
     """
     factor = math.ceil(TILE / max(images.shape[1:]))
     images = images.repeat(factor, axis=1).repeat(factor, axis=2)
@@ -190,14 +190,14 @@ def tiled(images: np.ndarray) -> np.ndarray:
 
 
 def size_of_picture(picture: np.ndarray, side: float = 6.8) -> tuple[float, float]:
-    """Return a figure's size in inches: a picture at most `side` wide and high, and a colour bar."""
+    """Return a figure's size in inches: a picture up to `side` wide and high, and a colour bar."""
     height, width = picture.shape
     inch = side / max(height, width)
     return max(3.2, width * inch + 1.0), max(1.6, height * inch + 0.5)
 
 
 def evenly_spaced(rows: np.ndarray, count: int) -> np.ndarray:
-    """Return at most `count` rows, spread over all: rows are often stored class by class."""
+    """Return at most `count` rows, evenly spaced, as rows are often stored class by class."""
     if len(rows) <= count:
         return rows
     return rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
@@ -207,7 +207,7 @@ def checked_numbers(values: Any, name: str) -> np.ndarray:
     """Return finite numbers as a vector.
 
     Raises:
-        InputError: another shape, nothing, or entries that are no finite numbers.
+        InputError: another shape, an empty vector, or entries that are not finite numbers.
     """
     array = as_array(values, name)
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "buif":
@@ -224,12 +224,12 @@ def checked_numbers(values: Any, name: str) -> np.ndarray:
 
 
 def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | None:
-    """Return the shape of a row as an image, None if it is not to be one.
+    """Return the shape of a row as an image, or None if it is not drawn as one.
 
     Args:
-        shape: (rows, columns), "square" to have it guessed from their number, or None.
-        pixels: number of pixels that there are.
-        of: what they are, for the message: "visible units of the model", "columns of data".
+        shape: (rows, columns), "square" to infer it from the number of pixels, or None.
+        pixels: the number of pixels of a row.
+        of: what the pixels are, for the message: "visible units of the model", "columns of data".
 
     Raises:
         InputError: not a shape, or one with another number of pixels.
@@ -242,7 +242,7 @@ def checked_shape(shape: ImageShape, pixels: int, of: str) -> tuple[int, int] | 
     if len(sides) != 2 or not all(isinstance(s, int | np.integer) and s > 0 for s in sides):
         raise InputError(
             f"image_shape: expected two positive whole numbers, (rows, columns); found {shape!r}."
-            " Pass None for data that are no images."
+            " Pass None for data that are not images."
         )
     if sides[0] * sides[1] != pixels:
         raise InputError(

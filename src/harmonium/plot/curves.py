@@ -1,4 +1,4 @@
-"""How a run went: what was measured against the epochs."""
+"""Learning curves of a run: the measured quantities against the epochs."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ PANELS = {
     "free_energy": ("Mean free energy of training rows", "nats per row"),
     "update_ratio": ("Size of an update, |ΔW| / |W|", "ratio"),
 }
-MOST_BELOW = 3  # panels below one another; more stand in two columns
+MOST_BELOW = 3  # panels in one column; more than these are drawn in two columns
 
 
 def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw what was measured during a run: a panel for each quantity that some record holds.
+    """Draw the quantities measured during a run, a panel for each one that some record holds.
 
-    The log-likelihood comes with the band that its log Z leaves, the free-energy gap with its
-    standard error over rows. A gap that grows means that the model favours the rows it has seen;
-    ⟨F⟩ alone is no score, because log Z moves too, and neither is the reconstruction error.
+    The log-likelihood has a band for the uncertainty of log Z, the free-energy gap one for its
+    standard error over rows. A growing gap means that the model favours the training rows
+    (overfitting). ⟨F⟩ alone is not a score, because log Z changes too; nor is the reconstruction
+    error.
 
     Args:
-        history: records as `fit` gives them, each with `epoch` and any of `log_likelihood` (with
+        history: records as `fit` returns them, each with `epoch` and any of `log_likelihood` (with
             `log_likelihood_low` and `log_likelihood_high`), `pseudo_log_likelihood`,
             `free_energy_gap` (with `free_energy_gap_stderr`), `reconstruction`, `free_energy`,
             `update_ratio`.
-            Entries that are missing, None or not finite are left out.
+            Entries that are missing, None or not finite are ignored.
 
     Raises:
-        InputError: not a sequence of records with an epoch each.
+        InputError: not a sequence of records, or a record without a finite epoch.
     """
     _check(history)
     measured = [name for name in PANELS if len(_points(history, name)[0])]
@@ -68,7 +69,7 @@ def _draw(
     axes.tick_params(labelbottom=at_the_bottom)
     if name == "log_likelihood":
         epochs, low, high = _points(history, "log_likelihood_low", "log_likelihood_high")
-        _band(axes, epochs, low, high, "bounds, from the error of log Z")
+        _band(axes, epochs, low, high, "bounds from the uncertainty of log Z")
     if name == "free_energy_gap":
         axes.axhline(0.0, color=GREY, linewidth=0.8)
         epochs, values, errors = _points(history, name, "free_energy_gap_stderr")
@@ -86,7 +87,7 @@ def _check(history: Sequence[Mapping[str, Any]]) -> None:
         if not _is_finite(record.get("epoch")):
             raise InputError(
                 f"history: expected a finite 'epoch' in every record; found"
-                f" {record.get('epoch')!r} in record {number}. Pass the records as `fit` gave them."
+                f" {record.get('epoch')!r} in record {number}. Pass the records as in Fit.history."
             )
 
 
@@ -106,7 +107,7 @@ def _all(record: Mapping[str, Any], names: Sequence[str]) -> bool:
 
 
 def _band(axes: Axes, epochs: np.ndarray, low: np.ndarray, high: np.ndarray, text: str) -> None:
-    """Shade between the ends; a single point gets an error bar, which can be seen."""
+    """Shade between the ends; a single point gets an error bar, as a band would be invisible."""
     if not len(epochs):
         return
     if len(epochs) == 1:
@@ -117,11 +118,11 @@ def _band(axes: Axes, epochs: np.ndarray, low: np.ndarray, high: np.ndarray, tex
 
 
 def _headline(history: Sequence[Mapping[str, Any]]) -> str:
-    """Say how far the run went and how fast."""
+    """Return the title: the number of updates and the speed."""
     parts = ["Learning curves"]
     if _is_finite(history[-1].get("update")):
         parts.append(f"{int(history[-1]['update']):,} updates")
     _, speeds = _points(history, "samples_per_second")
     if len(speeds):
-        parts.append(f"{float(f'{np.median(speeds):.2g}'):,.0f} rows a second")
+        parts.append(f"{float(f'{np.median(speeds):.2g}'):,.0f} rows per second")
     return " · ".join(parts)

@@ -1,4 +1,4 @@
-"""Whether samples lie as low in free energy as the data do."""
+"""Free energies of samples and of data compared."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from .base import BLUE, GREY, checked_numbers, histograms, label, legend_below, 
 def energies(data_energies: Any, sample_energies: Any) -> Figure:
     """Draw the free energies of data rows and of samples as two histograms over each other.
 
-    A model that has learned gives both the same distribution. Samples that lie lower than the
-    data come from states that the model favours and the data do not have; samples that lie
-    higher come from chains that have not arrived, or from a model that is too warm. Lines mark
-    the medians. Both histograms have the area 1, whatever the numbers of rows.
+    For a well-trained model both have the same distribution. Samples with lower free energies than
+    the data are states that the model favours and the data do not have. Samples with higher ones
+    come from chains that are not yet in equilibrium, or from a model whose temperature is in effect
+    too high. Dashed lines mark the medians. Both histograms have an area of 1, whatever the numbers
+    of rows.
 
     Args:
-        data_energies: F(v) of rows of data, nats, shape (m,).
+        data_energies: F(v) of rows of data under the model, nats, shape (m,).
         sample_energies: F(v) of samples under the same model, nats, shape (n,).
 
     Raises:
-        InputError: not one finite number for each row.
+        InputError: not a non-empty vector of finite numbers.
     """
     values = {
         "data": checked_numbers(data_energies, "data_energies"),

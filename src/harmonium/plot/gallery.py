@@ -1,6 +1,6 @@
-"""All pictures of a run, written to its folder.
+"""All plots of a run, written to its folder.
 
-The one file of this folder that imports its siblings: it holds no picture of its own.
+This is the only module of this package that imports its siblings; it draws no plot of its own.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def pictures(
     All are drawn before the first is written, so an error leaves the folder as it was.
 
     Args:
-        folder: where to; it is made if it is not there, and pictures in it are replaced.
+        folder: the folder; it is made if it does not exist, and plots in it are replaced.
         rbm: the model.
-        history: records as `fit` gives them.
-        samples: rows that the model drew, in the user's coding.
-        data: rows that it learned from, in the user's coding.
-        image_shape: (rows, columns) of a row, "square" to have it guessed, or None.
+        history: records as `fit` returns them.
+        samples: rows drawn from the model, in the user's coding.
+        data: training rows, in the user's coding.
+        image_shape: (rows, columns) of a row, "square" to infer it, or None.
         weights: sample weights of the data.
 
     Returns:
         The paths, in the order above.
 
     Raises:
-        InputError: arguments that do not fit together, or a folder that cannot be one.
+        InputError: arguments that do not match, or a file in the place of the folder.
     """
     target = Path(folder)
     if target.exists() and not target.is_dir():

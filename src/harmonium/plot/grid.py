@@ -13,14 +13,14 @@ TALLEST = 12.0  # inches
 
 
 def image_grid(rows: Any, *, image_shape: ImageShape = None) -> Figure:
-    """Draw all rows, each as an image, in a near-square grid without any lettering.
+    """Draw all rows, each as an image, in a near-square grid without labels.
 
     Args:
         rows: rows in the user's coding, shape (n, units).
-        image_shape: (rows, columns) of a row, or "square"; without one, rows are lines of a matrix.
+        image_shape: (rows, columns) of a row, or "square"; if None, rows are the rows of a matrix.
 
     Raises:
-        InputError: rows that are no matrix of numbers, or that do not fit the image shape.
+        InputError: rows that are not a matrix of numbers, or do not match the image shape.
     """
     values = checked_rows(rows, "rows").astype(float)
     shape = checked_shape(image_shape, values.shape[1], "columns of rows")

@@ -1,4 +1,4 @@
-"""What each hidden unit looks for: its weights as an image."""
+"""The filters of the hidden units: the weights of each as an image."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ PERCENTILE = 99.5
 
 
 def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Figure:
-    """Draw each hidden unit's weights, the units of the largest weight norm first.
+    """Draw the weights of each hidden unit, those with the largest norm first.
 
-    With an image shape: one tile a hidden unit, read row by row. Without: the weight matrix as a
-    heat map. All share one colour scale that ends at the 99.5th percentile of |w|. Where a visible
-    unit has several weights, as a Potts site has one for each state, their Euclidean norm is drawn.
+    With an image shape, each hidden unit is a tile, in order row by row; without one, the weight
+    matrix is drawn as a heat map. All units share one colour scale that ends at the 99.5th
+    percentile of |w|. If a visible unit has several weights, as a Potts site has one for each
+    state, their Euclidean norm is drawn.
 
     Args:
         rbm: the model.
-        image_shape: (rows, columns) of a row of data, "square" to have it guessed, or None.
-        count: at most so many hidden units are drawn.
+        image_shape: (rows, columns) of a row of data, "square" to infer it, or None.
+        count: the largest number of hidden units to draw.
 
     Raises:
         InputError: an image shape with another number of pixels than there are visible units, or
@@ -59,7 +60,7 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
 
 
 def _one_for_each_unit(rbm: RBM) -> tuple[np.ndarray, bool]:
-    """Return a number for each visible unit and hidden column, and whether it is a weight itself."""
+    """Return a value for each visible unit and hidden column, and whether it is the weight."""
     weights = finite_array(rbm.dense_weights, "weights")
     if rbm.visible.n_units == rbm.visible.size:
         return weights, True
@@ -68,7 +69,7 @@ def _one_for_each_unit(rbm: RBM) -> tuple[np.ndarray, bool]:
 
 
 def _scale(weights: np.ndarray, signed: bool) -> tuple[str, tuple[float, float], str]:
-    """Return colours, the values at their ends, and the ends that some weights lie beyond."""
+    """Return the colour map, the values at its ends, and the ends beyond which some weights lie."""
     sizes = np.abs(weights)
     largest = float(np.percentile(sizes, PERCENTILE) or sizes.max() or 1.0)
     clipped = sizes.max() > largest

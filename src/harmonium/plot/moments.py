@@ -1,4 +1,4 @@
-"""Whether samples have the data's statistics: means of units, covariances of pairs."""
+"""Moments of samples against those of data: means of units, covariances of pairs."""
 
 from __future__ import annotations
 
@@ -27,29 +27,30 @@ class _Cloud(NamedTuple):
 
 
 class _Estimate(NamedTuple):
-    """Estimates and the squares of their standard errors, for rows that are independent."""
+    """Estimates and the squares of their standard errors, for independent rows."""
 
     values: np.ndarray
     squared_errors: np.ndarray
 
 
 def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -> Figure:
-    """Draw the units' means and the pairs' covariances, those of samples against those of data.
+    """Draw the means of units and the covariances of pairs, of samples against those of data.
 
-    A model that has learned puts all points near the line of equality. How near is noted beside
-    what noise alone would leave if both sets were independent rows of one distribution. At most
-    10,000 rows of each are used, evenly spaced, and at most 5,000 pairs, drawn at random; two
-    states of one unit are no pair.
+    For a well-trained model all points lie near the line of equality. A note states the rms
+    difference, and the one that noise alone would leave if both sets were independent rows of one
+    distribution. At most 10,000 rows of each are used, evenly spaced, and at most 5,000 pairs,
+    drawn at random; two states of the same unit do not count as a pair.
 
     Args:
         samples: rows in the user's coding, shape (n, units).
         data: rows in the user's coding, shape (m, units).
-        states: number of states of the columns, one number or one for each: such a column holds
-            codes 0 to states − 1 and is counted state by state. 1 or None: numbers as they are.
+        states: number of states of the columns, one number or one for each column. A column with
+            states holds codes 0 to states − 1, each counted on its own; with 1 or None its numbers
+            are used as they are.
         weights: sample weights of the data, shape (m,).
 
     Raises:
-        InputError: rows, states or weights that do not fit together.
+        InputError: rows, states or weights that do not match.
     """
     ours, theirs = checked_pair(samples, data)
     worth = _checked_weights(weights, len(theirs))
@@ -84,14 +85,14 @@ def _checked_weights(weights: Any, n: int) -> np.ndarray:
 
 
 def _means(cloud: _Cloud, quantities: Quantities) -> _Estimate:
-    """Estimate the mean of every quantity."""
+    """Estimate the first moments."""
     count = len(quantities.column)
     blocks = (quantities.of(cloud.rows, slice(b, b + BLOCK)) for b in range(0, count, BLOCK))
     return _estimate(cloud, blocks)
 
 
 def _covariances(cloud: _Cloud, quantities: Quantities, pairs: np.ndarray) -> _Estimate:
-    """Estimate the covariance of every pair."""
+    """Estimate the covariances of the pairs."""
 
     def deviations(which: np.ndarray) -> np.ndarray:
         values = quantities.of(cloud.rows, which)
@@ -102,7 +103,7 @@ def _covariances(cloud: _Cloud, quantities: Quantities, pairs: np.ndarray) -> _E
 
 
 def _estimate(cloud: _Cloud, blocks: Iterable[np.ndarray]) -> _Estimate:
-    """Estimate the means of columns that come block by block, as of independent rows."""
+    """Estimate the means of columns that come in blocks, with errors for independent rows."""
     values, errors = [np.zeros(0)], [np.zeros(0)]
     for block in blocks:
         mean = cloud.weights @ block
@@ -113,7 +114,7 @@ def _estimate(cloud: _Cloud, blocks: Iterable[np.ndarray]) -> _Estimate:
 
 
 def _scatter(axes: Axes, title: str, data: _Estimate, samples: _Estimate) -> None:
-    """Draw points, the line of equality through the whole panel, and how well they agree."""
+    """Draw the points and the line of equality, and note how well the two sides agree."""
     label(axes, title, "data", "samples")
     x, y = data.values, samples.values
     if not len(x):
@@ -135,7 +136,7 @@ def _scatter(axes: Axes, title: str, data: _Estimate, samples: _Estimate) -> Non
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> str:
-    """Return Pearson's coefficient in words: it is undefined where one side does not vary."""
+    """Return Pearson's coefficient as text, "undefined" if one side does not vary."""
     scale = float(x.std() * y.std())
     if len(x) < 2 or scale == 0.0:
         return "undefined"

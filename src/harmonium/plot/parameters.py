@@ -1,4 +1,4 @@
-"""How large a model's parameters are."""
+"""Histograms of a model's parameters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def weight_histogram(rbm: RBM) -> Figure:
 
 
 def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Return the real-valued arrays of a layer, those of its parts too, by their place in it."""
+    """Yield the real-valued arrays of a layer and of its parts, with their paths in it."""
     if isinstance(value, AbstractLayer):
         for field in dataclasses.fields(value):
             yield from _arrays(getattr(value, field.name), f"{name}.{field.name}")
@@ -55,7 +55,7 @@ def _arrays(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _histogram(axes: Axes, name: str, values: np.ndarray) -> None:
-    """Draw one histogram, with a line at zero if it is in sight and the moments noted."""
+    """Draw a histogram with its mean and std in the title, and a line at zero if in range."""
     bins = max(5, min(MOST_BINS, math.ceil(2 * math.sqrt(len(values)))))
     axes.hist(values, bins=bins, color=BLUE)
     if values.min() <= 0.0 <= values.max():

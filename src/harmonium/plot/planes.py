@@ -1,4 +1,4 @@
-"""Where samples lie in the plane in which the data vary most."""
+"""Samples and data in the plane of the data's first two principal axes."""
 
 from __future__ import annotations
 
@@ -21,26 +21,28 @@ GREYS, BLUES = ("#cccccc", "#111111"), ("#a6cee9", BLUE, "#00243a")  # from few 
 BUBBLES = 2_000.0  # area of all points together, in square points
 SMALLEST = 8.0  # area of one
 
-_Bubbles = tuple[np.ndarray, np.ndarray]  # places and areas
+_Bubbles = tuple[np.ndarray, np.ndarray]  # positions and areas
 
 
 def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
     """Draw data and samples on the data's first two principal axes, in two panels.
 
-    Both panels have the same limits and the same scale: of many rows, the darker a cell the larger
-    the share of rows in it; of few, each point has the area of its share. Where the data are and no
-    sample is, the panel of samples is pale grey. At most 10,000 rows of each are used, evenly
-    spaced. A model that lost a part of the data shows here only if that part lies apart on these
-    two axes, whose shares of variance the labels give.
+    Both panels have the same limits and the same scale. Many rows are drawn as cells, darker for a
+    larger share of the rows; few rows as points with areas in proportion to their shares. In the
+    panel of samples, places that have data but no samples are pale grey. At most 10,000 rows of
+    each are used, evenly spaced. If the model has lost a part of the data (a missing mode), this
+    shows here only if that part is separate on these two axes; the labels give their shares of
+    the variance.
 
     Args:
         samples: rows in the user's coding, shape (n, columns).
         data: rows in the user's coding, shape (m, columns).
-        states: number of states of the columns, one number or one for each: such a column holds
-            codes 0 to states − 1 and is counted state by state. 1 or None: numbers as they are.
+        states: number of states of the columns, one number or one for each column. A column with
+            states holds codes 0 to states − 1, each counted on its own; with 1 or None its numbers
+            are used as they are.
 
     Raises:
-        InputError: rows or states that do not fit together.
+        InputError: rows or states that do not match.
     """
     pair = checked_pair(samples, data)
     ours, theirs = (evenly_spaced(rows, MOST_ROWS) for rows in pair)
@@ -67,7 +69,7 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
 
 
 def _draw(panels: list[Axes], points: list[np.ndarray]) -> None:
-    """Draw rows as points where these are few, otherwise as shares of rows in cells."""
+    """Draw rows as points if there are few, otherwise as shares of rows in cells."""
     bubbles = [_bubbles(some) for some in points]
     few = min(map(len, points)) < FEWEST_FOR_CELLS
     if few or max(len(places) for places, _ in bubbles) <= MOST_PLACES:
@@ -85,7 +87,7 @@ def _limits(points: list[np.ndarray], margin: float) -> np.ndarray:
 
 
 def _points(panels: list[Axes], ends: np.ndarray, data: _Bubbles, samples: _Bubbles) -> None:
-    """Draw rows as points; rows at one place are one point of their common area."""
+    """Draw rows as points; rows at the same position are one point with their total area."""
     panels[0].set(xlim=ends[0], ylim=ends[1])
     for panel, (places, areas), color, alpha in (
         (panels[0], data, GREY, 0.6),
@@ -96,7 +98,7 @@ def _points(panels: list[Axes], ends: np.ndarray, data: _Bubbles, samples: _Bubb
 
 
 def _bubbles(points: np.ndarray) -> _Bubbles:
-    """Return places and areas, the largest first, so that none hides another."""
+    """Return positions and areas, the largest first, so that small points are drawn on top."""
     scale = np.abs(points).max() or 1.0
     _, first, counts = np.unique(
         np.round(points / scale, 9), axis=0, return_index=True, return_counts=True

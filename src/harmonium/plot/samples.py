@@ -1,4 +1,4 @@
-"""What the model draws, beside what it learned from."""
+"""Samples from the model beside rows of the data."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from .base import (
 def samples_beside_data(
     samples: Any, data: Any, *, image_shape: ImageShape = None, count: int = 64
 ) -> Figure:
-    """Draw rows of data and of samples in two panels, as many in one as in the other.
+    """Draw the same number of rows of data and of samples in two panels.
 
-    With an image shape each row is an image; without, the rows are the lines of a matrix. Both
-    panels share one scale of grey. The rows are evenly spaced among all that are given.
+    With an image shape each row is drawn as an image; without one, the rows are drawn as a matrix.
+    Both panels share one grey scale. The rows are evenly spaced among all rows passed.
 
     Args:
         samples: rows in the user's coding, shape (n, units).
         data: rows in the user's coding, shape (m, units).
-        image_shape: (rows, columns) of a row, "square" to have it guessed, or None.
-        count: at most so many rows are drawn of each.
+        image_shape: (rows, columns) of a row, "square" to infer it, or None.
+        count: the largest number of rows to draw of each.
 
     Raises:
-        InputError: rows that do not fit together, or that do not fit the image shape.
+        InputError: rows that do not match each other or the image shape.
     """
     ours, theirs = checked_pair(samples, data)
     shape = checked_shape(image_shape, theirs.shape[1], "columns of data")

@@ -1,1 +1,1 @@
-"""A run from a source to a folder: what the command does, as plain functions."""
+"""The functions behind the command: train, evaluate, sample, export and describe."""

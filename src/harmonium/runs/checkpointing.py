@@ -1,4 +1,4 @@
-"""What a run leaves behind while it goes on: metrics, the model, and the state to go on from."""
+"""What a run saves while it trains: metrics, the model, and the state to resume from."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class Checkpointer:
         self.speed = Speed(int(state.updates))
 
     def measure(self, report: Report) -> None:
-        """Add the likelihood so far to the metrics, spending a small share of the time on it."""
+        """Add the current log-likelihood to the metrics, within a small share of the run's time."""
         allowed = SHARE_OF_TIME * (time.perf_counter() - self.began)
         first_time, last = self.measuring == 0.0, report.updates == report.total
         if not report.metrics or (self.measuring > allowed and not last):
             return
-        if first_time and last:  # a single point is no curve, and the run's score comes next
+        if first_time and last:  # one point is no curve, and the final score follows
             return
         started = time.perf_counter()
         report.metrics.update(quick_likelihood(report, self.prepared))
-        # The first time is mostly compiling.
+        # The first call is mostly compilation.
         self.measuring += 1e-6 if first_time else time.perf_counter() - started
 
     def __call__(self, report: Report) -> None:
-        """Write metrics, and a checkpoint now and then."""
+        """Write metrics, and at most every 30 seconds a checkpoint."""
         self.rbm, self.state = self.prepared.restored(report.rbm), report.state
         self.speed.count(report)
         if report.metrics:
@@ -60,17 +60,17 @@ class Checkpointer:
             self.save()
 
     def keep(self, result: Fit) -> None:
-        """Keep a run that came to its end, or diverged: then the last finite model."""
+        """Save a run that finished or diverged; after divergence, the last finite model."""
         self.rbm, self.state = result.rbm, result.state
         self.save()
 
     def save(self) -> None:
-        """Write the model and the state."""
+        """Write the model and the training state."""
         self.folder.save(self.rbm, self.state, self.fingerprint)
         self.saved = time.perf_counter()
 
     def summary(self, status: str, message: str) -> dict[str, Any]:
-        """Return what is known of the run but for its score; `seconds` are those of this call."""
+        """Return the record of the run without its score; `seconds` counts this call only."""
         return {
             "run": str(self.folder.path),
             "status": status,
@@ -85,20 +85,20 @@ class Checkpointer:
         }
 
     def _earlier_speed(self) -> float | None:
-        """Return the speed of an earlier call, where this one had nothing left to learn."""
+        """Return the median speed of earlier calls, for a call that had nothing left to train."""
         speeds = [record.get("samples_per_second") for record in self.folder.metrics()]
         return float(np.median(known)) if (known := [s for s in speeds if s]) else None
 
 
 class Speed:
-    """Rows learned from a second, over all chunks but the first, which compiles."""
+    """Training rows per second, over all chunks but the first, which compiles."""
 
     def __init__(self, updates: int):
         self.updates, self.rows, self.seconds = updates, 0.0, 0.0
         self.first: float | None = None
 
     def count(self, report: Report) -> None:
-        """Add a chunk."""
+        """Add a chunk of updates."""
         made, self.updates = report.updates - self.updates, report.updates
         if self.first is None:
             self.first = report.samples_per_second
@@ -108,16 +108,16 @@ class Speed:
         self.seconds += seconds
 
     def samples_per_second(self) -> float | None:
-        """Return the mean speed; None before the first chunk."""
+        """Return the mean speed in rows per second; None before the first chunk."""
         return self.rows / self.seconds if self.seconds else self.first
 
 
 def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
-    """Score the model so far on a few held-out rows: exactly if that is cheap, else roughly.
+    """Return the current log-likelihood of a few held-out rows, exact if cheap, else rough.
 
-    Nothing is given where the parameters have grown so large that there is no finite score.
+    The result is empty if the parameters are so large that there is no finite score.
     """
-    key, rbm = key_of(0), prepared.restored(report.rbm)  # the same draws: a smooth curve
+    key, rbm = key_of(0), prepared.restored(report.rbm)  # the same draws each time
     parts = prepared.rows.parts
     rows = parts.get("validation", parts["train"]).some(ROWS_TO_MONITOR).rows(key=key)
 

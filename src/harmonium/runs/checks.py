@@ -1,4 +1,4 @@
-"""Refusals that need the model: rows that do not fit it, and sums over too many states."""
+"""Checks that need the model: rows must fit it, and exact sums must be short enough."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..rbm import RBM
 
 
 def refuse_misfit(rows: np.ndarray, rbm: RBM, name: str, advice: str) -> None:
-    """Refuse rows of another width than the model's, or with values that its units do not take.
+    """Refuse rows whose width is not the model's, or with values that its units do not take.
 
-    NaN stands for a value that is not given; whether it may be there is not asked here.
+    NaN stands for a missing value; whether missing values are allowed is not checked here.
 
     Raises:
-        InputError: naming the rows, and the first value that does not fit.
+        InputError: names the rows, and the first value that does not fit.
     """
     width = rbm.visible.n_units
     if rows.shape[1] != width:
@@ -37,7 +37,7 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
     """Refuse `--method exact` where the smaller discrete layer has more than 2^limit states.
 
     Raises:
-        InputError: saying how many there are.
+        InputError: says how many there are.
     """
     side = enumerable(rbm)
     if side is None or (side.visible.n_states or 0) > 2**log2_limit:
@@ -47,7 +47,7 @@ def refuse_many_states(rbm: RBM, log2_limit: int, advice: str) -> None:
 
 
 def states_to_sum(rbm: RBM) -> str:
-    """Say how many terms the exact sum has: "32 states", "2^500 states", "no discrete layer"."""
+    """Return how many terms the exact sum has: "32 states", "2^500 states", "no discrete layer"."""
     side = enumerable(rbm)
     count = None if side is None else side.visible.n_states
     if count is None:

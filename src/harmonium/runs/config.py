@@ -1,4 +1,4 @@
-"""What a run is asked to do, as its folder keeps it."""
+"""The options of a run, as its folder stores them."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class RunConfig:
     """The options of `harmonium train`.
 
     Attributes:
-        source: a built-in set or a file.
-        visible: kind of the visible units, a registered name; "auto" lets the data say.
+        source: a built-in data set or a file.
+        visible: kind of the visible units, a registered name; "auto" chooses by the data.
         hidden: number of hidden units.
         hidden_units: kind of the hidden units, a registered name.
-        hidden_states: number of states of hidden units that have codes, such as Potts.
+        hidden_states: number of states of each hidden unit that holds codes, such as Potts.
         method: a gradient method, one of `METHODS`.
-        k: Gibbs sweeps in an update.
-        chains: chains in all, of the methods that have any.
-        epochs: passes over the rows; None for at least 20 and at least 10,000 updates.
-        batch: rows in an update.
-        lr: learning rate of the first half, which falls to zero over the second; None for the one
-            that is usual for the method and the model.
-        seed: seed of everything that is drawn.
-        binarize: what becomes of grey levels.
+        k: Gibbs sweeps per update.
+        chains: total number of chains, for methods that have chains.
+        epochs: passes over the rows; None for at least 20 passes and at least 10,000 updates.
+        batch: rows per update.
+        lr: learning rate of the first half, which falls to zero over the second; None for the
+            default of the method and the model.
+        seed: random seed of the run.
+        binarize: how grey levels are treated, one of `BINARIZE`.
         scale: the grey level that means 1.
-        states: number of states of Potts visibles.
-        validation: part of the rows held out.
-        precision: of the products with the weights; "auto" for bfloat16 where it is exact and
-            faster.
+        states: number of states of visible Potts units.
+        validation: fraction of the rows to hold out.
+        precision: number format of products with the weights; "auto" for bfloat16 where it is
+            exact and faster.
     """
 
     source: str
@@ -66,10 +66,10 @@ class RunConfig:
     precision: str = "auto"
 
     def __post_init__(self):
-        """Check every option by itself; what depends on the rows is checked with them.
+        """Check each option on its own; options that depend on the rows are checked later.
 
         Raises:
-            InputError: naming the option, what was expected, what was found and what to do.
+            InputError: names the option, what was expected, what was found and what to do.
         """
         if not isinstance(self.source, str):
             raise input_error("SOURCE", "a name", repr(self.source), "name a set or a file")
@@ -90,11 +90,12 @@ class RunConfig:
             advice = "give the grey level that means 1, such as 255"
             check_number("--scale", self.scale, "a positive number", advice, below=1e38)
         if not is_number(self.validation) or not 0 <= self.validation < 1:
-            expected, advice = "a part of the rows, from 0 to below 1", "give 0.1, or 0 for none"
+            expected = "a fraction of the rows, from 0 to below 1"
+            advice = "give 0.1, or 0 for none"
             raise input_error("--validation", expected, repr(self.validation), advice)
 
     def updates_an_epoch(self, rows: int) -> int:
-        """Return how many batches so many rows make."""
+        """Return the number of updates in one epoch over this many rows."""
         return -(-rows // min(self.batch, rows))
 
     def to_json(self) -> str:
@@ -106,7 +107,7 @@ class RunConfig:
         """Read the options that `to_json` wrote.
 
         Raises:
-            ModelFileError: the file is missing, no JSON, or holds other options.
+            ModelFileError: the file is missing, is not JSON, or holds invalid options.
         """
         try:
             found: Any = json.loads(Path(path).read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a live display on a terminal, plain lines in a pipe."""
+"""The progress of a run for people: a live display on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class PatientConsole(Console):
-    """A console that falls silent when its reader goes away, as `head` does; the run goes on."""
+    """A console that stops writing when its reader closes the pipe, as `head` does.
+
+    The run itself goes on.
+    """
 
     def on_broken_pipe(self) -> None:
-        """Write nothing more."""
+        """Stop writing."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
@@ -44,16 +47,16 @@ def clock(seconds: float) -> str:
 
 
 def nats(number: float | None, digits: int = 2, sign: str = "") -> str:
-    """Return a number with a few digits behind the point, if it is a finite one."""
+    """Return a number with a few decimals, or "unknown" if it is not finite."""
     if number is None or not math.isfinite(number):
         return "unknown"
     return f"{number:{sign}.{digits}f}" if abs(number) < 1e6 else f"{number:{sign}.4g}"
 
 
 def describe_metrics(metrics: dict[str, Any]) -> str:
-    """Say what is known so far: log-likelihood with its interval, and the free-energy gap.
+    """Return the latest log-likelihood with its interval, and the free-energy gap, as text.
 
-    A log-likelihood is measured less often than the rest; an older one comes with its epoch.
+    The log-likelihood is measured less often than the rest; an older one is shown with its epoch.
     """
     parts = []
     if "log_likelihood" in metrics:
@@ -68,7 +71,7 @@ def describe_metrics(metrics: dict[str, Any]) -> str:
 
 
 class Display:
-    """A callback of `fit` that shows where a run stands; use it as a context."""
+    """A callback of `fit` that shows the progress of a run; use it as a context manager."""
 
     def __init__(self, console: Console):
         self.console = console
@@ -79,7 +82,7 @@ class Display:
         self.task: Any = None
 
     def say(self, text: str) -> None:
-        """Print a line, never cut and never coloured."""
+        """Print a line, neither truncated nor coloured."""
         self.console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def __enter__(self) -> Display:
@@ -103,13 +106,13 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the live display; what it showed last stays."""
+        """Stop the live display; its last state stays on the screen."""
         if self.live is not None:
             self.live.stop()
             self.live = None
 
     def __call__(self, report: Report) -> None:
-        """Show a report."""
+        """Show a report of `fit`."""
         self.known |= report.metrics
         if "log_likelihood" in report.metrics:
             self.known["measured_at"] = report.metrics["epoch"]
@@ -130,9 +133,10 @@ class Display:
             )
 
     def timer(self, what: str) -> Any:
-        """Return a progress callback for a long computation: part done, 0 to 1.
+        """Return a progress callback for a long computation; it takes the part done, 0 to 1.
 
-        It may start anew, as an estimate does that takes more steps until it converges.
+        The part may fall, as when an estimate starts again with more steps because it has not
+        converged; this is shown as a new attempt.
         """
         began = shown = time.perf_counter()
         done, attempt = 0.0, 1

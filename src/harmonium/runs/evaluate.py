@@ -1,4 +1,4 @@
-"""Say how good a model is that is kept in a file or a run folder."""
+"""Evaluate a model that is stored in a file or a run folder."""
 
 from __future__ import annotations
 
@@ -68,16 +68,17 @@ class Wanted:
 
     Attributes:
         run: a run folder or a model.
-        data: a built-in set or a file; None for the run's own source.
-        rows: which of the source's rows.
+        data: a built-in data set or a file; None for the run's own source.
+        rows: which of the source's rows to score, one of `PARTS`.
         method: "auto", "exact", "annealed" or "tempered".
-        chains: annealed chains, each way, or tempered ones; None for the method's own number.
-        steps: steps of each annealing run; None for as many as it takes.
-        seconds: time that log Z may take.
+        chains: annealing chains in each direction, or tempered chains; None for the default of
+            the method.
+        steps: steps of each annealing run; None for as many as needed.
+        seconds: time after which log Z takes no more steps or chains.
         quick: whether mixing, samples and pictures are left out.
-        pictures: folder of the pictures; None for the run's own, and for none of a model file.
-        seed: seed of everything that is drawn.
-        binarize: what becomes of grey levels; None for what the run did.
+        pictures: folder for the pictures; None for the run's own (no pictures of a model file).
+        seed: random seed of the evaluation.
+        binarize: how grey levels are treated, one of `BINARIZE`; None for as the run did.
         scale: the grey level that means 1.
     """
 
@@ -95,10 +96,10 @@ class Wanted:
     scale: float | None = None
 
     def __post_init__(self):
-        """Check every option by itself; what depends on the model is checked with it.
+        """Check each option on its own; options that depend on the model are checked later.
 
         Raises:
-            InputError: naming the option, what was expected, what was found and what to do.
+            InputError: names the option, what was expected, what was found and what to do.
         """
         check_choice("--rows", self.rows, PARTS)
         if self.binarize is not None:
@@ -123,10 +124,11 @@ class Wanted:
 
 
 def evaluate(wanted: Wanted, display: Display) -> dict[str, Any]:
-    """Return all that can be said of a model; write nothing but pictures.
+    """Return the full evaluation of a model; write nothing but pictures.
 
-    Log Z comes first, and nothing is known of a model without a finite one. Each later block may
-    fail without losing the others; an interruption ends them, and leaves what was known by then.
+    Log Z comes first; without a finite log Z there is no evaluation. Each later block may fail
+    without affecting the others. An interruption skips the remaining blocks and keeps the results
+    so far.
 
     Raises:
         InputError: a model or rows that cannot be read or do not fit each other.
@@ -136,7 +138,7 @@ def evaluate(wanted: Wanted, display: Display) -> dict[str, Any]:
     if not finite_z(rbm):
         raise NotFiniteError(
             f"{wanted.run}: expected a model with a finite Z; found {rbm}, whose Z is not known"
-            " to be: its couplings are too strong for its precisions; train it with smaller"
+            " to be finite: its couplings are too strong for its precisions; train it with smaller"
             " weights."
         )
     settings = _settings(wanted, rbm)
@@ -158,7 +160,7 @@ def evaluate(wanted: Wanted, display: Display) -> dict[str, Any]:
 
 
 def _settings(wanted: Wanted, rbm: RBM) -> dict[str, Any]:
-    """Return the arguments of `log_z`, if the model allows them."""
+    """Return the arguments of `log_z`; refuse those that do not fit the model or the memory."""
     if wanted.method == "exact":
         advice = "leave the method out, or choose annealed"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)
@@ -176,7 +178,7 @@ def _settings(wanted: Wanted, rbm: RBM) -> dict[str, Any]:
 def _scored(
     target: Target, settings: dict[str, Any], wanted: Wanted, stages: EvaluationProgress
 ) -> tuple[LogZ, dict[str, Any]]:
-    """Return log Z, and the log-likelihood of rows where there are any."""
+    """Return log Z, and the records of log Z and of the log-likelihood of rows, if any."""
     rbm, rows = target.rbm, target.scored
     settings = settings | {"key": jax.random.key(wanted.seed)}
 
@@ -195,14 +197,14 @@ def _scored(
 def _blocks(
     target: Target, found: LogZ, wanted: Wanted, stages: EvaluationProgress
 ) -> dict[str, Any]:
-    """Return what else can be said, in the order in which it is worth waiting for."""
+    """Return the records of the other blocks, the most useful for their time first."""
     predicted = stages.attempt("pseudo-likelihood", lambda _: pseudo_likelihood(target))
-    back = stages.attempt("reconstruction", lambda _: reconstruction(target))
+    reconstructed = stages.attempt("reconstruction", lambda _: reconstruction(target))
     gap = stages.attempt("free-energy gap", lambda _: free_energy_gap(target))
     write = partial(pseudo_likelihood_record, units=target.rbm.visible.n_units)
     records = {
         "pseudo_log_likelihood": record(predicted, write),
-        "reconstruction": record(back, reconstruction_record),
+        "reconstruction": record(reconstructed, reconstruction_record),
         "free_energy_gap": record(gap, gap_record),
     }
     mixing: Any = QUICK
@@ -223,7 +225,7 @@ def _blocks(
 
 
 def _drawn(target: Target, mixing: Any, stages: EvaluationProgress) -> Any:
-    """Draw samples, where there are rows to hold them against."""
+    """Draw samples, if there are rows to compare them with."""
 
     def compute(told: Any) -> Drawn:
         if target.name is None:
@@ -248,7 +250,7 @@ def _illustrated(
     wanted: Wanted,
     stages: EvaluationProgress,
 ) -> Pictures:
-    """Write the pictures into the folder that was named, or into that of the run."""
+    """Write the pictures to the folder in the options, or to that of the run."""
     pictures = Pictures([], {})
     if wanted.pictures is None and not is_run(wanted.run):
         return pictures
@@ -259,14 +261,14 @@ def _illustrated(
     data: Any = Unknown(NO_ROWS) if names[0] is None else target.rows(names[0], MOST_ROWS)
     material = Material(target.rbm, found, mixing, drawn, data)
     stages.attempt("pictures", partial(illustrate, material, folder, pictures))
-    if folder == own:  # pictures of an earlier evaluation would be taken for this one's
+    if folder == own:  # remove pictures of an earlier evaluation
         for name in pictures.left_out:
             (own / name).unlink(missing_ok=True)
     return pictures
 
 
 def _rows_record(target: Target) -> dict[str, Any] | None:
-    """Say which rows are scored, how many there are and what was done to them."""
+    """Return which rows are scored, how many there are and what was done to them."""
     if target.scored is None:
         return None
     return {"name": target.name, "count": len(target.scored), "notes": list(target.words)}

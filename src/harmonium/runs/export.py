@@ -13,13 +13,13 @@ def export(run: str, out: str, overwrite: bool) -> dict[str, Any]:
     """Write a model to a file whose suffix names the format, whole or not at all.
 
     Args:
-        run: a run folder or a model, foreign ones too.
+        run: a run folder, or a model file of harmonium or another program.
         out: the file to write.
-        overwrite: whether it may be there already.
+        overwrite: whether an existing file is replaced.
 
     Raises:
-        InputError: a model that cannot be read, a file that is there already or cannot be
-            written, or a format that cannot hold such layers.
+        InputError: the model cannot be read, the file exists or cannot be written, or the format
+            cannot hold such layers.
         MissingDependencyError: the format needs a package that is not installed.
     """
     check_target(out, out, SUFFIXES, overwrite)

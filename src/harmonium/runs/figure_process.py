@@ -1,4 +1,4 @@
-"""The pictures of a run, drawn by a process of their own while this one takes the score."""
+"""The pictures of a run, drawn by a separate process while this one computes the score."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ PATIENCE = 30.0  # seconds that an interrupted run waits for its pictures
 
 
 class Painted(NamedTuple):
-    """Paths of the pictures, and why there are none."""
+    """Paths of the pictures, or the reason why there are none."""
 
     paths: list[str]
     reason: str
 
 
 class FigureProcess:
-    """A process that draws what a run folder holds, beside rows that are passed.
+    """A process that draws the model and history of a run folder, and the rows passed to it.
 
-    Once started it imports what it needs, which takes as long as drawing; so this module imports
-    little, and a command may start it before all else. It has the CPU to itself, since an
-    accelerator's memory may be taken.
+    Once started, it imports the packages it needs, which takes as long as drawing. So this module
+    imports little, and a command may start the process before anything else. The process runs JAX
+    on the CPU only, since an accelerator's memory may be in use.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class FigureProcess:
         self.asked, self.refused = False, ""
 
     def start(self) -> subprocess.Popen[str]:
-        """Start the process, unless it runs."""
+        """Start the process if it is not running."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", __name__],
@@ -51,27 +51,27 @@ class FigureProcess:
         return self.process
 
     def stop(self) -> None:
-        """End a process that waits, which takes memory; `paint` starts another one."""
+        """End a waiting process, to free its memory; `paint` starts another one."""
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
             self.process = None
 
     def paint(self, folder: Path, samples: Any, data: Any, image_shape: Any) -> None:
-        """Say of which run to draw the model and its history, and what besides."""
+        """Request the pictures of a run: its model, its history, and samples beside data."""
         import numpy as np
 
         rows = Path(self.passed.name) / "rows.npz"
         try:
             np.savez(rows, samples=samples, data=data)
-        except OSError as error:  # a full disk costs the pictures, and not the run's score
+        except OSError as error:  # a full disk loses the pictures, not the run's score
             self.refused = f"{rows} cannot be written, {error.strerror or error}"
             return
         self.asked = True
         self._tell({"folder": str(folder), "rows": str(rows), "image_shape": image_shape})
 
     def finished(self) -> Painted:
-        """Wait for the pictures."""
+        """Wait for the process, and return the pictures' paths or why there are none."""
         if self.refused:
             self.stop()
             return Painted([], self.refused)
@@ -87,7 +87,7 @@ class FigureProcess:
         return self
 
     def __exit__(self, kind: type | None, error: Any, traceback: TracebackType | None) -> None:
-        """Let it finish what it was asked for, and leave nothing behind."""
+        """Wait for requested pictures, end the process and remove temporary files."""
         if self.process is not None:
             with self.process:
                 try:
@@ -102,13 +102,13 @@ class FigureProcess:
         try:
             channel.write(json.dumps(what) + "\n")
             channel.flush()
-        except BrokenPipeError:  # it has failed, which `finished` tells
+        except BrokenPipeError:  # the process failed; `finished` reports it
             pass
 
 
 def main() -> None:
-    """Draw what standard input asks for, and answer on standard output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts the score may keep the pictures
+    """Read a request on standard input, draw, and answer on standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupting the score keeps the pictures
     import numpy as np
 
     from ..io.storage import load
@@ -129,7 +129,7 @@ def main() -> None:
             **given,
         )
         found = Painted([str(path) for path in drawn], "")
-    except HarmoniumError as error:  # a model may draw rows that no picture can show
+    except HarmoniumError as error:  # some samples cannot be shown in a picture
         found = Painted([], str(error))
     print(json.dumps(found._asdict()))
 

@@ -20,7 +20,7 @@ from .progress import NotMeasuredError, Told, Unknown, attempt
 
 
 class Material(NamedTuple):
-    """What there is to draw; a block without a result gives its reason."""
+    """What there is to draw; `Unknown` holds the reason why a result is not available."""
 
     rbm: RBM
     log_z: LogZ
@@ -37,13 +37,13 @@ class Pictures(NamedTuple):
 
 
 def illustrate(material: Material, folder: Path, pictures: Pictures, told: Told) -> None:
-    """Write the pictures that make sense for a model, each whole or not at all.
+    """Write the pictures that apply to a model; none is left half-written.
 
     Args:
         material: what there is to draw.
-        folder: where to; it is made if it is not there.
-        pictures: takes what was written, as soon as it is.
-        told: is told the part done.
+        folder: output folder; created if it does not exist.
+        pictures: updated after each picture that is written or left out.
+        told: progress callback, called with the part done, 0 to 1.
     """
     for number, (name, make) in enumerate(_makers(material).items()):
         path = folder / f"{name}.png"
@@ -66,7 +66,7 @@ def _write(make: Callable[[], Figure], path: Path) -> Path:
 
 
 def _makers(material: Material) -> dict[str, Callable[[], Figure]]:
-    """Return what draws each picture, or says why there is nothing to draw."""
+    """Return the function that draws each picture; it raises where there is nothing to draw."""
     rbm, states = material.rbm, states_of(material.rbm.visible)
 
     def both() -> tuple[np.ndarray, np.ndarray]:
@@ -101,6 +101,6 @@ def _journeys(log_z: LogZ) -> Figure:
 
 def _autocorrelations(mixing: Mixing) -> Figure:
     if not mixing.observables:
-        raise NotMeasuredError("nothing moved")
+        raise NotMeasuredError("no observable changed")
     curves = [seen.autocorrelation for seen in mixing.observables.values()]
     return autocorrelations(curves, names=list(mixing.observables), sweeps=mixing.lags)

@@ -32,9 +32,9 @@ OTHER_NAME = "choose another name"
 
 
 class RunFolder:
-    """A run on disk. Files are written whole or not at all; metrics grow by the line.
+    """The folder of a run. Files are written whole or not at all; metrics grow line by line.
 
-    Whoever writes more than one file enters it as a context, in which no other process can.
+    To write more than one file, use it as a context manager: it locks out other processes.
     """
 
     def __init__(self, path: str | os.PathLike):
@@ -42,43 +42,43 @@ class RunFolder:
         self._held: int | None = None
 
     def __enter__(self) -> RunFolder:
-        """Keep other processes off until the end of the context, or of this process.
+        """Lock out other processes until the end of the context, or of this process.
 
         Raises:
             InputError: another process is at work on the run.
         """
         if os.name == "posix":
-            import fcntl  # which others have not
+            import fcntl  # POSIX only
 
             held = os.open(self.path, os.O_RDONLY)
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(held)
-                expected, found = "a run that is at rest", "another process at work on it"
-                advice = "wait for it, or end it"
+                expected = "a run that no other process uses"
+                found, advice = "another process at work on it", "wait for it, or end it"
                 raise input_error(str(self.path), expected, found, advice) from None
-            except OSError:  # a disk that knows no locks
+            except OSError:  # a file system without locks
                 os.close(held)
             else:
                 self._held = held
         return self
 
     def __exit__(self, kind: type | None, error: Any, traceback: TracebackType | None) -> None:
-        """Let others in."""
+        """Release the lock."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
 
     @classmethod
     def claim(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> RunFolder:
-        """Make the folder of a new run and write its options; no other run can get the same one.
+        """Create the folder of a new run and write its options; no two runs get the same one.
 
         Without `out` it is `runs/NAME`, or `runs/NAME-2` and so on where that is taken.
 
         Raises:
-            InputError: `out` is taken and is not to be overwritten, is no run folder, or cannot be
-                made.
+            InputError: `out` holds a run and `overwrite` is False, holds something else than a run,
+                or cannot be created.
         """
         path = Path("runs", name.strip(". ") or "run") if out is None else Path(out)
         try:
@@ -93,7 +93,7 @@ class RunFolder:
             raise input_error(f"--out {path}", expected, found.lower(), OTHER_NAME) from None
 
     def _begun(self, config: RunConfig, overwrite: bool) -> RunFolder:
-        """Write the options, which is what claims a folder, and clear what an older run left."""
+        """Write the options, which claims the folder, and remove what an older run left."""
         self.path.mkdir(parents=True, exist_ok=True)
         if overwrite:
             with self:
@@ -121,7 +121,7 @@ class RunFolder:
             file.write(to_json(record) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Read the metrics, as far as they are whole: a crash may have cut the last line short."""
+        """Read the metrics up to the first damaged line: a crash may cut the last line short."""
         file = self.path / METRICS
         records = []
         for line in file.read_bytes().splitlines() if file.is_file() else []:
@@ -135,21 +135,21 @@ class RunFolder:
         return records
 
     def keep_metrics_until(self, updates: int) -> None:
-        """Drop records of updates after the checkpoint that a run is resumed from."""
+        """Drop the records after this update, that of the checkpoint to resume from."""
         kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
         write_whole(self.path / METRICS, "".join(kept).encode())
 
     def save(self, rbm: RBM, state: TrainState, fingerprint: str) -> None:
-        """Write the model and what is needed to go on; the fingerprint is that of the rows."""
+        """Write the model and the state to resume from; the fingerprint is that of the rows."""
         save(rbm, self.path / MODEL)
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
         save_tree(state, self.path / CHECKPOINT, header | {"rows": fingerprint})
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
-        """Read the state of a run.
+        """Read the training state of a run.
 
         Raises:
-            ModelFileError: it is damaged, or belongs to another run.
+            ModelFileError: the checkpoint is damaged, or belongs to another run.
             InputError: the rows are not those that the run began with.
         """
         path = self.path / CHECKPOINT
@@ -166,11 +166,11 @@ class RunFolder:
         return state
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        """Write what the command reports."""
+        """Write the summary that the command reports."""
         write_whole(self.path / SUMMARY, (to_json(summary, indent=2) + "\n").encode())
 
     def summary(self) -> dict[str, Any]:
-        """Read what the command reported; nothing where a run has not come to its end."""
+        """Read the summary that the command reported; empty if the run has not ended."""
         try:
             found = json.loads((self.path / SUMMARY).read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -178,16 +178,17 @@ class RunFolder:
         return found if isinstance(found, dict) else {}
 
     def drop_summary(self) -> None:
-        """Remove the report and the evaluation of a run that goes on: its model was another."""
+        """Remove the summary and the evaluation before a run goes on: its model will change."""
         for name in (SUMMARY, EVALUATION):
             _remove(self.path / name)
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
-    """Refuse a folder for a new run that may not be used; nothing is touched.
+    """Refuse a folder that a new run may not use; nothing on disk is changed.
 
     Raises:
-        InputError: a file; a folder that is taken, or that holds anything else than a run.
+        InputError: the path is a file, or a folder that holds a run that may not be overwritten,
+            or something else than a run.
     """
     check_folder(f"--out {path}", path)
     if not path.is_dir() or not any(path.iterdir()):
@@ -202,14 +203,14 @@ def check_target(path: Path, *, overwrite: bool) -> None:
 
 
 def check_folder(name: str, path: Path) -> None:
-    """Refuse what is no folder that can be written to, or made; nothing is touched.
+    """Refuse a path unless it is a writable folder or can become one; nothing is changed.
 
     Args:
-        name: what errors call it.
+        name: what error messages call the folder.
         path: the folder.
 
     Raises:
-        InputError: a file, or a place where nothing may be written.
+        InputError: the path is a file, or may not be written to.
     """
     if path.exists() and not path.is_dir():
         raise input_error(name, "a folder", "a file", OTHER_NAME)
@@ -225,7 +226,7 @@ def _taken(path: Path) -> InputError:
 
 
 def _first_free(path: Path) -> Path:
-    """Make the first of NAME, NAME-2, NAME-3 and so on that is not there: two runs never share."""
+    """Create the first of NAME, NAME-2, NAME-3, ... that does not exist: runs never share one."""
     candidate = path
     for number in itertools.count(2):
         try:

@@ -1,4 +1,4 @@
-"""Say what a run folder, a model or a data source holds."""
+"""Describe what a run folder, a model or a data source holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .folder import CONFIG, RunFolder
 
 
 def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[str, Any]:
-    """Describe whatever stands at this path.
+    """Return a description of the run folder, model or data source at a path.
 
     Args:
         path: a run folder, a model, or a data source.

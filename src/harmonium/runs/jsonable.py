@@ -1,4 +1,4 @@
-"""Values as JSON holds them: JSON has no NaN and no infinity."""
+"""Conversion of values to JSON, which has no NaN and no infinity."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def jsonable(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Write a value as JSON that every reader takes."""
+    """Return a value as standard JSON, which every reader accepts."""
     return json.dumps(jsonable(value), indent=indent, allow_nan=False)

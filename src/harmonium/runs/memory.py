@@ -1,4 +1,4 @@
-"""How much memory there is, and a refusal in time of what would not fit."""
+"""The available memory, and an early error for sizes that would not fit."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from pathlib import Path
 
 from ..errors import input_error
 
-USABLE = 0.8  # of the memory there is
+USABLE = 0.8  # fraction of the available memory
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def memory_there() -> int | None:
-    """Return the bytes of memory that this process may use; None where nothing tells."""
+    """Return the bytes of memory that this process may use; None if unknown."""
     known = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
-    with suppress(AttributeError, ValueError, OSError):  # where a system does not say
+    with suppress(AttributeError, ValueError, OSError):  # not known on this system
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min((number for number in known if number > 0), default=None)
 
 
 def refuse_beyond_memory(needed: int, sizes: dict[str, float], what: str = "this run") -> None:
-    """Refuse sizes that this machine cannot hold, before anything is written.
+    """Refuse sizes that do not fit into memory, before anything is written.
 
     Args:
-        needed: bytes.
-        sizes: the options (or the source) that it grows with, and how many times larger than usual
-            each of them is.
-        what: what needs it.
+        needed: bytes of memory.
+        sizes: the options (or the source) that the memory grows with, and how many times larger
+            than usual each of them is.
+        what: what needs the memory, in words for the message.
 
     Raises:
-        InputError: naming the most unusual option, how much is needed and how much there is.
+        InputError: names the most unusual option, how much is needed and how much there is.
     """
     there = memory_there()
     if there is None or needed <= USABLE * there:
@@ -38,7 +38,7 @@ def refuse_beyond_memory(needed: int, sizes: dict[str, float], what: str = "this
     largest = max(sizes, key=lambda option: sizes[option])
     expected = f"sizes that fit into {_gib(there)} of memory"
     found = f"that {what} needs about {_gib(needed)}"
-    advice = f"lower {largest}" if largest.startswith("-") else "give fewer columns or states"
+    advice = f"lower {largest}" if largest.startswith("-") else "use fewer columns or states"
     raise input_error(largest, expected, found, advice)
 
 

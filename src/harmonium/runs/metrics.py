@@ -1,4 +1,4 @@
-"""What an evaluation measures beside the likelihood, a block at a time."""
+"""What an evaluation measures besides the likelihood, one function per block."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .target import Target, is_run
 
 MOST_ROWS = 10_000
 MOST_ROWS_PREDICTED = 4_000
-PSEUDO_WORK = 2**30  # rows × visible columns × hidden columns: some five seconds on two cores
+PSEUDO_WORK = 2**30  # rows × visible columns × hidden columns: about five seconds on two cores
 MIXING_SECONDS, MIXING_SWEEPS = 20.0, 100_000
 NO_ROWS = "no rows; name them as DATA"
 
 
 class Mean(NamedTuple):
-    """A mean over rows, its standard error, and of which and how many rows it is."""
+    """A mean over rows, its standard error, and the name and number of the rows."""
 
     value: float
     stderr: float
@@ -35,7 +35,7 @@ class Mean(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Scores of samples; the rows they are held against; whether columns were scaled."""
+    """Scores of samples, the rows they are compared with, and whether columns were scaled."""
 
     quality: Quality
     name: str
@@ -44,10 +44,10 @@ class Compared(NamedTuple):
 
 
 def pseudo_likelihood(target: Target) -> Mean:
-    """Return the exact pseudo-log-likelihood, mean over rows of the sum over units.
+    """Return the exact pseudo-log-likelihood: the mean over rows of the sum over units.
 
     Raises:
-        NotMeasuredError: no rows, or visible units that are not discrete.
+        NotMeasuredError: there are no rows, or the visible units are not discrete.
     """
     visible, hidden = target.rbm.visible, target.rbm.hidden
     if visible.n_states is None:
@@ -70,10 +70,10 @@ def reconstruction(target: Target) -> tuple[Mean, float]:
 
 
 def free_energy_gap(target: Target) -> tuple[Mean, Mean]:
-    """Return the mean free energies of rows learned from and of rows held out.
+    """Return the mean free energies of training rows and of held-out rows.
 
     Raises:
-        NotMeasuredError: there are not both.
+        NotMeasuredError: training rows or held-out rows are not available.
     """
     names = target.learned_and_held_out
     if names is None:
@@ -85,7 +85,7 @@ def free_energy_gap(target: Target) -> tuple[Mean, Mean]:
 
 
 def measured_mixing(target: Target, told: Told) -> Mixing:
-    """Measure how many sweeps chains take to forget, half of them from rows if there are any."""
+    """Measure how fast chains mix, in sweeps; half of them start at rows if there are any."""
     name = "train" if "train" in target.parts else target.name
     starts = None if name is None else target.parts[name]
     return mixing(
@@ -99,11 +99,11 @@ def measured_mixing(target: Target, told: Told) -> Mixing:
 
 
 def verdict(target: Target, told: Told) -> EquilibriumReport:
-    """Judge whether a run trained at equilibrium, by its own chains and the model they belong to.
+    """Return whether a run trained at equilibrium, from its chains and the model they belong to.
 
     Raises:
-        NotMeasuredError: a model alone.
-        InputError: a run whose rows or checkpoint cannot be read.
+        NotMeasuredError: the target is a model without a run.
+        InputError: the run's rows or checkpoint cannot be read.
     """
     if not is_run(target.run):
         raise NotMeasuredError("a model alone does not tell how it was trained; name a run folder")
@@ -124,10 +124,10 @@ def verdict(target: Target, told: Told) -> EquilibriumReport:
 
 
 def quality(target: Target, samples: np.ndarray, seed: int) -> Compared:
-    """Score samples against rows learned from, if these are known, else against those scored.
+    """Score samples against the training rows if these are known, else the scored rows.
 
-    Columns of a model with continuous units are divided by their standard deviations, unless they
-    hold codes: distances add them up.
+    If the model has continuous units, columns that do not hold codes are divided by their standard
+    deviations, since distances add up columns.
     """
     names = target.learned_and_held_out or (target.name or "", None)
     data = target.rows(names[0], MOST_ROWS)

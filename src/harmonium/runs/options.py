@@ -1,4 +1,4 @@
-"""Checks of options that several commands share, each refusal in the same words."""
+"""Checks of options that several commands share, with the same error messages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..errors import input_error
 
 LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
 SEEDS = 2**32
-EVALUATION_SEED = 0  # unless another one is asked for
-METHODS = (  # those of training.methods, which a test compares: importing it would take long here
+EVALUATION_SEED = 0  # the default
+METHODS = (  # as in training.methods, which a test compares: importing it here would be slow
     *("pcd", "cd", "exact", "auto", "unbiased", "fpcd", "pt", "ptt", "jarzynski", "tap"),
     *("mean-field", "pseudo-likelihood", "ratio-matching", "flow"),
 )
@@ -24,14 +24,14 @@ PARTS = ("auto", "train", "validation", "test")
 
 
 def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
-    """Refuse a word that is not among those allowed."""
+    """Refuse a value that is not among those allowed."""
     if value not in allowed:
         expected = f"one of {', '.join(allowed)}"
         raise input_error(option, expected, repr(value), "choose one of them")
 
 
 def check_count(option: str, value: Any, least: int = 1) -> None:
-    """Refuse what is no whole number from `least` to 2^31 − 1."""
+    """Refuse a value that is not a whole number from `least` to 2^31 − 1."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or value < least:
         expected = f"a whole number of at least {least}"
@@ -42,32 +42,32 @@ def check_count(option: str, value: Any, least: int = 1) -> None:
 
 
 def check_seed(value: Any, option: str = "--seed") -> None:
-    """Refuse what is no whole number from 0 to 2^32 − 1."""
+    """Refuse a value that is not a whole number from 0 to 2^32 − 1."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or not 0 <= value < SEEDS:
         expected = f"a whole number from 0 to {SEEDS - 1:,}"
-        raise input_error(option, expected, _shown(value), "choose one there")
+        raise input_error(option, expected, _shown(value), "choose one in this range")
 
 
 def check_number(option: str, value: Any, expected: str, advice: str, *, below: float) -> None:
-    """Refuse what is no finite number above 0 and below `below`."""
+    """Refuse a value that is not a finite number above 0 and below `below`."""
     if not is_number(value) or not 0 < value < below:
         raise input_error(option, expected, _shown(value), advice)
 
 
 def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) -> None:
-    """Refuse to write a file of an unknown kind, or one that is there already.
+    """Refuse to write a file of an unknown kind, or one that exists already.
 
     Args:
-        name: what errors call it.
+        name: what error messages call the file.
         out: the file.
-        suffixes: endings of the kinds that can be written.
-        overwrite: whether it may be there already.
+        suffixes: endings of the formats that can be written.
+        overwrite: whether the file may exist already.
     """
     path = Path(out)
     if path.suffix.lower() not in suffixes:
         expected = f"a name ending in {', '.join(suffixes[:-1])} or {suffixes[-1]}"
-        raise input_error(name, expected, repr(path.name), "the ending says what is written")
+        raise input_error(name, expected, repr(path.name), "the ending names the format")
     if path.is_dir():
         raise input_error(name, "a file", "a folder", "choose another name")
     if not path.absolute().parent.is_dir():
@@ -79,13 +79,13 @@ def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) 
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a finite number, and no bool."""
+    """Return whether a value is a finite number, and not a bool."""
     is_real = isinstance(value, int | float) and not isinstance(value, bool)
     return is_real and abs(value) < math.inf and value == value
 
 
 def _shown(value: Any) -> str:
-    """Show what was given, cut where it is very long."""
+    """Return a value as text, shortened if it is very long."""
     try:
         text = repr(value)
     except ValueError:  # a whole number of thousands of digits

@@ -1,4 +1,4 @@
-"""From options to the parts of a run: rows, model, method. All checks come before any writing."""
+"""From options to the parts of a run: rows, model, method. All checks precede any writing."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ BYTES = 4
 
 
 class Prepared(NamedTuple):
-    """All that training needs.
+    """Everything that training needs.
 
     Attributes:
         rows: the source's rows.
-        change: from standardised rows to the source's, where columns can be rescaled.
-        learned: what the run learns from and holds out: the source's rows, standardised.
+        change: between the source's rows and standardised rows, where columns can be rescaled.
+        learned: the rows to train on and to hold out: the source's rows, standardised.
         rbm: the model of `learned` before the first update.
         plan: the run's fixed parts: method, optimiser, batches.
-        rate: the learning rate that it begins with.
-        key: the run's key.
+        rate: the initial learning rate.
+        key: the run's JAX random key.
     """
 
     rows: Rows
@@ -62,21 +62,21 @@ class Prepared(NamedTuple):
 
     @property
     def train(self) -> Dataset:
-        """Rows to learn from."""
+        """The training rows."""
         return self.learned["train"]
 
     @property
     def validation(self) -> Dataset | None:
-        """Rows held out, or None."""
+        """The rows held out, or None."""
         return self.learned.get("validation")
 
     def restored(self, rbm: RBM) -> RBM:
-        """Return the model of the source's rows: the one to keep, score and draw from."""
+        """Return the model of the source's rows, not standardised: to save, score and sample."""
         return rbm if self.change.is_identity else self.change.of_rows(rbm)
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the rows to learn from, so that a run is only ever resumed on its own."""
+        """A hash of the training rows, so that a run is only resumed on the same rows."""
         train = self.rows.parts["train"]
         arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
         kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
@@ -89,17 +89,17 @@ class Prepared(NamedTuple):
 
     @property
     def scored(self) -> tuple[str, Dataset]:
-        """The name of the rows that the final score is of, and the rows."""
+        """The name of the rows that the final score uses, and the rows."""
         parts = self.rows.parts
         name = next(name for name in ("test", "validation", "train") if name in parts)
         return name, parts[name]
 
 
 def prepare(config: RunConfig) -> Prepared:
-    """Read the source, hold rows out, and make the model and the method.
+    """Read the source, hold out rows, and create the model and the method.
 
     Raises:
-        InputError: anything in the options or the source that cannot be used.
+        InputError: the options or the source cannot be used.
     """
     rows = rows_of_run(config)
     visible = rows.visible
@@ -109,7 +109,7 @@ def prepare(config: RunConfig) -> Prepared:
     used = [name for name in ("train", "validation") if name in rows.parts]
     learned = {name: _standardised(rows.parts[name], change) for name in used}
     if not change.is_identity:
-        note = f"{rows.name}: learned in standardised columns, and kept in its own units."
+        note = f"{rows.name}: trained on standardised columns; saved in the data's units."
         rows = rows._replace(notes=(*rows.notes, note))
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
     rbm = initialize(visible, hidden_layer(config), start, key=key_init)
@@ -157,7 +157,7 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
     """Return the method that the options name.
 
     Raises:
-        InputError: exact learning of a model with too many states.
+        InputError: exact training of a model with too many states.
     """
     if config.method == "exact":
         advice = "choose --method pcd, or a smaller --hidden"
@@ -166,10 +166,11 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
 
 
 def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
-    """Refuse sizes that this machine cannot hold, before anything is written.
+    """Refuse sizes that do not fit into memory, before anything is written.
 
     Raises:
-        InputError: saying how much is needed and what to lower.
+        InputError: says how much memory is needed and what to lower, or that there are too many
+            updates.
     """
     batch, units = min(config.batch, rows), visible.size + config.hidden
     chains = 0 if config.method in WITHOUT_CHAINS else config.chains

@@ -1,4 +1,4 @@
-"""The blocks of an evaluation, one after another: one that fails loses no other."""
+"""The blocks of an evaluation, one after another: a failure does not affect the others."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Told = Callable[[float], Any]
 
 
 class Unknown(NamedTuple):
-    """What stands for a block without a result.
+    """The result of a block that could not be measured.
 
     Attributes:
-        reason: why there is none, in words.
+        reason: why there is no result, in words.
     """
 
     reason: str
@@ -32,13 +32,13 @@ class NotMeasuredError(HarmoniumError):
 
 
 class EvaluationProgress:
-    """Runs blocks so that one that fails loses no other; use it as a context.
+    """Runs blocks so that a failure does not affect the others; use it as a context manager.
 
     Progress goes to the display's console: a bar on a terminal, lines in a pipe.
 
     Attributes:
-        seconds: what each block took, by its name.
-        interrupted: whether the user stopped one; the later ones are then left out.
+        seconds: running time of each block, by its name.
+        interrupted: whether the user interrupted a block; the later ones are then left out.
     """
 
     def __init__(self, display: Display):
@@ -61,18 +61,18 @@ class EvaluationProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Remove the live display: the table takes its place."""
+        """Remove the live display; the table is printed in its place."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None
 
     def run(self, name: str, compute: Callable[[Told], Any], at_most: float | None = None) -> Any:
-        """Return what a block computes, whatever it raises; it is handed a progress callback.
+        """Return the result of a block, which gets a progress callback; errors are passed on.
 
         Args:
-            name: what the block is called.
-            compute: what it does.
-            at_most: seconds that it may take, about; None where nothing is said.
+            name: the name of the block.
+            compute: the function that computes it, called with a progress callback.
+            at_most: about how many seconds it may take, to be shown; None for no limit shown.
         """
         limit = "" if at_most is None else f", at most {at_most:g} s"
         told = self._begun(f"{name}{limit}", name)
@@ -87,7 +87,7 @@ class EvaluationProgress:
     def attempt(
         self, name: str, compute: Callable[[Told], Any], at_most: float | None = None
     ) -> Any:
-        """Return what a block computes, or the reason why there is nothing."""
+        """Return the result of a block, or the reason why there is none."""
         if self.interrupted:
             return Unknown("interrupted")
         try:
@@ -105,7 +105,7 @@ class EvaluationProgress:
 
 
 def attempt(compute: Callable[[], Any]) -> Any:
-    """Return what is computed, or the reason why there is nothing."""
+    """Return the computed result, or the reason why there is none."""
     try:
         return compute()
     except HarmoniumError as error:
@@ -120,4 +120,4 @@ def _our_fault(error: Exception) -> str:
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
         return "memory ran out"
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
-    return f"an internal error, which is our fault: {type(error).__name__}: {first_line}"
+    return f"an internal error: {type(error).__name__}: {first_line}"

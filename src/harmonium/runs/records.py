@@ -1,4 +1,4 @@
-"""What an evaluation found, as JSON holds it: numbers by name, or why they are not known."""
+"""The results of an evaluation as JSON: numbers by name, or why they are not known."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reconstruction_record(found: tuple[Mean, float]) -> dict[str, Any]:
 
 
 def gap_record(found: tuple[Mean, Mean]) -> dict[str, Any]:
-    """Return ⟨F⟩ of held-out rows less that of rows learned from; the errors are independent."""
+    """Return ⟨F⟩ of held-out rows minus ⟨F⟩ of training rows; their errors are independent."""
     learned, held_out = found
     return {
         "value": held_out.value - learned.value,
@@ -55,7 +55,7 @@ def gap_record(found: tuple[Mean, Mean]) -> dict[str, Any]:
 
 
 def mixing_record(found: Mixing) -> dict[str, Any]:
-    """Return what was measured of mixing, without the curves."""
+    """Return the measurement of mixing, without the curves."""
     names = ("relaxation", "resolved", "rhat", "slowest", "met", "two_sided", "sweeps", "chains")
     taus = {name: seen.tau for name, seen in found.observables.items()}
     numbers = {name: getattr(found, name) for name in (*names, "message")}
@@ -63,14 +63,14 @@ def mixing_record(found: Mixing) -> dict[str, Any]:
 
 
 def verdict_record(found: EquilibriumReport) -> dict[str, Any]:
-    """Return the verdict, and the measurement behind it without the curves."""
+    """Return the equilibrium report, with its measurement of mixing, without the curves."""
     numbers = found._asdict()
     measured = numbers.pop("mixing")
     return numbers | {"mixing": None if measured is None else mixing_record(measured)}
 
 
 def quality_record(found: Compared, drawn: Drawn) -> dict[str, Any]:
-    """Return the scores of samples, each beside what a perfect sampler would have."""
+    """Return the scores of samples, each beside that of a perfect sampler."""
     scores = [
         score._asdict() | {"z": score.z, "verdict": score.verdict} for score in found.quality.scores
     ]
@@ -87,7 +87,7 @@ def quality_record(found: Compared, drawn: Drawn) -> dict[str, Any]:
 
 
 def pictures_record(found: Pictures) -> dict[str, Any]:
-    """Return the paths, and why some pictures were left out."""
+    """Return the paths of the pictures, and why some were left out."""
     return {
         "pictures": [str(path) for path in found.written],
         "pictures_left_out": found.left_out,

@@ -1,4 +1,4 @@
-"""The rows of a source as a run uses them: stored part by part, with the layer that takes them."""
+"""The rows of a source as a run uses them: the datasets, and the layer that takes them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .config import RunConfig
 class Rows(NamedTuple):
     """The rows of a source.
 
-    The source's own arrays are not kept beside the datasets made of them, which are smaller.
+    The source's own arrays are not kept; the datasets made of them are smaller.
 
     Attributes:
-        name: the source's.
-        about: what it is, in a line.
+        name: name of the source.
+        about: the source, described in one line.
         visible: the layer that takes such rows.
         image_shape: height and width of a row as a picture, or None.
-        parts: the rows to learn from, and those held out and to test on where there are any.
+        parts: training rows, and validation and test rows where there are any.
         notes: sentences that say what was done to the data.
     """
 
@@ -38,12 +38,12 @@ class Rows(NamedTuple):
 
     @property
     def introduction(self) -> list[str]:
-        """What the rows are and what was done to them, line by line."""
+        """Lines that say what the rows are and what was done to them."""
         return [self.about, *(f"  {note}" for note in self.notes)]
 
 
 def rows_of_run(config: RunConfig) -> Rows:
-    """Read a run's source and hold rows out, always the same ones.
+    """Read a run's source and hold out rows, always the same ones.
 
     Raises:
         InputError: the source cannot be used as given.
@@ -62,27 +62,27 @@ def rows_of_run(config: RunConfig) -> Rows:
 
 
 def rows_for_model(data: str, rbm: RBM, binarize: str, scale: float | None) -> Rows:
-    """Read the rows of a source as a model's visible units take them.
+    """Read the rows of a source in the form that a model's visible units take.
 
     Raises:
-        InputError: it cannot be read, or has another width or other values.
+        InputError: the source cannot be read, or its width or values do not fit the model.
     """
     visible, row = rbm.visible, row_of(rbm.visible)
     states = visible.size // visible.n_units if row and row.rows == "codes" else None
-    named = row.name if row else "gaussian"  # any numbers: `refuse_misfit` knows which are right
+    named = row.name if row else "gaussian"  # any numbers: `refuse_misfit` checks them
     table = open_source(data, visible=named, scale=scale, states=states)
     arrays = {"train": table.train, "validation": table.validation, "test": table.test}
     parts: dict[str, Dataset] = {}
     for name, array in arrays.items():
         if array is not None:
             fitting = array if table.scale == 1.0 else array[:1] / table.scale
-            refuse_misfit(fitting, rbm, data, "give rows like those it learned from")
+            refuse_misfit(fitting, rbm, data, "use rows like those it was trained on")
             parts[name] = dataset_of(table, array, binarize)
     return _rows(table, visible, parts, note_on_levels(table, binarize))
 
 
 def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
-    """Return the layer of this name, or the one that takes a table's kind of rows."""
+    """Return the layer of this kind; for "auto", the usual one for the table's kind of rows."""
     usual = {"codes": "potts", "spins": "ising", "real": "gaussian"}.get(table.kind, "bernoulli")
     row = named_units("--visible", usual if name == "auto" else name, "auto")
     return row.make(table.train.shape[1], table.states)

@@ -1,4 +1,4 @@
-"""Draw rows from a model that is kept in a file or a run folder, and write them."""
+"""Draw rows from a model that is stored in a file or a run folder, and write them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ SUFFIXES = (".npy", ".npz", ".csv", ".png")
 def draw_rows(
     run: str, n: int, sweeps: int, seed: int, given: str | None, out: str | None, overwrite: bool
 ) -> np.ndarray:
-    """Draw rows in the user's coding.
+    """Draw rows from a model, in the user's coding.
 
     Args:
         run: a run folder or a model.
-        n: number of rows; with `given`, for each given row.
+        n: number of rows to draw; with `given`, for each given row.
         sweeps: Gibbs sweeps of each chain.
-        seed: seed of everything that is drawn.
-        given: file of rows to complete.
+        seed: random seed of the draws.
+        given: file of rows to complete, or None.
         out: file that the rows will be written to.
-        overwrite: whether it may be there already.
+        overwrite: whether an existing file is replaced.
 
     Raises:
-        InputError: options that cannot be used, or a file that is there already.
+        InputError: an option cannot be used, or the file exists already.
         NotFiniteError: the model's draws overflow.
     """
     check_count("--count", n)
@@ -68,7 +68,7 @@ def read_given(given: str, rbm: RBM) -> np.ndarray:
     """Read rows to complete: numbers, and nan where a value is to be drawn.
 
     Raises:
-        InputError: rows of another width, or values that the visible units do not take.
+        InputError: the width or the values of the rows do not fit the visible units.
     """
     name, advice = f"--given {given}", "write nan where a value is to be drawn"
     array = read_file(given).train
@@ -81,7 +81,7 @@ def read_given(given: str, rbm: RBM) -> np.ndarray:
 
 
 def write_rows(rows: np.ndarray, out: str, run: str) -> None:
-    """Write rows in the form that the suffix names, whole or not at all."""
+    """Write rows in the format that the suffix names, whole or not at all."""
     path, content = Path(out), io.BytesIO()
     suffix = path.suffix.lower()
     if suffix == ".png":
@@ -97,13 +97,13 @@ def write_rows(rows: np.ndarray, out: str, run: str) -> None:
 
 
 def csv_lines(rows: np.ndarray) -> Iterator[str]:
-    """Return rows as text, each number with as few digits as bring it back."""
+    """Return rows as CSV lines, each number with the fewest digits that read back as the same."""
     for row in rows:
         yield ",".join(map(str, row))
 
 
 def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
-    """Return the shape of a row as a picture: the source's own, else a square, if it is one."""
+    """Return the shape of a row as a picture: the source's own, else a square where possible."""
     if (Path(run) / CONFIG).is_file():
         try:
             return rows_of_run(RunFolder(run).config()).image_shape

@@ -1,4 +1,4 @@
-"""Samples from chains that are as long as the model asks for, or as the time allows."""
+"""Samples from chains as long as the mixing of the model requires, or as the time allows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .progress import NotMeasuredError, Told
 
 SAMPLES = 1_000
 SECONDS = 30.0
-LENGTH_IN_RELAXATIONS = 10  # e^(−20) of a start is left
-STRIDE = 50  # sweeps between looks at the clock
+LENGTH_IN_RELAXATIONS = 10  # e^(−20) of the slowest mode is left
+STRIDE = 50  # sweeps between checks of the time
 
 
 class Drawn(NamedTuple):
@@ -32,16 +32,16 @@ class Drawn(NamedTuple):
 
 
 def sweeps_for(mixing: Mixing | None) -> int:
-    """Return the sweeps of a chain whose end is a draw of the model, at least the default."""
+    """Return the sweeps after which a chain is a draw from the model, at least the default."""
     relaxation = 0.0 if mixing is None else mixing.relaxation
     return max(DEFAULT_SWEEPS, math.ceil(LENGTH_IN_RELAXATIONS * relaxation))
 
 
 def draw(rbm: RBM, wanted: int, told: Told, *, key: PRNGKeyArray) -> Drawn:
-    """Draw samples, each from a chain of its own that starts from the model without its weights.
+    """Draw samples, each from its own chain, which starts from the model without its weights.
 
     Raises:
-        NotMeasuredError: draws that overflow.
+        NotMeasuredError: the draws overflow.
     """
     key_start, key_move = jax.random.split(key)
     sampler, began, sweeps = Gibbs(STRIDE), time.monotonic(), 0

@@ -1,4 +1,4 @@
-"""The final score of a model, refused where its parameters are too large to have one."""
+"""The final score of a model, with an error if its parameters are too large to have one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..statistics import log_mean_exp
 
 
 def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
-    """Return what `estimate` gives, a LogZ or LogLikelihood, if it is a number.
+    """Return the result of `estimate`, a LogZ or LogLikelihood, if its value is finite.
 
     Raises:
-        NotFiniteError: float32 overflows somewhere on the way, as it does with huge parameters.
+        NotFiniteError: float32 overflows in the computation, as it does with huge parameters.
     """
     try:
         with np.errstate(all="ignore"):
@@ -40,14 +40,14 @@ def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
 
 
 def score_record(score: LogLikelihood, rows: str, count: int) -> dict[str, Any]:
-    """Return a log-likelihood's numbers and words, and what rows it is of."""
+    """Return a log-likelihood's numbers and words, and the name and number of its rows."""
     record = score._asdict() | {"rows": rows, "n_rows": count}
     del record["log_z"]
     return record
 
 
 def log_z_record(log_z: LogZ) -> dict[str, Any]:
-    """Return a log Z's numbers and words; of the annealing runs' weights the two one-sided estimates."""
+    """Return a log Z's numbers and words; the log weights are reduced to one-sided estimates."""
     record = log_z._asdict()
     forward, reverse = record.pop("forward"), record.pop("reverse")
     record["forward_estimate"] = None if forward is None else float(log_mean_exp(forward))

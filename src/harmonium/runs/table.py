@@ -19,16 +19,16 @@ from .sampling import SECONDS
 
 Line = tuple[str, str, str]  # what it is, what was found, how to read it
 TWO_ERRORS = 2.0
-AS_GOOD = "as other rows of data"  # which need not be said
+AS_GOOD = "as other rows of data"  # not printed
 WORDS = {True: "yes", False: "NO", None: "not known"}
 
 
 def show(summary: dict[str, Any], display: Display) -> None:
-    """Print what `evaluate` found: whose it is, the table, and where the pictures are.
+    """Print an evaluation: the model and the rows, the table, and the paths of the pictures.
 
     Args:
-        summary: what `evaluate` gives.
-        display: where to.
+        summary: what `evaluate` returns.
+        display: where to print it.
     """
     for line in _heads(summary):
         display.say(line)
@@ -45,7 +45,7 @@ def show(summary: dict[str, Any], display: Display) -> None:
 
 
 def _sections(summary: dict[str, Any]) -> list[list[Line]]:
-    """Return the lines, those of one block together."""
+    """Return the lines of the table, grouped by block."""
     known: list[tuple[str, str, Callable[[dict[str, Any]], list[Line]]]] = [
         ("pseudo_log_likelihood", "pseudo-log-likelihood", _predicted),
         ("reconstruction", "reconstruction error", _reconstruction),
@@ -64,7 +64,7 @@ def _sections(summary: dict[str, Any]) -> list[list[Line]]:
 
 
 def _heads(summary: dict[str, Any]) -> list[str]:
-    """Say what the table is of."""
+    """Return the lines above the table: the model, and the rows that are scored."""
     head, rows = f"{summary['run']}: {summary['model']}", summary["rows"]
     if rows is None:
         return [head, "no rows: name them as DATA to have them scored"]
@@ -83,7 +83,7 @@ def _likelihood(summary: dict[str, Any]) -> list[Line]:
     grey = found["method"].removeprefix(summary["log_z"]["method"]).removeprefix("; ")
     warning = "" if found["converged"] else "; NOT converged: do not quote it"
     lines = [
-        ("log-likelihood", f"{nats(found['value'], 3)} nats a row", f"mean over rows{warning}")
+        ("log-likelihood", f"{nats(found['value'], 3)} nats per row", f"mean over rows{warning}")
     ]
     if found["high"] > found["low"]:
         interval = f"{nats(found['low'], 3)} to {nats(found['high'], 3)}"
@@ -102,17 +102,17 @@ def _log_z(found: dict[str, Any]) -> list[Line]:
     lines.append(("  95 % interval", f"{nats(found['low'], 4)} to {nats(found['high'], 4)}", ""))
     if found["forward_estimate"] is not None:
         lines += [
-            ("  forward alone", nats(found["forward_estimate"], 4), "too low on average"),
-            ("  reverse alone", nats(found["reverse_estimate"], 4), "too high on average"),
-            ("  gap", nats(found["gap"], 4), "reverse less forward"),
+            ("  forward alone", nats(found["forward_estimate"], 4), "biased low"),
+            ("  reverse alone", nats(found["reverse_estimate"], 4), "biased high"),
+            ("  gap", nats(found["gap"], 4), "reverse minus forward"),
             ("  effective chains", f"{found['ess']:,.0f}", f"{TRUSTED_ESS:g} or more are trusted"),
         ]
     return [*lines, ("  converged", WORDS[found["converged"]], found["message"])]
 
 
 def _predicted(found: dict[str, Any]) -> list[Line]:
-    value = f"{nats(found['value'], 3)} nats a row"
-    how = f"each unit given all others, exact, summed; {_over(found)}"
+    value = f"{nats(found['value'], 3)} nats per row"
+    how = f"log p of each unit given all others, exact, summed over units; {_over(found)}"
     per_unit = f"{nats(found['per_unit'], 4)} nats"
     return [("pseudo-log-likelihood", value, how), ("  per unit", per_unit, "")]
 
@@ -127,13 +127,13 @@ def _reconstruction(found: dict[str, Any]) -> list[Line]:
     variance = f"{_figures(found['variance'])}"
     return [
         ("reconstruction error", _figures(found["value"]), how),
-        ("  rows' variance", variance, "the error of a model that knows the means alone"),
+        ("  rows' variance", variance, "the error of a model that only knows the column means"),
     ]
 
 
 def _gap(found: dict[str, Any]) -> list[Line]:
     value, error = found["value"], found["stderr"]
-    what = f"{found['rows']} less {_kind(found['learned_from'])}s"
+    what = f"{found['rows']} minus {_kind(found['learned_from'])}s"
     if value > TWO_ERRORS * error:
         said = "the model favours rows that it has seen"
     elif value < -TWO_ERRORS * error:
@@ -147,14 +147,14 @@ def _mixing(found: dict[str, Any]) -> list[Line]:
     least = "" if found["resolved"] else "at least "
     time = f"{least}{count(found['relaxation'])} sweeps"
     run = f"{found['chains']} chains × {found['sweeps']:,} sweeps"
-    ended = f"its {MIXING_SECONDS:g} s" if found["sweeps"] < MIXING_SWEEPS else "its sweeps"
-    late = "" if found["resolved"] else f"; not resolved when {ended} ended"
+    limit = f"{MIXING_SECONDS:g} s" if found["sweeps"] < MIXING_SWEEPS else "these sweeps"
+    late = "" if found["resolved"] else f"; not resolved within {limit}"
     sides = "agree" if found["met"] else "DIFFER"
     rhat = "not known" if found["rhat"] is None else f"{found['rhat']:.3f}"
     return [
-        ("relaxation time", time, f"in which chains forget their start ({run}){late}"),
+        ("relaxation time", time, f"after which 14 % of the slowest mode is left ({run}){late}"),
         ("  R-hat", rhat, f"below 1.01 is good; slowest: {found['slowest']}"),
-        ("  two starts", sides, f"chains begun in two ways, p = {found['two_sided']:.2g}"),
+        ("  two starts", sides, f"chains from two kinds of start, p = {found['two_sided']:.2g}"),
     ]
 
 
@@ -172,12 +172,12 @@ def _equilibrium(found: dict[str, Any]) -> list[Line]:
 def _quality(found: dict[str, Any]) -> list[Line]:
     compared = f"against {found['scores'][0]['rows']:,} {_kind(found['rows'])}s"
     short = found["sweeps"] < found["sweeps_wanted"]
-    late = f" of {found['sweeps_wanted']:,} wanted: the {SECONDS:g} s for them ended"
-    length = f"{found['sweeps']:,} sweeps a chain{late if short else ''}"
+    late = f" of {found['sweeps_wanted']:,} wanted: stopped after {SECONDS:g} s"
+    length = f"{found['sweeps']:,} sweeps per chain{late if short else ''}"
     scaled = "; columns in standard deviations" if found["scaled"] else ""
     lines = [
         ("sample quality", f"{found['samples']:,} samples", f"{compared}; {length}{scaled}"),
-        ("  score", "samples", "perfect: other rows of data"),
+        ("  score", "samples", "perfect sampler: other rows of data"),
     ]
     for score in found["scores"]:
         ours = f"{_figures(score['value'])} ± {_figures(score['error'], 2)}"
@@ -193,7 +193,7 @@ def _figures(number: float | None, digits: int = 3) -> str:
 
 
 def _pictures(summary: dict[str, Any]) -> list[str]:
-    """Say where the pictures are, and which are left out."""
+    """Return the paths of the pictures, and which pictures are left out."""
     lines = [f"  {path}" for path in summary["pictures"]]
     lines += [f"  no {name}: {why}." for name, why in summary["pictures_left_out"].items()]
     return ["", "pictures", *lines] if lines else []

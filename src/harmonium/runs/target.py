@@ -1,4 +1,4 @@
-"""What an evaluation is of: a model, and the rows that it is held against."""
+"""The target of an evaluation: a model, and the rows that it is scored on."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Target(NamedTuple):
 
     Attributes:
         rbm: the model.
-        run: what the user called it.
+        run: the run folder or file, as the user named it.
         parts: datasets by name, "train", "validation" and "test" as far as there are any.
         name: which of them is scored; None where there are no rows.
-        own: whether they are the rows of the run's own source.
-        words: sentences that say what the rows are.
+        own: whether the parts are the rows of the run's own source.
+        words: sentences that describe the rows.
         key: a JAX random key.
     """
 
@@ -39,12 +39,12 @@ class Target(NamedTuple):
 
     @property
     def scored(self) -> Dataset | None:
-        """The rows that are scored."""
+        """The rows that are scored, or None."""
         return None if self.name is None else self.parts[self.name]
 
     @property
     def learned_and_held_out(self) -> tuple[str, str] | None:
-        """Names of the rows that the model learned from, and of rows that it did not see."""
+        """Names of the training rows, and of rows that the model has not seen; None if unknown."""
         if not self.own or "train" not in self.parts:
             return None
         others = (self.name, "validation", "test")
@@ -52,11 +52,11 @@ class Target(NamedTuple):
         return None if held_out is None else ("train", held_out)
 
     def key_of(self, number: int) -> Any:
-        """Return a key of its own to each block."""
+        """Return the random key of a block, by its number."""
         return jax.random.fold_in(self.key, number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
-        """Return at most so many rows of a part, evenly spaced; grey levels are drawn once."""
+        """Return at most `most` rows of a part, evenly spaced; grey levels are drawn once."""
         return self.parts[name].some(most).rows(key=self.key_of(0))
 
 
@@ -74,19 +74,19 @@ def target_of(
     scale: float | None,
     seed: int,
 ) -> Target:
-    """Find the rows that a model is held against.
+    """Return a model with the rows that it is scored on.
 
     Args:
-        run: what the model was read from.
-        data: a built-in set or a file; None for the run's own source.
+        run: run folder or file that the model was read from.
+        data: a built-in data set or a file; None for the run's own source.
         rbm: the model.
         part: which of the source's rows are scored.
-        binarize: what becomes of grey levels; None for what the run did.
+        binarize: how grey levels are treated; None for as the run did.
         scale: the grey level that means 1.
-        seed: seed of everything that is drawn.
+        seed: random seed of the evaluation.
 
     Raises:
-        InputError: rows that cannot be read or do not fit the model.
+        InputError: the rows cannot be read or do not fit the model.
     """
     rows = None
     if data is not None:
@@ -102,12 +102,12 @@ def target_of(
 
 
 def _binarize_of(run: str) -> str:
-    """Return what a run did with grey levels; a model alone does not say."""
+    """Return how a run treated grey levels; "stochastic" for a model file, which does not say."""
     return RunFolder(run).config().binarize if is_run(run) else "stochastic"
 
 
 def _choose(part: str, parts: dict[str, Dataset], source: str) -> str:
-    """Return the name of the rows that were asked for, by default those learned from least."""
+    """Return the name of the rows to score; by default test, else validation, else train."""
     wanted = (part,) if part != "auto" else ("test", "validation", "train")
     for name in wanted:
         if name in parts:

@@ -1,4 +1,4 @@
-"""Train a model from a source and leave a run folder behind."""
+"""Train a model on a source and write a run folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .prepare import Prepared, prepare
 from .score import finite_score, log_z_record, score_record
 
 ROWS_TO_PICTURE = 2_000
-SHORT_RUN = 1_000  # updates, through which a figure_process may as well wait
+SHORT_RUN = 1_000  # updates; in a shorter run, a started figure process is kept waiting
 SECONDS_TO_SCORE = (120.0, 600.0)
 DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
 
@@ -41,7 +41,7 @@ def train(
     display: Display,
     figure_process: FigureProcess,
 ) -> dict[str, Any]:
-    """Train as the options say; return what the command reports.
+    """Train as the options say; return the summary that the command reports.
 
     Raises:
         InputError: before anything is written.
@@ -57,10 +57,10 @@ def train(
 def resume(
     path: str, epochs: int | None, display: Display, figure_process: FigureProcess
 ) -> dict[str, Any]:
-    """Go on with a run that was interrupted, or for more epochs than it was asked for.
+    """Resume an interrupted run, or train a finished one for more epochs.
 
     Raises:
-        InputError: no run to go on with, or one that has made more epochs; nothing is changed.
+        InputError: there is no run to resume, or it has made more epochs; nothing is changed.
     """
     folder = RunFolder(path)
     if not (folder.path / CHECKPOINT).is_file():
@@ -86,7 +86,7 @@ def resume(
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
     made = updates / config.updates_an_epoch(len(prepared.train))
     if config.epochs is not None and config.epochs < made:
-        found, advice = f"{config.epochs:,}", "ask for more, or train anew"
+        found, advice = f"{config.epochs:,}", "give a larger number, or train anew"
         raise input_error("--epochs", f"at least the {made:g} epochs made", found, advice)
 
 
@@ -98,7 +98,7 @@ def carry_out(
     display: Display,
     figure_process: FigureProcess,
 ) -> dict[str, Any]:
-    """Train, keep, score and picture; a run cut short is kept and not scored."""
+    """Train, save, score and draw pictures; an interrupted run is saved but not scored."""
     checkpointer = Checkpointer(folder, prepared, state)
     stage = "interrupted"
     try:
@@ -108,7 +108,7 @@ def carry_out(
         how = f"{config.method} at rate {prepared.rate:g}"
         display.say(f"{prepared.rbm}, {how}, to {folder.path}")
         if (config.epochs or math.inf) * config.updates_an_epoch(len(prepared.train)) > SHORT_RUN:
-            figure_process.stop()  # it would wait for long
+            figure_process.stop()  # it would wait, and hold memory, for a long time
         result = learn(prepared, state, checkpointer, display)
         checkpointer.keep(result)
         stage = "trained, and interrupted while it was scored,"
@@ -124,15 +124,15 @@ def carry_out(
 def learn(
     prepared: Prepared, state: TrainState, checkpointer: Checkpointer, display: Display
 ) -> Fit:
-    """Make the updates, measuring, showing and keeping as they go; return the model of the rows."""
+    """Make the updates, with metrics, display and checkpoints; return the fit of the rows."""
     with display, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)  # the summary says so
+        warnings.simplefilter("ignore", DivergenceWarning)  # the summary reports it
         result = run_plan(
             prepared.rbm,
             prepared.plan,
             key=prepared.key,
             validation=prepared.validation,
-            callbacks=[checkpointer.measure, checkpointer, display],  # what is shown is kept
+            callbacks=[checkpointer.measure, checkpointer, display],  # save before showing
             state=state,
         )
     return result._replace(rbm=prepared.restored(result.rbm))
@@ -145,21 +145,21 @@ def finish(
     figure_process: FigureProcess,
     display: Display,
 ) -> dict[str, Any]:
-    """Draw the pictures and take the score of a run that has come to its end."""
+    """Draw the pictures and compute the score of a run that has ended; return its summary."""
     summary = checkpointer.summary(DIVERGED if result.diverged else DONE, result.message)
     summary["notes"] += result.notes
     if not result.diverged:
         display.say(result.message)
     for note in result.notes:
         display.say(f"  {note}")
-    with ThreadPoolExecutor(1) as aside:  # the score leaves a core idle for much of its time
-        told = aside.submit(
+    with ThreadPoolExecutor(1) as aside:  # scoring leaves a core idle for much of the time
+        drawing = aside.submit(
             ask_for_pictures, figure_process, checkpointer.folder, prepared, result.rbm
         )
         if not result.diverged:
             learning = time.perf_counter() - checkpointer.began
             summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))
-        told.result()
+        drawing.result()
     summary["pictures"], reason = figure_process.finished()
     if reason:
         summary["notes"].append(f"no pictures: {reason}")
@@ -167,19 +167,22 @@ def finish(
 
 
 def seconds_to_score(learning: float) -> float:
-    """Return the time after which a score is no longer refined: twice that of learning, in bounds."""
+    """Return the seconds after which a score is no longer refined: twice the training time.
+
+    It is at least 120 and at most 600 seconds.
+    """
     shortest, longest = SECONDS_TO_SCORE
     return min(longest, max(shortest, 2.0 * learning))
 
 
 def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) -> dict[str, Any]:
-    """Return log Z and the log-likelihood of the rows that the score is of, or say it diverged."""
+    """Return log Z and the log-likelihood of the rows to score, or that the run diverged."""
     name, rows = prepared.scored
-    # Whatever the run's seed, so that all runs are scored on the same draws of grey levels, and
-    # `harmonium evaluate` gives the same figure.
-    key, told = key_of(EVALUATION_SEED), display.timer("log Z")
+    # The same key whatever the run's seed, so that all runs are scored on the same draws of grey
+    # levels, and `harmonium evaluate` returns the same number.
+    key, progress = key_of(EVALUATION_SEED), display.timer("log Z")
     try:
-        given = {"key": key, "progress": told, "seconds": seconds}
+        given = {"key": key, "progress": progress, "seconds": seconds}
         score = finite_score(rbm, lambda: log_likelihood(rbm, rows, **given))
     except NotFiniteError as error:
         return {"status": DIVERGED, "message": f"diverged: {error}"}
@@ -192,12 +195,12 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
 def ask_for_pictures(
     figure_process: FigureProcess, folder: RunFolder, prepared: Prepared, rbm: RBM
 ) -> None:
-    """Let the figure_process draw the model beside rows of its own and of the data."""
+    """Request the pictures of the model, of its samples and of the data."""
     figure_process.paint(folder.path, *rows_to_draw(prepared, rbm), prepared.rows.image_shape)
 
 
 def rows_to_draw(prepared: Prepared, rbm: RBM) -> tuple[Any, Any]:
-    """Return rows that the model draws, and as many of the data."""
+    """Return samples of the model, and as many rows of the data."""
     key = jax.random.fold_in(prepared.key, 2)
     rows = prepared.scored[1].some(ROWS_TO_PICTURE).rows(key=key)
     return sample(rbm, len(rows), key=key), rows

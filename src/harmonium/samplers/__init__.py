@@ -1,4 +1,4 @@
-"""How states are drawn: one file a sampler, all of them fulfilling `AbstractSampler`."""
+"""Samplers: one file for each, all of them subclasses of `AbstractSampler`."""
 
 from .annealing import AnnealedClusters as AnnealedClusters
 from .annealing import Annealing as Annealing

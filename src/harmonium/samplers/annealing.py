@@ -1,4 +1,4 @@
-"""Annealed importance sampling along any path of models, and the sampler made of it."""
+"""Annealed importance sampling along any path of models, and a sampler based on it."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ Number = Float[Array, ""] | float
 
 
 class Annealing(NamedTuple):
-    """Chains on their way along a path.
+    """Chains part of the way along a path, with their importance weights.
 
     Attributes:
         v: visible states, shape (n, visible).
@@ -38,21 +38,23 @@ def anneal(
     *,
     key: PRNGKeyArray,
 ) -> Annealing:
-    r"""Carry chains along a path in equal steps, weighing before moving.
+    r"""Anneal chains along a path in equal steps; each step updates the weight, then the state.
 
-    From the model at t = begin to that at t = end, in either direction, at each step t → t′
+    The chains go from the model at t = begin to the model at t = end, in either direction. Each
+    step t → t′ does
 
         log w += F_t(v) − F_t′(v),    then  v → h → v  under the model at t′.
 
-    If the chains start as exact draws at `begin`, then E[w] = Z(end) / Z(begin), so log of the mean
-    of w is on average *below* log of that ratio. Run from t = 1 to 0 with exact draws of the
-    model at 1, the same gives Z(0)/Z(1), so the estimate of log Z(1) is on average *above* it.
-    All arguments but the path's structure are dynamic: one compilation serves every annealing run.
+    If the chains start as exact draws at `begin`, then E[w] = Z(end) / Z(begin), so the log of the
+    mean of w is on average *below* the log of that ratio (a lower estimate). A run from t = 1 to 0
+    that starts from exact draws of the model at 1 estimates Z(0)/Z(1) in the same way, so its
+    estimate of log Z(1) is on average *above* log Z(1) (an upper estimate). All arguments but the
+    path's structure are dynamic: one compilation serves every annealing run.
 
     Args:
         path: the models.
-        begin: where on the path the chains stand.
-        end: where to carry them.
+        begin: the position on the path at which the chains start.
+        end: the position at which they end.
         steps: number of steps.
         state: the chains.
         key: a JAX random key.
@@ -61,7 +63,7 @@ def anneal(
     """
 
     def model(s: Array) -> RBM:
-        part = s / steps  # so that the last model is exactly that at `end`
+        part = s / steps  # so that the last model is exactly the one at `end`
         return path.at((1 - part) * begin + part * end)
 
     def step(s: Array, state: Annealing) -> Annealing:
@@ -74,7 +76,7 @@ def anneal(
 
 
 def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
-    """Draw chains from the model at t = 0 of a path whose start has no weights."""
+    """Draw chains from the model at t = 0, for a path that starts at a model without weights."""
     layer = path.at(0.0).visible
     return Annealing(
         layer.sample_without_inputs((chains,), key=key), jnp.zeros(chains, layer.dtype)
@@ -82,16 +84,17 @@ def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> An
 
 
 class ClusterState(NamedTuple):
-    """Where the chains stand: visible states, shape (n, visible)."""
+    """The chains: visible states, shape (n, visible)."""
 
     v: Float[Array, "n visible"]
 
 
 class ClusterInfo(NamedTuple):
-    """How clusters did.
+    """Statistics of one step over the clusters.
 
     Attributes:
-        moved: part of the chains that a newly annealed member of its cluster replaced.
+        moved: fraction of the chains that were replaced by a newly annealed member of their
+            cluster.
         effective: mean effective size of a cluster, (Σw)² / Σw².
     """
 
@@ -100,18 +103,19 @@ class ClusterInfo(NamedTuple):
 
 
 class AnnealedClusters(AbstractSampler):
-    r"""Each step anneals a cluster of fresh chains from the base model, and one of them goes on.
+    r"""A sampler whose steps choose between the present state and newly annealed states.
 
-    A cluster has the present state and `size` − 1 new ones, each carried from the path's start to
-    the model by `steps` steps of annealed importance sampling. The present one is annealed back
-    to find its own weight, and the one that goes on is chosen by the weights. Whatever the length
-    of the annealing run, the model's distribution is left unchanged; the longer it is, the more often
-    a new state is chosen, which owes nothing to the one before. So chains leave modes that no sweep
-    would take them out of, at the price of `size · steps` sweeps a step.
+    In each step, a chain's cluster holds its present state and `size` − 1 new ones. Each new state
+    is annealed from the path's start to the model by `steps` steps of annealed importance
+    sampling. The present state gets its weight from a reverse annealing run. The next state is
+    then chosen in proportion to the weights. The step leaves the model's distribution unchanged,
+    whatever the length of the annealing run. The longer the run, the more often a new state is
+    chosen, which is independent of the one before. So chains can leave modes that Gibbs sweeps do
+    not leave, at the cost of `size · steps` sweeps a step.
 
     Attributes:
-        path: from models without weights to the model; its end is replaced by the model at
-            hand. None for temperatures from the model without any preference.
+        path: a path from a model without weights to the model; its end is replaced by the model
+            that is sampled. None for temperatures from the neutral model (no biases, no weights).
         steps: steps of an annealing run.
         size: members of a cluster, at least 2.
 
@@ -129,21 +133,21 @@ class AnnealedClusters(AbstractSampler):
             raise InputError("AnnealedClusters size: expected at least 2; got 1.")
 
     def path_to(self, rbm: RBM) -> AbstractPath:
-        """Return the path that ends at a model."""
+        """Return the path that ends at this model."""
         return Heating.from_neutral(rbm) if self.path is None else self.path.ending_at(rbm)
 
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
-        """Anneal n chains."""
+        """Draw n chains by annealing."""
         return ClusterState(self._annealed(self.path_to(rbm), n, key=key).v)
 
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ClusterState:
-        """Begin at these states."""
+        """Start the chains at these states."""
         return ClusterState(v)
 
     def step(
         self, rbm: RBM, state: ClusterState, *, key: PRNGKeyArray
     ) -> tuple[ClusterState, ClusterInfo]:
-        """Anneal the present states back and new ones forth, and choose."""
+        """Anneal the present states in reverse and new ones forward, and choose by the weights."""
         path, n = self.path_to(rbm), len(state.v)
         key_back, key_forth, key_choose = jax.random.split(key, 3)
         new = self._annealed(path, n * (self.size - 1), key=key_forth)
@@ -167,9 +171,10 @@ class AnnealedClusters(AbstractSampler):
         return anneal(path, 0.0, 1.0, self.steps, begun, key=key_anneal)
 
     def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
-        """Draw the annealing run that led to each state, and return its log weight.
+        """Draw an annealing run that ends at each state, and return its log weight.
 
-        An annealing run weighs and then moves, so its reverse moves and then weighs.
+        A forward step updates the weight and then the state; a reverse step does it the other way
+        round.
         """
         key_sweep, key_back = jax.random.split(key)
         before = path.at(1.0).gibbs_sweep(v, key=key_sweep)

@@ -1,4 +1,4 @@
-"""How states of a model are drawn: the contract of every sampler."""
+"""The base class of all samplers, and the weighted sets of states that they return."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..rbm import RBM
 
 
 class Cloud(NamedTuple):
-    """A weighted set of visible states: one side of the likelihood gradient.
+    """A weighted set of visible states, for one of the two terms of the likelihood gradient.
 
     Attributes:
         states: shape (n, visible.size).
-        weights: shape (n,), used as given: signed ones too, and never renormalised.
+        weights: shape (n,), used as they are: they may be negative and are never renormalised.
     """
 
     states: Float[Array, "n columns"]
@@ -27,7 +27,7 @@ class Cloud(NamedTuple):
 
     @classmethod
     def uniform(cls, states: Array) -> Cloud:
-        """Return each of n states the weight 1/n."""
+        """Return the cloud in which each of n states has the weight 1/n."""
         count = states.shape[0]
         return cls(states, jnp.full(count, 1.0 / count, states.dtype))
 
@@ -39,26 +39,27 @@ class Cloud(NamedTuple):
 class AbstractSampler(eqx.Module):
     """A Markov kernel over states of a model that leaves the model's distribution unchanged.
 
-    A sampler that moves states of several models at once, of which the model is the last,
-    leaves the product of their distributions unchanged; it overrides `models`, `start_each` and
-    `clouds`, so that this can be tested.
+    A sampler may move states of several models at once, of which the last is the sampled RBM. It
+    then leaves the product of their distributions unchanged, and overrides `models`, `start_each`
+    and `clouds` so that this can be tested.
 
-    Hyperparameters are fields; what is carried from step to step is a state, what is reported is an
-    info, both NamedTuples of the sampler's own file. A state never holds a random key.
+    Hyperparameters are fields. A state is what is carried from step to step, and an info is what a
+    step reports; both are NamedTuples defined in the sampler's own file. A state never holds a
+    random key.
     """
 
     @abstractmethod
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> Any:
-        """Return the state of n chains that stand at these visible states."""
+        """Return the state of n chains that start at these visible states."""
 
     @abstractmethod
     def step(self, rbm: RBM, state: Any, *, key: PRNGKeyArray) -> tuple[Any, Any]:
         """Move every chain; return the new state and an info."""
 
-    def steps(
+    def run(
         self, rbm: RBM, state: Any, count: Array | int, *, key: PRNGKeyArray, first: Array | int = 0
     ) -> Any:
-        """Return the state after so many steps; their number may be traced.
+        """Return the state after `count` steps; their number may be traced.
 
         Step s draws from fold_in(key, s), so steps made in several portions equal a single run.
 
@@ -80,13 +81,13 @@ class AbstractSampler(eqx.Module):
         """Return the chains' visible states as a sample of the model."""
 
     def models(self, rbm: RBM) -> Sequence[RBM]:
-        """Return the models whose product law a step leaves unchanged; the last one is `rbm`."""
+        """Return the models whose product distribution a step leaves unchanged; the last: `rbm`."""
         return [rbm]
 
     def start_each(
         self, rbm: RBM, v: Float[Array, "models n visible"], *, key: PRNGKeyArray
     ) -> Any:
-        """Return the state of chains that stand, for each of the models, at these states."""
+        """Return the state of chains that start, for each of the models, at these states."""
         return self.start(rbm, v[-1], key=key)
 
     def clouds(self, state: Any) -> Sequence[Cloud]:
@@ -95,22 +96,22 @@ class AbstractSampler(eqx.Module):
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """Return the smallest step of the same kind, and how many of it make one step."""
+        """The smallest step of the same kind, and how many of them make one step."""
         return self, 1
 
     @property
     def unit(self) -> str:
-        """What chains are counted in, in words: steps of this kernel."""
+        """The unit in which steps are counted, in words."""
         return f"steps of {type(self).__name__}"
 
     @property
     def sweeps_per_step(self) -> int | None:
-        """Sweeps of block Gibbs sampling in one step; None where steps are not counted in them."""
+        """Sweeps of block Gibbs sampling in one step; None if steps do not consist of sweeps."""
         return None
 
     @property
     def multiplies_states(self) -> bool:
-        """Whether weights are used in no other way than by `@`, and of states: for `Rounded`."""
+        """Whether the weights are only multiplied by states, with `@`; `Rounded` needs this."""
         return False
 
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:

@@ -1,4 +1,4 @@
-"""Block Gibbs sampling: all of one layer given the other, in turn."""
+"""Block Gibbs sampling: each layer in turn is drawn given the other."""
 
 from typing import NamedTuple
 
@@ -12,23 +12,23 @@ from .base import AbstractSampler, Cloud
 
 
 class GibbsState(NamedTuple):
-    """Chains between sweeps: the last visible states and hidden states drawn from them."""
+    """Chains between sweeps: the last visible states, and hidden states drawn from them."""
 
     v: Float[Array, "n visible"]
     h: Float[Array, "n hidden"]
 
 
 class GibbsInfo(NamedTuple):
-    """How far a step went: the mean of |v − v′| over chains and columns."""
+    """The size of a step: the mean of |v − v′| over chains and columns."""
 
     moved: Float[Array, ""]
 
 
 class Gibbs(AbstractSampler):
-    """`sweeps` rounds of v ~ p(v | h), h ~ p(h | v) for every chain.
+    """Block Gibbs sampling: `sweeps` rounds of v ~ p(v | h), h ~ p(h | v) for every chain.
 
-    The chain is kept as hidden states, so that training needs no product twice: the inputs from
-    which the next h is drawn are those of the gradient.
+    The state keeps the hidden states too, so that training computes no product with W twice: the
+    gradient uses the same inputs from which the next h is drawn.
 
     Attributes:
         sweeps: rounds in one step, the k of CD-k and PCD-k.
@@ -43,22 +43,22 @@ class Gibbs(AbstractSampler):
 
     @property
     def base_kernel(self) -> tuple[AbstractSampler, int]:
-        """One sweep, so many times."""
+        """One sweep, and the number of sweeps in a step."""
         return Gibbs(1), self.sweeps
 
     @property
     def unit(self) -> str:
-        """Sweeps; several of them are a step of their own."""
+        """The unit in words: sweeps, or steps of several sweeps."""
         return "sweeps" if self.sweeps == 1 else f"steps of {self.sweeps} sweeps"
 
     @property
     def multiplies_states(self) -> bool:
-        """Return True."""
+        """Whether the weights are only multiplied by states: True."""
         return True
 
     @property
     def sweeps_per_step(self) -> int:
-        """The sweeps."""
+        """The number of sweeps in a step."""
         return self.sweeps
 
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
@@ -68,7 +68,7 @@ class Gibbs(AbstractSampler):
     def step(
         self, rbm: RBM, state: GibbsState, *, key: PRNGKeyArray
     ) -> tuple[GibbsState, GibbsInfo]:
-        """Make the sweeps."""
+        """Run the sweeps."""
         keys = jax.random.split(key, (self.sweeps, 2))
 
         def sweep(i: Array | int, state: GibbsState) -> GibbsState:
@@ -76,7 +76,7 @@ class Gibbs(AbstractSampler):
             v = rbm.sample_v_from_h(state.h, key=key_v)
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
-        # A loop of one turn would hide from XLA the products shared with the gradient.
+        # With a loop of one turn, XLA would not see the products that are shared with the gradient.
         last = jax.lax.fori_loop(0, self.sweeps - 1, sweep, state) if self.sweeps > 1 else state
         last = sweep(self.sweeps - 1, last)
         return last, GibbsInfo(abs(last.v - state.v).mean())

@@ -1,4 +1,4 @@
-"""Ladders of models: replica exchange watched, spaced, and asked for log Z."""
+"""Ladders of models: replica exchange runs, reports on them, and adaptive spacing."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .replica_exchange import ReplicaExchange
 __all__ = ["LadderReport", "adapted_ladder", "ladder_report"]
 
 FIRST_STEPS = 16  # of the pilot's first round; each later one is twice as long
-MACHINES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each number is compiled anew
-ROOM = 64  # records of one dispatch
+MACHINES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each size needs a compilation
+ROOM = 64  # records in one dispatch
 MOST_RECORDS = 1_024  # of a run; a longer one is thinned
 
 
 class LadderReport(NamedTuple):
-    """How well replicas travel along a ladder.
+    """How well replicas move along a ladder.
 
     Attributes:
-        acceptance: mean probability to accept a swap of each neighbouring pair, from the first
-            model on, shape (models − 1,).
+        acceptance: mean acceptance probability of a swap for each neighbouring pair, from the
+            first model on, shape (models − 1,).
         round_trips: trips from the first model to the last and back that a replica makes in
             1,000 steps.
-        steps: number of steps that this was measured over.
+        steps: number of steps over which this was measured.
         chains: number of independent columns of replicas.
     """
 
@@ -43,25 +43,25 @@ class LadderReport(NamedTuple):
 
     @property
     def models(self) -> int:
-        """Number of models."""
+        """The number of models."""
         return len(self.acceptance) + 1
 
     @property
     def barrier(self) -> float:
-        """Σ (1 − acceptance), the communication barrier: the least number of swaps refused.
+        """The communication barrier Σ (1 − acceptance), the least number of rejected swaps.
 
-        It hardly depends on the ladder as long as neighbours accept most swaps. Replicas make at
-        best one round trip in 2 + 2·barrier steps, all of a column together.
+        It hardly depends on the ladder as long as neighbours accept most swaps. All replicas of a
+        column together make at best one round trip in 2 + 2·barrier steps.
         """
         return float((1.0 - self.acceptance).sum())
 
     @property
     def trips(self) -> float:
-        """Round trips of all replicas of a column in these steps, mean over columns."""
+        """The round trips of all replicas of a column in these steps, mean over columns."""
         return self.round_trips * self.models * self.steps / 1_000
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return a summary in words."""
         low, high = self.acceptance.min(), self.acceptance.max()
         return (
             f"{self.models} models, swaps accepted from {low:.2f} to {high:.2f},"
@@ -71,7 +71,7 @@ class LadderReport(NamedTuple):
 
 
 class LadderRun:
-    """Replicas on their way, and what they gained between neighbouring models."""
+    """A run of replica exchange that records the log weights between neighbouring models."""
 
     def __init__(self, rbm: RBM, sampler: ReplicaExchange, state: Any, *, key: PRNGKeyArray):
         self.rbm, self.sampler, self.state, self.key = rbm, sampler, state, key
@@ -83,12 +83,12 @@ class LadderRun:
     def fresh(
         cls, rbm: RBM, sampler: ReplicaExchange, chains: int, *, key: PRNGKeyArray
     ) -> LadderRun:
-        """Begin with replicas drawn from their models without the weights."""
+        """Start a run with replicas drawn from their models without the weights."""
         key_init, key_run = jax.random.split(key)
         return cls(rbm, sampler, _begun(rbm, sampler, chains, key=key_init), key=key_run)
 
     def go_on(self, steps: int) -> None:
-        """Make one stretch of at most this many steps."""
+        """Run one stretch of at most this many steps."""
         records = int(np.clip(steps // self.every, 1, max(1, ROOM // self.every)))
         first, every, number = (
             jnp.asarray(x, jnp.int32) for x in (self.steps, self.every, records)
@@ -107,18 +107,18 @@ class LadderRun:
             self.parts, self.every = [tuple(x[1::2] for x in self._all())], 2 * self.every
 
     def until(self, steps: int) -> None:
-        """Go on until there are this many steps, but for less than a record."""
+        """Run until there are this many steps, except for a remainder shorter than one record."""
         while self.steps + self.every <= steps:
             self.go_on(steps - self.steps)
 
     def gains(self, first: float = 0.5, last: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return up and down of a part of the run, shape (records, pairs, chains) each."""
+        """Return `up` and `down` for a part of the run, shape (records, pairs, chains) each."""
         up, down, _ = self._all()
         part = slice(int(first * len(up)), math.ceil(last * len(up)))
         return up[part], down[part]
 
     def report(self, first: float = 0.5) -> LadderReport:
-        """Report on a run but for its beginning."""
+        """Report on the run, leaving out the fraction `first` at its beginning."""
         up, down = self.gains(first)
         trips = np.append(self.trips_before, self._all()[2])
         chains, models = up.shape[2], up.shape[1] + 1
@@ -149,9 +149,9 @@ def _watched(
     *,
     key: PRNGKeyArray,
 ) -> tuple[Any, Array, Array, Array]:
-    """Make `records · every` steps; keep the gains and the trips of the last of each `every`.
+    """Run `records · every` steps; record log weights and trips at the last of each `every`.
 
-    Step s draws from fold_in(key, s), so a run in several stretches equals a single one.
+    Step s draws from fold_in(key, s), so a run in several stretches equals a single run.
     """
     shape = (state.v.shape[0] - 1, state.v.shape[1])
     gain = jnp.zeros((room, *shape), state.v.dtype)
@@ -203,30 +203,31 @@ def adapted_ladder(
     rounds: int = 5,
     acceptance: float = 0.5,
 ) -> ReplicaExchange:
-    """Space a ladder so that all neighbours accept swaps equally often, with models enough.
+    """Return a ladder with enough models, spaced for equal swap acceptance of all neighbours.
 
-    Each round of a pilot runs replicas, twice as long as the round before, and moves the models
-    to equal parts of the length that its acceptance rates give the ladder. A pair that accepts a
-    swap with probability a is as long as
+    Each round of a pilot run is twice as long as the round before. It measures acceptance rates,
+    which define the length of the ladder, and moves the models to equal parts of this length. A
+    pair that accepts a swap with probability a has the length
 
         ℓ = −√2 Φ⁻¹(a/2),    a = 2 Φ(−ℓ/√2),
 
-    the standard deviation of the gain in F between both models, were it normal. For short pairs
-    this is √π (1 − a), so that the ladder's length is its barrier, up to a factor.
+    which would be the standard deviation of the difference of F between both models if it were
+    normal. For short lengths this is √π (1 − a), so that the ladder's length is its barrier, up to
+    a factor.
 
     Args:
         rbm: the model at the ladder's end.
-        sampler: the ladder to begin with, whose path and sweeps are kept; sixteen temperatures
-            from the model without any preference if None.
+        sampler: the ladder to begin with, whose path and sweeps are kept; if None, sixteen
+            temperatures from the neutral model (no biases, no weights).
         key: a JAX random key.
         chains: independent columns of replicas in the pilot.
         rounds: rounds of the pilot.
-        acceptance: mean probability to accept a swap that there are models enough for: 2, 3, 4,
-            6, 8, 12 … 384 of them.
+        acceptance: the mean acceptance probability of a swap to aim at. The number of models is
+            chosen for it from 2, 3, 4, 6, 8, 12 … 384.
 
     Raises:
         InputError: arguments that do not fit.
-        NotFiniteError: replicas run away.
+        NotFiniteError: free energies of replicas are not finite.
 
     Source: Kofke 2002; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022.
     """
@@ -246,7 +247,7 @@ def pilot(
     *,
     key: PRNGKeyArray,
 ) -> LadderRun:
-    """Adapt a ladder; return a run on it that begins where the pilot's replicas ended."""
+    """Adapt a ladder; return a run on it that starts from the pilot's final states."""
     key, key_first = jax.random.split(key)
     run = LadderRun.fresh(rbm, sampler, chains, key=key_first)
     for r in range(rounds):
@@ -261,8 +262,8 @@ def pilot(
 
 
 def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray:
-    """Return positions at equal parts of a ladder's length, as many as the aim takes."""
-    from scipy.special import ndtri  # a fifth of a second, for those who ask
+    """Return positions at equal parts of a ladder's length, as many as the target rate needs."""
+    from scipy.special import ndtri  # imported here: it takes a fifth of a second
 
     lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)
     needed = 1 + math.ceil(lengths.sum() / -ndtri(aim / 2))

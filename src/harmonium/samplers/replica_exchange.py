@@ -1,4 +1,4 @@
-"""Replica exchange: chains of a whole ladder of models, whose neighbours swap states."""
+"""Replica exchange: chains of all models of a ladder; neighbouring models swap states."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from ..path import AbstractPath, Heating
 from ..rbm import RBM
 from .base import AbstractSampler, Cloud
 
-RISING, FALLING = 1, 2  # where a replica is heading: 0 until it has been at the first model
+RISING, FALLING = 1, 2  # direction of a replica; 0 until it has been at the first model
 
 
 class ExchangeState(NamedTuple):
@@ -25,10 +25,10 @@ class ExchangeState(NamedTuple):
 
     Attributes:
         v: visible states, shape (models, n, visible).
-        heading: 1 for a replica that was last at the first model, 2 for one that has been at the
-            last since, 0 for one that has been at neither; it travels with the replica.
+        heading: 1 for a replica on its way from the first model to the last, 2 for one on its
+            way back, 0 for one that has not yet been at the first model; it moves with the replica.
         trips: round trips from the first model to the last and back that a replica has made.
-        steps: number of steps made; its parity says which pairs are next to swap.
+        steps: number of steps made; its parity says which pairs swap next.
     """
 
     v: Float[Array, "models n visible"]
@@ -38,14 +38,15 @@ class ExchangeState(NamedTuple):
 
 
 class ExchangeInfo(NamedTuple):
-    """What the replicas say about the ladder, at the states before a step.
+    """Statistics of the ladder, computed from the states before a step.
 
     Attributes:
-        acceptance: mean probability to accept a swap of each neighbouring pair, whether or not it
-            was its turn, shape (models − 1,).
-        up: F_k(v_k) − F_{k+1}(v_k), the log weights with which states of model k become states of
-            the next, shape (models − 1, n), nats.
-        down: F_{k+1}(v_{k+1}) − F_k(v_{k+1}), those of the reverse run.
+        acceptance: mean acceptance probability of a swap for each neighbouring pair, whether or
+            not it was this pair's turn, shape (models − 1,).
+        up: F_k(v_k) − F_{k+1}(v_k), the log importance weights of states of model k under model
+            k + 1, shape (models − 1, n), nats.
+        down: F_{k+1}(v_{k+1}) − F_k(v_{k+1}), the log importance weights in the other direction,
+            from model k + 1 to model k.
     """
 
     acceptance: Float[Array, " pairs"]
@@ -54,31 +55,31 @@ class ExchangeInfo(NamedTuple):
 
 
 class ReplicaExchange(AbstractSampler):
-    r"""Replicas at models along a path, which swap states with their neighbours.
+    r"""Replica exchange: chains at models along a path, which swap states with their neighbours.
 
     Every step first swaps the states v of neighbouring models k and k + 1 with probability
-    min(1, α), in even pairs and odd pairs by turns,
+    min(1, α), even pairs and odd pairs in alternate steps,
 
         log α = F_k(v_k) + F_{k+1}(v_{k+1}) − F_k(v_{k+1}) − F_{k+1}(v_k),
 
-    and then makes `sweeps` sweeps v → h → v, each replica under the model where it now stands.
-    The product of all models' distributions is left unchanged. Along `Heating` this is parallel
-    tempering; along a `History`, parallel trajectory tempering. Hot models, where chains move
-    freely, so lend their freedom to the last one.
+    and then runs `sweeps` sweeps v → h → v, each replica under the model at which it now is. The
+    product of all models' distributions is left unchanged. Along `Heating` this is parallel
+    tempering; along a `History`, parallel trajectory tempering. Chains mix fast in the hot models,
+    and the swaps carry their states to the last model.
 
-    A replica's h is drawn for the model where it arrives from the inputs that the free energies
-    had anyway, and all replicas of a `Heating` path share one product with W: a step costs as
-    many products as that of block Gibbs sampling with as many chains.
+    After a swap, a replica's h is drawn from inputs that were computed for the free energies, and
+    all replicas of a `Heating` path share one product with W. So a step costs as many products as
+    a step of block Gibbs sampling with as many chains.
 
     Attributes:
-        path: the models; its end is replaced by the model at hand. None for temperatures from
-            the model without any preference.
-        times: where on the path the replicas stand, shape (models,), rising to 1.
+        path: the models; its end is replaced by the model that is sampled. None for temperatures
+            from the neutral model (no biases, no weights).
+        times: positions of the replicas on the path, shape (models,), rising to 1.
         sweeps: sweeps between swaps.
 
     Source: Swendsen & Wang 1986; Geyer 1991; Okabe, Kawata, Okamoto & Mikami 2001 (even and odd
-    pairs); Syed, Bouchard-Côté, Deligiannidis & Doucet 2022 (by turns); Desjardins et al. 2010 (in
-    training); Béreux, Decelle, Furtlehner, Rosset & Seoane 2025 (trajectories).
+    pairs); Syed, Bouchard-Côté, Deligiannidis & Doucet 2022 (alternating); Desjardins et al. 2010
+    (in training); Béreux, Decelle, Furtlehner, Rosset & Seoane 2025 (trajectories).
     """
 
     path: AbstractPath | None
@@ -86,7 +87,7 @@ class ReplicaExchange(AbstractSampler):
     sweeps: int = eqx.field(static=True)
 
     def __init__(self, path: Any = None, times: Any = 16, sweeps: int = 1):
-        """Take `times` as positions, or as a number of models at even distances."""
+        """Accept `times` as positions, or as a number of evenly spaced models."""
         if path is not None and not isinstance(path, AbstractPath):
             raise InputError(f"path: expected a path such as hm.Heating, or None; got {path!r}.")
         self.path, self.times = path, _checked_times(times)
@@ -94,20 +95,20 @@ class ReplicaExchange(AbstractSampler):
 
     @property
     def unit(self) -> str:
-        """What its steps are, in words."""
+        """The unit in which steps are counted, in words."""
         return "steps of replica exchange"
 
     @property
     def sweeps_per_step(self) -> int:
-        """The sweeps."""
+        """The number of sweeps in a step."""
         return self.sweeps
 
     def path_to(self, rbm: RBM) -> AbstractPath:
-        """Return the path that ends at a model."""
+        """Return the path that ends at this model."""
         return Heating.from_neutral(rbm) if self.path is None else self.path.ending_at(rbm)
 
     def models(self, rbm: RBM) -> Sequence[RBM]:
-        """Return the models of the ladder, of which the last is `rbm`."""
+        """Return the models of the ladder; the last is `rbm`."""
         path = self.path_to(rbm)
         return [path.at(t) for t in self.times]
 
@@ -123,20 +124,20 @@ class ReplicaExchange(AbstractSampler):
         return self.start_each(rbm, jax.vmap(draw)(self.times, keys), key=key_start)
 
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ExchangeState:
-        """Let all replicas of a column begin at the same state."""
+        """Start all replicas of a column at the same state."""
         return self.start_each(rbm, jnp.broadcast_to(v, (len(self.times), *v.shape)), key=key)
 
     def start_each(
         self, rbm: RBM, v: Float[Array, "models n visible"], *, key: PRNGKeyArray
     ) -> ExchangeState:
-        """Let the replicas of each model begin at its states."""
+        """Start the replicas of each model at its own states."""
         nothing = jnp.zeros(v.shape[:2], jnp.int32)
         return ExchangeState(v, nothing.at[0].set(RISING), nothing, jnp.zeros((), jnp.int32))
 
     def step(
         self, rbm: RBM, state: ExchangeState, *, key: PRNGKeyArray
     ) -> tuple[ExchangeState, ExchangeInfo]:
-        """Swap, then make the sweeps."""
+        """Swap states, then run the sweeps."""
         path, times, v = self.path_to(rbm), self.times, state.v
         key_swap, key_h, key_v, key_sweeps = jax.random.split(key, 4)
         above, below = jnp.append(times[1:], times[-1]), jnp.append(times[0], times[:-1])
@@ -168,7 +169,7 @@ class ReplicaExchange(AbstractSampler):
         return [Cloud.uniform(v) for v in state.v]
 
     def _looked(self, path: AbstractPath, times: Array, v: Array) -> tuple[Array, Array]:
-        """Return free energies of replicas under models at these times, and inputs to their h.
+        """Return free energies of replicas under the models at these times, and the inputs to h.
 
         Wherever the models share their weights, XLA computes the product with them once.
         """
@@ -181,7 +182,7 @@ class ReplicaExchange(AbstractSampler):
         return jax.vmap(look)(times, v)
 
     def _swept(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
-        """Make all sweeps but the first."""
+        """Run all sweeps but the first."""
 
         def sweep(here: RBM, v: Array, key: PRNGKeyArray) -> Array:
             return here.gibbs_sweep(v, key=key)
@@ -193,7 +194,7 @@ class ReplicaExchange(AbstractSampler):
 
 
 class _Swap(NamedTuple):
-    """Which models swap with the next, and which with the one before, shape (models, n)."""
+    """Which models swap with the next one, and which with the previous one, shape (models, n)."""
 
     above: Bool[Array, "models n"]
     below: Bool[Array, "models n"]
@@ -204,30 +205,30 @@ class _Swap(NamedTuple):
         return cls(jnp.concatenate([accepted, no]), jnp.concatenate([no, accepted]))
 
     def chosen(self, own: Array, above: Array, below: Array) -> Array:
-        """Choose for each model: its own entry, or that of its partner above or below."""
+        """Return for each model its own entry, or the entry of its partner above or below."""
         one, other = (x.reshape(*x.shape, *[1] * (own.ndim - 2)) for x in self)
         return jnp.where(one, above, jnp.where(other, below, own))
 
     def moved(self, x: Array) -> Array:
-        """Carry what belongs to the replicas to where they go, shape (models, n, …)."""
+        """Apply the swaps to values that belong to the replicas, shape (models, n, …)."""
         return self.chosen(x, jnp.roll(x, -1, axis=0), jnp.roll(x, 1, axis=0))
 
 
 def _each(move: Any, path: AbstractPath, times: Array, x: Array, *, key: PRNGKeyArray) -> Array:
-    """Move the replicas of every model, with keys of their own."""
+    """Move the replicas of every model, with a separate key for each model."""
     keys = jax.random.split(key, len(times))
     return jax.vmap(lambda t, x, key: move(path.at(t), x, key))(times, x, keys)
 
 
 def _arrived(heading: Array, trips: Array) -> tuple[Array, Array]:
-    """Turn the replicas round at both ends, and count a trip for those that are back."""
+    """Reverse the heading of replicas at both ends, and count completed round trips."""
     trips = trips.at[0].add(heading[0] == FALLING)
     top = jnp.where(heading[-1] == RISING, FALLING, heading[-1])
     return heading.at[-1].set(top).at[0].set(RISING), trips
 
 
 def _checked_times(times: Any) -> Array:
-    """Return positions as an array, evenly spaced ones for a number of models."""
+    """Return positions as an array; a number of models gives evenly spaced positions."""
     if isinstance(times, int | np.integer) and not isinstance(times, bool):
         if times < 2:
             raise InputError(f"times: expected at least two models; got {times}.")

@@ -1,4 +1,4 @@
-"""Sampling at a lower or higher temperature of p(v) itself, not of the joint energy."""
+"""Sampling at a lower or higher temperature of p(v) itself, not of the joint p(v, h)."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ class TemperedState(NamedTuple):
 
 
 class TemperedInfo(NamedTuple):
-    """The mean probability to accept a sweep's proposal."""
+    """The mean acceptance probability of a sweep's proposal."""
 
     acceptance: Float[Array, ""]
 
 
 class Tempered(AbstractSampler):
-    r"""Chains of p_β(v) ∝ e^(−βF(v)): the model's p(v) made sharper (β > 1) or flatter (β < 1).
+    r"""A sampler of p_β(v) ∝ e^(−βF(v)): the model's p(v) made sharper (β > 1) or flatter (β < 1).
 
-    A model with all parameters multiplied by β has e^(−βE(v, h)) summed over h, which is another
-    distribution: hidden units do not count β-fold in it. Its sweep v → h → v′ is a proposal, taken
-    with probability min(1, a),
+    The RBM with all parameters multiplied by β is not p_β: its p(v) is e^(−βE(v, h)) summed over
+    h, where hidden units do not count β-fold. But its sweep v → h → v′ serves as a proposal, which
+    is accepted with probability min(1, a),
 
         log a = β [F(v) − F(v′)] − F_β(v) + F_β(v′),
 
-    F_β being that model's own free energy, with respect to which the sweep is reversible. Where
-    hidden units are nearly certain the two agree, and hardly a proposal is refused.
+    where F_β is the free energy of the RBM with multiplied parameters, with respect to which the
+    sweep is reversible. Where hidden units are nearly certain given v, the two distributions agree
+    and hardly any proposal is rejected.
 
     Attributes:
         beta: β, positive.
         sweeps: proposals in one step.
 
     Source: Hastings 1970; Russ et al. 2020 and Tubiana, Cocco & Monasson 2019 for the use of low
-    temperatures (there by β-fold hidden layers, for whole β).
+    temperatures (there by β-fold hidden layers, for integer β).
     """
 
     beta: float = eqx.field(static=True)
@@ -60,11 +61,11 @@ class Tempered(AbstractSampler):
 
     @property
     def sweeps_per_step(self) -> int:
-        """The sweeps."""
+        """The number of sweeps in a step."""
         return self.sweeps
 
     def models(self, rbm: RBM) -> Sequence[RBM]:
-        """Return the model whose p(v) is p_β, for a whole β: with the hidden layer β times."""
+        """Return the model whose p(v) is p_β, for an integer β: it has the hidden layer β times."""
         copies = round(self.beta)
         if copies != self.beta:
             raise InputError(f"Tempered beta: no model has p_β for β = {self.beta:g}.")
@@ -73,13 +74,13 @@ class Tempered(AbstractSampler):
         return [RBM(visible, Mixed(*[rbm.hidden] * copies), weights)]
 
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> TemperedState:
-        """Begin at these states."""
+        """Start the chains at these states."""
         return TemperedState(v)
 
     def step(
         self, rbm: RBM, state: TemperedState, *, key: PRNGKeyArray
     ) -> tuple[TemperedState, TemperedInfo]:
-        """Make the sweeps."""
+        """Run the sweeps."""
         proposing: Any = map_parameters(lambda leaf: self.beta * leaf, rbm)
 
         def excess(v: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Estimators in scikit-learn's manner: BernoulliRBM, RBM and RBMClassifier."""
+"""Estimators with the scikit-learn interface: BernoulliRBM, RBM and RBMClassifier."""
 
 from .bernoulli import BernoulliRBM as BernoulliRBM
 from .classifier import RBMClassifier as RBMClassifier

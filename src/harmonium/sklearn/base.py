@@ -1,4 +1,4 @@
-"""What the estimators share: random keys, precision, rows taken in parts, and how they learn."""
+"""The base of the estimators: random keys, precision, rows in parts, and training."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ from ..training import (
 FLOATS = (np.float64, np.float32)
 
 
-LEARNING, SAMPLING, SCORING, MOVING = range(4)  # what keys are for
+LEARNING, SAMPLING, SCORING, MOVING = range(4)  # purposes of random keys
 
 
 def key_from(random_state: Any, purpose: int) -> jax.Array:
-    """Draw a JAX key from what scikit-learn takes as a source of randomness.
+    """Draw a JAX key from scikit-learn's `random_state`.
 
-    Since an int gives the same number at every call, each purpose has keys of its own.
+    As an int gives the same number at every call, each purpose has keys of its own.
     """
     key = key_of(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     return jax.random.fold_in(key, purpose)
 
 
 def floats(X: Any, **options: Any) -> Any:
-    """Check rows that need not have the columns of `fit`, and return them as floating point."""
+    """Check rows that need not have the columns of `fit`, and return them as floats."""
     every: dict[str, Any] = {"dtype": FLOATS} | options
     return check_array(X, **every)
 
 
 def at_precision(dtype: Any) -> Any:
-    """Let JAX compute in float64 where the rows are of that type, as scikit-learn would."""
+    """Let JAX compute in float64 if the rows are of that type, as scikit-learn does."""
     return jax.enable_x64(True) if np.dtype(dtype) == np.float64 else nullcontext()
 
 
 class BaseRBM(BaseEstimator):
-    """Parameters that all estimators have, and learning by them."""
+    """The base class of the estimators: their common parameters, and training."""
 
     n_components: int
     learning_rate: float
@@ -84,7 +84,7 @@ class BaseRBM(BaseEstimator):
     def _learn(
         self, visible: AbstractLayer, hidden: AbstractLayer, rows: Any, sample_weight: Any
     ) -> Model:
-        """Train from the beginning, on rows in the library's coding."""
+        """Train a new model on rows in the library's coding."""
         learning = self._learning()
         key_start, key_run = self._new_keys()
         dataset = Dataset(rows, sample_weight, name="X").checked_for(visible, "X")
@@ -108,7 +108,7 @@ class BaseRBM(BaseEstimator):
     def _learn_more(
         self, make: Callable[[Dataset, Any], Model], rows: Any, sample_weight: Any
     ) -> Model:
-        """Make one pass over a portion of rows, from the state before or from the beginning."""
+        """Make one pass over a portion of rows, from the previous state or from a new model."""
         learning, dataset = self._learning(), Dataset(rows, sample_weight, name="X")
         key_start = None
         if not hasattr(self, "_stream_key"):
@@ -120,7 +120,7 @@ class BaseRBM(BaseEstimator):
         state = self._continued(dataset, learning, key)
         start = state.rbm if state else make(dataset, key_start)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DivergenceWarning)  # it follows, in this face's words
+            warnings.simplefilter("ignore", DivergenceWarning)  # the estimator's own follows
             found = partial_fit(start, dataset, key=key, state=state, **learning)
         if found.diverged:
             message = "diverged: the model before this portion is kept; lower learning_rate"
@@ -131,10 +131,10 @@ class BaseRBM(BaseEstimator):
         return found.rbm
 
     def _continued(self, dataset: Dataset, learning: dict, key: Any) -> TrainState | None:
-        """Return the state to go on from, without what belongs to parameters that have changed.
+        """Return the state to continue from, less the parts that changed parameters invalidate.
 
-        Chains belong to the method, the optimiser's memory to the optimiser and the rate; none to
-        weights that were assigned by hand.
+        Chains depend on the method and its settings, the optimiser's state on the optimiser and
+        the learning rate. If weights were assigned explicitly, no state is valid.
         """
         state, now = self._state, self._what_states_belong_to()
         if state is None or self._assigned(state):
@@ -153,17 +153,17 @@ class BaseRBM(BaseEstimator):
         return chains, (self.learning_rate, id(self.optimizer) if self.optimizer else None)
 
     def _assigned(self, state: TrainState) -> bool:
-        """Return whether the fitted parameters were changed by hand."""
+        """Return whether the fitted parameters were assigned explicitly."""
         return False
 
     def _new_keys(self) -> tuple[Any, Any]:
-        """Draw keys for the start and for `fit`; keep one for portions, as numbers that pickle."""
+        """Draw keys for the start and for `fit`; keep one for portions, in a form that pickles."""
         start, run, stream = jax.random.split(key_from(self.random_state, LEARNING), 3)
         self._stream_key, self._portions = np.asarray(jax.random.key_data(stream)), 0
         return start, run
 
     def _learning(self) -> dict[str, Any]:
-        """Check how is to be learnt, before anything is changed."""
+        """Return the arguments of training, checked before anything is changed."""
         batch_size = positive_integer(self.batch_size, "batch_size")
         return {
             "gradient": self._gradient(),
@@ -176,7 +176,7 @@ class BaseRBM(BaseEstimator):
         raise NotImplementedError
 
     def _gradient(self) -> AbstractGradient:
-        """Return the method by its name, or as it was given."""
+        """Return the gradient method, made from its name or passed as an object."""
         if isinstance(self.method, AbstractGradient):
             return self.method
         names = self._method_names()
@@ -186,11 +186,11 @@ class BaseRBM(BaseEstimator):
         return self._named(self.method)
 
     def _method_names(self) -> tuple[str, ...]:
-        """Return the names of methods that are known."""
+        """Return the known names of methods."""
         return METHOD_NAMES
 
     def _named(self, name: str) -> AbstractGradient:
-        """Return the method of a name."""
+        """Return the gradient method with this name."""
         chains = self.batch_size if self.n_chains is None else self.n_chains
         return method_named(name, self.k, chains)
 
@@ -203,11 +203,11 @@ class BaseRBM(BaseEstimator):
         return self._recipe(float(self.learning_rate))
 
     def _recipe(self, rate: float) -> Recipe:
-        """Return the library's own practice."""
+        """Return the library's default recipe at this learning rate."""
         return Recipe(rate=rate)
 
     def _reporter(self, dataset: Dataset) -> Callable[[Report], None]:
-        """Print a line after each iteration that is measured, as scikit-learn does."""
+        """Return a callback that prints each measured iteration as scikit-learn does."""
         began = time.perf_counter()
 
         def report(now: Report) -> None:
@@ -223,10 +223,10 @@ class BaseRBM(BaseEstimator):
     def _monitor(self, now: Report, dataset: Dataset) -> tuple[str, float]:
         return "free energy", now.metrics["free_energy"]
 
-    # ------------------------------------------------------------------ using what was learnt
+    # ------------------------------------------------------------------ using the fitted model
 
     def _apply(self, function: Callable[..., Any], rows: Any, dtype: Any) -> np.ndarray:
-        """Apply a compiled function of (model, rows) in parts, in the precision of `dtype`."""
+        """Apply a compiled function of (model, rows) to parts of the rows, in precision `dtype`."""
         check_is_fitted(self)
         with at_precision(dtype):
             model = in_dtype(self._model(), dtype)
@@ -234,7 +234,7 @@ class BaseRBM(BaseEstimator):
 
 
 def in_dtype(model: Model, dtype: Any) -> Model:
-    """Return the model with parameters of this type."""
+    """Return the model with parameters of this dtype."""
     return jax.tree.map(lambda leaf: from_numpy(np.array(leaf, dtype)), model)
 
 
@@ -261,13 +261,13 @@ def mean_v_again(model: Model, rows: jax.Array) -> jax.Array:
 
 @eqx.filter_jit
 def free_energy(model: Model, rows: jax.Array) -> jax.Array:
-    """Return F of the rows."""
+    """Return the free energy F(v) of the rows."""
     return model.free_energy(model.visible.encode(rows))
 
 
 @eqx.filter_jit
 def sweeps(model: Model, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
-    """Make k Gibbs sweeps from the rows; give visible states in arithmetic columns."""
+    """Return the visible states after k Gibbs sweeps from the rows, in arithmetic columns."""
     key_start, key_step = jax.random.split(key)
     chains = Gibbs(1).start(model, model.visible.encode(rows), key=key_start)
-    return Gibbs(1).steps(model, chains, k, key=key_step).v
+    return Gibbs(1).run(model, chains, k, key=key_step).v

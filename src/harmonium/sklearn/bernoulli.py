@@ -1,4 +1,4 @@
-"""A drop-in for scikit-learn's BernoulliRBM."""
+"""A drop-in replacement for scikit-learn's BernoulliRBM."""
 
 from __future__ import annotations
 
@@ -45,64 +45,67 @@ MONITORED_ROWS = 500
 
 
 class AnyReals(AbstractBernoulli):
-    """Bernoulli units on which data may hold any number, used linearly: scikit-learn's habit."""
+    """Bernoulli units whose data may be any finite number, used linearly as in scikit-learn."""
 
     def __init__(self, size: int, bias: Any = None):
         super().__init__(size, bias)
 
     def domain(self, unit: int) -> str:
-        """Say what a unit takes."""
+        """Return in words the values that a unit takes."""
         return "a unit takes any finite number"
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark nothing."""
+        """Mark no entry."""
         return np.zeros(rows.shape, bool)
 
     def fit_moments(self, x: jax.Array, weights: jax.Array | None = None) -> AnyReals:
-        """Fit the moments of the rows with what lies outside [0, 1] moved to its ends."""
+        """Fit the moments of the rows, clipped to [0, 1]."""
         fitted = Bernoulli(self.size).fit_moments(jnp.clip(x, 0.0, 1.0), weights)
         return AnyReals(self.size, fitted.bias)
 
 
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
-    """Bernoulli restricted Boltzmann machine: features from binary data, and its distribution.
+    """Bernoulli restricted Boltzmann machine: features and the distribution of binary data.
 
-    Takes the place of `sklearn.neural_network.BernoulliRBM`: the same parameters, attributes and
-    methods, so that what was tuned there does as well here. It differs where that one is wrong or
-    random: both phases are means over their own rows, whatever the batch size, rows are shuffled,
-    the visible biases start at the data's moments, `score_samples` is exact, and `partial_fit` is a
-    pass in batches of `batch_size` over what it is given. A model can be sampled and scored.
+    A replacement for `sklearn.neural_network.BernoulliRBM`, with the same parameters, attributes
+    and methods, so that settings tuned there work as well here. It differs where scikit-learn's is
+    wrong or random: both phases are means over their own rows, whatever the batch size; rows are
+    shuffled; the visible biases start at the data's moments; `score_samples` is exact; and
+    `partial_fit` makes one pass over its rows in batches of `batch_size`. In addition the model can
+    be sampled and its likelihood computed.
 
-    Rows may hold any finite numbers; those outside [0, 1] are used linearly, as scikit-learn does.
+    Rows may hold any finite numbers; those outside [0, 1] are used linearly, as in scikit-learn.
     Features, means, free energies and pseudo-likelihoods are in the precision of the rows;
-    learning, sampling and log Z are in float32.
+    training, sampling and log Z are in float32.
 
     Parameters
     ----------
     n_components : int, default=256
         Number of hidden units.
     learning_rate : float, default=0.1
-        Rate of ascent.
+        Learning rate of the gradient ascent.
     batch_size : int, default=10
         Rows in an update; all rows if there are fewer.
     n_iter : int, default=10
         Passes over the rows in `fit`. None for at least 10,000 updates.
     verbose : int, default=0
-        Print the pseudo-likelihood of some rows after each pass, or every few of many.
+        If not 0, print the pseudo-likelihood of some rows after each pass, or every few passes if
+        there are many.
     random_state : int, RandomState instance or None, default=None
         An int makes every method deterministic.
-    method : str or gradient, default="pcd"
-        How the likelihood is climbed: "pcd", persistent chains; "cd", chains from the data;
-        "exact", by enumeration of the smaller layer; "auto", persistent chains that take measures
-        where they would fall behind; or any other of `hm.METHOD_NAMES`. Or a method of the
-        library, such as `hm.Persistent(hm.Gibbs(5))`.
+    method : str or gradient method, default="pcd"
+        How the gradient of the likelihood is estimated: "pcd", persistent chains; "cd", chains that
+        start at the data; "exact", by enumeration of the smaller layer; "auto", persistent chains
+        with more sweeps or replica exchange when they would mix too slowly; or any other of
+        `hm.METHOD_NAMES`. Or a method object of the library, such as `hm.Persistent(hm.Gibbs(5))`.
     k : int, default=1
         Gibbs sweeps in an update.
     n_chains : int, default=None
         Number of persistent chains; `batch_size` if None.
     optimizer : optax transformation or function of the number of updates, default=None
-        Plain ascent at the constant `learning_rate` if None, as in scikit-learn. For the highest
-        likelihood `hm.Recipe(rate=0.1)`: centred, averaged, with a rate that falls to zero.
+        If None, plain gradient ascent at the constant `learning_rate`, as in scikit-learn. For the
+        highest likelihood, use `hm.Recipe(rate=0.1)`: centred, averaged, with a learning rate that
+        falls to zero.
 
     Attributes:
     ----------
@@ -113,9 +116,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     h_samples_ : ndarray of shape (n_chains, n_components)
         Hidden states of the persistent chains (method "pcd").
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in every scikit-learn estimator.
     rbm_ : harmonium.RBM
-        The model with these parameters, for all else that the library can do.
+        The model with these parameters, for all other functions of the library.
 
     Examples:
     --------
@@ -157,18 +160,18 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     # ------------------------------------------------------------------ learning
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
-        """Learn from rows.
+        """Train the model on rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; a sparse matrix is never made dense as a whole.
+            The rows; a sparse matrix is never converted to a dense one as a whole.
         y : None
-            Not used.
+            Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
+            The weight of each row.
         """
-        self._learning()  # refuses before anything has changed
+        self._learning()  # raises before anything has changed
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
         self.__dict__.pop("h_samples_", None)
         self.random_state_ = check_random_state(self.random_state)
@@ -177,9 +180,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._set(model, X.dtype)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
-        """Learn from one more portion of rows, in one pass of batches of `batch_size`.
+        """Train on one more portion of rows, in one pass with batches of `batch_size`.
 
-        Parameters are as in `fit`.
+        The parameters are those of `fit`.
         """
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
@@ -197,7 +200,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return positive_integer(self.n_components, "n_components")
 
     def _set(self, model: Model, dtype: Any) -> BernoulliRBM:
-        """Keep the model's parameters under scikit-learn's names."""
+        """Store the model's parameters under scikit-learn's names."""
         self.components_ = np.array(model.weights, dtype).T
         self.intercept_visible_ = np.array(model.visible.bias, dtype)  # pyright: ignore
         self.intercept_hidden_ = np.array(model.hidden.bias, dtype)  # pyright: ignore
@@ -217,7 +220,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return any((np.asarray(ours, b.dtype) != np.asarray(b)).any() for ours, b in pairs)
 
     def _recipe(self, rate: float) -> Recipe:
-        """Return plain ascent at a constant rate, so that a rate means what it means there."""
+        """Return plain ascent at a constant rate, as in scikit-learn."""
         return Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
 
     def _monitor(self, now: Report, dataset: Dataset) -> tuple[str, float]:
@@ -245,21 +248,21 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         Raises:
         ------
         InputError
-            The model's layers are not Bernoulli.
+            The model has layers other than Bernoulli.
         """
         fitted = {k: v for k, v in vars(to_sklearn(rbm)).items() if k[-1] == "_"}
         estimator = cls(n_components=rbm.hidden.size, **parameters)
         vars(estimator).update(fitted, _n_features_out=rbm.hidden.size)
         return estimator
 
-    # ------------------------------------------------------------------ using it
+    # ------------------------------------------------------------------ using the fitted model
 
     def transform(self, X: Any) -> np.ndarray:
         """Return p(h = 1 | v) for each row v, shape (n_samples, n_components)."""
         return self._mean_hiddens(self._rows(X))
 
     def _mean_hiddens(self, v: Any) -> np.ndarray:
-        # by NumPy: one product is all there is to do, and its library's is the fastest on a CPU
+        # by NumPy: this is a single product, for which its library is the fastest on a CPU
         check_is_fitted(self)
         found = v @ self.components_.T
         found += self.intercept_hidden_
@@ -273,7 +276,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return rng.uniform(size=p.shape) < p
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return p(v = 1 | h) for hidden states or probabilities h, shape (n_samples, n_features)."""
+        """Return p(v = 1 | h) of hidden states or means h, shape (n_samples, n_features)."""
         check_is_fitted(self)
         h = floats(X)
         if h.shape[1] != len(self.components_):
@@ -284,7 +287,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._apply(mean_v, h, h.dtype)
 
     def reconstruct(self, X: Any) -> np.ndarray:
-        """Return p(v = 1) given the hidden probabilities of each row: forward and in reverse."""
+        """Return p(v = 1) given the hidden probabilities p(h = 1 | v) of each row v."""
         return self.inverse_transform(self.transform(X))
 
     def free_energy(self, X: Any) -> np.ndarray:
@@ -292,7 +295,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._rowwise(free_energy, self._rows(X))
 
     def gibbs(self, v: Any, k: int = 1) -> np.ndarray:
-        """Make k Gibbs sweeps from the rows v; return the visible states as booleans."""
+        """Return the visible states after k Gibbs sweeps from the rows v, as booleans."""
         check_is_fitted(self)
         if not hasattr(self, "random_state_"):
             self.random_state_ = check_random_state(self.random_state)
@@ -306,7 +309,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return in_parts(move, rows, model.widest, np.float32) > 0.5
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
-        """Draw rows from the model, each by a chain of its own of k Gibbs sweeps."""
+        """Draw rows from the model, each from its own chain after k Gibbs sweeps."""
         key = key_from(self.random_state, SAMPLING)
         gibbs = Gibbs(positive_integer(k, "k"))
         return sample(self.rbm_, n_samples, key=key, sampler=gibbs, steps=1)
@@ -314,7 +317,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.
 
-        scikit-learn draws one i for each row and multiplies; this is the sum itself, its mean.
+        scikit-learn draws one random i for each row and multiplies its term by the number of units.
+        This is the full sum, the mean of that estimate.
         """
         X = self._rows(X)
         with at_precision(X.dtype):
@@ -326,16 +330,16 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """Return the mean log-likelihood of the rows with its interval and its method.
 
-        It is exact where the smaller layer can be enumerated, else annealed in both directions; the
-        settings are those of `hm.log_likelihood`.
+        It is exact if the smaller layer can be enumerated; otherwise log Z is estimated by forward
+        and reverse annealing runs. The settings are those of `hm.log_likelihood`.
         """
         X, settings = self._rows(X), {"key": key_from(self.random_state, SCORING)} | settings
         return log_likelihood(self._model(), Dataset(X, name="X"), **settings)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood in nats a row: `log_likelihood(X).value`.
+        """Return the mean log-likelihood in nats per row: `log_likelihood(X).value`.
 
-        `log_likelihood(X)` tells by which method it was found, and how sure it is.
+        `log_likelihood(X)` also returns the method and the interval.
         """
         return self.log_likelihood(X).value
 
@@ -344,7 +348,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return validate_data(self, X, accept_sparse="csr", reset=False, dtype=FLOATS)
 
     def _rowwise(self, function: Any, v: Any) -> np.ndarray:
-        """Apply a function of rows; a single row without a batch axis gives a single answer."""
+        """Apply a function of rows; for a single row without a batch axis, return one value."""
         v = v if hasattr(v, "toarray") else np.asarray(v)
         found = self._apply(function, v[None] if v.ndim == 1 else v, v.dtype)
         return found[0] if v.ndim == 1 else found

@@ -1,4 +1,4 @@
-"""A classifier: one model over a row and its label."""
+"""A classifier: an RBM over a row and its label."""
 
 from __future__ import annotations
 
@@ -29,33 +29,34 @@ from .columns import hidden_layer, read_columns
 class RBMClassifier(ClassifierMixin, BaseRBM):
     """Classification by a restricted Boltzmann machine over a row and its label.
 
-    The label is a Potts unit beside the visible ones, and the model learns the distribution of
-    both. p(label | row) then needs no Z and no sampling: it is exact,
+    The label is a Potts unit beside the visible units, and the model learns the joint distribution.
+    Then p(label | row) needs neither Z nor sampling; it is exact,
 
         p(y | v) ∝ exp(b_y + Γ_h(vW + W_y)),
 
-    and the model can be asked for rows of a class.
+    and rows of a given class can be drawn from the model.
 
     Parameters
     ----------
     n_components : int, default=100
         Number of hidden units.
     visible, hidden : as in `RBM`
-        What the columns and the hidden units are.
+        The types of the columns and of the hidden units.
     learning_rate : float, default=0.05
-        Rate of ascent, falling to zero over the second half of the run.
+        Learning rate of the gradient ascent; it falls to zero over the second half of the run.
     batch_size : int, default=100
         Rows in an update; all rows if there are fewer.
     n_iter : int or None, default=None
-        Passes over the rows; None for as many as make 10,000 updates, and at least 20.
+        Passes over the rows; if None, as many as make 10,000 updates, and at least 20.
     method : str or gradient method, default="pcd"
-        What is learned. "pcd", "cd" and "exact", as in `BernoulliRBM`: rows and labels together,
-        log p(v, y). "discriminative": the labels alone, log p(y | v), exactly and without sampling.
-        "hybrid": log p(y | v) + generative_share · log p(v, y), the latter by CD-k. The last two
-        tell labels apart better where there are many rows, and take a higher learning_rate, such as
-        0.5; their models know less or nothing about rows, for `sample`.
+        The objective, and how its gradient is computed. "pcd", "cd" and "exact", as in
+        `BernoulliRBM`: rows and labels together, log p(v, y). "discriminative": the labels alone,
+        log p(y | v), exactly and without sampling. "hybrid": log p(y | v) + generative_share ·
+        log p(v, y), the latter by CD-k. The last two classify better if there are many rows, and
+        need a higher learning_rate, such as 0.5. Their models learn little or nothing about the
+        distribution of rows, which `sample` draws from.
     generative_share : float, default=0.1
-        Of "hybrid" alone.
+        The weight of log p(v, y) in "hybrid"; not used by other methods.
     verbose, random_state, k, n_chains, optimizer
         As in `BernoulliRBM`.
 
@@ -64,11 +65,11 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     classes_ : ndarray
         The labels.
     rbm_ : harmonium.RBM
-        The model over rows, as `columns_.encode` gives them, with the label's code behind.
+        The model over rows, as `columns_.encode` returns them, followed by the label's code.
     columns_ : Columns
-        Which column is which unit.
+        The mapping from columns to units.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in every scikit-learn estimator.
 
     References:
     ----------
@@ -116,8 +117,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         self.generative_share = generative_share
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
-        """Learn from the rows of X and their labels y, each counting by its sample_weight."""
-        self._learning()  # refuses before anything has changed
+        """Train on the rows of X and their labels y, each weighted by its sample_weight."""
+        self._learning()  # raises before anything has changed
         X, y = validate_data(self, X, y, dtype=FLOATS)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -177,7 +178,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 
 @eqx.filter_jit
 def _log_odds(model: Model, rows: jax.Array) -> jax.Array:
-    """Return −F(v, y) + U_v(v) for every label y: v enters the hidden inputs once for all."""
+    """Return −F(v, y) + U_v(v) for every label y; the product of v and W is computed only once."""
     features, label = model.visible.parts  # pyright: ignore
     inputs = product(features.encode(rows), model.weights[: features.size])
     every = jnp.eye(label.size, dtype=inputs.dtype)

@@ -1,4 +1,4 @@
-"""From a table's columns to the units of a layer: names of layers, a spec by columns, codings."""
+"""The mapping from a table's columns to the units of a layer: types by column, and codings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..layers.registry import layer_named
 
 
 def hidden_layer(kind: Any, size: int) -> AbstractLayer:
-    """Return a hidden layer by its registered name; ("potts", 3) for units of 3 states.
+    """Return a hidden layer by its registered name, or by ("potts", 3) for units of 3 states.
 
     Raises:
         InputError: an unknown name.
@@ -25,13 +25,13 @@ def hidden_layer(kind: Any, size: int) -> AbstractLayer:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Columns of one kind, which become one layer.
+    """Columns of one kind, which form one layer.
 
     Attributes:
-        kind: the kind's name.
-        columns: the places of the columns in the table.
-        offset, scale: what is subtracted from a column, and then divided by.
-        categories: for codes, the values that each column takes, in order; the code is the place.
+        kind: the name of the kind.
+        columns: the indices of the columns in the table.
+        offset, scale: each column has its offset subtracted and is then divided by its scale.
+        categories: for columns of codes, the sorted values of each column; a code is an index.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Part:
 
     @property
     def layer(self) -> AbstractLayer:
-        """A layer of this kind with a unit for each column."""
+        """A layer of this kind with one unit for each column."""
         states = max(2, len(self.categories[0])) if self.categories else None
         return layer_named(self.kind, "visible", "auto").make(len(self.columns), states)
 
@@ -55,7 +55,7 @@ class Part:
         return np.stack([_codes(table[:, c], values, c, name) for c, values in pairs], axis=1)
 
     def _check(self, table: np.ndarray, name: str) -> None:
-        """Raise InputError for the first entry outside the domain, by the table's own column."""
+        """Raise InputError for the first entry outside the domain, with its column in the table."""
         wrong = self.layer.outside(table[:, self.columns])
         if wrong.any():
             row, unit = np.argwhere(wrong)[0]
@@ -71,7 +71,7 @@ class Part:
         return np.stack([values[np.minimum(c, len(values) - 1)] for c, values in pairs], axis=1)
 
     def decode_means(self, means: np.ndarray) -> np.ndarray:
-        """Return columns of the table from mean states: of codes, the most probable one."""
+        """Return columns of the table from mean states; for codes, the most probable category."""
         if not self.categories:
             return self.decode(means)
         by_site = means.reshape(len(means), len(self.columns), -1)
@@ -80,36 +80,36 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A table's columns as the units of a layer, part by part."""
+    """The mapping from a table's columns to the units of a layer, part by part."""
 
     parts: tuple[Part, ...]
     count: int
 
     @property
     def layer(self) -> AbstractLayer:
-        """The layer, without parameters yet: that of the only part, or all of them mixed."""
+        """The layer without parameters: that of the only part, or a `Mixed` layer of all parts."""
         layers = [part.layer for part in self.parts]
         return layers[0] if len(layers) == 1 else Mixed(*layers)
 
     @property
     def log_volume(self) -> float:
-        """Σ log scale: log p of the table's rows is that of the library's rows less this."""
+        """Σ log scale; log p of a row of the table is log p of the encoded row minus this."""
         return float(sum(np.log(part.scale).sum() for part in self.parts))
 
     def encode(self, table: np.ndarray, name: str = "X") -> np.ndarray:
         """Return rows in the library's coding.
 
         Raises:
-            InputError: a category that was not there when the estimator was fitted.
+            InputError: a category that did not occur in `fit`.
         """
         return np.concatenate([part.encode(table, name) for part in self.parts], axis=1)
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Return the table of rows in the library's coding."""
+        """Return the table from rows in the library's coding."""
         return self._gathered(rows, [len(p.columns) for p in self.parts], Part.decode)
 
     def decode_means(self, means: np.ndarray) -> np.ndarray:
-        """Return the table of mean states."""
+        """Return the table from mean states."""
         return self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
 
     def _gathered(
@@ -123,17 +123,17 @@ class Columns:
 
 
 def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
-    """Decide which unit each column of a table is.
+    """Return the mapping from the columns of a table to units.
 
     Args:
-        spec: a kind's name for all columns; "auto" to choose for each column: spins if it holds −1
-            and 1 alone, Bernoulli if it lies in [0, 1], else Gaussian; or pairs (kind, columns),
-            with columns by number, by name, as a slice or as a mask.
+        spec: the name of a kind for all columns; "auto" to choose for each column: spins if all
+            values are −1 or 1 and some are −1, Bernoulli if all lie in [0, 1], else Gaussian; or
+            pairs (kind, columns), with columns by number, by name, as a slice or as a mask.
         table: the rows, shape (n, columns).
         names: the columns' names, if they have any.
 
     Raises:
-        InputError: an unknown kind, or a column that no pair names, or more than one.
+        InputError: an unknown kind, or a column that no pair names or more than one pair names.
     """
     if isinstance(spec, str):
         kinds = [_kind_of(table[:, c]) if spec == "auto" else spec for c in range(table.shape[1])]
@@ -154,7 +154,7 @@ def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
     row = layer_named(kind, "visible", "auto")
     if row.rows != "codes":
         layer = row.make(len(columns))
-        constant = chosen.max(0) == chosen.min(0)  # whose spread is rounding, and no scale
+        constant = chosen.max(0) == chosen.min(0)  # their spread is rounding error, not a scale
         spread = np.where(constant | ~layer.is_rescalable, 1.0, chosen.std(0, dtype=float))
         offset = np.where(layer.is_shiftable, chosen.mean(0, dtype=float), 0.0)
         return [Part(kind, columns, offset, spread)]
@@ -193,7 +193,7 @@ def _kinds_by_pairs(spec: Any, count: int, names: Any) -> list[str]:
 
 
 def _places(columns: Any, count: int, names: Any) -> list[int]:
-    """Return the numbers of columns that a slice, a mask, numbers or names stand for."""
+    """Return the indices of the columns that a slice, a mask, numbers or names select."""
     if isinstance(columns, slice):
         return list(range(count))[columns]
     listed = [columns] if isinstance(columns, int | str | np.integer) else list(columns)

@@ -1,4 +1,4 @@
-"""A transformer and density estimator for any table: binary, continuous, categorical, mixed."""
+"""A transformer and density estimator for binary, continuous, categorical and mixed tables."""
 
 from __future__ import annotations
 
@@ -21,37 +21,38 @@ from .columns import hidden_layer, read_columns
 
 
 class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
-    """Restricted Boltzmann machine of any two layers: features, a density, and samples.
+    """Restricted Boltzmann machine with any two layers: features, density estimates and samples.
 
     Parameters
     ----------
     n_components : int, default=64
         Number of hidden units.
     visible : str or list of pairs, default="auto"
-        What the columns are: "bernoulli" (values in [0, 1]), "ising" (−1 and 1), "gaussian"
-        (standardised inside), "potts" (categories: any numbers), or pairs (kind, columns) with
-        columns by number, name, slice or mask. "auto" chooses for each column: "ising" if it holds
-        −1 and 1, "bernoulli" if it lies in [0, 1], else "gaussian".
+        The types of the columns: "bernoulli" (values in [0, 1]), "ising" (−1 and 1), "gaussian"
+        (standardised internally), "potts" (categories: any numbers), or pairs (kind, columns) with
+        columns by number, name, slice or mask. "auto" chooses for each column: "ising" if all
+        values are −1 or 1 and some are −1, "bernoulli" if all lie in [0, 1], else "gaussian".
     hidden : str or tuple, default="bernoulli"
-        What the hidden units are: "bernoulli", "ising", "gaussian", or ("potts", 3) for units of
+        The type of the hidden units: "bernoulli", "ising", "gaussian", or ("potts", 3) for units of
         three states.
     learning_rate : float, default=0.05
-        Rate of ascent. In `fit` it falls to zero over the second half of the run.
+        Learning rate of the gradient ascent. In `fit` it falls to zero over the second half of the
+        run.
     batch_size : int, default=100
         Rows in an update; all rows if there are fewer.
     n_iter : int or None, default=None
-        Passes over the rows in `fit`; None for as many as make 10,000 updates, and at least 20.
+        Passes over the rows in `fit`; if None, as many as make 10,000 updates, and at least 20.
     verbose, random_state, method, k, n_chains, optimizer
         As in `BernoulliRBM`.
 
     Attributes:
     ----------
     rbm_ : harmonium.RBM
-        The model, over rows as `columns_.encode` gives them.
+        The model over rows as `columns_.encode` returns them.
     columns_ : Columns
-        Which column is which unit, with offsets, scales and categories.
+        The mapping from columns to units, with offsets, scales and categories.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in every scikit-learn estimator.
 
     Examples:
     --------
@@ -96,8 +97,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         self.optimizer = optimizer
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
-        """Learn from the rows of X, each counting by its sample_weight."""
-        self._learning()  # refuses before anything has changed
+        """Train on the rows of X, each weighted by its sample_weight."""
+        self._learning()  # raises before anything has changed
         X = validate_data(self, X, dtype=FLOATS)
         self.columns_ = self._read(X)
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
@@ -107,7 +108,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
-        """Learn from one more portion of rows; kinds, categories and scales are the first one's."""
+        """Train on one more portion of rows.
+
+        Kinds, categories and scales of the columns are those of the first portion.
+        """
         first = not hasattr(self, "rbm_")
         X = validate_data(self, X, dtype=FLOATS, reset=first)
         if first:
@@ -130,7 +134,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._apply(mean_h, self.columns_.encode(X), X.dtype)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return the visible means of hidden means; of categories, the most probable one."""
+        """Return the visible means given hidden means; for categories, the most probable one."""
         check_is_fitted(self)
         h = floats(X)
         if h.shape[1] != self.rbm_.hidden.size:
@@ -140,7 +144,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self.columns_.decode_means(means).astype(h.dtype)
 
     def reconstruct(self, X: Any) -> np.ndarray:
-        """Return the visible means given the hidden means of each row: forward and in reverse."""
+        """Return the visible means given the hidden means of each row."""
         return self.inverse_transform(self.transform(X))
 
     def free_energy(self, X: Any) -> np.ndarray:
@@ -149,7 +153,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self._apply(free_energy, self.columns_.encode(X), X.dtype)
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
-        """Draw rows from the model, each by a chain of its own of k Gibbs sweeps."""
+        """Draw rows from the model, each from its own chain after k Gibbs sweeps."""
         check_is_fitted(self)
         gibbs = Gibbs(positive_integer(k, "k"))
         key = key_from(self.random_state, SAMPLING)
@@ -159,9 +163,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """Return the mean log-likelihood of the rows with its interval and its method.
 
-        Of continuous columns it is a density in their own units. It is exact where a discrete layer
-        can be enumerated, else annealed in both directions; the settings are those of
-        `hm.log_likelihood`.
+        For continuous columns it is a density in the units of the table. It is exact if a discrete
+        layer can be enumerated; otherwise log Z is estimated by forward and reverse annealing runs.
+        The settings are those of `hm.log_likelihood`.
         """
         settings = {"key": key_from(self.random_state, SCORING)} | settings
         found = log_likelihood(self.rbm_, self.columns_.encode(self._checked(X)), **settings)
@@ -175,7 +179,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return -self.free_energy(X) - found.log_z.value - self.columns_.log_volume
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood in nats a row; `log_likelihood(X)` tells the method."""
+        """Return the mean log-likelihood in nats per row; `log_likelihood(X)` has the method."""
         return self.log_likelihood(X).value
 
     def _read(self, X: np.ndarray) -> Any:

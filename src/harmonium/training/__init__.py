@@ -1,4 +1,4 @@
-"""The loop that trains, and what acts on it."""
+"""The training loop, optimisers, penalties, schedules and early stopping."""
 
 from .autopilot import Autopilot as Autopilot
 from .centring import centred as centred

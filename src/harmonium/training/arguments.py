@@ -1,4 +1,4 @@
-"""A run's fixed parts: its arguments checked, and every default filled in."""
+"""The fixed parts of a run: its arguments, checked, with every default filled in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRECISIONS = ("float32", SHORT)
 
 
 class Plan(NamedTuple):
-    """A run's fixed parts, with every default filled in."""
+    """The fixed parts of a run, with every default filled in."""
 
     dataset: Dataset
     method: Method
@@ -50,9 +50,9 @@ def plan_run(
     *,
     endless: bool = False,
 ) -> Plan:
-    """Check the arguments of `fit` and fill in the defaults; a stream's run has no last update."""
+    """Check the arguments of `fit` and fill in the defaults; `endless` is for a stream of rows."""
     if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a model, as hm.initialize gives it; got {described(rbm)}.")
+        raise InputError(f"rbm: expected a model from hm.initialize; got {described(rbm)}.")
     gradient = "pcd" if gradient is None else gradient
     if isinstance(gradient, str):
         gradient = method_named(gradient, argument="gradient")
@@ -76,10 +76,10 @@ def plan_run(
 
 
 def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
-    """Return the transformation of a run of so many updates; of the usual recipe if None.
+    """Return the optax transformation for a run of `total` updates; that of `usual` if None.
 
     Raises:
-        InputError: it is neither a transformation nor a function that gives one.
+        InputError: it is neither a transformation nor a function that returns one.
     """
     optimizer = usual if optimizer is None else optimizer
     optimizer = optimizer(total) if callable(optimizer) else optimizer
@@ -92,10 +92,10 @@ def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
 def _rounds(
     precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Dataset, batch: int
 ) -> bool:
-    """Whether products are to be taken in bfloat16: where that changes only the model's rounding.
+    """Return whether to multiply in bfloat16; possible if only the weights are then rounded.
 
     Raises:
-        InputError: bfloat16 is asked for and cannot be had.
+        InputError: bfloat16 was chosen, but cannot be used.
     """
     if precision not in (None, *PRECISIONS):
         raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
@@ -105,12 +105,12 @@ def _rounds(
         f"{about.title} multiplies weights with other numbers too": about.multiplies_states,
         f"{' and '.join(layers)} may have other values": not layers,
         "the rows hold fractions, or numbers of more than a byte": dataset.is_exact_in_bfloat16,
-        "the weights are kept in another form than an array": is_plain(rbm.weights),
-        f"the model's numbers are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
+        "the weights are not stored as a plain array": is_plain(rbm.weights),
+        f"the parameters are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
     }
     reason = next((reason for reason, is_right in reasons.items() if not is_right), None)
     if precision == SHORT and reason:
-        expected = f"products of nothing but small whole numbers for {SHORT}"
+        expected = f"products of the weights with small whole numbers only for {SHORT}"
         raise InputError(f"precision: expected {expected}; found that {reason}; choose float32.")
     wanted = is_worth_rounding(rbm, batch) if precision is None else precision == SHORT
     return wanted and not reason
@@ -118,7 +118,7 @@ def _rounds(
 
 @functools.lru_cache(maxsize=64)
 def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Let a transformation take what it has no use for: a new function would compile anew."""
+    """Let a transformation accept extra arguments; cached, as a new function would compile anew."""
     pair: Any = optax.GradientTransformationExtraArgs(init, update)
     takes_all = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(update).parameters.values())
     return pair if takes_all else optax.with_extra_args_support(optax.GradientTransformation(*pair))

@@ -1,4 +1,4 @@
-"""A method that watches its own chains and takes measures before they fall behind."""
+"""A gradient method that monitors its chains and adapts the sampling before they fall behind."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from ..gradients.tempering import MEMORY, WAIT, AbstractTempering, chains_at_end
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
 
-DIRECTIONS = 2  # of the weights, along which chains are watched
-FORGOTTEN = math.exp(-2.0)  # what is left of a correlation after one relaxation time
+DIRECTIONS = 2  # leading directions of the weights, along which chains are monitored
+FORGOTTEN = math.exp(-2.0)  # the part of a correlation that is left after one relaxation time
 MOST_ACTS = 32
-SWEEPS, EXCHANGE, GIVEN_UP = 1, 2, 3  # kinds of acts
-LONGER = 16  # times most_sweeps, on a ladder
-STUCK = 1e4  # sweeps
+SWEEPS, EXCHANGE, GIVEN_UP = 1, 2, 3  # kinds of changes
+LONGER = 16  # factor on most_sweeps with a ladder
+STUCK = 1e4  # relaxation time above which chains count as stuck, sweeps
 
 
 class AutopilotState(NamedTuple):
-    """What the autopilot knows and has done.
+    """What the autopilot has measured and changed.
 
     Attributes:
-        ladder: chains, and the ladder that they may come to stand on.
+        ladder: the chains, and the ladder on which they may be placed later.
         sweeps: k, the sweeps of an update.
         engaged: whether chains are exchanged along the ladder.
         directions: leading directions of the weights, shape (visible, few).
-        moments: running means of each observable's covariance with itself an update before and of
+        moments: running means of each observable's covariance with itself one update before, and of
             its variance, shape (2, observables); first those of chains, then those of columns.
-        updates: updates made.
-        since: updates since something was done.
-        acts: update, kind, new value and relaxation time of what was done, shape (32, 4).
-        n_acts: how many of them there are.
+        updates: number of updates made.
+        since: updates since the last change.
+        acts: update, kind, new value and relaxation time of each change, shape (32, 4).
+        n_acts: number of changes.
     """
 
     ladder: Any
@@ -52,27 +52,28 @@ class AutopilotState(NamedTuple):
 
 
 class Autopilot(AbstractTempering):
-    r"""PCD that keeps to equilibrium: `hm.fit(..., gradient="auto")`.
+    r"""PCD that keeps its chains at equilibrium: `hm.fit(..., gradient="auto")`.
 
-    It begins as PCD-1 with `models · chains` chains. At every update it looks at observables of
-    all chains before and after their k sweeps: the free energy, and v along leading directions of
-    the weights. If ρ is the largest correlation of one of them with itself, chains forget in
+    It starts as PCD-1 with `models · chains` chains. At every update it compares observables of all
+    chains before and after their k sweeps: the free energy, and v along leading directions of the
+    weights. If ρ is the largest autocorrelation of these observables, the relaxation time is
 
         relaxation = −2k / log ρ   sweeps,
 
-    and they keep up with learning as long as that is at most k: ρ ≤ e^(−2). Where it gets close, k
-    is doubled, up to `most_sweeps`; where that is not enough, chains are put on a ladder of
-    temperatures, as in `Tempering`, and k may grow to sixteen times as much. There the means over
-    columns, one chain of every temperature, have to be forgotten too: chains that take turns at the
-    model would flatter it. Chains that each stay in a mode of their own show as a correlation of
-    1. A mode that no chain has found does not show.
+    and the chains keep up with learning as long as it is at most k, that is, ρ ≤ e^(−2). If it gets
+    close to k, k is doubled, up to `most_sweeps`. If that is not enough, the chains are put on a
+    ladder of temperatures, as in `Tempering`, and k may grow to sixteen times `most_sweeps`. On the
+    ladder, the means over columns, each with one chain of every temperature, have to decorrelate
+    too: otherwise chains that only take turns at the model would make mixing look faster than it
+    is. If each chain stays in its own mode, the correlation is 1. A mode that no chain has found
+    cannot be detected.
 
-    What it did and why, `notes` tells, and so do a `Fit` and the command.
+    The `notes` of the `Fit` report what was changed and why; the command reports it too.
 
     Attributes:
-        models, chains, acceptance, sweeps: as in `Tempering`; `sweeps` is the k to begin with.
-        most_sweeps: largest k without a ladder, and a sixteenth of the largest on one: what bounds
-            the cost of an update.
+        models, chains, acceptance, sweeps: as in `Tempering`; `sweeps` is the initial k.
+        most_sweeps: largest k without a ladder, and a sixteenth of the largest k with one; it
+            bounds the cost of an update.
 
     Source: Decelle, Furtlehner & Seoane 2021 (why k must reach the relaxation time).
     """
@@ -86,11 +87,11 @@ class Autopilot(AbstractTempering):
 
     @property
     def about(self) -> About:
-        """Its name; the sweeps change as the run goes on."""
+        """The properties of the method; the number of sweeps changes during a run."""
         return About("autopilot", multiplies_states=True)
 
     def status(self, rbm: RBM, state: Any) -> Status:
-        """Return chains, what moves them by now, and what was done."""
+        """Return the chains, the sampler that moves them at present, and the changes made."""
         if state is None:
             return Status()
         sampler = self.sampler(rbm, state.ladder) if bool(state.engaged) else Gibbs(1)
@@ -125,7 +126,7 @@ class Autopilot(AbstractTempering):
     def estimate(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, rbm: RBM, batch: Cloud, state: AutopilotState, *, key: PRNGKeyArray
     ) -> tuple[RBM, AutopilotState, PhaseInfo]:
-        """Move the chains, take the gap, look at what they forgot, and act on it."""
+        """Move the chains, return the gradient, and adapt k or the ladder to the correlation."""
         before = self._seen(rbm, state)
         ladder = jax.lax.cond(
             state.engaged,
@@ -146,11 +147,11 @@ class Autopilot(AbstractTempering):
         v, gibbs = state.ladder.replicas.v, Gibbs(1)
         key_start, key_move = jax.random.split(key)
         chains = gibbs.start(rbm, v.reshape(-1, v.shape[-1]), key=key_start)
-        moved = gibbs.steps(rbm, chains, state.sweeps, key=key_move).v.reshape(v.shape)
+        moved = gibbs.run(rbm, chains, state.sweeps, key=key_move).v.reshape(v.shape)
         return state.ladder._replace(replicas=state.ladder.replicas._replace(v=moved))
 
     def _exchanged(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
-        """Swap and sweep k times along the ladder, and see to the temperatures."""
+        """Swap and sweep k times along the ladder, and adapt the temperatures."""
 
         def step(i: Array, ladder: Any) -> Any:
             return self.moved(rbm, ladder, key=jax.random.fold_in(key, i))
@@ -169,7 +170,7 @@ class Autopilot(AbstractTempering):
         after: Float[Array, "observables models columns"],
         state: AutopilotState,
     ) -> Float[Array, "2 twice_observables"]:
-        """Return covariances and variances over chains of the model itself, and over columns."""
+        """Return covariances and variances, over chains at the model itself and over columns."""
         shares = chains_at_end(state.ladder).weights
         flat = (len(before), -1)
         single = _weighted(before.reshape(flat), after.reshape(flat), shares)
@@ -178,7 +179,7 @@ class Autopilot(AbstractTempering):
         return jnp.concatenate([single, columns], axis=1)
 
     def _acted(self, rbm: RBM, state: AutopilotState) -> AutopilotState:
-        """Double k, or put the chains on the ladder, where they forget too little."""
+        """Double k, or put the chains on the ladder, if the correlation is too large."""
         correlation = _correlation(state)
         most = jnp.where(state.engaged, LONGER * self.most_sweeps, self.most_sweeps)
         late = (correlation > FORGOTTEN / 2) & (state.since >= WAIT)
@@ -192,7 +193,7 @@ class Autopilot(AbstractTempering):
         act = [state.updates, kind, value, _relaxation(correlation, state.sweeps)]
         done = (double | engage | given_up) & (state.n_acts < MOST_ACTS)
         place = (jnp.arange(MOST_ACTS) == state.n_acts)[:, None] & done
-        # Twice the sweeps leave the square of a correlation.
+        # With twice the sweeps, a correlation becomes its square.
         moments = state.moments.at[0].multiply(jnp.where(double, correlation, 1.0))
         ladder = state.ladder
         first = jnp.arange(self.models) == 0
@@ -215,15 +216,15 @@ class Autopilot(AbstractTempering):
 
 
 def _in_words(update: float, kind: float, value: float, relaxation: float) -> str:
-    why = f"chains took {relaxation:.3g} sweeps to forget"
+    why = f"the relaxation time of the chains was {relaxation:.3g} sweeps"
     if relaxation > STUCK:
-        why = "chains stayed where they were"
+        why = "the chains did not mix"
     what = {
         SWEEPS: f"{value:.0f} sweeps in an update",
         EXCHANGE: f"a ladder of up to {value:.0f} temperatures",
-        GIVEN_UP: "chains that lag behind, for want of more sweeps or a lower rate",
+        GIVEN_UP: "the chains lag behind (allow more sweeps, or lower the learning rate)",
     }[int(kind)]
-    return f"from update {update:,.0f} on {what}, since {why}"
+    return f"from update {update:,.0f} on: {what}, because {why}"
 
 
 def _weighted(
@@ -237,7 +238,7 @@ def _weighted(
 
 
 def _correlation(state: AutopilotState) -> Float[Array, ""]:
-    """Return the largest correlation of an observable with itself an update before."""
+    """Return the largest correlation of an observable with itself one update before."""
     covariance, variance = state.moments
     tiny = jnp.finfo(variance.dtype).tiny
     found = jnp.where(variance > tiny, covariance / jnp.maximum(variance, tiny), 0.0)

@@ -1,4 +1,4 @@
-"""What the transformations of a gradient share."""
+"""Functions shared by the transformations of a gradient."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..weights.base import dense
 
 
 def transformation(init: Callable, update: Callable) -> optax.GradientTransformationExtraArgs:
-    """Wrap a pair for optax, whose types do not know that a model is a tree of arrays."""
+    """Make an optax transformation; optax's types do not know that a model is a tree of arrays."""
     return optax.GradientTransformationExtraArgs(init, update)
 
 
 def running_share(rate: float, count: Array, mass: Any) -> Array:
     """Return the share of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
 
-    So it starts as a plain mean, and goes on as one that forgets.
+    So it starts as a plain mean and continues as an exponential moving average.
     """
     return jnp.minimum(jnp.maximum(rate, 1.0 / (count + 1)) * mass, 1.0)
 
@@ -33,16 +33,16 @@ def shift_gradient(layer: AbstractLayer, grads: AbstractLayer) -> Array:
 
 
 def add_shift(layer: AbstractLayer, updates: AbstractLayer, delta: Array) -> AbstractLayer:
-    """Add to a layer's update what shifting it by `delta` does: J δ."""
+    """Add to a layer's update the change made by shifting it by `delta`: J δ."""
     tangent = jax.jvp(layer.shift, (layer.zero_inputs,), (delta,))[1]
     return jax.tree.map(jnp.add, updates, tangent)
 
 
 def add_gradient(weights: Any, grads: Any, of_dense: Array) -> Any:
-    """Return the gradient of weights with that of W, as an array, added: Jᵀ G of W's parameters."""
+    """Return the gradient of the weights' parameters plus Jᵀ G, for a gradient G of the array W."""
     return jax.tree.map(jnp.add, grads, jax.vjp(dense, weights)[1](of_dense)[0])
 
 
 def change_of(weights: Any, updates: Any) -> Array:
-    """Return, as an array, the change of W that an update of its parameters makes."""
+    """Return the change of W, as an array, that an update of its parameters makes."""
     return jax.jvp(dense, (weights,), (updates,))[1]

@@ -24,8 +24,8 @@ def batch_of(
 ) -> tuple[Cloud, Array | None]:
     """Return rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
 
-    A gradient times the mass is unbiased for the weighted likelihood, whatever the batch size; None
-    stands for a mass of 1. The columns of missing units are NaN.
+    A gradient times the mass is unbiased for the weighted likelihood, for any batch size. A mass of
+    None stands for 1. The columns of missing units are NaN.
     """
     encode = functools.partial(with_missing, visible) if dataset.missing else visible.encode
     rows = encode(dataset.take(indices, key=key))
@@ -34,10 +34,10 @@ def batch_of(
 
 
 def padded(dataset: Dataset) -> tuple[Dataset, Array]:
-    """Return a dataset with rows of no meaning added, and how many count."""
+    """Return a dataset with padding rows added, and the number of its own rows."""
     return dataset.padded(), jnp.asarray(len(dataset), jnp.int32)
 
 
 def run_keys(key: PRNGKeyArray) -> Key[Array, " 3"]:
-    """Split a run's key: for the start, for the orders of rows, for the updates."""
+    """Split a run's key into those for the start, the shuffling of rows and the updates."""
     return jax.random.split(key, 3)

@@ -1,4 +1,4 @@
-"""The gradient of the centred model, and the enhanced gradient, which is one of them."""
+"""The gradient of the centred model, and its special case, the enhanced gradient."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .base import add_gradient, add_shift, change_of, running_share, shift_gradi
 
 
 class CentredState(NamedTuple):
-    """Offsets of both layers, the number of updates in them, and the inner state."""
+    """The inner state, the number of updates made, and the offsets of both layers."""
 
     inner: Any
     count: Array
@@ -27,26 +27,26 @@ class CentredState(NamedTuple):
 def centred(
     inner: optax.GradientTransformation, rate: float = 0.01, model_share: float = 0.0
 ) -> optax.GradientTransformationExtraArgs:
-    r"""Let `inner` see the gradient of the centred model, whose states are v − μ and h − λ.
+    r"""Apply `inner` to the gradient of the centred model, whose states are v − μ and h − λ.
 
-    With g_b and g_c the gradients of the visible and hidden inputs' shifts,
+    With g_b and g_c the gradients with respect to shifts of the visible and hidden inputs,
 
         gW~ = gW − μ g_cᵀ − g_b λᵀ,   gb~ = g_b,   gc~ = g_c   →  inner  →
         ΔW,  Δb = Δb~ − ΔW λ,  Δc = Δc~ − ΔWᵀ μ
 
-    so it stays exact whatever `inner` does: momentum, Adam, decay, proximal steps. The offsets
-    follow the means of both layers, μ ← (1 − r) μ + r ((1 − s) ⟨v⟩_data + s ⟨v⟩_model), with
-    r = max(rate, 1/(t + 1)) at update t, so that they start as a plain mean; a batch counts by its
-    `mass`, the mean weight of its rows. A run on data with zeros and ones exchanged is then the
-    exchanged run.
+    so the transformation is exact for any `inner`: momentum, Adam, decay, proximal steps. The
+    offsets follow the means of both layers, μ ← (1 − r) μ + r ((1 − s) ⟨v⟩_data + s ⟨v⟩_model),
+    with r = max(rate, 1/(t + 1)) at update t, so that they start as a plain mean. Batches are
+    weighted by their `mass`, the mean weight of their rows. If zeros and ones are exchanged in the
+    data, the run is the same with the units exchanged.
 
-    The model's means need no report of their own: g_b = ⟨v⟩_model − ⟨v⟩_data. Objectives that
-    compare no two clouds, such as `PseudoLikelihood`, have only a likeness of them in g_b.
+    The model's means need not be passed, since g_b = ⟨v⟩_model − ⟨v⟩_data. For objectives that do
+    not compare two clouds, such as `PseudoLikelihood`, g_b has only an analogue of them.
 
     Args:
-        inner: what the gradient of the centred model goes through.
-        rate: the least share of a batch in the offsets.
-        model_share: s, the share of the model's means in them; `enhanced` says what ½ is.
+        inner: the transformation applied to the gradient of the centred model.
+        rate: the smallest share of a batch in the offsets.
+        model_share: s, the share of the model's means in the offsets; ½ is `enhanced`.
 
     Source: Montavon & Müller 2012; Cho, Raiko & Ilin 2013; Melchior, Fischer & Wiskott 2016.
     """
@@ -86,14 +86,14 @@ def centred(
 def enhanced(
     inner: optax.GradientTransformation, rate: float = 1.0
 ) -> optax.GradientTransformationExtraArgs:
-    r"""Let `inner` see the enhanced gradient: Cov_data(v, h) − Cov_model(v, h) for the weights.
+    r"""Apply `inner` to the enhanced gradient: Cov_data(v, h) − Cov_model(v, h) for the weights.
 
     It is `centred` with offsets half-way between data and model, since
 
         ⟨vh⟩_d − ⟨vh⟩_m − μ(⟨h⟩_d − ⟨h⟩_m) − (⟨v⟩_d − ⟨v⟩_m)λ  =  ⟨vh⟩_d − ⟨v⟩_d⟨h⟩_d − (the same)_m
 
     for μ = ½(⟨v⟩_d + ⟨v⟩_m) and λ = ½(⟨h⟩_d + ⟨h⟩_m). With a rate of 1 these are the means of the
-    batch at hand, as in the paper; a smaller one takes out their noise.
+    present batch, as in the paper; a smaller rate averages out their noise.
 
     Source: Cho, Raiko & Ilin 2011 and 2013; as centring: Melchior, Fischer & Wiskott 2016.
     """

@@ -1,4 +1,4 @@
-"""Many small models at once: one compiled loop that updates all of them side by side."""
+"""Many small models at once: one compiled loop updates all of them together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .start import first_state
 from .state import Fit, TrainState
 from .update import Method
 
-NO_TIME = -1.0  # for pseudo-likelihoods, which for a hundred models take as long as the rest
+NO_TIME = -1.0  # no pseudo-likelihoods: for a hundred models they take as long as all the rest
 OVER_MACHINES = TrainState(0, 0, 0, None)  # pyright: ignore[reportArgumentType]
 
 
@@ -44,36 +44,36 @@ def fit_ensemble(
     precision: str | None = None,
     progress: Callable[[float], Any] | None = None,
 ) -> list[Fit]:
-    """Train many models of one shape on the same rows, all at once.
+    """Train many models of the same shape on the same rows, all at once.
 
-    Model i becomes what `fit(rbms[i], data, key=keys[i], ...)` makes of it: it draws the same
-    numbers, and differs by the order of sums alone. A small model's update is a few dozen small
-    programs, whose calls take longer than their work; here each call works for all models. So
-    seeds, starts and learning rates are compared in a fraction of the time.
+    Model i is trained as by `fit(rbms[i], data, key=keys[i], ...)`: the same random numbers are
+    drawn, and results differ only by the order of sums. An update of a small model is a few dozen
+    small programs whose calls take longer than their computations; here each call serves all
+    models. So seeds, starts and learning rates can be compared in a fraction of the time.
 
     Args:
-        rbms: the models to start from, of the same layers and sizes.
+        rbms: the models to start from, with the same layers and sizes.
         data: rows in the user's coding, as in `fit`.
-        keys: a JAX random key for each model, as `jax.random.split` gives them.
+        keys: a JAX random key for each model, as `jax.random.split` returns them.
         weights: sample weights, shape (n,).
         gradient: as in `fit`, for all models.
-        optimizer: as in `fit`; or a list, one for each model, of recipes that differ in their
-            rates alone.
+        optimizer: as in `fit`; or a list, one for each model, of recipes that differ only in their
+            rates.
         epochs: as in `fit`.
         batch_size: as in `fit`.
         precision: as in `fit`.
-        progress: called with the part done, from 0 to 1, now and then.
+        progress: called from time to time with the part done, from 0 to 1.
 
     Returns:
-        A `Fit` for each model, in order. Its history is one record, of the end, without a
+        A `Fit` for each model, in order. Its history has one record, made at the end, without a
         pseudo-likelihood.
 
     Raises:
-        InputError: arguments that do not fit, or data outside the visible layer's domain.
+        InputError: an invalid argument, or data outside the visible layer's domain.
     """
     models = list(rbms)
     if not models or jnp.shape(keys)[:1] != (len(models),):
-        expected = f"one for each of {len(models)} models, as jax.random.split gives them"
+        expected = f"one for each of {len(models)} models, as jax.random.split returns them"
         raise InputError(f"keys: expected {expected}; got shape {jnp.shape(keys)}.")
     every = jnp.stack([checked_key(key) for key in keys])
     recipes = list(optimizer) if isinstance(optimizer, list) else [optimizer] * len(models)
@@ -95,16 +95,16 @@ def fit_ensemble(
 
 
 def _check_alike(models: list[RBM]) -> None:
-    """Refuse models of other layers or sizes than the first: they have been checked with it."""
+    """Raise InputError unless all models have the layers and sizes of the first, checked one."""
     for i, rbm in enumerate(models):
         if jax.tree.structure(rbm) != jax.tree.structure(models[0]):
             raise InputError(f"rbms: expected models like {models[0]}; number {i} is {rbm}.")
 
 
 def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
-    """Return each model's optimiser, and see that one compiled loop serves them all."""
+    """Return each model's optimiser; raise InputError unless one compiled loop serves all."""
     usual = Recipe(rate=plan.method.gradient.about.rate(rbm))
-    made = {id(recipes[0]): plan.optimizer}  # a function would give another one at each call
+    made = {id(recipes[0]): plan.optimizer}  # a function would return a new one at each call
     for recipe in recipes:
         if id(recipe) not in made:
             made[id(recipe)] = checked_optimizer(recipe, usual, plan.total)
@@ -133,8 +133,8 @@ def _advanced(
     def one(state: TrainState, key: Array) -> TrainState:
         return advance(method, dataset, n, state, until, key=key)
 
-    # The count of updates is one for all: a loop of different lengths would compute each of them
-    # to the longest, and choose.
+    # All models share one count of updates: with different counts, every loop would be computed
+    # to the longest, and the results selected.
     axes: Any = OVER_MACHINES
     new = eqx.filter_vmap(one, in_axes=(axes, 0), out_axes=axes)(state, keys)
     return new, jax.vmap(largest)(new.rbm)
@@ -143,9 +143,9 @@ def _advanced(
 def _trained(
     plan: Plan, state: TrainState, keys: Array, progress: Callable[[float], Any] | None
 ) -> tuple[TrainState, np.ndarray]:
-    """Make all updates; a model that diverges is kept as it last was, and the others go on.
+    """Make all updates; of a model that diverges the last finite state is kept.
 
-    Give also how many updates each has made.
+    Return also how many updates each model has made.
     """
     dataset, n = padded(plan.dataset)
     limit = growth_limit(jax.vmap(largest)(state.rbm))
@@ -167,14 +167,14 @@ def _trained(
     if diverged.any():
         which = ", ".join(str(i) for i in np.flatnonzero(diverged)[:10])
         message = f"{int(diverged.sum())} of {len(made)} models diverged (number {which}, …);"
-        advice = "each is kept as it last was. Lower the learning rate."
+        advice = "the last finite state of each is kept. Lower the learning rate."
         warnings.warn(f"{message} {advice}", DivergenceWarning, stacklevel=3)
     return kept, made
 
 
 @eqx.filter_jit
 def _replaced(old: TrainState, new: TrainState, which: np.ndarray) -> TrainState:
-    """Take over the new state of these models."""
+    """Replace the states of the chosen models by the new ones."""
 
     def each(a: Array, b: Array) -> Array:
         return jnp.where(which.reshape(-1, *[1] * (b.ndim - 1)), b, a)
@@ -184,7 +184,7 @@ def _replaced(old: TrainState, new: TrainState, which: np.ndarray) -> TrainState
 
 
 def _fit(plan: Plan, states: TrainState, i: int, updates: int, monitors: Monitors) -> Fit:
-    """Return model i, which has made so many updates, as `fit` gives it."""
+    """Return the `Fit` of model i, which has made `updates` updates."""
     state: Any = jax.tree.map(lambda leaf: leaf[i], states._replace(updates=()))
     state = state._replace(updates=jnp.asarray(updates, jnp.int32))
     rbm, diverged = averaged_model(state.optimizer, state.rbm), updates < plan.total

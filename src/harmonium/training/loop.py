@@ -1,4 +1,4 @@
-"""The training loop: one compiled loop over many updates, the host's work between chunks."""
+"""The training loop: compiled chunks of many updates, with measurements and callbacks between."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from .update import Method, make_update
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 1.0
 MOST_RECORDS, FEWEST_RECORDS = 100, 10
-WORK_OF_A_RECORD = 16  # rows trained on for each row measured keep records at 5 % of the time
-SHARE_FOR_RATIOS = 0.005  # of a run's time
-GROWTH_LIMIT = 1e6  # parameters a million times as large as they began have diverged
+WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
+SHARE_FOR_RATIOS = 0.005  # share of a run's time that update ratios may take
+GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverged
 
 
 class DivergenceWarning(RuntimeWarning):
@@ -56,55 +56,49 @@ def fit(
 ) -> Fit:
     """Train a model.
 
-    The defaults are centred PCD-1 with 500 chains, a rate of 0.1, or up to 0.4 for more than 64
-    visible 0/1 units, that falls to zero over the second half of the run, and an average of the
-    parameters over its last part; at least 10,000 updates.
-    The run is a function of its arguments: it draws the same numbers however it is interrupted.
+    The default is centred PCD-1 with 500 chains and at least 10,000 updates. The learning rate is
+    0.1, or up to 0.4 for more than 64 visible 0/1 units, and falls to zero over the second half of
+    the run. The result is an average of the parameters over the last part of the run.
 
-    At most 101 times, at ends of epochs, a record of these is added to the history: `update`,
-    `epoch`, `seconds`, `samples_per_second`; `free_energy`, the mean over training rows;
-    `free_energy_gap`, the mean over held-out rows less that over training rows, with
-    `free_energy_gap_stderr`; `reconstruction`, the mean over rows of `reconstruction_errors`; and
-    `pseudo_log_likelihood`, that of `pseudo_log_likelihoods`, for discrete visible units. The last
-    two are of held-out rows where there are any, else of training rows. All are of some rows only,
-    evenly spaced: at most 2,000, fewer for a model of more than two million weights, and fewer
-    yet for the pseudo-log-likelihood of a wide model, which is left out of records where it would
-    take more than 2 % of the time. Where records would take
-    more than a twentieth of the time there are fewer of them, but no fewer than ten or the epochs.
-    `update_ratio` is |ΔW|/|W| of the last update, before any averaging: about 0.001 is a sensible
-    rate of change (Hinton 2010, section 7). The last record has it, and others as far as that takes
-    0.5 % of the time. A method adds what it knows of itself, its `metrics`.
+    The run is a function of its arguments: the same random numbers are drawn, however often it is
+    interrupted.
 
-    Rows may have missing values, NaN where a unit is missing: the method is then wrapped in `Marginal`, so
-    that the model learns what is seen of each row, with the missing units summed out. The history
-    is that of rows whose missing values are filled by a few Gibbs sweeps with the seen units held, anew at
-    each measurement: gaps are to be read with care where other parts of the held-out rows are seen.
+    Rows may have missing values, NaN where a unit is missing. The method is then wrapped in
+    `Marginal`, so that the model learns from the seen units of each row, with the missing units
+    summed out.
 
     Args:
-        rbm: the model to start from, as `initialize` gives it.
+        rbm: the model to start from, as `initialize` returns it.
         data: rows in the user's coding, shape (n, visible units), NaN where a unit is missing, or a
             `Dataset`.
         key: a JAX random key. To resume a run, pass its key again.
         weights: sample weights, shape (n,).
         gradient: how to estimate the gradient: a method, or one of `METHOD_NAMES`, such as "auto"
-            for an `Autopilot`, which takes measures where chains would fall behind. "pcd" if None,
-            which is `Persistent(Gibbs(1), chains=500)`.
+            for an `Autopilot`, which adapts the sampling if the chains would fall behind. None is
+            "pcd", which is `Persistent(Gibbs(1), chains=500)`.
         optimizer: an optax transformation, or a function from the number of updates to one, such as
-            a `Recipe`; one with the method's `usual_rate` if None.
-        epochs: passes over the data at which the run ends, counted from its very beginning.
-        batch_size: rows in an update; all rows if there are fewer.
-        precision: "float32", or "bfloat16" for products with W rounded to it, which is exact for
-            states of small whole numbers: chains and gradient are those of the rounded model,
-            steps and averages are float32. Where None, bfloat16 if the layers, the rows and the
-            method allow it, the device multiplies it faster and the model is not small.
-        validation: rows held out, to be measured against the training rows.
-        callbacks: called with a `Report` after each chunk; the run stops where one returns True,
-            and says why if that one has a `reason`, as `EarlyStopping` has.
-        state: a state to go on from. It keeps the learning rate it was begun with, whatever rate
-            the optimizer has; the schedule takes the length of this run.
+            a `Recipe`. None is a `Recipe` with the default learning rate of the method.
+        epochs: passes over the data after which the run ends, counted from its first update, also
+            if it is resumed.
+        batch_size: rows in an update, 200 if None; all rows if there are fewer.
+        precision: "float32", or "bfloat16" for products with W rounded to bfloat16, which are exact
+            for states of small whole numbers: chains and gradient are those of the model with
+            rounded weights, steps and averages are float32. If None, bfloat16 is used if the
+            layers, the rows and the method allow it, the device multiplies it faster and the model
+            is not small.
+        validation: held-out rows, to be compared with the training rows in the history.
+        callbacks: functions that are called with a `Report` after each chunk of updates. The run
+            stops if one returns True; if it has a `reason`, as `EarlyStopping` has, the message of
+            the `Fit` includes it.
+        state: a state to continue from. It keeps the learning rate that it was started with,
+            whatever the rate of `optimizer`; the schedule is adjusted to the length of this run.
+
+    Returns:
+        A `Fit`: the averaged model, the history of measurements, the state to continue from, and a
+        message. If the run diverges, the last finite model, with a `DivergenceWarning`.
 
     Raises:
-        InputError: arguments that do not fit, or data outside the visible layer's domain.
+        InputError: an invalid argument, or data outside the visible layer's domain.
     """
     plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size, precision)
     return run_plan(rbm, plan, key=key, validation=validation, callbacks=callbacks, state=state)
@@ -119,7 +113,7 @@ def run_plan(
     callbacks: Sequence[Callback] = (),
     state: TrainState | None = None,
 ) -> Fit:
-    """Return what `fit` returns, of arguments that `plan_run` has checked."""
+    """Train as `fit` does, with arguments that `plan_run` has checked."""
     held_out = None
     if validation is not None:
         held_out = Dataset.of(validation, name="validation").checked_for(rbm.visible, "validation")
@@ -144,13 +138,13 @@ def advance(
     *,
     key: PRNGKeyArray,
 ) -> TrainState:
-    """Make updates on the first n rows until there are `until` of them: a pure function.
+    """Make updates on the first n rows until `until` of them are made: a pure function.
 
     It is compiled once for any number of updates, and for all n that share a `padded` dataset.
-    Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates
-    draw from keys split off fold_in(key′, e), so the result does not depend on how a run is cut
-    into chunks. All keys of an epoch come at once: on a small model one costs a tenth of an
-    update.
+    Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates draw from keys
+    split off fold_in(key′, e), so the result does not depend on how a run is divided into chunks.
+    All keys of an epoch are made at once: for a small model, one key takes a tenth of the time of
+    an update.
     """
     _, key_order, key_updates = run_keys(key)
     room, size = len(dataset), method.batch_size
@@ -175,22 +169,22 @@ def advance(
 
 @eqx.filter_jit
 def largest(rbm: RBM) -> Array:
-    """Return the largest absolute parameter, which is NaN if one of them is."""
+    """Return the largest absolute parameter, or NaN if any parameter is NaN."""
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
 
 
 def growth_limit(before: Any) -> Any:
-    """Return the largest parameter above which a model has diverged, from the largest before."""
+    """Return the bound above which parameters have diverged, from the largest one at the start."""
     return GROWTH_LIMIT * np.maximum(1.0, np.asarray(before, np.float64))
 
 
 def next_chunk(chunk: int, per_second: float) -> int:
-    """Return the updates of a chunk that takes as long as it should, grown from the one before."""
+    """Return the number of updates for a chunk of about a second, at most 64 times the last one."""
     return max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
 
 
 def _epochs_a_record(epochs: int, rows: int, watching: int) -> int:
-    """Return the epochs from one record of the history to the next, of rows so many and watched."""
+    """Return the epochs between records of the history, from the rows trained on and measured."""
     affordable = math.ceil(WORK_OF_A_RECORD * watching / rows)
     fewest = math.ceil(epochs / MOST_RECORDS)
     return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
@@ -204,14 +198,14 @@ def _update_ratio(before: RBM, after: RBM) -> Array:
 
 
 class _Run:
-    """The host's side of a run: chunks of a bounded duration, measurements, callbacks."""
+    """The part of a run outside the compiled loop: chunks, measurements, callbacks."""
 
     def __init__(self, rbm: RBM, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
         self.method, self.key, self.rows = plan.method, key, len(plan.dataset)
         self.monitors = Monitors(rbm, plan.dataset, held_out)
         self.dataset, self.n = padded(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
-        self.calling = 0.0  # time spent on calls for single updates
+        self.calling = 0.0  # extra time taken by calls for single updates
         self.measure_every = plan.per_epoch * _epochs_a_record(
             plan.total // plan.per_epoch, self.rows, self.monitors.watching
         )
@@ -241,18 +235,19 @@ class _Run:
             reason = getattr(stoppers[0], "reason", "")
             message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
-            message = f"nothing to do: the run stands {done}; ask for more epochs"
+            message = f"nothing to do: the run was complete {done}; choose more epochs"
         notes = self.method.notes(state.rbm, state.gradient)
         return Fit(rbm, history, state, message, False, notes)
 
     def _advanced(
         self, state: TrainState, updates: int, target: int, began: float
     ) -> tuple[TrainState | None, TrainState]:
-        """Make updates until there are `target`; return the state before the last of them, and after.
+        """Make updates up to `target`; return the states before and after the last of them.
 
-        The one before is for the update ratio, where that is measured: the last update is then
-        called for by itself, and the compiled loop need not carry anything. On a small model the
-        call takes as long as many updates, so records go without where they are too frequent.
+        The state before is None unless the update ratio is measured. For the ratio, the last update
+        is made in a separate call, so that the compiled loop need not keep earlier parameters. For
+        a small model such a call takes as long as many updates, so the ratio is left out of some
+        records if they are frequent.
         """
         affordable = self.calling <= SHARE_FOR_RATIOS * (time.perf_counter() - began)
         if not self._is_measured(target) or (target < self.total and not affordable):
@@ -304,7 +299,7 @@ class _Run:
     def _diverged(self, state: TrainState, history: list, updates: int, target: int) -> Fit:
         message = (
             f"diverged: parameters grew without bound between updates {updates:,} and {target:,};"
-            " the model of the former is kept. Lower the learning rate, and standardise"
+            f" the model at update {updates:,} is kept. Lower the learning rate, and standardise"
             " continuous data."
         )
         warnings.warn(message, DivergenceWarning, stacklevel=4)

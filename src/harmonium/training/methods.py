@@ -1,4 +1,4 @@
-"""Gradient methods by name, as the command and the estimators take them."""
+"""Gradient methods by name, for the command line and the scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..gradients import (
 from ..samplers import Gibbs
 from .autopilot import Autopilot
 
-PLACES = 10  # of a ladder, among which chains are divided
+PLACES = 10  # places on a ladder, among which the chains are divided
 
 Maker = Callable[[int, int], AbstractGradient]
 
@@ -53,12 +53,12 @@ def method_named(
 
     Args:
         name: one of `METHOD_NAMES`.
-        k: sweeps of an update, where the method makes sweeps.
-        chains: number of chains in all, or of mean-field solutions, where there are any.
-        argument: what a caller's own argument is called, for the error.
+        k: Gibbs sweeps in an update, if the method makes sweeps.
+        chains: total number of chains, or of mean-field solutions, if the method has any.
+        argument: the name of the caller's argument, for the error message.
 
     Raises:
-        InputError: no such name, or numbers that are not positive.
+        InputError: an unknown name, or numbers that are not positive.
     """
     if name not in _MAKERS:
         expected = ", ".join(METHOD_NAMES)

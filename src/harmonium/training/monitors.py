@@ -1,4 +1,9 @@
-"""What a run measures of its model as it goes on."""
+"""The monitors: measurements of the model during a run, for the records described in `Fit`.
+
+Each measurement uses the same rows, evenly spaced: at most 2,000 of the training rows and of the
+held-out rows, fewer for a model of more than two million weights, and fewer still for the
+pseudo-log-likelihood of a wide model.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +29,11 @@ FEWEST_ROWS = 100
 WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
 PSEUDO_WORK = 2**23  # below 0.1 s
 FILLING_SWEEPS = 10
-SHARE_OF_TIME = 0.02  # of a run, that pseudo-likelihoods may take
+SHARE_OF_TIME = 0.02  # share of a run's time that pseudo-likelihoods may take
 
 
 class Monitors:
-    """Measures a model on the same few rows each time."""
+    """A function that measures a model, on the same few rows each time."""
 
     def __init__(self, rbm: RBM, train: Dataset, held_out: Dataset | None):
         self.judged = train if held_out is None else held_out
@@ -39,15 +44,15 @@ class Monitors:
         self.watched = [padded(rows) for rows in some]
         self.few: Dataset | None = None
         self.spent = 0.0
-        self.key = key_of(0)  # the same draws each time: a smooth curve
+        self.key = key_of(0)  # the same random numbers each time, so that curves are smooth
 
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
-        """Return what is finite of the monitors; `fit` says what they are.
+        """Return the metrics that are finite; `Fit` describes them.
 
         Args:
             rbm: the model.
             seconds: time since the run began.
-            last: whether nothing follows, so that nothing may be left out.
+            last: whether this is the last measurement, in which no metric is left out.
         """
         found = [np.asarray(_measured(rbm, *rows, self.key), np.float64) for rows in self.watched]
         (energy, variance, _), judged = found[0], found[-1]
@@ -62,7 +67,7 @@ class Monitors:
         return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
 
     def _pseudo_log_likelihood(self, rbm: RBM) -> float:
-        """Return the mean over a few rows; the first time is mostly compiling, and does not count."""
+        """Return the mean over a few rows; the first call, mostly compilation, is not timed."""
         first_time, started = self.few is None, time.perf_counter()
         if self.few is None:
             affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
@@ -78,7 +83,7 @@ class Monitors:
 
 @eqx.filter_jit
 def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
-    """Draw what is missing; a long chain for each row would take longer than the training."""
+    """Fill missing values by a few sweeps; long chains would take longer than the training."""
     return completed(rbm, v, FILLING_SWEEPS, key=key)
 
 
@@ -86,7 +91,7 @@ def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
 def _measured(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
     """Return ⟨F⟩ over the first n rows, its squared standard error, and the reconstruction error.
 
-    Weighted rows count for 1 / Σw² of them, their weights summing to 1 (Kish 1965).
+    With weights w that sum to 1, the effective number of rows is 1 / Σw² (Kish 1965).
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)

@@ -1,6 +1,6 @@
-"""What happens to a gradient on its way to an update, and the recipe that puts it together.
+"""Transformations that turn a gradient into an update, and the recipe that combines them.
 
-All are optax transformations, so they combine with one another and with optax's own.
+All are optax transformations, so they combine with one another and with those of optax.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .sparsity import sparse_activity
 
 
 class AveragedState(NamedTuple):
-    """The averaged model, the number of updates in it, and the inner state."""
+    """The inner state, the averaged model, and the number of updates in it."""
 
     inner: Any
     average: RBM
@@ -37,11 +37,11 @@ class AveragedState(NamedTuple):
 def averaged(
     inner: optax.GradientTransformation, forgetting: float = 0.1
 ) -> optax.GradientTransformationExtraArgs:
-    r"""Keep an average of the parameters beside them, without touching the updates.
+    r"""Keep an average of the parameters, without changing the updates.
 
-    After t earlier updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1): with 1 the plain mean of all
-    parameters so far (Polyak & Juditsky 1992), with 0 the last ones; in between, a mean that
-    forgets the start of the run (Shamir & Zhang 2013).
+    After t earlier updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1). With forgetting 1 this is the
+    plain mean of all parameters so far (Polyak & Juditsky 1992), with 0 the latest parameters; in
+    between, the start of the run loses its weight (Shamir & Zhang 2013).
     """
     wrapped: Any = optax.with_extra_args_support(inner)
 
@@ -62,10 +62,10 @@ def averaged(
 
 
 def averaged_model(state: Any, otherwise: RBM) -> RBM:
-    """Find the averaged model in an optimiser's state; `otherwise`, the raw one, if none is kept.
+    """Return the averaged model from an optimiser's state; if there is none, `otherwise`.
 
-    Weights that a penalty holds at exactly 0 in the raw model are 0 in the average: the mean of
-    a path that came to 0 would keep a trace of where it came from.
+    Weights that a penalty holds at exactly 0 in the raw model are set to 0 in the average, since
+    the mean of a path that ends at 0 is not exactly 0.
     """
     is_average = lambda node: isinstance(node, AveragedState)  # noqa: E731
     nodes = jax.tree.leaves(state, is_leaf=is_average)
@@ -81,31 +81,32 @@ def _kept(average: RBM, raw: Any) -> RBM:
 
 
 def weights_only(rbm: RBM) -> RBM:
-    """Mark the weights and not the layers: the mask that decay takes (Hinton 2010, section 10)."""
+    """Return a mask with True for the weights only, for weight decay (Hinton 2010, section 10)."""
     layers = jax.tree.map(lambda _: False, rbm)
     return eqx.tree_at(lambda model: model.weights, layers, True)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Stochastic ascent with the practice that makes it work; call it with the number of updates.
+    """A recipe for stochastic gradient ascent; call it with the number of updates of a run.
 
-    A gradient goes through `sparsity`, then, seen by the centred model, through momentum, decay,
-    the learning rate and the penalties' proximal steps; the average is of what comes out.
+    A gradient goes through `sparsity`. Then, as a gradient of the centred model, it goes through
+    momentum, decay, the learning rate and the proximal steps of the penalties. The average is of
+    the resulting parameters.
 
     Attributes:
         rate: learning rate, in units of the mean gradient of a row.
-        momentum: weight of the previous step (0 for none); of a pair (start, end), it grows from
+        momentum: weight of the previous step (0 for none); for a pair (start, end), it grows from
             start to end over the first tenth of the run.
-        decay: L2 penalty, on the weights alone: the gradient of decay/2 · |W|². It does not go
-            through the momentum.
+        decay: L2 penalty on the weights only: the gradient of decay/2 · |W|². It is not subject to
+            the momentum.
         centring: rate at which the centring offsets follow the data; None for no centring.
-        averaging: forgetting of the averaged model; None for no averaging.
+        averaging: `forgetting` of the averaged model; None for no averaging.
         hold: part of the run at full rate, before the fall to zero; 1 for a constant rate.
-        penalties: proximal steps on the weights, in their order, such as `(L1(1e-4), MaxNorm(5))`.
+        penalties: proximal steps on the weights, in this order, such as `(L1(1e-4), MaxNorm(5))`.
         sparsity: (target, strength) of `sparse_activity`; None for none.
         model_share: share of the model's means in the centring offsets; ½ is the enhanced gradient.
-        schedule: an optax schedule in place of `hold`, whose value is a factor on the rate.
+        schedule: an optax schedule in place of `hold`; its value is a factor on the rate.
     """
 
     rate: float = 0.1
@@ -120,10 +121,10 @@ class Recipe:
     schedule: Schedule | None = None
 
     def __post_init__(self):
-        """Check the numbers.
+        """Check the values.
 
         Raises:
-            InputError: naming the one that lies outside its range.
+            InputError: a value outside its range.
         """
         momenta = self.momentum if isinstance(self.momentum, tuple) else (self.momentum,) * 2
         inside = {
@@ -150,12 +151,15 @@ class Recipe:
         if self.sparsity is not None:
             sparse_activity(*self.sparsity)
         if self.centring is None and self.model_share:
-            raise InputError("model_share: expected 0 without centring, whose offsets it is of.")
+            raise InputError(
+                f"model_share: expected 0 without centring; got {self.model_share}. Choose a rate"
+                " for centring."
+            )
 
     def __call__(self, total: int | float) -> optax.GradientTransformationExtraArgs:
         """Return the transformation for a run of `total` updates.
 
-        Of ∞, the rate never falls, and the momentum is at its end from the start.
+        If `total` is ∞, the rate never falls, and the momentum has its end value from the start.
         """
         if math.isinf(total):
             return replace(self, hold=1.0)(1)

@@ -1,11 +1,11 @@
-"""What pulls on weights, as proximal steps: exact zeros, whole groups at zero, bounded norms.
+"""Penalties on the weights, as proximal steps: exact zeros, whole groups at zero, bounded norms.
 
-A penalty R acts after the step of size η that the gradient made:
+A penalty R acts after the gradient step of size η:
 
     W ← argmin_U  ½ |U − W|² + η R(U)
 
-Only the weights are pulled on. Inside `centred` the biases make up for it, so that a pull on W_ij
-is one on the dependence of v_i and h_j and leaves their means alone.
+Only the weights are penalised. Inside `centred` the biases are adjusted, so that a penalty on W_ij
+acts on the dependence of v_i and h_j and leaves their means unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NEWTON_STEPS = 50  # each is exact on a piece of a piecewise linear function: a 
 
 @dataclass(frozen=True)
 class AbstractPenalty(ABC):
-    """A penalty on the weights that knows its proximal step."""
+    """A penalty on the weights, with its proximal step."""
 
     @abstractmethod
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
@@ -44,15 +44,15 @@ class AbstractPenalty(ABC):
 
     @abstractmethod
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
-        """Return argmin_U ½ |U − W|² + step · R(U); the model says what its units are."""
+        """Return argmin_U ½ |U − W|² + step · R(U); `rbm` defines the units."""
 
-    def check(self, rbm: RBM) -> None:  # noqa: B027  (most fit any model)
-        """Raise InputError where the penalty does not fit the model."""
+    def check(self, rbm: RBM) -> None:  # noqa: B027  (most penalties fit any model)
+        """Raise InputError if the penalty does not fit the model."""
 
 
 @dataclass(frozen=True)
 class L1(AbstractPenalty):
-    """R = strength · Σ |W_ij|: small weights become exactly 0, large ones lose a constant.
+    """R = strength · Σ |W_ij|: small weights become exactly 0, large ones shrink by a constant.
 
     Source: Tibshirani 1996; Hinton 2010, section 10.
     """
@@ -75,17 +75,17 @@ class L1(AbstractPenalty):
 class AbstractGroups(AbstractPenalty):
     """A penalty on groups of weights, each the block between some visible and some hidden units.
 
-    `visible` and `hidden` say how the units of a layer are parted: "each" by itself, "all"
-    together, or a label for each unit, equal labels being together. A unit with several columns, a
-    Potts site, is never divided. So ("all", "each") is a group for each hidden unit, ("each",
-    "all") one for each visible unit, ("each", "each") one for each pair, and
-    `tiles((28, 28), (7, 7))` with "each" the 16 patches of every hidden unit's filter.
+    `visible` and `hidden` define how the units of a layer are grouped: "each" unit by itself, "all"
+    together, or a label for each unit, where units with equal labels form a group. A unit with
+    several columns, such as a Potts site, is never divided. So ("all", "each") is a group for each
+    hidden unit, ("each", "all") one for each visible unit, ("each", "each") one for each pair, and
+    `tiles((28, 28), (7, 7))` with "each" is 16 patches of every hidden unit's filter.
     """
 
     @property
     @abstractmethod
     def parting(self) -> tuple[Members, Members]:
-        """How the visible and the hidden units are parted."""
+        """The grouping of the visible and of the hidden units."""
 
     def check(self, rbm: RBM) -> None:
         """Raise InputError unless there is a label for each unit."""
@@ -97,12 +97,12 @@ class AbstractGroups(AbstractPenalty):
                 )
 
     def totals(self, entries: Array, rbm: RBM) -> Array:
-        """Return each weight's place the sum over its group; sides of length 1 are to broadcast."""
+        """Return for each weight the sum over its group; axes of length 1 are to be broadcast."""
         visible, hidden = self.parting
         return _total(_total(entries.T, rbm.visible, visible).T, rbm.hidden, hidden)
 
     def sizes(self, rbm: RBM) -> Array:
-        """Return each weight's place the number of weights in its group."""
+        """Return for each weight the number of weights in its group."""
         layers = (rbm.visible, rbm.hidden)
         down, along = (
             _total(jnp.ones_like(layer.zero_inputs), layer, side)
@@ -132,7 +132,7 @@ class GroupLasso(AbstractGroups):
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Return strength · Σ_g √n_g |W_g|, each group's term shared out among its weights."""
+        """Return strength · Σ_g √n_g |W_g|, each group's term divided among its weights."""
         norms = jnp.sqrt(self.totals(weights**2, rbm))
         return (
             self.strength * jnp.broadcast_to(norms / jnp.sqrt(self.sizes(rbm)), weights.shape).sum()
@@ -147,12 +147,12 @@ class GroupLasso(AbstractGroups):
 
 @dataclass(frozen=True)
 class SquaredL1(AbstractGroups):
-    """R = strength/2 · Σ_j (Σ_i |W_ij|)², over the hidden units j: filters alike in their sparsity.
+    """R = strength/2 · Σ_j (Σ_i |W_ij|)² over hidden units j: units of similar sparsity.
 
-    Its pull on a weight is L1's times the unit's own Σ|W|, so strong units are thinned out and weak
-    ones are left to grow, where L1 would put them to nothing.
+    The force on a weight is that of L1 times the sum Σ|W| of its own unit. So units with large
+    weights become sparse and weak units can grow, where L1 would set them to zero.
 
-    Source: Tubiana, Cocco & Monasson 2019, whose λ₁²/q is this strength up to the data's size.
+    Source: Tubiana, Cocco & Monasson 2019; their λ₁²/q is this strength up to the data size.
     """
 
     strength: float
@@ -171,10 +171,11 @@ class SquaredL1(AbstractGroups):
         return 0.5 * self.strength * (sums**2).sum()
 
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
-        """Soften each unit's weights by a·S, a = step · strength, where S = Σ|W| afterwards.
+        """Return each unit's weights soft-thresholded at a·S, with a = step · strength.
 
-        S solves S = Σ max(|W| − aS, 0), whose right side is convex in S: Newton's method from 0,
-        S ← Σ_k |W_k| / (1 + a·K) over the K weights above aS, climbs to it in a few steps.
+        S is Σ|W| after the step. It solves S = Σ max(|W| − aS, 0), whose right side is convex in S:
+        Newton's method from 0, S ← Σ_k |W_k| / (1 + a·K) over the K weights above aS, increases to
+        the solution in a few steps.
         """
         a, sizes = step * self.strength, abs(weights)
 
@@ -195,9 +196,9 @@ class SquaredL1(AbstractGroups):
 
 @dataclass(frozen=True)
 class MaxNorm(AbstractGroups):
-    """No group's norm |W_g| above the bound: longer ones are scaled down to it.
+    """A bound on each group's norm |W_g|: weights with a larger norm are scaled down to it.
 
-    By default for each hidden unit. Whatever the learning rate, weights then cannot run away.
+    The default groups are the hidden units. Weights then cannot diverge at any learning rate.
 
     Source: Srebro & Shraibman 2005; Hinton, Srivastava, Krizhevsky, Sutskever & Salakhutdinov 2012.
     """
@@ -217,7 +218,7 @@ class MaxNorm(AbstractGroups):
         return self.visible, self.hidden
 
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
-        """Return 0 within the bound, to rounding, else ∞."""
+        """Return 0 within the bound, up to rounding, else ∞."""
         worst = jnp.sqrt(self.totals(weights**2, rbm).max())
         return jnp.where(worst <= self.bound * (1.0 + 1e-5), 0.0, jnp.inf)
 
@@ -234,24 +235,24 @@ def proximal(
     hold: float = 1.0,
     schedule: Schedule | None = None,
 ) -> optax.GradientTransformationExtraArgs:
-    """Let penalties act on the weights after the step: the last transformation of a chain.
+    """Apply penalties to the weights after the step, as the last transformation of a chain.
 
         optax.chain(optax.sgd(0.1), hm.proximal(hm.L1(0.001), rate=0.1))
 
     It belongs inside `centred` and `averaged`. Several penalties act one after the other; in the
-    order L1, groups, bounds that is the proximal step of their sum (Yu 2013). Under momentum α
-    a gradient counts 1/(1 − α) times and a penalty once, as it is with decay.
+    order L1, groups, bounds this is the proximal step of their sum (Yu 2013). With momentum α, a
+    gradient counts 1/(1 − α) times and a penalty once, as for decay.
 
     Args:
-        penalties: what pulls.
-        rate: the learning rate of the step before; `total`, `hold` and `schedule` as in
+        penalties: the penalties, in order.
+        rate: the learning rate of the preceding step; `total`, `hold` and `schedule` as in
             `scheduled`.
         total: number of updates of the run.
         hold: part of the run before the fall to zero.
-        schedule: an optax schedule in place of that.
+        schedule: an optax schedule in place of `hold`.
 
     Raises:
-        InputError: something else than penalties, or ones that do not fit the model.
+        InputError: an argument that is not a penalty, or a penalty that does not fit the model.
     """
     checked_penalties(penalties)
 
@@ -277,11 +278,11 @@ def proximal(
 
 
 def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
-    """Return each pixel of a picture the number of its tile: labels for groups of visible units.
+    """Return the number of the tile of each pixel of a picture: labels for groups of visible units.
 
     Args:
         picture: height and width; pixels come row by row.
-        tile: height and width of a tile; those at the far edges may be smaller.
+        tile: height and width of a tile; tiles at the far edges may be smaller.
     """
     names = ("height", "width")
     for what, pair in (("picture", picture), ("tile", tile)):

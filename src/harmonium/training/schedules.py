@@ -1,6 +1,6 @@
-"""Numbers that change in the schedule of a run: the learning rate and the momentum.
+"""Schedules of the learning rate and the momentum over a run.
 
-They live in the optimiser's state, not in the compiled loop.
+Their numbers are kept in the optimiser's state, not in the compiled loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Schedule = Callable[[Array], Any]
 
 
 class RateState(NamedTuple):
-    """Learning rate before the schedule, the run's length, and the number of updates made."""
+    """The learning rate before the schedule, the run's length, and the number of updates made."""
 
     rate: Array
     total: Array
@@ -32,16 +32,16 @@ class RateState(NamedTuple):
 def scheduled(
     rate: float, total: int, hold: float = 0.5, schedule: Schedule | None = None
 ) -> optax.GradientTransformationExtraArgs:
-    """Scale a gradient to a descent step that shrinks to zero: −rate · `hold_then_fall`.
+    """Scale a gradient to a descent step that falls to zero: −rate · `hold_then_fall`.
 
-    Rate and length are arrays in the state, not constants of the compiled loop, so that an ensemble
-    of models can have one each and a run of another length compiles to the same program.
+    Rate and length are arrays in the state, not constants of the compiled loop. So each model of an
+    ensemble can have its own, and a run of another length uses the same compiled program.
 
     Args:
         rate: learning rate.
         total: number of updates of the run.
         hold: part of the run before the fall to zero; 1 for a constant rate.
-        schedule: an optax schedule in place of that; its value is a factor on the rate.
+        schedule: an optax schedule in place of `hold`; its value is a factor on the rate.
     """
 
     def init(rbm: RBM) -> RateState:
@@ -74,7 +74,7 @@ def step_size(state: RateState, hold: float, schedule: Schedule | None) -> Array
 
 
 def hold_then_fall(count: Array, total: Array, hold: float) -> Array:
-    """Return 1 for the first part of a run, then a straight fall to 0 at its end; 1 if hold is 1."""
+    """Return 1 for the first part `hold` of a run, then a linear fall to 0 at its end."""
     if hold == 1.0:
         return jnp.ones_like(total)
     return jnp.clip((total - count) / (total * (1.0 - hold)), 0.0, 1.0)
@@ -91,11 +91,11 @@ class MomentumState(NamedTuple):
 def ramped_momentum(
     start: float = 0.5, end: float = 0.9, total: int = 10_000, ramp: float = 0.1
 ) -> optax.GradientTransformationExtraArgs:
-    """Accumulate gradients, m ← g + α m, with a momentum α that grows over the start of a run.
+    """Accumulate gradients, m ← g + α m, with a momentum α that grows at the start of a run.
 
-    α goes straight from `start` to `end` over the first part `ramp` of `total` updates: while the
-    gradients are large, a long memory makes a run swing (Hinton 2010, section 9). A steady gradient
-    is multiplied by 1/(1 − α), so 0.9 learns five times as fast as 0.5 at the same rate.
+    α grows linearly from `start` to `end` over the first part `ramp` of `total` updates: while the
+    gradients are large, a high momentum makes a run oscillate (Hinton 2010, section 9). A constant
+    gradient is multiplied by 1/(1 − α), so 0.9 learns five times as fast as 0.5 at the same rate.
     """
 
     def init(rbm: RBM) -> MomentumState:
@@ -114,7 +114,7 @@ def ramped_momentum(
 
 
 def reschedule(state: Any, total: int | float, rate: float | None = None) -> Any:
-    """Return an optimiser's state with another run length, and rate, wherever it keeps them."""
+    """Return an optimiser's state with the given run length, and the rate unless it is None."""
     kinds = (RateState, MomentumState)
 
     def renewed(node: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Hidden units that are seldom on: a pull towards a mean activity."""
+"""Sparse activity of hidden units: a penalty that pulls mean activities towards a target."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ class ActivityState(NamedTuple):
 def sparse_activity(
     target: float = 0.1, strength: float = 0.01, memory: float = 0.95
 ) -> optax.GradientTransformationExtraArgs:
-    r"""Pull each hidden unit's mean over the data towards a target p.
+    r"""Penalise the distance of each hidden unit's mean over the data from a target p.
 
-    The penalty is the cross-entropy of a unit of mean p under one of mean q; for a Bernoulli unit
-    −p log q − (1 − p) log(1 − q). In any exponential family its derivative along a constant input
+    The penalty is the cross-entropy between a unit of mean p and one of mean q; for a Bernoulli
+    unit −p log q − (1 − p) log(1 − q). In any exponential family its derivative by a constant input
     is q − p, so
 
         g_c += strength · (q − p),     gW += strength · ⟨v⟩_data (q − p)ᵀ
 
     with q the running mean of ⟨h⟩_data, q ← memory · q + (1 − memory) ⟨h⟩_data, a plain mean at
-    first. Two things are approximate, as in the source: q is of batches past, and in the weights
-    ⟨Γ″ v⟩ is taken for ⟨Γ″⟩⟨v⟩, as if a unit's inputs did not say how much it still gives way.
+    first. Two approximations are made, as in the source: q includes past batches, and in the term
+    for the weights ⟨Γ″ v⟩ is replaced by ⟨Γ″⟩⟨v⟩, as if a unit's variance Γ″ did not depend on its
+    inputs.
 
-    Let the gradient go through this before `centred`, where the part in the weights all but
-    vanishes: mean activities are then a matter of the biases, as they should be.
+    Apply this before `centred`, which nearly cancels the term in the weights: mean activities are
+    then controlled by the biases, as they should be.
 
     Args:
         target: p, a mean of the hidden layer's columns: 0.01 to 0.1 for Bernoulli units.
-        strength: λ, in nats.
-        memory: share of the past in q.
+        strength: factor λ on the penalty, in nats.
+        memory: weight of the past in q.
 
     Raises:
-        InputError: numbers out of their range.
+        InputError: a number out of its range.
 
     Source: Hinton 2010, section 11; Lee, Ekanadham & Ng 2008.
     """

@@ -1,4 +1,4 @@
-"""The state before the first update, and a state to go on from."""
+"""The state before the first update, and a state to continue from."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ from .update import Method
 def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:
     """Return the state before the first update of `fit` with the same arguments.
 
-    It is also what tells how a stored state is built, so that one can be read back.
+    It has the structure that is needed to load a stored state.
     """
     return first_state(rbm, plan_run(rbm, data, **options), key=key)
 
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Start the method and the optimiser."""
+    """Return the initial state, with those of the method and the optimiser."""
     chains = _carried(plan.method, rbm, plan.dataset, key=checked_key(key))
     return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
 
 
 @eqx.filter_jit
 def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -> Any:
-    """Return what a method carries before the first update: one program, not one for each step."""
+    """Return a method's state before the first update, computed by one compiled program."""
     key_rows, key_gradient = jax.random.split(run_keys(key)[0])
     batch = batch_of(rbm.visible, dataset, jnp.arange(method.batch_size), key=key_rows)[0]
     return method.init(rbm, batch, key=key_gradient)
 
 
 def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Check a state to go on from, and return its schedule the length of this run.
+    """Return a state to continue from, checked, with its schedule set to the length of this run.
 
     Raises:
-        InputError: it is no state, or one of another model, method or optimiser.
+        InputError: it is not a state, or the state of another model, method or optimiser.
     """
     state = resumable(state)
     like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
     shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
     if jax.tree.structure(state) != jax.tree.structure(like) or shapes[0] != shapes[1]:
         raise InputError(
-            "state: expected one of the same model, gradient method and optimiser as are given"
-            " here; its arrays differ."
+            "state: expected the state of a run with the same model, gradient method and optimiser;"
+            " got other arrays."
         )
     return state._replace(optimizer=reschedule(state.optimizer, plan.total))
 
 
 def resumable(state: Any) -> TrainState:
-    """Return the state, or raise InputError unless it is one."""
+    """Return the state, or raise InputError if it is not a `TrainState`."""
     if not isinstance(state, TrainState):
         raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
     return state

@@ -1,4 +1,4 @@
-"""What a run carries from update to update, and what it gives back."""
+"""The state of a run, the report that callbacks receive, and the result of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..rbm import RBM
 
 
 class TrainState(NamedTuple):
-    """All that a run needs to go on, but for the key and the data.
+    """All that a run needs to continue, except the key and the data.
 
     Attributes:
         rbm: the model that the chains belong to.
@@ -26,17 +26,18 @@ class TrainState(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Where a run stands, as callbacks see it.
+    """The progress of a run, as passed to callbacks.
 
     Attributes:
         updates: updates made so far.
-        total: updates that the run is to make.
-        epoch: epochs made so far, a fraction within one.
-        epochs: epochs that the run is to make.
+        total: updates at the end of the run.
+        epoch: epochs made so far, fractions included.
+        epochs: epochs at the end of the run.
         seconds: time since the run (or its resumption) began.
-        samples_per_second: data rows processed a second, over the last chunk.
-        updates_per_second: updates made a second, over the last chunk.
-        metrics: what the monitors measured here; empty between the points of measurement.
+        samples_per_second: data rows processed per second, over the last chunk of updates.
+        updates_per_second: updates made per second, over the last chunk.
+        metrics: the record that is added to the history of the `Fit`, described there; empty if no
+            measurement was made after this chunk.
         rbm: the averaged model.
         state: the run's state.
     """
@@ -54,20 +55,43 @@ class Report(NamedTuple):
 
     @property
     def seconds_left(self) -> float:
-        """Time that the rest of the run takes at the present speed."""
+        """The time that the rest of the run takes at the present speed, in seconds."""
         return (self.total - self.updates) / self.updates_per_second
 
 
 class Fit(NamedTuple):
-    """A trained model.
+    """A trained model, with the history of its run and the state to continue from.
+
+    The history has one record for each measurement. Measurements are made at ends of epochs, at
+    most 101 times. If they would take more than a twentieth of the time there are fewer, but at
+    least ten, or one for each epoch of a run of fewer than ten epochs. A record has:
+
+    - `update`, `epoch`, `seconds`, `samples_per_second`: as in `Report`.
+    - `free_energy`: the mean free energy of training rows.
+    - `free_energy_gap`: the mean free energy of held-out rows less that of training rows, with its
+      standard error `free_energy_gap_stderr`.
+    - `reconstruction`: the mean of `reconstruction_errors` over rows.
+    - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
+      units. It is left out of records where it would take more than 2 % of the time.
+    - `update_ratio`: |ΔW|/|W| of the last update, before any averaging; about 0.001 is a sensible
+      rate of change (Hinton 2010, section 7). The last record has it, and others as far as that
+      takes at most 0.5 % of the time.
+    - the gradient method's own `metrics`.
+
+    `reconstruction` and `pseudo_log_likelihood` are of held-out rows if there are any, else of
+    training rows. All means are over some of the rows, evenly spaced: at most 2,000, fewer for a
+    model of more than two million weights, and fewer still for the pseudo-log-likelihood of a wide
+    model. If rows have missing values, these are filled by a few Gibbs sweeps with the seen units
+    held, anew at each measurement. Interpret gaps with care if other units are seen in the held-out
+    rows than in the training rows.
 
     Attributes:
         rbm: the averaged model, which is the one to use.
-        history: one record of metrics for each point of measurement.
-        state: what `fit(..., state=)` goes on from; `state.rbm` is the raw model.
-        message: in words, how the run ended.
-        diverged: whether parameters became non-finite; `rbm` is then the last finite model.
-        notes: what the gradient method did of its own accord and why, a sentence each.
+        history: one record of metrics for each measurement, as described above.
+        state: the state from which `fit(..., state=)` continues; `state.rbm` is the raw model.
+        message: how the run ended, in words.
+        diverged: whether the parameters diverged; `rbm` is then the last finite model.
+        notes: what the gradient method changed automatically and why, a sentence each.
     """
 
     rbm: RBM

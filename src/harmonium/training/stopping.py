@@ -1,4 +1,4 @@
-"""When to stop: at the first lasting sign that a model gets worse on rows it has not seen."""
+"""Early stopping: end a run when the model keeps getting worse on held-out rows."""
 
 from __future__ import annotations
 
@@ -20,33 +20,34 @@ GROWS_WHEN_WORSE = {
 class EarlyStopping:
     """A callback of `fit` that stops a run and keeps the best model.
 
-    A measurement is worse than the best one if it lies beyond it by more than its standard error,
-    where the record has one. After `patience` worse ones in a row the run stops; `rbm` is the
+    A measurement counts as worse than the best one if it is worse by more than its standard error,
+    if the record has one. After `patience` worse measurements in a row the run stops; `rbm` is the
     model of the last measurement that was not worse.
 
     The free-energy gap, ⟨F⟩ of held-out rows less ⟨F⟩ of training rows, needs no Z, and its growth
-    is overfitting (Hinton 2010, section 6). It is the sum of what the model gains on training
-    rows and loses, or does not gain, on held-out ones: by the time it grows beyond its error, the
-    held-out likelihood may still be rising. So this is the cautious choice; the held-out
-    `pseudo_log_likelihood`, or a `log_likelihood` that an earlier callback adds to the metrics,
-    stops at the top of what is asked for.
+    is overfitting (Hinton 2010, section 6). It is the sum of what the model gains on training rows
+    and what it loses, or does not gain, on held-out rows: when it has grown beyond its error, the
+    held-out likelihood may still be rising. So the gap is the cautious choice. With the held-out
+    `pseudo_log_likelihood`, or a `log_likelihood` that an earlier callback adds to the metrics, the
+    run stops at the maximum of that quantity.
 
     Attributes:
         rbm: the best model; None before the first measurement.
-        best: its record.
+        best: the record of that measurement.
         reason: why the run stopped; empty while it goes on.
     """
 
     def __init__(self, patience: int = 5, metric: str = "free_energy_gap"):
-        """Choose what to watch.
+        """Choose the metric to monitor.
 
         Args:
-            patience: how many worse measurements in a row stop the run; a run makes 10 to 100.
-            metric: the record's name for what is watched: "free_energy_gap", "reconstruction",
+            patience: number of worse measurements in a row that stop the run; a run makes 10 to
+                100.
+            metric: the entry of the record to monitor: "free_energy_gap", "reconstruction",
                 "pseudo_log_likelihood" or "log_likelihood".
 
         Raises:
-            InputError: an unknown metric, or no whole number of measurements.
+            InputError: an unknown metric, or a patience that is not a positive whole number.
         """
         self.patience = positive_integer(patience, "EarlyStopping patience")
         if metric not in GROWS_WHEN_WORSE:
@@ -59,10 +60,10 @@ class EarlyStopping:
         self._lowest, self._worse = math.inf, 0
 
     def __call__(self, report: Report) -> bool:
-        """Look at a measurement; say whether to stop.
+        """Return whether to stop, after a look at the measurement.
 
         Raises:
-            InputError: the free-energy gap is watched, and there are no held-out rows.
+            InputError: the metric is the free-energy gap, and there are no held-out rows.
         """
         value = report.metrics.get(self.metric)
         if value is None:
@@ -82,6 +83,6 @@ class EarlyStopping:
             return False
         self.reason = (
             f"{self.metric} got worse in {self.patience} measurements since update"
-            f" {self.best['update']:,}, whose model is the stopper's `rbm`"
+            f" {self.best['update']:,}; the model of that update is the callback's `rbm`"
         )
         return True

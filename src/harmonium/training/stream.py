@@ -1,4 +1,4 @@
-"""Learning from rows that come in portions: one pass over each, and no end in sight."""
+"""Partial fit: learning from a stream of rows in portions, with one pass over each."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ def partial_fit(
 ) -> Fit:
     """Learn from one portion of a stream of rows: each of its rows is seen once.
 
-    Chains, momentum, centring and the averaged model go on from portion to portion, of whatever
-    size. Since nobody knows how long a stream is, the rate stays as it is.
+    Chains, momentum, centring and the averaged model continue from portion to portion, which may be
+    of any size. Since the length of a stream is unknown, the learning rate is constant.
 
     Args:
-        rbm: the model to start from, or that of the state.
+        rbm: the model to start from, or the model of the state.
         data: rows in the user's coding, shape (n, visible units), or a `Dataset`.
-        key: a JAX random key, another one for each portion.
+        key: a JAX random key, a new one for each portion.
         weights: sample weights, shape (n,), relative to one another within the portion.
         gradient: as in `fit`.
         optimizer: as in `fit`; a function of the number of updates is called with ∞.
-        batch_size: rows in an update; all of the portion if there are fewer.
+        batch_size: rows in an update; all rows of the portion if there are fewer.
         precision: as in `fit`.
-        state: the state after the portion before.
+        state: the state after the previous portion.
 
     Returns:
-        The model, and the state to go on from; of a portion on which it diverges, those that it
-        had before, with a `DivergenceWarning`.
+        A `Fit` with the model and the state to continue from. If the model diverges, they are those
+        from before this portion, with a `DivergenceWarning`.
 
     Raises:
-        InputError: arguments that do not fit, or data outside the visible layer's domain.
+        InputError: an invalid argument, or data outside the visible layer's domain.
     """
     parts = (rbm, data, weights, gradient, optimizer, 1, batch_size, precision)
     plan = plan_run(*parts, endless=True)
@@ -61,7 +61,7 @@ def partial_fit(
     until = jnp.asarray(plan.total, jnp.int32)
     reached = advance(plan.method, plan.dataset.padded(), n, begun, until, key=checked_key(key))
     reached = reached._replace(updates=updates + plan.total)
-    message = f"absorbed {len(plan.dataset):,} rows in {plan.total:,} updates"
+    message = f"learned from {len(plan.dataset):,} rows in {plan.total:,} updates"
     diverged = not float(largest(reached.rbm)) < growth_limit(largest(state.rbm))
     if diverged:
         message = "diverged: the model before this portion is kept; lower the learning rate"

@@ -19,7 +19,7 @@ from .state import TrainState
 
 
 class Method(eqx.Module):
-    """What an update does: the parts of a run that are fixed when it is compiled."""
+    """The parts of an update that are fixed when it is compiled."""
 
     gradient: AbstractGradient
     update: Callable
@@ -28,20 +28,20 @@ class Method(eqx.Module):
     rounds: bool = eqx.field(static=True)  # whether products are taken in bfloat16
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Return what the gradient method carries before the first update."""
+        """Return the gradient method's state before the first update."""
         return self.gradient.init(rounded(rbm) if self.rounds else rbm, batch, key=key)
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
-        """Return (gradient, new state, info): those of the rounded model, in the shape of this."""
+        """Return (gradient, new state, info), from rounded weights if `rounds`."""
         if not self.rounds:
             return self.gradient.estimate(rbm, batch, state, key=key)
         grads, state, info = self.gradient.estimate(rounded(rbm), batch, state, key=key)
         return jax.tree.unflatten(jax.tree.structure(rbm), jax.tree.leaves(grads)), state, info
 
     def notes(self, rbm: RBM, state: Any) -> tuple[str, ...]:
-        """Return what a user is told of a run whose gradient method carries this."""
+        """Return the notes on a run, from the state of its gradient method."""
         rounds = ("products were taken in bfloat16, in which the states are exact",)
         return tuple(self.gradient.status(rbm, state).notes) + rounds * self.rounds
 

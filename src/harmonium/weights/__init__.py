@@ -1,4 +1,4 @@
-"""What W is kept as: one file a kind, all of them fulfilling `AbstractWeights`."""
+"""Forms of the weight matrix W: one file for each, all of them subclasses of `AbstractWeights`."""
 
 from .base import AbstractWeights as AbstractWeights
 from .masked import MaskedWeights as MaskedWeights

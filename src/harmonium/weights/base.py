@@ -1,4 +1,4 @@
-"""What weights are: the contract of every kind but the plain array, which needs none."""
+"""The base class of all weights that are not a plain array."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from jaxtyping import Array, Float
 class AbstractWeights(eqx.Module):
     """W of E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in another form than an array.
 
-    Whoever needs a product writes `states @ W` or `states @ W.T`; whoever needs entries, some rows,
-    squares or norms takes `dense`. What a method knows of W alone, such as the outer products that
-    centring subtracts, it brings to the parameters by differentiating `dense`, so a new kind serves
-    every method as it is. All arrays are parameters but those declared by `data_field`.
+    Code that needs a product writes `states @ W` or `states @ W.T`; code that needs entries, some
+    rows, squares or norms uses `dense`. A gradient with respect to W, such as the outer products
+    that centring subtracts, is mapped to the parameters by differentiating `dense`. So every method
+    works with a new kind of weights. All arrays are parameters except those declared with
+    `data_field`.
 
-    A complete kind, of products of two narrow factors:
+    The following kind is complete: a product of two narrow factors.
 
     ```python
     >>> import jax, jax.numpy as jnp, harmonium as hm
@@ -47,12 +48,12 @@ class AbstractWeights(eqx.Module):
     ```
     """
 
-    __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays leave `@` to us
+    __array_ufunc__: ClassVar[None] = None  # so that NumPy arrays leave `@` to this class
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """(visible columns, hidden columns)."""
+        """The shape, (visible columns, hidden columns)."""
 
     @property
     @abstractmethod
@@ -77,7 +78,7 @@ class AbstractWeights(eqx.Module):
         return self
 
     def to_fields(self) -> dict[str, Any]:
-        """Return what a model file stores: layers, arrays, weights, numbers, text, by name."""
+        """Return what a model file stores by field name: layers, arrays, weights, numbers, text."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod
@@ -87,17 +88,17 @@ class AbstractWeights(eqx.Module):
 
 
 def is_plain(weights: Any) -> bool:
-    """Whether weights are an array."""
+    """Return whether weights are a plain array."""
     return eqx.is_array(weights)
 
 
 def dense(weights: Any) -> Array:
-    """Return W as an array, whatever it is kept as."""
+    """Return W as an array, whatever its form."""
     return weights if is_plain(weights) else weights.dense
 
 
 def projected(weights: Any) -> Any:
-    """Return weights inside their domain."""
+    """Return the weights projected back into their domain."""
     return weights if is_plain(weights) else weights.project()
 
 

@@ -1,4 +1,4 @@
-"""Weights between some pairs of units only: lattices, blocks, graphs."""
+"""Weights that connect only some pairs of units: lattices, blocks, graphs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .base import AbstractWeights
 
 
 class Pattern:
-    """A matrix of yes and no that compares by its entries, so that a program is compiled for it."""
+    """A Boolean matrix that is hashed and compared by its entries, so that it can be static."""
 
     def __init__(self, entries: Any):
         """Take a matrix of 0 and 1.
 
         Raises:
-            InputError: it is none.
+            InputError: not a matrix, or other entries than 0 and 1.
         """
         entries = np.asarray(entries)
         if entries.ndim != 2 or not np.isin(entries, (0, 1)).all():
@@ -46,21 +46,23 @@ class Pattern:
 
     @functools.cached_property
     def turned(self) -> Pattern:
-        """The pattern seen from the other side."""
+        """The transposed pattern."""
         return Pattern(self.entries.T)
 
     def __repr__(self) -> str:
-        """Count the entries."""
+        """Return the number of connections and of entries."""
         return f"Pattern({int(self.entries.sum()):,} of {self.entries.size:,})"
 
 
 class MaskedWeights(AbstractWeights):
-    """Weights that are exactly 0 but where a pattern allows a connection, whatever the training.
+    """Weights that are exactly 0 except where a pattern allows a connection.
+
+    Training keeps the other weights at 0.
 
     Attributes:
         weights: W, shape (visible, hidden), 0 outside the pattern.
-        pattern: where connections are. The constructor takes a matrix of 0 and 1, `connected` gives
-            it back.
+        pattern: which units are connected. The constructor takes a matrix of 0 and 1; `connected`
+            returns it.
     """
 
     weights: Float[Array, "*models visible hidden"]
@@ -79,12 +81,12 @@ class MaskedWeights(AbstractWeights):
 
     @property
     def connected(self) -> Bool[np.ndarray, "visible hidden"]:
-        """Where connections are."""
+        """Which units are connected, as a Boolean matrix."""
         return self.pattern.entries
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the weights."""
+        """The shape of the weights."""
         return jnp.shape(self.weights)
 
     @property
@@ -102,7 +104,7 @@ class MaskedWeights(AbstractWeights):
         return jnp.where(self.connected, self.weights, 0.0)
 
     def over_rows(self, factors: Float[Array, " visible"]) -> MaskedWeights:
-        """Multiply the rows; the pattern stays."""
+        """Multiply the rows; the pattern is kept."""
         return MaskedWeights(factors[:, None] * self.weights, self.pattern)
 
     def project(self) -> MaskedWeights:
@@ -110,5 +112,5 @@ class MaskedWeights(AbstractWeights):
         return MaskedWeights(self.weights, self.pattern)
 
     def to_fields(self) -> dict[str, Any]:
-        """Return the weights and where connections are."""
+        """Return the weights and the Boolean matrix of connections."""
         return {"weights": self.weights, "pattern": self.connected}

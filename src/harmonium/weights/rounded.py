@@ -1,8 +1,8 @@
-"""Weights rounded to bfloat16: products with states at twice the speed, of a model that is known.
+"""Weights rounded to bfloat16: products with states at twice the speed.
 
-A product in bfloat16 is exact where both factors are: zeros, ones and small whole numbers are, and
-weights once they are rounded. What is computed in this way is therefore, to the last bit but for
-the order of float32 sums, what float32 would give for the model of the rounded weights.
+A product in bfloat16 is exact where both factors are exact in bfloat16. Zeros, ones and small whole
+numbers are, and so are weights once they are rounded. The result therefore equals, to the last bit
+except for the order of float32 sums, the float32 result for the model of the rounded weights.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .._numerics import product
 from .base import AbstractWeights
 
 SHORT = jnp.bfloat16
-AS_THEY_ARE = lax.Precision.DEFAULT  # factors of bfloat16, which no device rounds further
+AS_THEY_ARE = lax.Precision.DEFAULT  # for factors in bfloat16, which no device rounds further
 EXPONENT_BITS, MANTISSA_BITS = 8, 7
 MOST_IN_A_BLOCK = 16
 
@@ -27,12 +27,12 @@ MOST_IN_A_BLOCK = 16
 class Rounded(AbstractWeights):
     """Weights that multiply states as if they were rounded to bfloat16.
 
-    The float32 weights are kept, and get the gradient at the rounded ones; a step smaller than the
-    rounding is therefore not lost.
+    The float32 weights are kept, and receive the gradient taken at the rounded weights. Therefore
+    a step smaller than the rounding is not lost.
 
     Attributes:
-        weights: W, in float32, or in bfloat16 where no gradient is wanted.
-        turned: whether they are seen from the other side, as Wᵀ.
+        weights: W, in float32, or in bfloat16 where no gradient is needed.
+        turned: whether the object stands for the transpose Wᵀ.
     """
 
     weights: Array
@@ -40,7 +40,7 @@ class Rounded(AbstractWeights):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the weights, as they are seen."""
+        """The shape of the weights, or of their transpose if `turned`."""
         return self.weights.shape[::-1] if self.turned else self.weights.shape
 
     @property
@@ -49,26 +49,26 @@ class Rounded(AbstractWeights):
         return Rounded(self.weights, not self.turned)
 
     def __rmatmul__(self, states: Array) -> Array:
-        """Return states @ W, with W rounded; the states are taken to be exact in bfloat16."""
+        """Return states @ W, with W rounded; the states are assumed to be exact in bfloat16."""
         return _product(self.turned, states, self.weights)
 
     def over_rows(self, factors: Float[Array, " visible"]) -> Rounded:
-        """Multiply the rows, which are then rounded anew."""
+        """Multiply the rows; products use the new weights rounded to bfloat16."""
         along = factors[None, :] if self.turned else factors[:, None]
         return Rounded(along * self.weights, self.turned)
 
     @property
     def dense(self) -> Float[Array, "visible hidden"]:
-        """The rounded weights; derivatives are those of weights that are not rounded."""
+        """The rounded weights; the rounding is ignored in derivatives."""
         change = short(self.weights).astype(jnp.float32) - self.weights
         exact = self.weights + lax.stop_gradient(change)
         return exact.T if self.turned else exact
 
 
 def short(x: Array) -> Array:
-    """Round to the nearest number of bfloat16.
+    """Round to the nearest bfloat16 number.
 
-    XLA may leave out a conversion to bfloat16 and back again, but never `reduce_precision`.
+    XLA may remove a conversion to bfloat16 and back, but never `reduce_precision`.
     """
     if x.dtype == SHORT:
         return x
@@ -79,7 +79,7 @@ def short(x: Array) -> Array:
 def _product(
     turned: bool, states: Float[Array, "*batch n"], weights: Float[Array, "rows columns"]
 ) -> Float[Array, "*batch m"]:
-    # Not by transposing: XLA's CPU would take the product in float32.
+    # No transpose: XLA's CPU backend would then compute the product in float32.
     over = (((states.ndim - 1,), (int(turned),)), ((), ()))
     states, weights = states.astype(SHORT), short(weights)
     return lax.dot_general(states, weights, over, AS_THEY_ARE, preferred_element_type=jnp.float32)
@@ -90,11 +90,12 @@ def _forward(turned: bool, states: Array, weights: Array) -> tuple[Array, tuple[
 
 
 def _backward(turned: bool, saved: tuple[Array, Array], grads: Array) -> tuple[Array, Array]:
-    """Return the gradients: of the weights, Σ_rows x gᵀ with g rounded to bfloat16 too.
+    """Return the gradients; that of the weights is Σ_rows x gᵀ with g rounded to bfloat16 too.
 
     A unit that has the same mean in all rows, such as one that is always on, has the same rounding
-    error in all of them, another one in each phase of the gradient: that would not average out. So
-    the mean error of each column is put back, as a product of two vectors.
+    error in all of them, and a different one in each phase of the gradient. This error would not
+    average out. So the mean rounding error of each column is added back, as an outer product of two
+    vectors.
     """
     states, weights = saved
     x = states.reshape(-1, states.shape[-1])
@@ -116,8 +117,8 @@ _product.defvjp(_forward, _backward)
 def _outer(x: Array, y: Array) -> Array:
     """Return Σ_rows x yᵀ in float32.
 
-    XLA's CPU takes a product over the first axis of both in float32, whatever the operands, but one
-    over two axes in bfloat16: so rows are summed by blocks.
+    XLA's CPU backend computes a product over the first axis of both operands in float32, whatever
+    their type, but one over two axes in bfloat16. So rows are summed in blocks.
     """
     rows = x.shape[0]
     size = next(s for s in (MOST_IN_A_BLOCK, 8, 4, 2) if rows % s == 0 or s == 2)

@@ -1,4 +1,4 @@
-"""Weights times a number."""
+"""Weights multiplied by a number."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .base import AbstractWeights, dense, over_rows, projected
 
 
 class Scaled(AbstractWeights):
-    """Weights times a number, kept apart: v @ (tW) is computed as t (v @ W).
+    """Weights times a number that is stored apart: v @ (tW) is computed as t (v @ W).
 
-    Models at several temperatures then share one product with W.
+    So models at several temperatures share one product with W.
 
     Attributes:
         weights: W, an array or other weights.
@@ -25,7 +25,7 @@ class Scaled(AbstractWeights):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the weights."""
+        """The shape of the weights."""
         return self.weights.shape
 
     @property
@@ -39,13 +39,13 @@ class Scaled(AbstractWeights):
 
     @property
     def dense(self) -> Float[Array, "visible hidden"]:
-        """W · t."""
+        """W · t as an array."""
         return dense(self.weights) * self.scale
 
     def over_rows(self, factors: Float[Array, " visible"]) -> Scaled:
-        """Multiply the rows of the weights that are scaled."""
+        """Multiply the rows of W; the scale is kept."""
         return Scaled(over_rows(self.weights, factors), self.scale)
 
     def project(self) -> Scaled:
-        """Project the weights that are scaled."""
+        """Project W; the scale is kept."""
         return Scaled(projected(self.weights), self.scale)

@@ -1,4 +1,4 @@
-"""The example in plain TensorFlow, and the one in plain NumPy: they learn equally well."""
+"""The example in plain TensorFlow learns as well as the one in plain NumPy."""
 
 import functools
 import importlib.util
@@ -39,7 +39,7 @@ def example():
 
 @functools.cache
 def likelihoods(module, judge, method, rate):
-    """Exact log-likelihood after training, for each seed, by the judge's own sum in float64."""
+    """Return exact log-likelihoods after training, one a seed, by the judge's float64 sum."""
     found = []
     for seed in SEEDS:
         how = {"method": method, "rate": rate, "seed": seed, "score": lambda *_: None}
@@ -60,7 +60,7 @@ def test_it_learns_as_well_as_the_one_in_numpy(plain, example, method):
 
 
 @pytest.mark.parametrize("method", ["cd", "pcd"])
-def test_that_comparison_sees_half_the_rate(plain, example, method):
+def test_the_comparison_detects_half_the_rate(plain, example, method):
     assert p_value(plain, example, method, RATE / 2) < LEVEL
 
 
@@ -70,8 +70,8 @@ def some_model(visible, hidden):
     return [rng.normal(size=shape).astype(np.float32) for shape in shapes]
 
 
-def test_its_gradient_is_the_formula_s(plain, example):
-    """The tape's derivative of the gap of free energies, against the averages written out."""
+def test_its_gradient_is_that_of_the_formula(plain, example):
+    """The tape's derivative of the free-energy gap equals the averages written out."""
     tf = pytest.importorskip("tensorflow")
     W, a, b = some_model(12, 5)
     rng = np.random.default_rng(1)
@@ -125,7 +125,7 @@ def test_the_script_prints_a_rising_curve_and_the_same_one_again(method, times):
     curve = np.array([float(line.split()[1]) for line in lines])
     assert curve[0] == pytest.approx(-24.43, abs=0.05)  # the independent model of the pixels
     assert curve[-1] > curve[0] + 2
-    assert (np.diff(curve) > 0).sum() >= 4  # PCD at this rate falls back now and then, as NumPy's
+    assert (np.diff(curve) > 0).sum() >= 4  # PCD at this rate sometimes falls back, as NumPy's does
     assert set(runs) == {runs[0]}
 
 

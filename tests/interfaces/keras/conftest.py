@@ -1,4 +1,4 @@
-"""What the tests of the Keras face share. KERAS_BACKEND chooses the backend, one a process."""
+"""Fixtures of the Keras interface's tests. KERAS_BACKEND chooses the backend of the process."""
 
 import collections
 import itertools
@@ -15,10 +15,10 @@ BACKEND = keras.backend.backend()
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deal cases out to backends, and let pass what Keras and its backends warn of themselves.
+    """Deal cases out to backends, and ignore warnings that Keras and its backends raise themselves.
 
-    TensorFlow runs every case; of a test with several, JAX and PyTorch take turns. `make laws`'
-    setting, HARMONIUM_LAWS=all, runs every case on each.
+    TensorFlow runs every case; JAX and PyTorch take turns at the cases of a parametrised test.
+    HARMONIUM_LAWS=all, which `make laws` sets, runs every case on each backend.
     """
     if BACKEND != "tensorflow" and not ALL:
         counts = collections.Counter()
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(params=PAIRS)
 def core(request):
-    """Return a core model with random parameters, for each pair of kinds of units."""
+    """Return a harmonium.RBM with random parameters, for each pair of kinds of units."""
     return random_rbm(*PAIRS[request.param], seed=3)
 
 
@@ -50,7 +50,7 @@ def rows():
 
 @pytest.fixture
 def make_rows():
-    """Return a function that draws rows in a core model's states."""
+    """Return a function that draws rows from the states of a harmonium.RBM."""
 
     def draw(core, n, seed=0):
         import jax
@@ -64,9 +64,9 @@ def make_rows():
 
 @pytest.fixture
 def small():
-    """Return a function that makes a small model, set up for plain ascent.
+    """Return a function that makes a small Keras model, compiled for plain gradient ascent.
 
-    Its updates run eagerly, which saves most tests the compiling, unless `eagerly` is False.
+    Its updates run eagerly, which saves most tests compiling time, unless `eagerly` is False.
     """
     names = itertools.count()
 

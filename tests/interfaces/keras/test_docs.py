@@ -1,4 +1,4 @@
-"""The page for Keras's users: all its Python runs, in order, as it stands."""
+"""The page for Keras users: all its Python runs, in order and unchanged."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A user's mistakes, each with one clear line."""
+"""Mistakes of users, each answered with one clear line."""
 
 import os
 import subprocess
@@ -92,7 +92,7 @@ def test_a_model_without_weights_says_so(rows):
             use(hk.RBM(4))
 
 
-def test_what_has_no_counterpart(core):
+def test_models_without_a_counterpart_are_refused(core):
     mixed = hm.Mixed(hm.Bernoulli(2), hm.Ising(2))
     rbm = hm.RBM(mixed, hm.Bernoulli(3), np.zeros((4, 3)))
     with pytest.raises(
@@ -132,7 +132,7 @@ else:
 @pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="the same process, whatever the backend"
 )
-def test_importing_the_face_leaves_the_core_where_it_is():
+def test_importing_the_keras_interface_does_not_import_the_core():
     code = "import sys, harmonium.keras; assert 'equinox' not in sys.modules"
     environment = os.environ | {"KERAS_BACKEND": "jax"}  # the quickest to import
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -1,4 +1,4 @@
-"""Files and neighbours: saving, the core's models, stacking, fine-tuning, serving."""
+"""Saving and loading, conversion to harmonium.RBM, stacking, fine-tuning and serving."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ import harmonium.keras as hk
 BACKEND = keras.backend.backend()
 
 
-def test_core_and_back_is_exact(core, make_rows, as_numpy):
+def test_conversion_from_the_core_and_back_is_exact(core, make_rows, as_numpy):
     rbm = hk.RBM.from_harmonium(core)
     back = rbm.to_harmonium()
     assert jax.tree.structure(back) == jax.tree.structure(core)
@@ -132,7 +132,7 @@ def test_the_layers_file_loads_without_harmonium(small, tmp_path):
 
 SERVE = """
 import sys
-sys.modules['keras'] = sys.modules['harmonium'] = None  # not to be found, as if not installed
+sys.modules['keras'] = sys.modules['harmonium'] = None  # as if they were not installed
 import numpy as np
 import tensorflow as tf
 served = tf.saved_model.load(sys.argv[1])
@@ -144,7 +144,7 @@ np.savez(sys.argv[1] + '/found.npz', **found)
 
 
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras writes no SavedModel with endpoints there")
-@pytest.mark.filterwarnings("ignore")  # jax2tf and TensorFlow's own, while writing
+@pytest.mark.filterwarnings("ignore")  # jax2tf and TensorFlow warn while writing
 @pytest.mark.parametrize("method", ["pcd"] if BACKEND == "jax" else ["pcd", "cd"])
 def test_a_plain_savedmodel_serves(rows, small, method, tmp_path, as_numpy):
     rbm = small(method=method)
@@ -170,7 +170,7 @@ def test_pytorch_says_where_to_export(small, tmp_path):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="about the PyTorch backend")
-@pytest.mark.filterwarnings("ignore")  # PyTorch's own, while writing
+@pytest.mark.filterwarnings("ignore")  # PyTorch warns while writing
 def test_pytorch_exports_its_own_format(small, rows, tmp_path, as_numpy):
     import torch
 

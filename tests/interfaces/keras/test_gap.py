@@ -1,4 +1,4 @@
-"""The loss and its gradient against the core's, on each backend's own training step."""
+"""The loss and its gradient against those of harmonium's core, on each backend."""
 
 import jax
 import jax.numpy as jnp
@@ -12,18 +12,18 @@ from harmonium.gradients import free_energy_gap
 from keras_pairs import PAIRS
 from registry import random_rbm
 
-RATE = 1 / 64  # a power of two, so that dividing a step by it costs no digit; small: no clipping
+RATE = 1 / 64  # a power of two, so that dividing by it is exact, and small enough for no clipping
 
 
 def same_model(core, eagerly, **options):
     rbm = hk.RBM.from_harmonium(core, seed=5, chains=24, **options)
-    eagerly = eagerly and keras.backend.backend() != "jax"  # which compiles each operation then
+    eagerly = eagerly and keras.backend.backend() != "jax"  # which would compile each operation
     rbm.compile(keras.optimizers.SGD(RATE), metrics=(), steps_per_execution=1, run_eagerly=eagerly)
     return rbm
 
 
 def next_model_states(rbm, rows):
-    """Return the model's v that the next update will draw: the same draws by a copy."""
+    """Return the v of the negative phase that the next update will draw, drawn by a copy."""
     copy = type(rbm).from_config(rbm.get_config())
     copy.build((None, rows.shape[1]))
     copy.set_weights(rbm.get_weights())

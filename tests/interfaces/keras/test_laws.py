@@ -1,4 +1,4 @@
-"""Laws with one statistic each at level 10⁻⁴: no drift, and learning as good as the core's."""
+"""Laws at level 10⁻⁴, one statistic each: no drift, and learning as good as the core's."""
 
 import jax
 import jax.numpy as jnp
@@ -17,12 +17,12 @@ SEEDS = 5
 
 
 def p_value(core, x, side):
-    """Return the χ² probability of states this far from the enumerated distribution of one side."""
+    """Return the χ² p-value of states against the enumerated distribution of one side."""
     turned = core if side == "visible" else core.T
     states = turned.visible.states(jnp.arange(turned.visible.n_states))
     p = np.asarray(jax.nn.softmax(-turned.free_energy(states)), float)
     counts = np.asarray((jnp.asarray(x)[:, None] == states[None]).all(-1).sum(0), float)
-    assert counts.sum() == len(x), "states outside the layer's own"
+    assert counts.sum() == len(x), "states outside the layer's domain"
     p, rare = p / p.sum(), len(x) * p / p.sum() < 10
     observed = np.append(counts[~rare], counts[rare].sum())
     expected = len(x) * np.append(p[~rare], p[rare].sum())
@@ -30,12 +30,12 @@ def p_value(core, x, side):
 
 
 def side_of(core):
-    """Name a side whose states can be listed."""
+    """Return the name of a side whose states can be enumerated."""
     return "visible" if core.visible.n_states is not None else "hidden"
 
 
-def test_gibbs_leaves_the_model_where_it_is(core, make_rows, as_numpy):
-    """Chains drawn from the enumerated model, moved 1 and 4 times: family of 12."""
+def test_gibbs_leaves_the_distribution_unchanged(core, make_rows, as_numpy):
+    """Exact draws stay exact draws after 1 and 4 Gibbs sweeps: a family of 12 tests."""
     rbm = hk.RBM.from_harmonium(core, seed=1)
     v = make_rows(core, CHAINS)
     for k in (1, 4):
@@ -44,8 +44,8 @@ def test_gibbs_leaves_the_model_where_it_is(core, make_rows, as_numpy):
         assert p_value(core, as_numpy(x), side_of(core)) > LEVEL / 12, k
 
 
-def test_persistent_chains_stay_where_the_model_is(core, make_rows, as_numpy):
-    """The kernel that training uses, at a learning rate of zero: family of 6."""
+def test_persistent_chains_keep_the_distribution(core, make_rows, as_numpy):
+    """The kernel that training uses, at a learning rate of zero: a family of 6 tests."""
     rbm = hk.RBM.from_harmonium(core, seed=2, chains=CHAINS, k=2)
     v = make_rows(core, CHAINS, seed=1)
     rbm.chains.assign(rbm.sample_h_from_v(v))
@@ -56,8 +56,8 @@ def test_persistent_chains_stay_where_the_model_is(core, make_rows, as_numpy):
     assert p_value(core, as_numpy(x), side) > LEVEL / 6
 
 
-def test_the_law_sees_another_model(make_rows, as_numpy):
-    """Chains moved under couplings that are 15 % too weak are found out: the law has power."""
+def test_the_law_detects_another_model(make_rows, as_numpy):
+    """Chains of a model whose couplings are 15 % too weak are detected: the law has power."""
     core = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), seed=3, coupling=1.5)
     weak = hm.RBM(core.visible, core.hidden, 0.85 * core.weights)
     v = make_rows(core, CHAINS)

@@ -1,4 +1,4 @@
-"""The model as a Keras user meets it: fit, callbacks, metrics, data sets, seeds, precision."""
+"""The Keras model in use: fit, callbacks, metrics, data sets, seeds, precision."""
 
 import csv
 
@@ -122,14 +122,14 @@ def test_xla_makes_the_same_model(rows, method, as_numpy):
         rbm.compile(keras.optimizers.SGD(0.1), jit_compile=jit_compile)
         rbm.fit(rows, batch_size=16, shuffle=False, verbose=0)
         kernels.append(as_numpy(rbm.kernel))
-    # XLA draws from other generators: the same law, not the same numbers.
+    # XLA draws from other generators: the same distribution, not the same numbers.
     assert np.isfinite(kernels).all()
     assert np.abs(kernels[0] - kernels[1]).max() < 0.2
 
 
 @pytest.mark.parametrize(
     "policy",
-    # JAX has no float64 unless its own switch is on
+    # JAX has no float64 unless it is switched on
     ["mixed_float16", "mixed_bfloat16"] + ["float64"] * (BACKEND != "jax"),
 )
 def test_precision_policies(rows, policy, as_numpy):
@@ -145,7 +145,7 @@ def test_precision_policies(rows, policy, as_numpy):
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_half_precision_computes_in_float32(rows, policy, as_numpy):
-    """The same model gives the same energies, and one update the same step, to float32."""
+    """Energies and the step of one update agree with the float32 model to float32 precision."""
     half, full = (hk.RBM(4, seed=0, chains=20, dtype=dtype) for dtype in (policy, "float32"))
     for rbm in (half, full):
         rbm.compile(keras.optimizers.SGD(0.1), metrics=())
@@ -168,7 +168,7 @@ def test_metrics_are_what_they_say(rows, as_numpy):
 
 @pytest.mark.parametrize("kinds", ["bernoulli-bernoulli", "ising-ising", "potts-ising"])
 def test_pseudo_likelihood_is_unbiased_for_the_sum_over_sites(kinds, make_rows, as_numpy):
-    """Each draw is n log p(x_i | x_−i) of one i: all values seen are the enumerated ones."""
+    """Each draw is n log p(x_i | x_−i) of one i: the values seen are the enumerated ones."""
     core = random_rbm(*PAIRS[kinds], seed=3)
     rbm = hk.RBM.from_harmonium(core, seed=0)
     row = make_rows(core, 1)
@@ -215,7 +215,7 @@ def test_adapt_fits_the_moments_of_other_units(name, layer, as_numpy):
 
 
 def test_weights_given_to_fit_count_as_rows_do():
-    """Keras drops sample weights without a y: rows of weight 0 must not be learnt all the same."""
+    """Keras drops sample weights when there is no y; rows of weight 0 must not be learned."""
     rows = np.repeat(np.eye(6, dtype="float32")[[0, 5]], 20, axis=0)
     weights = np.repeat([1.0, 0.0], 20).astype("float32")
     biases = []

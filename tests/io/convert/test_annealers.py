@@ -1,4 +1,4 @@
-"""Models as quadratic models: one energy, whatever the coding, offset included."""
+"""RBMs as quadratic models: the same energy in every coding, offset included."""
 
 import dimod
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ LARGER = [
 
 
 def energies(rbm: hm.RBM, v: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return E(v, h) in float64, written out."""
+    """Return E(v, h) in float64, from the formula."""
     a, b = (
         np.concatenate([part.bias for part in getattr(layer, "parts", (layer,))]).astype(float)
         for layer in (rbm.visible, rbm.hidden)
@@ -26,18 +26,18 @@ def energies(rbm: hm.RBM, v: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 
 def lowest(rbm: hm.RBM) -> np.ndarray:
-    """Return the lower of the two values of each unit: that of the first state."""
+    """Return the lower of the two values of each unit, which is that of the first state."""
     both = [layer.states(jnp.asarray(0)) for layer in (rbm.visible, rbm.hidden)]
     return np.concatenate(both)
 
 
 def recoded(x: np.ndarray, vartype: str) -> np.ndarray:
-    """Write the lower of two values as 0 or as −1, the higher as 1."""
+    """Return the states with the lower value as 0 or as −1, and the higher one as 1."""
     return np.where(x > 0, 1.0, 0.0 if vartype == "BINARY" else -1.0)
 
 
 def samples(v: np.ndarray, h: np.ndarray, vartype: str) -> tuple[np.ndarray, list]:
-    """Return states in the form that dimod takes: columns and the names of their variables."""
+    """Return states in the form that dimod takes: columns, and the names of their variables."""
     labels = [("v", i) for i in range(v.shape[1])] + [("h", j) for j in range(h.shape[1])]
     return recoded(np.hstack([v, h]), vartype).astype(np.int8), labels
 

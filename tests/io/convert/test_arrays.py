@@ -1,4 +1,4 @@
-"""Models as plain arrays."""
+"""Conversion of models to plain arrays and back."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +10,7 @@ from models import BERNOULLI, OTHERS, PLAIN, POTTS, assert_same, energy
 
 
 @pytest.mark.parametrize("rbm", PLAIN, ids=str)
-def test_there_and_back(rbm):
+def test_a_round_trip(rbm):
     assert_same(from_arrays(*to_arrays(rbm)), rbm)
 
 
@@ -36,7 +36,7 @@ def test_weights_of_another_kind_are_written_out():
 
 
 @pytest.mark.parametrize("rbm", OTHERS, ids=str)
-def test_layers_that_three_arrays_do_not_tell_are_refused(rbm):
+def test_layers_that_three_arrays_cannot_describe_are_refused(rbm):
     with pytest.raises(
         hm.InputError, match=r"to_arrays: expected Bernoulli or Potts .*; found RBM"
     ):
@@ -64,6 +64,6 @@ def test_arrays_that_make_no_model_are_refused(arrays, words):
     assert str(caught.value).startswith("from_arrays: expected ")
 
 
-def test_what_is_no_model_is_refused():
+def test_other_objects_than_models_are_refused():
     with pytest.raises(hm.InputError, match=r"to_arrays: expected a model.*got int"):
         to_arrays(3)  # pyright: ignore

@@ -1,4 +1,4 @@
-"""Models as scikit-learn estimators: the package itself says that they are right."""
+"""Conversion to and from scikit-learn estimators, tested against scikit-learn itself."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +14,7 @@ from models import BERNOULLI, POTTS, assert_same, free_energy
 ROWS = np.random.default_rng(0).integers(0, 2, (40, 5)).astype(float)
 
 
-def test_there_and_back():
+def test_a_round_trip():
     assert_same(from_sklearn(to_sklearn(BERNOULLI)), BERNOULLI)
 
 
@@ -46,13 +46,13 @@ def test_a_fitted_estimator_is_read():
 
 
 @pytest.mark.parametrize("theirs", [BernoulliRBM(), PCA(2).fit(ROWS), None], ids=repr)
-def test_what_is_no_fitted_model_is_refused(theirs):
+def test_other_objects_than_fitted_estimators_are_refused(theirs):
     with pytest.raises(
         hm.InputError, match=r"from_sklearn: expected a fitted .*; found .* without"
     ):
         from_sklearn(theirs)
 
 
-def test_what_the_estimator_cannot_hold_is_refused():
+def test_models_that_the_estimator_cannot_hold_are_refused():
     with pytest.raises(hm.InputError, match=r"to_sklearn: expected Bernoulli .*; found RBM\(Potts"):
         to_sklearn(POTTS)

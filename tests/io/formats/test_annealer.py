@@ -1,4 +1,4 @@
-"""JSON for annealers: what dimod reads back has the model's energies."""
+"""JSON for annealers: the file that dimod reads back has the model's energies."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_dimod_reads_what_is_written(rbm):
 
 def test_it_is_not_read_back():
     hm.save(BERNOULLI, "m.json")
-    assert "only written; keep the model itself" in refusal("m.json")
+    assert "only written; save the model as .safetensors too" in refusal("m.json")
 
 
 def test_units_of_more_than_two_values_are_refused():

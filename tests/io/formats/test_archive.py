@@ -1,4 +1,4 @@
-"""NumPy archives: round trips, and what a stranger might have put into one."""
+"""NumPy archives: round trips, and damaged or hostile files."""
 
 import io
 import struct
@@ -20,7 +20,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("rbm", PLAIN, ids=str)
-def test_there_and_back(rbm):
+def test_a_round_trip(rbm):
     hm.save(rbm, "m.npz")
     assert_same(hm.load("m.npz"), rbm)
     with np.load("m.npz") as archive:
@@ -53,7 +53,7 @@ def test_a_file_cut_short_anywhere_is_refused():
 
 
 def member(shape, dtype="<f4", content=b"", version=(1, 0)) -> bytes:
-    """Return an .npy file whose header says what it likes."""
+    """Return an .npy file with the given header, whether it is true or not."""
     header = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode() + b"\n"
     return b"\x93NUMPY" + bytes(version) + struct.pack("<H", len(header)) + header + content
 
@@ -93,8 +93,8 @@ def test_an_archive_that_unpacks_to_far_more_is_refused_unopened():
     assert "GiB declared by a file of" in refusal("m.npz")
 
 
-def test_only_the_members_that_were_looked_at_are_read():
-    """NumPy would take a member `W` without a suffix for the array."""
+def test_only_the_members_that_were_checked_are_read():
+    """NumPy would read a member `W` without a suffix as the array."""
     np.savez("m.npz", W=W, a=A, b=B)
     with zipfile.ZipFile("m.npz", "a") as archive:
         archive.writestr("W", member((10**6, 10**6)))

@@ -1,4 +1,4 @@
-"""Models as files: what is written comes back, and whatever else is there is refused."""
+"""Model files: a saved model is read back unchanged, and any other content is refused."""
 
 import importlib
 import json
@@ -117,15 +117,15 @@ def test_other_precisions_are_converted_and_must_stay_finite():
         ("a", False),
     ],
 )
-def test_what_is_to_be_read_as_a_model(name, is_one):
+def test_which_names_are_read_as_models(name, is_one):
     np.savez("m.npz", W=np.zeros((2, 2)), a=np.zeros(2), b=np.zeros(2))
     np.savez("rows.npz", rows=np.zeros((2, 2)))
     Path("no.npz").write_text("no archive")
     assert holds_model(name) is is_one
 
 
-def test_no_damage_to_a_file_brings_about_anything_but_a_model_file_error():
-    """Change, cut and insert bytes, mostly of the headers, and see what comes of it."""
+def test_damage_to_a_file_raises_nothing_but_a_model_file_error():
+    """Change, cut and insert bytes, mostly in the headers, and try to load the file."""
     hm.save(model(LAYERS[4], LAYERS[0]), "m.safetensors")
     np.savez("m.npz", W=np.ones((4, 3)), a=np.zeros(4), b=np.zeros(3))
     contents = {path.suffix: path.read_bytes() for path in map(Path, ("m.safetensors", "m.npz"))}
@@ -225,7 +225,7 @@ class {name}(AbstractDiscrete):
 
 @pytest.fixture
 def others(tmp_path, monkeypatch):
-    """Make a module of somebody else's, with layers of the same name as ours and of another one."""
+    """Make a module with a layer that has the name of a built-in one, and one with a new name."""
     name = f"others_{tmp_path.name.replace('-', '_')}"
     text = TERNARY.format(name="Bernoulli") + TERNARY.format(name="Ternary").split("\n\n", 1)[1]
     Path(f"{name}.py").write_text(text)
@@ -234,11 +234,11 @@ def others(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["Bernoulli", "Ternary"])
-def test_another_persons_layer_comes_back_as_it_was(others, name):
+def test_a_layer_of_another_module_comes_back_as_it_was(others, name):
     rbm = model(getattr(others, name)(3, jnp.arange(3.0)), hm.Mixed(hm.Ising(1), hm.Ising(1)))
     hm.save(rbm, "m.safetensors")
     del sys.modules[others.__name__]
-    back = hm.load("m.safetensors")  # its module is imported anew
+    back = hm.load("m.safetensors")  # its module is imported again
     assert type(back.visible).__module__ == others.__name__
     assert type(back.visible).__name__ == name
     np.testing.assert_array_equal(back.visible.bias, [0.0, 1.0, 2.0])
@@ -269,7 +269,7 @@ def test_a_file_runs_no_module_that_has_no_such_layer(module, capsys):
     assert not capsys.readouterr().out
 
 
-def test_a_layer_that_nobody_could_import_is_not_saved():
+def test_a_layer_that_cannot_be_imported_is_not_saved():
     space: dict = {"__name__": "__main__"}
     exec(TERNARY.format(name="Ternary"), space)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""The HDF5 layout of the rbms package; tests/interfaces holds it against the package itself."""
+"""The HDF5 layout of the rbms package; tests/interfaces tests it against the package itself."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 
 def write(name="m.h5", kind="BBRBM", updates=(1,), **changed) -> None:
-    """Write a history as rbms 0.5 does, W times the number of the update."""
+    """Write a history as rbms 0.5 does, with W times the number of the update."""
     with h5py.File(name, "w") as file:
         file["model_type"] = kind
         file["parallel_chains"] = np.zeros((2, 4), np.float32)
@@ -37,13 +37,13 @@ def write(name="m.h5", kind="BBRBM", updates=(1,), **changed) -> None:
 
 @pytest.mark.parametrize("rbm", PLAIN, ids=str)
 @pytest.mark.parametrize("name", ["m.h5", "m.hdf5"])
-def test_there_and_back(rbm, name):
+def test_a_round_trip(rbm, name):
     hm.save(rbm, name)
     assert_same(hm.load(name), rbm)
     assert_same(hm.load(f"{name}:update_1"), rbm)
 
 
-def test_what_is_written_has_all_that_rbms_looks_for():
+def test_a_written_file_has_all_that_rbms_looks_for():
     hm.save(POTTS, "m.h5")
     with h5py.File("m.h5") as file:
         assert file["model_type"][()] == b"PBRBM"
@@ -54,7 +54,7 @@ def test_what_is_written_has_all_that_rbms_looks_for():
         assert wanted < set(file["hyperparameters"])
 
 
-def test_the_last_update_is_read_or_the_one_asked_for():
+def test_the_last_update_is_read_or_the_one_that_is_named():
     write(updates=(1, 9, 100, 20))
     for name, scale in (("m.h5", 100), ("m.h5:update_9", 9), ("m.h5:20", 20)):
         np.testing.assert_allclose(hm.load(name).weights, scale * NUMBERS, rtol=1e-6)
@@ -105,7 +105,7 @@ def test_wrong_content_is_refused(changed, words):
 
 
 def replaced(field: str):
-    """Open a good file with one array taken out, to be put back in another way."""
+    """Open a valid file with one array removed, so that a test can put another in its place."""
     write()
     file = h5py.File("m.h5", "a")
     for path in (f"update_1/params/{field}", f"update_1/{field}"):
@@ -164,7 +164,7 @@ def test_declared_shapes_without_content_and_packed_arrays_are_refused():
     assert "packed by a filter; unpack it with: h5repack" in refusal("m.h5")
 
 
-def test_groups_and_arrays_in_each_others_place_are_refused():
+def test_a_group_in_place_of_an_array_and_the_reverse_are_refused():
     with replaced("hbias") as file:
         file.create_group("update_1/params/hbias")
     assert "expected an array /update_1/params/hbias; found a Group" in refusal("m.h5")

@@ -1,4 +1,4 @@
-"""Other packages' objects to models and back: one file a package, nothing read or written."""
+"""Conversions between models and other packages' objects: one module for each package, no files."""
 
 from .annealers import Couplings as Couplings
 from .annealers import Qubo as Qubo

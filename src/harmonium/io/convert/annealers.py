@@ -1,13 +1,13 @@
-r"""Models of two-valued units as quadratic models: QUBO, Ising, and dimod's, with their offset.
+r"""RBMs of two-valued units as quadratic models with their offset: QUBO, Ising, and dimod.
 
-A unit that is 0 or 1 and one that is −1 or +1 are the same unit in another coding. With v = αx + β
-and h = γy + δ, column by column,
+A 0/1 unit and a −1/+1 unit are the same unit in different codings. With v = αx + β and h = γy + δ,
+column by column,
 
     −a·v − b·h − vᵀWh  =  −a′·x − b′·y − xᵀW′y + c
 
     W′ = α W γ,   a′ = α (a + Wδ),   b′ = γ (b + Wᵀβ),   c = −a·β − b·δ − βᵀWδ
 
-so every such model is exact in either coding, up to the constant c.
+so the conversion is exact in either direction, up to the constant c.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ...layers import AbstractLayer, Bernoulli, Ising
 from ...rbm import RBM
 from .base import KEEP_IT_NATIVE, checked_model, dense_weights, optional
 
-CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # by dimod's names
+CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # named as in dimod
 
 
 class Recoded(NamedTuple):
     """A model in another coding of its states, and the constant between the energies.
 
     Attributes:
-        rbm: the model whose energy differs from the first one's by the offset alone.
+        rbm: the recoded model, whose energy differs from the original's by the offset alone.
         offset: c in E(v, h) = E′(x, y) + c, in nats; so F = F′ + c and log Z = log Z′ − c.
     """
 
@@ -47,8 +47,9 @@ class Qubo(NamedTuple):
 class Couplings(NamedTuple):
     """E = −½ sᵀ J s − field·s + offset over spins s = (v, h) in {−1, +1}, in nats.
 
-    The form of p-bit hardware: spin i feels Σ_j J_ij s_j + field_i and is +1 with probability
-    σ(2 (Σ_j J_ij s_j + field_i)), at β = 1. J is symmetric, and zero within each layer.
+    The form that p-bit hardware uses: the local field of spin i is Σ_j J_ij s_j + field_i, and the
+    spin is +1 with probability σ(2 (Σ_j J_ij s_j + field_i)), at β = 1. J is symmetric, and zero
+    within each layer.
 
     Source: Camsari et al. 2017 (arXiv 1610.00377), where the inputs are called I.
     """
@@ -59,7 +60,7 @@ class Couplings(NamedTuple):
 
 
 class _Quadratic(NamedTuple):
-    """W′, a′, b′ and c of the page's first formula, in float64."""
+    """W′, a′, b′ and c of the formula at the top of this module, in float64."""
 
     weights: np.ndarray
     visible_bias: np.ndarray
@@ -68,7 +69,7 @@ class _Quadratic(NamedTuple):
 
 
 def to_bernoulli(rbm: RBM) -> Recoded:
-    """Rewrite a model of Bernoulli and Ising units for states 0 and 1, −1 becoming 0.
+    """Rewrite a model of Bernoulli and Ising units for states 0 and 1; −1 becomes 0.
 
     Raises:
         InputError: units of other types.
@@ -78,7 +79,7 @@ def to_bernoulli(rbm: RBM) -> Recoded:
 
 
 def to_ising(rbm: RBM) -> Recoded:
-    """Rewrite a model of Bernoulli and Ising units for spins −1 and +1, 0 becoming −1.
+    """Rewrite a model of Bernoulli and Ising units for spins −1 and +1; 0 becomes −1.
 
     Raises:
         InputError: units of other types.
@@ -88,7 +89,9 @@ def to_ising(rbm: RBM) -> Recoded:
 
 
 def to_qubo(rbm: RBM) -> Qubo:
-    """Return the QUBO matrix: E(v, h) = xᵀ Q x + offset with x = (v, h), −1 written as 0.
+    """Return the QUBO matrix Q and the offset, with −1 written as 0.
+
+        E(v, h) = xᵀ Q x + offset,   x = (v, h)
 
     Raises:
         InputError: units other than Bernoulli and Ising.
@@ -100,7 +103,9 @@ def to_qubo(rbm: RBM) -> Qubo:
 
 
 def to_couplings(rbm: RBM) -> Couplings:
-    """Return couplings and fields of spins: E(v, h) = −½ sᵀJs − field·s + offset, 0 written as −1.
+    """Return the couplings, fields and offset of spins s = (v, h), with 0 written as −1.
+
+        E(v, h) = −½ sᵀ J s − field·s + offset
 
     Raises:
         InputError: units other than Bernoulli and Ising.
@@ -112,16 +117,17 @@ def to_couplings(rbm: RBM) -> Couplings:
 
 
 def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") -> Any:
-    """Return a `dimod.BinaryQuadraticModel` whose energy of any sample is E(v, h), offset included.
+    """Return a `dimod.BinaryQuadraticModel` whose energy is E(v, h), offset included.
 
-    Its variables are ("v", 0), ("v", 1), … and ("h", 0), …, so that a sample reads
-    `sample["v", 3]`. Energies are in nats: to sample the model itself, and not its ground states,
-    an annealer must work at β = 1.
+    Its variables are ("v", 0), ("v", 1), … and ("h", 0), …, so `sample["v", 3]` is the state of a
+    unit. Energies are in nats: to sample from the RBM's distribution, and not its ground states, an
+    annealer must run at β = 1.
 
     Args:
-        rbm: a model of Bernoulli and Ising units, mixed ones too.
-        vartype: "BINARY" or "SPIN"; None for the model's own, and BINARY where it has both.
-        source: what errors call the conversion.
+        rbm: a model of Bernoulli and Ising units; its layers may mix them.
+        vartype: "BINARY" or "SPIN"; if None, that of the model's units, and BINARY if it has both
+            kinds.
+        source: the name of the conversion in error messages.
 
     Raises:
         InputError: units of other types, or another vartype.
@@ -146,7 +152,7 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
 
 
 def _quadratic(rbm: RBM, coding: str, source: str) -> _Quadratic:
-    """Write a model's energy in a coding: the formula at the top of this page."""
+    """Return a model's energy in a coding, by the formula at the top of this module."""
     visible, hidden = _layers(rbm, source)
     scale_v, shift_v = _recoding(visible, rbm, coding, source)
     scale_h, shift_h = _recoding(hidden, rbm, coding, source)
@@ -167,7 +173,7 @@ def _layers(rbm: Any, source: str) -> tuple[AbstractLayer, AbstractLayer]:
 def _recoding(
     layer: AbstractLayer, rbm: RBM, coding: str, source: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return α and β of x ↦ αx + β, which takes the coding's two values to those of each unit."""
+    """Return α and β of x ↦ αx + β, which maps the coding's two values to those of each unit."""
     (zero, one), (low, high) = CODINGS[coding], _values(layer, rbm, source)
     scale = (high - low) / (one - zero)
     return scale, low - scale * zero
@@ -177,7 +183,7 @@ def _values(layer: AbstractLayer, rbm: RBM, source: str) -> tuple[np.ndarray, np
     """Return the lower and the higher value of each unit.
 
     Raises:
-        InputError: units that take other than two values.
+        InputError: units that do not take exactly two values.
     """
     if layer.n_states != 2**layer.size:
         expected = "units that take two values, such as Bernoulli or Ising"
@@ -186,7 +192,7 @@ def _values(layer: AbstractLayer, rbm: RBM, source: str) -> tuple[np.ndarray, np
 
 
 def _field(layer: AbstractLayer) -> tuple[np.ndarray, float]:
-    """Return b and c of U(x) = −b·x + c, which the energy of two-valued units is."""
+    """Return b and c of U(x) = −b·x + c; the energy of two-valued units has this form."""
     low, high = layer.support
     at_low, at_high = (
         np.asarray(layer.unit_energies(jnp.asarray(x, layer.dtype)), float) for x in (low, high)

@@ -18,14 +18,16 @@ def to_arrays(rbm: RBM) -> Parameters:
         W of (sites, states, hidden) and a of (sites, states).
 
     Raises:
-        InputError: other layers than Bernoulli or Potts visible and Bernoulli hidden units, which
-            three arrays would not tell apart from these.
+        InputError: layers other than Bernoulli or Potts visible and Bernoulli hidden units; the
+            three arrays alone would not show the difference.
     """
     return parameters_of(rbm, "to_arrays")
 
 
 def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
-    """Make a model from what `to_arrays` gives: Bernoulli, or Potts where W has three axes.
+    """Make a model from arrays as `to_arrays` returns them.
+
+    The visible units are Bernoulli units, or Potts sites if W has three axes.
 
     Args:
         weights: W, shape (visible, hidden) or (sites, states, hidden).
@@ -33,7 +35,7 @@ def from_arrays(weights: Any, visible_bias: Any, hidden_bias: Any) -> RBM:
         hidden_bias: b, shape (hidden,).
 
     Raises:
-        InputError: entries that are no finite numbers, or shapes that do not fit together.
+        InputError: entries that are not finite numbers, or shapes that do not match.
     """
     found = Parameters(*(np.asarray(array) for array in (weights, visible_bias, hidden_bias)))
     return model_of(found, "from_arrays", ("weights", "visible_bias", "hidden_bias"))

@@ -1,4 +1,4 @@
-"""What converters to other packages share: parameters as plain arrays, and clear refusals."""
+"""Helpers that the converters share: parameters as plain arrays, checks and error messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...layers.registry import row_of
 from ...rbm import RBM
 
 KEEP_IT_NATIVE = "save it as .safetensors, which holds every model"
-PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # what W, a and b alone can tell
+PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # what W, a and b can describe
 SHAPES = "(visible, hidden), or (sites, states, hidden) for Potts sites"
 
 
@@ -25,7 +25,7 @@ class Parameters(NamedTuple):
 
         E(v, h) = −a·v − b·h − vᵀ W h
 
-    The number of axes of W says which visible units there are: two for Bernoulli units, three for
+    The number of axes of W tells the type of the visible units: two for Bernoulli units, three for
     Potts sites.
 
     Attributes:
@@ -40,28 +40,28 @@ class Parameters(NamedTuple):
 
 
 def kind_of(layer: AbstractLayer) -> str:
-    """Return a layer type's registered name, by which tables list what other packages can hold."""
+    """Return the registered name of a layer's type, which tables of supported layers use."""
     row = row_of(layer)
     return row.name if row else str(layer)
 
 
 def checked_model(rbm: Any, source: str) -> RBM:
-    """Return the model, or raise InputError unless it is one, and one only."""
+    """Return the model, or raise InputError unless it is a single RBM."""
     if not isinstance(rbm, RBM):
         raise InputError(f"{source}: expected a model, such as fit.rbm; got {type(rbm).__name__}.")
     if len(rbm.weights.shape) != 2:
         found = f"several stacked, with weights of shape {rbm.weights.shape}"
-        raise input_error(source, "one model", found, "take one of them out")
+        raise input_error(source, "one model", found, "pass one of them")
     return rbm
 
 
 def dense_weights(rbm: RBM) -> np.ndarray:
-    """Return W as NumPy's, of shape (visible, hidden)."""
+    """Return W as a NumPy array of shape (visible, hidden)."""
     return np.asarray(rbm.dense_weights)
 
 
 def bias_of(layer: AbstractLayer) -> np.ndarray:
-    """Return b of a layer whose type is known to have one."""
+    """Return the bias of a layer whose type is known to have one."""
     return np.asarray(layer.bias)  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -69,7 +69,7 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
     """Return W, a and b of a Bernoulli–Bernoulli or Potts–Bernoulli model.
 
     Raises:
-        InputError: other layers, which W, a and b alone would not tell apart from these.
+        InputError: other layers; W, a and b alone would not show the difference.
     """
     visible, hidden = checked_model(rbm, source).visible, rbm.hidden
     if (kind_of(visible), kind_of(hidden)) not in PLAIN:
@@ -83,15 +83,15 @@ def parameters_of(rbm: RBM, source: str) -> Parameters:
 
 
 def model_of(found: Parameters, source: str, names: tuple[str, str, str] = ("W", "a", "b")) -> RBM:
-    """Make a model of W, a and b.
+    """Make a model from W, a and b.
 
     Args:
-        found: the arrays, not yet looked at.
-        source: what the arrays are called in errors: a path, or a function's name.
-        names: what the three arrays are called there.
+        found: the arrays, not yet checked.
+        source: where the arrays come from, for error messages: a path, or a function's name.
+        names: the names of the three arrays in error messages.
 
     Raises:
-        InputError: entries that are no finite numbers, or shapes that do not fit together.
+        InputError: entries that are not finite numbers, or shapes that do not match.
     """
     weights, a, b = (finite(array, name, source) for array, name in zip(found, names, strict=True))
     b, is_potts = np.ravel(b), weights.ndim == 3
@@ -111,10 +111,10 @@ def model_of(found: Parameters, source: str, names: tuple[str, str, str] = ("W",
 
 
 def finite(array: Any, name: str, source: str) -> np.ndarray:
-    """Return an array in the precision at work.
+    """Return an array in JAX's current default precision.
 
     Raises:
-        InputError: it holds no real numbers, or some that are not finite.
+        InputError: entries that are not real numbers, or not finite.
     """
     array = np.asarray(array)
     if array.dtype.kind not in "buif":
@@ -126,15 +126,15 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
         found = f"{array[place]} at {place} ({int(bad.sum())} such)"
-        raise input_error(source, f"finite numbers in {name!r}", found, "train it anew")
+        raise input_error(source, f"finite numbers in {name!r}", found, "train the model again")
     return converted
 
 
 def optional(module: str, extra: str, what: str) -> ModuleType:
-    """Import a package that harmonium does without otherwise.
+    """Import an optional package.
 
     Raises:
-        MissingDependencyError: it is not installed; the message names the command that installs it.
+        MissingDependencyError: it is not installed; the message gives the command to install it.
     """
     try:
         return import_module(module)
@@ -145,20 +145,20 @@ def optional(module: str, extra: str, what: str) -> ModuleType:
 
 
 def listed(names: Iterable[Any]) -> str:
-    """List names that others chose, on one line and not too long."""
+    """Return names from outside harmonium as one line of limited length."""
     shown = [short(name) for name in names]
     more = f" and {len(shown) - 6:,} more" if len(shown) > 6 else ""
     return ", ".join(shown[:6]) + more or "none"
 
 
 def short(name: Any) -> str:
-    """Show what another wrote, without characters that a terminal obeys, cut where it is long."""
+    """Return a value from outside as short text, without terminal control characters."""
     text = repr(name[:60]) if isinstance(name, str) else repr(name)
     return text if len(text) <= 50 else f"{text[:47]}..."
 
 
 def clause(error: Exception) -> str:
-    """Return another's message as a part of a sentence."""
+    """Return an error's message without its final period, for use inside another message."""
     return str(error).rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Models as scikit-learn estimators, which are passed as objects: nothing is unpickled."""
+"""Models as scikit-learn estimators, passed as Python objects: nothing is unpickled."""
 
 from typing import Any
 
@@ -15,38 +15,39 @@ def to_sklearn(rbm: RBM, **settings: Any) -> Any:
     """Return a fitted `sklearn.neural_network.BernoulliRBM` with this model's parameters.
 
     scikit-learn keeps W transposed, as `components_` of shape (hidden, visible); signs and units
-    are the same. It transforms, scores, and goes on learning with `partial_fit`.
+    are the same. The estimator transforms, scores, and can be trained further with `partial_fit`.
 
     Args:
         rbm: a Bernoulli–Bernoulli model.
-        settings: what else the estimator is to be made with, such as `learning_rate`.
+        settings: further arguments of the estimator, such as `learning_rate`.
 
     Raises:
-        InputError: other layers, which the estimator does not have.
+        InputError: other layers, which the estimator does not support.
     """
     weights, visible_bias, hidden_bias = parameters_of(rbm, "to_sklearn")
     if weights.ndim != 2:
         expected = "Bernoulli visible and hidden units, all that BernoulliRBM can hold"
         raise input_error("to_sklearn", expected, str(rbm), KEEP_IT_NATIVE)
-    from sklearn.neural_network import BernoulliRBM  # takes a second, and brings pandas
+    from sklearn.neural_network import BernoulliRBM  # takes a second, and imports pandas
 
     estimator: Any = BernoulliRBM(n_components=len(hidden_bias), **settings)
-    estimator.components_ = np.array(weights.T, order="F")  # as its own fit leaves it
+    estimator.components_ = np.array(weights.T, order="F")  # as scikit-learn's fit leaves it
     estimator.intercept_visible_ = visible_bias.copy()
     estimator.intercept_hidden_ = hidden_bias.copy()
     estimator.n_features_in_ = len(visible_bias)
-    estimator._n_features_out = len(hidden_bias)  # where its get_feature_names_out looks
+    estimator._n_features_out = len(hidden_bias)  # read by get_feature_names_out
     return estimator
 
 
 def from_sklearn(estimator: Any) -> RBM:
-    """Make a model from a fitted estimator, or whatever has the same three attributes.
+    """Make a model from a fitted estimator, or any object with the same three attributes.
 
     Args:
-        estimator: has `components_` (hidden, visible), `intercept_visible_`, `intercept_hidden_`.
+        estimator: an object with `components_`, shape (hidden, visible), `intercept_visible_` and
+            `intercept_hidden_`.
 
     Raises:
-        InputError: an attribute is missing, as before `fit`, or they do not fit together.
+        InputError: an attribute is missing, as before `fit`, or shapes do not match.
     """
     missing = [name for name in FITTED if not hasattr(estimator, name)]
     if missing:

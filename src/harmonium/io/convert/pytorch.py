@@ -1,4 +1,4 @@
-"""Models as PyTorch state dicts: plain dicts of tensors, whatever their author called them."""
+"""Models as PyTorch state dicts: plain dicts of tensors, under the names in common use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...errors import input_error
 from ...rbm import RBM
 from .base import Parameters, listed, model_of, optional, parameters_of, short
 
-# What people call W, and the visible beside the hidden bias; the first of each is what we write.
+# Names in use for W, and for the visible and the hidden bias; the first of each is what is written.
 WEIGHTS = ("weights", "weight_matrix", "weight", "W")
 BIASES = (
     ("visible_bias", "hidden_bias"),
@@ -25,9 +25,9 @@ BIASES = (
     ("b", "c"),
 )
 NAMES = (WEIGHTS[0], *BIASES[0])
-# Authors whose W is known to be (visible, hidden): harmonium and the rbms package.
+# Names under which W is known to be (visible, hidden): those of harmonium and the rbms package.
 AS_OURS = {NAMES, (WEIGHTS[1], *BIASES[1])}
-WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys that checkpoints keep it under
+WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys of it in checkpoints
 
 
 def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch") -> dict[str, Any]:
@@ -37,15 +37,16 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
 
     Args:
         rbm: a model with Bernoulli or Potts visible and Bernoulli hidden units.
-        names: what to call W, a and b, as the module that is to load them does.
-        source: what errors call the conversion.
+        names: the names for W, a and b, as the module that will load them expects.
+        source: the name of the conversion in error messages.
 
     Raises:
         InputError: other layers.
         MissingDependencyError: torch is not installed.
     """
     if isinstance(names, str) or len(set(names)) != 3:
-        raise input_error(source, "three names, of W, a and b", short(names), "give three")
+        expected, advice = "three names, for W, a and b", "pass three different names"
+        raise input_error(source, expected, short(names), advice)
     parameters = parameters_of(rbm, source)
     torch = optional("torch", "torch", source)
     tensors = (torch.from_numpy(np.array(array, order="C")) for array in parameters)
@@ -55,19 +56,20 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
 def from_torch(
     state_dict: Mapping[str, Any], *, transposed: bool | None = None, source: str = "from_torch"
 ) -> RBM:
-    """Make a model from a state dict, under any of the names that `WEIGHTS` and `BIASES` list.
+    """Make a model from a state dict, with any of the names that `WEIGHTS` and `BIASES` list.
 
-    Names may have a prefix (`rbm.W`) and capitals; other entries are left alone. A W of three axes
-    gives Potts visible units.
+    Names may have a prefix (`rbm.W`) and capitals; other entries are ignored. A W with three axes
+    makes Potts visible units.
 
     Args:
-        state_dict: names and tensors, or a checkpoint that holds such under `state_dict`.
-        transposed: whether W is (hidden, visible), as in `torch.nn.Linear`; None to tell by the
-            sizes of the biases, which a square W does not allow unless harmonium or rbms named it.
-        source: what errors call it.
+        state_dict: names and tensors, or a checkpoint that holds them under `state_dict`.
+        transposed: whether W is (hidden, visible), as in `torch.nn.Linear`; None to decide by the
+            sizes of the biases. For a square W None works only with the names that harmonium or
+            rbms writes.
+        source: the name of the state dict in error messages.
 
     Raises:
-        InputError: no such tensors, several that could be meant, or shapes that do not fit.
+        InputError: no such tensors, several candidates, or shapes that do not match.
     """
     tensors = _unwrapped(state_dict, source)
     names = _chosen(tensors, source)
@@ -92,7 +94,7 @@ def _unwrapped(found: Any, source: str) -> dict[str, Any]:
 
 
 def _chosen(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
-    """Return the names of W, a and b: of one W and of one pair of biases, or none at all."""
+    """Return the names of W, a and b; there must be exactly one W and one pair of biases."""
     weights = [name for alias in WEIGHTS for name in _called(alias, tensors)]
     pairs = [
         (a, b)
@@ -110,12 +112,12 @@ def _chosen(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
 
 
 def _called(alias: str, tensors: dict[str, Any]) -> list[str]:
-    """Return the names that are this one, whatever stands before it and however it is spelt."""
+    """Return the names that match an alias, whatever their prefix and capitals."""
     return [name for name in tensors if name.lower().rpartition(".")[2] == alias.lower()]
 
 
 def _array(tensor: Any, name: str, source: str) -> np.ndarray:
-    """Return a tensor as an array; by way of float64, as NumPy has no bfloat16."""
+    """Return a tensor as an array, converted through float64, as NumPy has no bfloat16."""
     try:
         if hasattr(tensor, "detach"):
             if tensor.is_complex():
@@ -123,7 +125,7 @@ def _array(tensor: Any, name: str, source: str) -> np.ndarray:
             return tensor.detach().cpu().double().numpy()
         return np.asarray(tensor)
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-        found = f"another ({short(str(error))})"
+        found = f"one of another kind ({short(str(error))})"
         advice = "write dense tensors of real numbers"
         raise input_error(source, f"a dense real tensor {short(name)}", found, advice) from None
 
@@ -131,7 +133,7 @@ def _array(tensor: Any, name: str, source: str) -> np.ndarray:
 def _is_transposed(
     shape: tuple[int, ...], n_visible: int, n_hidden: int, names: tuple[str, str, str], source: str
 ) -> bool:
-    """Tell by the sizes of the biases, or by the names where they are equal, how W lies."""
+    """Return whether W is (hidden, visible), by the sizes of the biases, else by the names."""
     if n_visible != n_hidden or shape != (n_visible, n_hidden):
         return shape == (n_hidden, n_visible)
     if tuple(name.rpartition(".")[2] for name in names) in AS_OURS:

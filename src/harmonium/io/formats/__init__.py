@@ -1,4 +1,4 @@
-"""Models as files: one file a format, all of them fulfilling `AbstractFormat`."""
+"""Model file formats: one module for each format, all implementing `AbstractFormat`."""
 
 from .annealer import AnnealerModel as AnnealerModel
 from .archive import Archive as Archive

@@ -1,4 +1,4 @@
-"""JSON for annealers and p-bit hardware: dimod's BinaryQuadraticModel, written and not read."""
+"""JSON for annealers and p-bit hardware: dimod's BinaryQuadraticModel, written but not read."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .base import AbstractFormat, file_error
 
 
 class AnnealerModel(AbstractFormat):
-    """A .json that `dimod.BinaryQuadraticModel.from_serializable` reads, its energy E(v, h)."""
+    """A .json with energy E(v, h), which `dimod.BinaryQuadraticModel.from_serializable` reads."""
 
     suffixes = (".json",)
     title = "a .json with a dimod model"
     is_read = False
 
     def recognises(self, start: bytes) -> bool:
-        """Say no: JSON has no signature, and such a file is not read."""
+        """Return False: JSON has no signature, and such a file is not read."""
         return False
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Refuse: which variables were visible is not for a general quadratic model to say."""
-        advice = "keep the model itself as .safetensors beside it"
-        raise file_error(path, "a format that is read", "a .json, only written", advice)
+        """Raise an error: a quadratic model does not say in general which variables are visible."""
+        advice = "save the model as .safetensors too, and read that"
+        raise file_error(path, "a format that is read", "a .json, which is only written", advice)
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return the model as JSON, coefficients with as many digits as bring them back."""
+        """Return the model as JSON, with enough digits to restore every coefficient exactly."""
         model = to_dimod(rbm, source=source)
         return json.dumps(model.to_serializable(), allow_nan=False).encode()

@@ -36,11 +36,11 @@ class Archive(AbstractFormat):
     title = "an .npz with W, a and b"
 
     def recognises(self, start: bytes) -> bool:
-        """Return whether a zip archive begins here whose first member is an array."""
+        """Return whether these bytes begin a zip archive whose first member is an array."""
         return first_member(start).endswith(b".npy")
 
     def holds_model(self, path: Path) -> bool:
-        """Return whether W, a and b are there; other archives are rows of data."""
+        """Return whether the archive has W, a and b; other archives are rows of data."""
         try:
             with zipfile.ZipFile(path) as archive:
                 return {f"{name}.npy" for name in NAMES} <= set(archive.namelist())
@@ -48,7 +48,7 @@ class Archive(AbstractFormat):
             return False
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read W, a and b; a W of three axes gives Potts visible units."""
+        """Read W, a and b; a W with three axes makes Potts visible units."""
         with other_peoples_code(path, EXPECTED):
             arrays = _arrays(path)
         missing = [name for name in NAMES if name not in arrays]
@@ -67,7 +67,7 @@ class Archive(AbstractFormat):
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read those of W, a and b that are there, once their headers are known to be harmless."""
+    """Read those of W, a and b that the archive has, after checking that they are safe to read."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = {info.filename: info for info in archive.infolist()}
@@ -80,7 +80,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> np.ndarray:
-    """Read an array, unless it holds objects or declares more entries than its member holds."""
+    """Read an array; refuse Python objects and more declared entries than the member holds."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         if version not in _HEADERS:

@@ -1,4 +1,4 @@
-"""What a file format is: the contract that each fulfils, and what keeps all of them safe."""
+"""The interface of a file format, and the safety checks that all formats share."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ...errors import InputError, ModelFileError
 from ...rbm import RBM
 
 COPY_AGAIN = "copy it again, or write it with harmonium.save"
-# Arrays may unpack to so many bytes, or to so many times the size of their file: deflate alone
-# reaches 1000 times, and a declared shape costs nothing at all.
+# Arrays may unpack to this many bytes, or to this many times the size of their file. Deflate alone
+# reaches a ratio of 1000, and a file can declare any shape without holding the data.
 UNPACKED_BYTES, UNPACKED_RATIO = 2**28, 64
 
 
 class AbstractFormat(ABC):
     r"""A kind of file that holds a model.
 
-    `harmonium.io.storage` finds the format of a file by its first bytes, else by its suffix, and
-    the format of a file to be written by its suffix; it makes every write atomic and every refusal
-    a `ModelFileError`. A complete format, in which a file is lines of numbers:
+    `harmonium.io.storage` chooses the format of a file to read by its first bytes and its suffix,
+    and the format of a file to write by its suffix. It makes every write atomic, and raises every
+    reading error as a `ModelFileError`. A complete example, in which a file is lines of numbers:
 
     ```python
     >>> import numpy as np
@@ -50,10 +50,10 @@ class AbstractFormat(ABC):
     ```
 
     Attributes:
-        suffixes: endings of the files' names, in small letters; the first is the usual one.
+        suffixes: suffixes of the file names, in lower case; the first is the usual one.
         title: what such a file is, in words that fit after "expected".
-        part: a word for what `FILE:PART` picks; None where a file holds one model.
-        is_read: whether such files are read, and not only written.
+        part: the word for what `FILE:PART` selects; None if a file holds a single model.
+        is_read: whether such files can be read, and not only written.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
@@ -70,13 +70,13 @@ class AbstractFormat(ABC):
         """Read a model.
 
         Raises:
-            InputError: the file does not hold one; the message names the file.
+            InputError: the file does not hold a model; the message names the file.
             MissingDependencyError: reading needs a package that is not installed.
         """
 
     @abstractmethod
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return the content of a file that holds this model; `source` is its name in errors.
+        """Return the content of a file with this model; `source` is its name in error messages.
 
         Raises:
             InputError: the format cannot hold such layers.
@@ -84,7 +84,7 @@ class AbstractFormat(ABC):
         """
 
     def holds_model(self, path: Path) -> bool:
-        """Return whether a file of this suffix is to be read as a model, not as rows of data."""
+        """Return whether a file with this suffix is to be read as a model, not as rows of data."""
         return self.is_read
 
 
@@ -95,7 +95,7 @@ def file_error(path: Any, expected: str, found: Any, advice: str) -> ModelFileEr
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file by way of a temporary one, so that a crash leaves the old content intact."""
+    """Write a file through a temporary one, so that a crash leaves the old content intact."""
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     try:
@@ -110,20 +110,20 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
 
 
 def first_member(start: bytes) -> bytes:
-    """Return the name of the first member of a zip archive that begins so; nothing for others."""
+    """Return the name of a zip archive's first member from its first bytes; else nothing."""
     length = int.from_bytes(start[26:28], "little")
     return start[30 : 30 + length] if start[:4] == b"PK\x03\x04" else b""
 
 
 def refuse_bomb(path: Path, unpacked: int) -> None:
-    """Refuse arrays that would take far more memory than their file has content for.
+    """Refuse arrays that would take far more memory than their file can hold data for.
 
     Args:
         path: the file.
-        unpacked: bytes that its arrays declare.
+        unpacked: the size in bytes that its arrays declare.
 
     Raises:
-        ModelFileError: more than 256 MiB and more than 64 times the file.
+        ModelFileError: more than 256 MiB and more than 64 times the size of the file.
     """
     size = path.stat().st_size
     if unpacked > max(UNPACKED_BYTES, UNPACKED_RATIO * size):
@@ -133,22 +133,22 @@ def refuse_bomb(path: Path, unpacked: int) -> None:
 
 @contextmanager
 def other_peoples_code(path: Path, expected: str) -> Iterator[None]:
-    """Turn whatever a parser raises on damaged bytes into one error that names the file.
+    """Turn any exception that a parser raises on a damaged file into one error naming the file.
 
     Raises:
-        ModelFileError: instead of anything but harmonium's own refusals.
+        ModelFileError: in place of any exception but harmonium's own InputError.
     """
     try:
         yield
     except InputError:
         raise
-    except Exception as error:  # parsers each raise their own kinds, MemoryError among them
+    except Exception as error:  # each parser raises its own types, MemoryError among them
         first_line = next(iter(str(error).splitlines()), "").strip().rstrip(".")
         found = f"one that cannot be read ({type(error).__name__}: {shortened(first_line)})"
         raise file_error(path, expected, found, COPY_AGAIN) from None
 
 
 def shortened(text: str) -> str:
-    """Cut text that others wrote, and keep from it what a terminal would obey."""
+    """Return at most 100 characters of text from outside, unprintable ones replaced by ?."""
     shown = "".join(letter if letter.isprintable() else "?" for letter in text)
     return shown if len(shown) <= 100 else f"{shown[:97]}..."

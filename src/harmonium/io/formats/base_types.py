@@ -1,4 +1,4 @@
-"""Types of layers and of weights by name: harmonium's own by one word, others as "module:Class"."""
+"""Types of layers and weights by name: one word for harmonium's own, else "module:Class"."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ KINDS = (AbstractLayer, AbstractWeights)
 
 
 def name_of_type(kind: type, source: str) -> str:
-    """Return the name by which a file says what type a layer is, or weights are.
+    """Return the name that a file stores for a type of layer or weights.
 
     Raises:
-        InputError: a type that no other program could import: one of a function's or of a script.
+        InputError: a type that no other program can import, defined in a function or a script.
     """
     if any(getattr(home, kind.__name__, None) is kind for home in HOMES):
         return kind.__name__
@@ -38,12 +38,13 @@ def name_of_type(kind: type, source: str) -> str:
 
 
 def type_named(name: Any, path: Path) -> Any:
-    """Return the type of this name; a module of another's is imported if it defines the class.
+    """Return the type with this name; a third-party module is imported if it defines the class.
 
-    Whether it does is read from its source first, so that a file cannot run any other module.
+    Whether it defines the class is read from its source first, so that a model file cannot make
+    any other module run.
 
     Raises:
-        ModelFileError: there is no such type here.
+        ModelFileError: there is no such type in this environment.
     """
     module, colon, qualified = str(name).partition(":")
     if not colon:
@@ -59,24 +60,24 @@ def type_named(name: Any, path: Path) -> Any:
 
 
 def _imported(module: str, name: str) -> Any:
-    """Return a module's class, None where there is none."""
+    """Return a class of a module, or None if there is none."""
     if module not in sys.modules:
         if not _defines(module, name):
             return None
         try:
             import_module(module)
-        except Exception:  # whatever a stranger's module raises, it cannot be imported
+        except Exception:  # whatever a third-party module raises, it cannot be imported
             return None
     return getattr(sys.modules[module], name, None)
 
 
 def _defines(module: str, name: str) -> bool:
-    """Whether a module's source, which is not run, has this class at its top."""
+    """Return whether a module's source, which is not run, defines this class at the top level."""
     first, *rest = module.split(".")
     if first in sys.stdlib_module_names:
         return False
     try:
-        found = find_spec(first)  # of a package it runs nothing; of its modules it would
+        found = find_spec(first)  # of a submodule, this would import the package
         for part in rest:
             folders = found.submodule_search_locations if found else None
             found = PathFinder.find_spec(part, folders) if folders else None

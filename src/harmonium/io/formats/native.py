@@ -1,4 +1,4 @@
-"""Models and trees of any kind as safetensors, with a JSON header that says what they are."""
+"""Models and pytrees of any kind as safetensors, with a JSON header that describes them."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ EXPECTED = "a model file that harmonium wrote"
 class Native(AbstractFormat):
     """A safetensors file that holds any model exactly.
 
-    The layers' types and sizes stand in the header as JSON; the arrays are `visible.bias`,
-    `hidden.bias`, `weights` and whatever other parameters the layers have.
+    The header holds the layers' types and sizes as JSON. The arrays are `visible.bias`,
+    `hidden.bias`, `weights` and any other parameters that the layers have.
     """
 
     suffixes = (".safetensors",)
     title = "a model file"
 
     def recognises(self, start: bytes) -> bool:
-        """Return whether a JSON header begins where that of a safetensors file does."""
+        """Return whether a JSON header begins where a safetensors file has it."""
         return start[8:9] == b"{"
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read a model of any layers that harmonium knows."""
+        """Read a model with any layers that harmonium knows or can import."""
         tensors, header = _read(path)
-        with other_peoples_code(path, "a description of a model"):  # that may hold anything
+        with other_peoples_code(path, "a description of a model"):  # which may hold anything
             try:
                 visible = _rebuild(header["visible"], tensors, path)
                 hidden = _rebuild(header["hidden"], tensors, path)
-                weights = header.get("weights", {"tensor": "weights"})  # as before kinds of them
+                weights = header.get("weights", {"tensor": "weights"})  # for old files
                 return RBM(visible, hidden, _rebuild(weights, tensors, path))
             except ModelFileError:
                 raise
@@ -58,7 +58,7 @@ class Native(AbstractFormat):
                 raise file_error(path, "arrays that fit together", found, COPY_AGAIN) from None
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return the content of a file that holds this model."""
+        """Return the content of a file with this model."""
         rbm = checked_model(rbm, source)
         tensors: dict[str, np.ndarray] = {}
         header = {
@@ -72,17 +72,17 @@ class Native(AbstractFormat):
 
 
 def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> None:
-    """Write the arrays of any tree, named by their place in it, with a JSON header."""
+    """Write the arrays of any pytree, named by their path in it, with a JSON header."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     tensors = {jax.tree_util.keystr(place): np.asarray(leaf) for place, leaf in leaves}
     write_whole(path, _serialised(tensors, {FORMAT: json.dumps(header)}))
 
 
 def load_tree(path: str | os.PathLike, like: Any) -> Any:
-    """Read a tree that `save_tree` wrote, into the structure of `like`.
+    """Read a pytree that `save_tree` wrote, in the structure of `like`.
 
     Raises:
-        ModelFileError: an array is missing or has another shape than in `like`.
+        ModelFileError: an array is missing, or its shape or dtype differs from that in `like`.
     """
     tensors, _ = _read(Path(path))
 
@@ -104,12 +104,12 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def _serialised(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
-    # not np.ascontiguousarray, which turns a scalar into an array of one
+    # not np.ascontiguousarray, which turns a scalar into an array with one axis
     return save_tensors({k: np.asarray(v, order="C") for k, v in tensors.items()}, metadata)
 
 
 def _describe(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
-    """Describe layers and weights by type and fields, and what fields hold: arrays by a tensor."""
+    """Describe layers and weights by type and fields; arrays in them by the name of a tensor."""
     if isinstance(value, KINDS):
         fields = {
             name: _describe(field, f"{place}.{name}", tensors, source)
@@ -128,7 +128,7 @@ def _describe(value: Any, place: str, tensors: dict[str, np.ndarray], source: st
 
 
 def _rebuild(described: Any, tensors: dict[str, np.ndarray], path: Path) -> Any:
-    """Build layers, weights, or a field of them from a description."""
+    """Build layers, weights, or one of their fields from a description."""
     if isinstance(described, list):
         return tuple(_rebuild(item, tensors, path) for item in described)
     if not isinstance(described, dict):
@@ -145,7 +145,7 @@ def _rebuild(described: Any, tensors: dict[str, np.ndarray], path: Path) -> Any:
 
 
 def _tensor(tensors: dict[str, np.ndarray], name: str, path: Path) -> Any:
-    """Return a parameter array, in the precision at work and finite in it."""
+    """Return a parameter array in JAX's current default precision, checked to be finite in it."""
     if name not in tensors:
         raise file_error(path, f"an array {name!r}", listed(sorted(tensors)), COPY_AGAIN)
     array = tensors[name]

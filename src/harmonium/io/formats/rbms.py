@@ -1,16 +1,16 @@
-"""HDF5 files of the rbms package (Decelle, Furtlehner, Seoane and others): a history of updates.
+"""HDF5 files of the rbms package (Decelle, Furtlehner, Seoane and others): saved updates of a run.
 
-The layout that rbms 0.5 writes and reads, energies as here, E = −a·v − b·h − vᵀWh, in nats:
+The layout that rbms 0.5 writes and reads, with energies as here, E = −a·v − b·h − vᵀWh, in nats:
 
     model_type                              "BBRBM" (Bernoulli) or "PBRBM" (Potts visible units)
     parallel_chains                         visible states of its chains
-    hyperparameters/                        numbers that its trainer resumes with
+    hyperparameters/                        numbers that its training resumes with
     update_N/params/weight_matrix           (visible, hidden) or (sites, states, hidden)
     update_N/params/vbias, hbias            (visible,) or (sites, states); (hidden,)
     update_N/time, update_N/flags/
 
-Nothing outside the file is opened, and nothing is unpacked: links, virtual arrays, external storage
-and filters (which may be plug-ins, and of which rbms uses none) are refused before data is read.
+Nothing outside the file is opened, and nothing is decompressed: links, virtual arrays, external
+storage and filters (which may be plug-ins; rbms uses none) are refused before any data is read.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _UPDATE = re.compile(r"update_([0-9]{1,18})")
 
 
 class RbmsHistory(AbstractFormat):
-    """The HDF5 file that the rbms package keeps a training in: one group for each saved update."""
+    """The HDF5 file of a training run with the rbms package: one group for each saved update."""
 
     suffixes = (".h5", ".hdf5")
     title = "an .h5 of the rbms package"
     part = "update"
 
     def recognises(self, start: bytes) -> bool:
-        """Return whether HDF5's signature stands here."""
+        """Return whether these bytes begin with the signature of HDF5."""
         return start.startswith(b"\x89HDF\r\n\x1a\n")
 
     def read(self, path: Path, part: str | None = None) -> RBM:
@@ -56,7 +56,7 @@ class RbmsHistory(AbstractFormat):
         return model_of(parameters, str(path), FIELDS)
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return a history of one update, without chains and with settings of 0: none are known."""
+        """Return a file with one update, no chains, and settings of 0, as they are not known."""
         arrays = parameters_of(rbm, source)
         h5py = optional("h5py", "rbms", source)
         content = io.BytesIO()
@@ -77,11 +77,11 @@ class RbmsHistory(AbstractFormat):
 
 
 def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
-    """Return the group of an update: the last, or the one that was asked for."""
-    names = [name for name in file if isinstance(name, str)]  # bytes, where they are no UTF-8
+    """Return the group of an update: the one named by `part`, or the last."""
+    names = [name for name in file if isinstance(name, str)]  # bytes if not UTF-8
     saved = {int(m[1]): name for name in names if (m := _UPDATE.fullmatch(name))}
     if not saved:
-        found, advice = f"the entries {listed(names)}", "name a file that rbms keeps a training in"
+        found, advice = f"the entries {listed(names)}", "name a file that rbms wrote in training"
         raise file_error(path, f"{EXPECTED}, with groups update_1, ...", found, advice)
     if part is None:
         return _own(h5py, file, saved[max(saved)], path, h5py.Group)
@@ -94,7 +94,7 @@ def _update(h5py: Any, file: Any, path: Path, part: str | None) -> Any:
 
 
 def _own(h5py: Any, group: Any, name: str, path: Path, kind: Any) -> Any:
-    """Return an entry that lies in this very file, and is a group or an array as it should be."""
+    """Return an entry stored in this file itself, checked to be a group or an array as expected."""
     link = group.get(name, getlink=True)
     what = "a group" if kind is h5py.Group else "an array"
     where = f"{group.name.rstrip('/')}/{name}"
@@ -111,7 +111,7 @@ def _own(h5py: Any, group: Any, name: str, path: Path, kind: Any) -> Any:
 
 
 def _parameters(h5py: Any, update: Any, path: Path) -> Parameters:
-    """Read W, a and b of an update; before rbms had the group `params` they stood beside it."""
+    """Read W, a and b of an update; older rbms files have no group `params` around them."""
     group = update
     if update.get("params", getlink=True) is not None:
         group = _own(h5py, update, "params", path, h5py.Group)
@@ -127,7 +127,7 @@ def _parameters(h5py: Any, update: Any, path: Path) -> Parameters:
 
 
 def _refuse_elsewhere(data: Any, path: Path) -> None:
-    """Refuse data that is not plainly in this file: kept in another one, or packed."""
+    """Refuse data that is stored in other files or packed by a filter."""
     if data.is_virtual or data.external:
         found = f"{data.name}, kept in other files, never opened"
         raise file_error(path, "data in the file itself", found, COPY_AGAIN)
@@ -137,7 +137,7 @@ def _refuse_elsewhere(data: Any, path: Path) -> None:
 
 
 def _check_type(h5py: Any, file: Any, parameters: Parameters, path: Path) -> None:
-    """Refuse a model of units that harmonium does not know from the name of their type."""
+    """Refuse a model whose `model_type` is unknown or does not match the axes of W."""
     kind = _own(h5py, file, "model_type", path, h5py.Dataset)
     if kind.shape != () or h5py.check_string_dtype(kind.dtype) is None:
         raise file_error(path, "a text model_type", f"{kind.dtype} {kind.shape}", COPY_AGAIN)

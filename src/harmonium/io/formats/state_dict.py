@@ -1,4 +1,4 @@
-"""PyTorch files: a zip archive with tensors and a pickle, of which only plain dicts are allowed."""
+"""PyTorch files: a zip archive of tensors and a pickle, which may hold only plain dicts."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ AS_NOW = "save module.state_dict() with the torch.save of PyTorch 1.6 or newer"
 
 
 class StateDict(AbstractFormat):
-    """A .pt with a state dict: W, the visible and the hidden bias, under the names in use."""
+    """A .pt with a state dict: W, the visible and the hidden bias, under any common names."""
 
     suffixes = (".pt", ".pth")
     title = "a .pt with a PyTorch state dict"
 
     def recognises(self, start: bytes) -> bool:
-        """Return whether a zip archive begins here whose first member is a PyTorch pickle."""
+        """Return whether these bytes begin a zip archive whose first member is a PyTorch pickle."""
         return first_member(start).endswith(b"/data.pkl")
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read a state dict by `torch.load(weights_only=True)`, and only so.
+        """Read a state dict, always by `torch.load(weights_only=True)`.
 
-        Files of the older formats, and compiled programs (TorchScript), are refused unopened.
+        Files of older formats and compiled programs (TorchScript) are refused without loading them.
         """
         torch = optional("torch", "torch", str(path))
         with other_peoples_code(path, EXPECTED):
@@ -47,14 +47,14 @@ class StateDict(AbstractFormat):
         return from_torch(found, source=str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
-        """Return a file with the tensors that `to_torch` gives."""
+        """Return the content of a file with the tensors that `to_torch` makes."""
         tensors, content = to_torch(rbm, source=source), io.BytesIO()
         optional("torch", "torch", source).save(tensors, content)
         return content.getvalue()
 
 
 def _check_archive(path: Path) -> None:
-    """Refuse what is not a zip archive of stored tensors, before torch sees it."""
+    """Refuse files other than zip archives of uncompressed tensors, before torch reads them."""
     if not zipfile.is_zipfile(path):
         raise file_error(path, EXPECTED, "no zip archive", AS_NOW)
     with zipfile.ZipFile(path) as archive:
@@ -65,12 +65,15 @@ def _check_archive(path: Path) -> None:
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
             found = "compressed members, which torch never writes"
             raise file_error(path, EXPECTED, found, COPY_AGAIN)
-        if damaged := archive.testzip():  # torch itself does not look
+        if damaged := archive.testzip():  # torch itself does not check
             raise file_error(path, EXPECTED, f"a damaged member {short(damaged)}", COPY_AGAIN)
 
 
 def _declared(torch: Any, found: Any, depth: int = 3) -> int:
-    """Return the bytes in float64 of all tensors: a stride of 0 repeats one number without end."""
+    """Return the size in bytes of the largest tensor as float64.
+
+    A stride of 0 repeats one number any number of times, so a small file can declare a huge tensor.
+    """
     if isinstance(found, torch.Tensor):
         return 8 * found.numel()
     if isinstance(found, Mapping) and depth:

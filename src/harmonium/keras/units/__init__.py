@@ -1,4 +1,4 @@
-"""What a unit is, in Keras's operations: one file a type, all of them fulfilling `Unit`."""
+"""Types of units in Keras operations: one module for each type, all implementing `Unit`."""
 
 from .base import Unit as Unit
 from .bernoulli import Bernoulli as Bernoulli

@@ -1,4 +1,4 @@
-"""What a unit is: the contract that every layer of units fulfils."""
+"""The interface of every layer of units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import arithmetic_dtype, keras, ops
 
-Tensor = Any  # of whichever backend Keras runs on
+Tensor = Any  # of the backend that Keras runs on
 
 
 class Unit(keras.layers.Layer):
@@ -19,12 +19,12 @@ class Unit(keras.layers.Layer):
         p(x | I) = exp(I·x − U(x) − Γ(I))
 
     with U the layer's energy and Γ its cumulant generating function (cgf), as in
-    `harmonium.layers`. States have shape (..., columns). All arithmetic is in `dtype_of_sums`.
+    `harmonium.layers`. States have shape (..., columns). All arithmetic is in `arithmetic_dtype`.
     """
 
     registered = ""  # the name in the registry of `harmonium.layers`
     activation: str | None = None  # of a Dense layer with the same mean
-    states_each: int | None = None  # values a unit can take; None for a continuum
+    states_each: int | None = None  # values that a unit can take; None if continuous
     columns_each = 1
 
     def __init__(self, **kwargs: Any):
@@ -35,12 +35,12 @@ class Unit(keras.layers.Layer):
         return super().get_config()
 
     def build(self, input_shape: Any) -> None:
-        """Make the parameters for as many columns as the last axis has."""
+        """Create the parameters for as many columns as the last axis has."""
         self.size = int(input_shape[-1])
         self.bias = self.parameter("bias", "zeros")
 
     def parameter(self, name: str, initializer: Any, constraint: Any = None) -> Any:
-        """Make a trainable vector with one entry a column."""
+        """Create a trainable vector with one entry for each column."""
         return self.add_weight(
             name=name,
             shape=(self.size,),
@@ -51,23 +51,23 @@ class Unit(keras.layers.Layer):
         )
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Return ⟨x⟩ under inputs."""
+        """Return ⟨x⟩ given the inputs."""
         return self.mean(inputs)
 
     def sample(self, inputs: Tensor, seed: Any) -> Tensor:
-        """Draw the units independently from p(x | inputs), as constants to differentiation."""
+        """Draw the units independently from p(x | inputs), without a gradient."""
         return ops.stop_gradient(self.draw(inputs, seed))
 
     @property
     def n_units(self) -> int:
-        """Number of units."""
+        """The number of units."""
         return self.size // self.columns_each
 
     def shift(self, delta: np.ndarray) -> None:
-        """Absorb a constant input: add `delta` to the bias."""
+        """Add a constant input to the bias: b + `delta`."""
         self.bias.assign_add(delta)
 
-    # ---------------------------------------------------------------- what a unit must say
+    # ---------------------------------------------------------------- what each type defines
 
     @abstractmethod
     def energy(self, x: Tensor) -> Tensor:
@@ -87,13 +87,13 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Draw states of units without parameters: where chains begin."""
+        """Draw states of units without parameters, at which chains start."""
 
     @abstractmethod
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Take the parameters of independent units with the moments ⟨x⟩ and ⟨x²⟩ of n rows.
+        """Set the parameters to those of independent units with the moments ⟨x⟩ and ⟨x²⟩ of n rows.
 
-        Smoothed as if one row more had been seen, so that every parameter is finite.
+        The moments are smoothed as if by one more row, so that every parameter is finite.
         """
 
     @abstractmethod
@@ -102,26 +102,26 @@ class Unit(keras.layers.Layer):
 
     @abstractmethod
     def domain(self) -> str:
-        """Say in words what a unit takes."""
+        """Return in words the values that a unit takes."""
 
     @abstractmethod
     def to_core(self, layers: Any) -> Any:
-        """Return the same layer of `harmonium.layers`, which is passed in."""
+        """Return the same layer as one of `harmonium.layers`, the module passed in."""
 
     @classmethod
     def like(cls, layer: Any) -> Unit:
-        """Return a unit, yet to be built, of the kind of a layer of `harmonium.layers`."""
+        """Return unbuilt units of the same type as a layer of `harmonium.layers`."""
         return cls()
 
     def take(self, layer: Any) -> None:
-        """Take over the parameters of a layer of `harmonium.layers`."""
+        """Copy the parameters of a layer of `harmonium.layers`."""
         self.bias.assign(np.asarray(layer.bias))
 
     def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Choose one unit of each row at random; give every other value it could have.
+        """Choose one unit of each row at random; yield each other value that it can take.
 
-        Each is a list of changes (column, amount), both of shape (rows,): add `amount` to `column`.
-        Discrete units only, and those with an energy that is linear in x.
+        Each value is a list of changes (column, amount), both of shape (rows,): add `amount` to
+        `column`. Only for discrete units whose energy is linear in x.
         """
         raise NotImplementedError
 

@@ -13,9 +13,9 @@ from .base import Tensor, Unit, value_at
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class Bernoulli(Unit):
-    """Units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
+    """Bernoulli units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
 
-    Rows may hold any value in [0, 1]; a fraction is used as it is, linearly.
+    Rows may hold any value in [0, 1]; a fraction enters the energy linearly.
     """
 
     registered = "bernoulli"
@@ -31,16 +31,16 @@ class Bernoulli(Unit):
         return ops.sum(ops.softplus(inputs + self.bias), axis=-1)
 
     def mean(self, inputs: Tensor) -> Tensor:
-        """Return σ(I + b), the probability of a one."""
+        """Return σ(I + b), the probability of x = 1."""
         return ops.sigmoid(inputs + self.bias)
 
     def draw(self, inputs: Tensor, seed: Any) -> Tensor:
-        """Draw ones with probability σ(I + b)."""
+        """Draw 1 with probability σ(I + b), else 0."""
         p = self.mean(inputs)
         return ops.cast(keras.random.uniform(ops.shape(p), dtype=p.dtype, seed=seed) < p, p.dtype)
 
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Toss a coin for every unit."""
+        """Draw 0 or 1 with equal probability."""
         return ops.cast(keras.random.uniform(shape, seed=seed) < 0.5, dtype)
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
@@ -52,11 +52,11 @@ class Bernoulli(Unit):
         return (rows < 0) | (rows > 1)
 
     def domain(self) -> str:
-        """Say what a unit takes."""
+        """Return in words the values that a unit takes."""
         return "values in [0, 1]"
 
     def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Flip one unit: x → 1 − x."""
+        """Yield the flip of one unit: x → 1 − x."""
         column = self.random_unit(x, seed)
         yield [(column, 1.0 - 2.0 * value_at(x, column))]
 

@@ -16,7 +16,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class AtLeast(keras.constraints.Constraint):
-    """Keep a parameter at or above a bound, after every step of an optimiser."""
+    """A constraint that keeps a parameter at or above a bound after every optimiser step."""
 
     def __init__(self, bound: float):
         self.bound = bound
@@ -32,15 +32,15 @@ class AtLeast(keras.constraints.Constraint):
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class Gaussian(Unit):
-    """Real units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
+    """Gaussian units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
-    The precision γ > 0 is learnt too, from 1.
+    The precision γ > 0 is learnt too; it starts at 1.
     """
 
     registered = "gaussian"
 
     def build(self, input_shape: Any) -> None:
-        """Make bias and precision."""
+        """Create the bias and the precision."""
         super().build(input_shape)
         self.precision = self.parameter("precision", "ones", AtLeast(SMALLEST_PRECISION))
 
@@ -69,7 +69,7 @@ class Gaussian(Unit):
         return keras.random.normal(shape, dtype=dtype, seed=seed)
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
-        """Set mean and variance to those of n rows, as if one row of average spread were added."""
+        """Set mean and variance to those of n rows and one more row of average variance."""
         variance = np.maximum(square - mean**2, 0.0)
         typical = variance.mean() if variance.mean() > 0 else 1.0
         precision = (n + 1.0) / (n * variance + typical)
@@ -77,11 +77,11 @@ class Gaussian(Unit):
         self.precision.assign(precision)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Mark nothing: any finite number is in the domain."""
+        """Mark no entry: every finite number is in the domain."""
         return np.zeros(rows.shape, bool)
 
     def domain(self) -> str:
-        """Say what a unit takes."""
+        """Return in words the values that a unit takes."""
         return "finite numbers"
 
     def to_core(self, layers: Any) -> Any:
@@ -90,6 +90,6 @@ class Gaussian(Unit):
         return layers.Gaussian(self.size, bias, precision)
 
     def take(self, layer: Any) -> None:
-        """Take over bias and precision."""
+        """Copy the bias and the precision."""
         super().take(layer)
         self.precision.assign(np.asarray(layer.precision))

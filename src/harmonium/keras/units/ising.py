@@ -13,7 +13,7 @@ from .base import Tensor, Unit, value_at
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class Ising(Unit):
-    """Spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b)."""
+    """Ising spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b)."""
 
     registered = "ising"
     activation = "tanh"
@@ -24,7 +24,7 @@ class Ising(Unit):
         return -ops.matmul(x, self.bias)
 
     def cgf(self, inputs: Tensor) -> Tensor:
-        """Return Σ log 2cosh(I + b), as |x| + log(1 + e^(−2|x|)), which cannot overflow."""
+        """Return Σ log 2cosh(I + b), as |y| + log(1 + e^(−2|y|)) with y = I + b: no overflow."""
         size = ops.abs(inputs + self.bias)
         return ops.sum(size + ops.softplus(-2.0 * size), axis=-1)
 
@@ -39,7 +39,7 @@ class Ising(Unit):
         return 2.0 * ops.cast(up, p.dtype) - 1.0
 
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Toss a coin for every spin."""
+        """Draw −1 or +1 with equal probability."""
         return 2.0 * ops.cast(keras.random.uniform(shape, seed=seed) < 0.5, dtype) - 1.0
 
     def fit_moments(self, n: float, mean: np.ndarray, square: np.ndarray) -> None:
@@ -52,11 +52,11 @@ class Ising(Unit):
         return (rows != -1) & (rows != 1)
 
     def domain(self) -> str:
-        """Say what a unit takes."""
+        """Return in words the values that a unit takes."""
         return "the values -1 and +1"
 
     def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Turn one spin: x → −x."""
+        """Yield the flip of one spin: x → −x."""
         column = self.random_unit(x, seed)
         yield [(column, -2.0 * value_at(x, column))]
 

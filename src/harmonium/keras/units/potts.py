@@ -1,4 +1,4 @@
-"""Units that take one of q states."""
+"""Potts units, which take one of q states."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .base import Tensor, Unit, value_at
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class Potts(Unit):
-    """Sites with one of q states each, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
+    """Potts units of q states, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
 
-    Rows are one-hot, sites · q columns with the states of a site side by side:
+    Rows are one-hot, with sites · q columns and the states of a site side by side:
     `keras.utils.to_categorical(codes, q).reshape(len(codes), -1)`.
 
     Args:
@@ -32,7 +32,7 @@ class Potts(Unit):
             raise InputError(f"Potts states: expected at least 2; got {states}.")
 
     def build(self, input_shape: Any) -> None:
-        """Make the bias."""
+        """Create the bias."""
         if int(input_shape[-1]) % self.columns_each:
             raise InputError(
                 f"Potts: expected columns in groups of {self.columns_each}, one for each state of a"
@@ -41,7 +41,7 @@ class Potts(Unit):
         super().build(input_shape)
 
     def get_config(self) -> dict:
-        """Return q besides what every layer has."""
+        """Return the constructor's arguments, q among them."""
         return {**super().get_config(), "states": self.columns_each}
 
     def _by_site(self, x: Tensor) -> Tensor:
@@ -59,11 +59,11 @@ class Potts(Unit):
         return ops.sum(ops.logsumexp(self._by_site(inputs + self.bias), axis=-1), axis=-1)
 
     def mean(self, inputs: Tensor) -> Tensor:
-        """Return each state's probability."""
+        """Return the probability of each state."""
         return self._by_column(ops.softmax(self._by_site(inputs + self.bias), axis=-1))
 
     def draw(self, inputs: Tensor, seed: Any) -> Tensor:
-        """Draw one state a site by inverting the cumulative distribution: one uniform a site."""
+        """Draw a state for each site by inverting its cumulative distribution at a uniform draw."""
         cumulative = ops.cumsum(self._by_site(self.mean(inputs)), axis=-1)
         threshold = keras.random.uniform(
             ops.shape(cumulative)[:-1], dtype=cumulative.dtype, seed=seed
@@ -73,7 +73,7 @@ class Potts(Unit):
         return self._by_column(ops.one_hot(chosen, self.columns_each, dtype=cumulative.dtype))
 
     def fair(self, shape: Any, dtype: str, seed: Any) -> Tensor:
-        """Draw a state for every site."""
+        """Draw a state for each site, all with equal probability."""
         sites = shape[-1] // self.columns_each
         codes = keras.random.randint((*shape[:-1], sites), 0, self.columns_each, seed=seed)
         return ops.reshape(ops.one_hot(codes, self.columns_each, dtype=dtype), shape)
@@ -90,11 +90,11 @@ class Potts(Unit):
         return ((by_site != 0) & (by_site != 1)).any(-1) | (by_site.sum(-1) != 1)
 
     def domain(self) -> str:
-        """Say what a unit takes."""
+        """Return in words the values that a unit takes."""
         return f"one-hot columns, {self.columns_each} for each site"
 
     def alternatives(self, x: Tensor, seed: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Return the q − 1 other states of one site."""
+        """Yield the changes to the q − 1 other states of one site."""
         q = self.columns_each
         site = self.random_unit(x, seed)
         codes = ops.cast(ops.argmax(self._by_site(x), axis=-1), site.dtype)
@@ -109,5 +109,5 @@ class Potts(Unit):
 
     @classmethod
     def like(cls, layer: Any) -> Potts:
-        """Return Potts units with as many states."""
+        """Return unbuilt Potts units with the same number of states."""
         return cls(layer.states_per_site)

@@ -1,4 +1,4 @@
-"""Units by name, as users, configurations and the core's models name them."""
+"""Units by name, as in arguments, in configurations and in `harmonium.RBM`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def get(identifier: Any, side: str, dtype: Any) -> Unit:
     """Return the units that a name, a configuration or a layer of units stands for.
 
     Raises:
-        InputError: none of these.
+        InputError: another value.
     """
     if isinstance(identifier, Unit):
         return identifier
@@ -35,16 +35,16 @@ def get(identifier: Any, side: str, dtype: Any) -> Unit:
 
 
 def config_of(unit: Unit) -> dict:
-    """Return a configuration from which `get` makes such units again, yet to be built."""
+    """Return a configuration from which `get` makes the same units, not built yet."""
     config = keras.saving.serialize_keras_object(unit)
     return {name: value for name, value in config.items() if name != "build_config"}
 
 
 def like(layer: Any, side: str) -> Unit:
-    """Return units, yet to be built, of the kind of a layer of `harmonium.layers`.
+    """Return unbuilt units of the same type as a layer of `harmonium.layers`.
 
     Raises:
-        InputError: a kind of layer that is not known here.
+        InputError: a type of layer that the Keras interface does not have.
     """
     from ...layers.registry import row_of
 

@@ -1,4 +1,4 @@
-"""State dicts and .pt files, held against PyTorch itself."""
+"""State dicts and .pt files, tested against PyTorch itself."""
 
 import io
 import pickle
@@ -25,7 +25,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 
 class Module(torch.nn.Module):
-    """A model as tutorials write it: W (hidden, visible), free energy by softplus."""
+    """An RBM as tutorials write it: W (hidden, visible), free energy by softplus."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +40,7 @@ class Module(torch.nn.Module):
 
 @pytest.mark.parametrize("rbm", [*PLAIN, SQUARE], ids=str)
 @pytest.mark.parametrize("name", ["m.pt", "m.pth"])
-def test_there_and_back(rbm, name):
+def test_a_round_trip(rbm, name):
     assert_same(from_torch(to_torch(rbm)), rbm)
     hm.save(rbm, name)
     assert_same(hm.load(name), rbm)
@@ -59,7 +59,7 @@ def test_a_module_of_a_tutorial_is_read_with_its_free_energies():
     np.testing.assert_allclose(free_energy(hm.load("m.pt"), v), wanted, atol=1e-5, rtol=0)
 
 
-def test_a_module_loads_what_is_given_under_its_own_names():
+def test_a_module_loads_a_state_dict_under_its_own_names():
     module, state = Module(), to_torch(BERNOULLI, ("W", "v_bias", "h_bias"))
     module.load_state_dict(state | {"W": state["W"].T})
     v = np.random.default_rng(0).integers(0, 2, (50, 5)).astype(np.float32)
@@ -125,7 +125,7 @@ NO_MACHINES = [
 
 
 @pytest.mark.parametrize(("state", "words"), NO_MACHINES, ids=range(len(NO_MACHINES)))
-def test_what_makes_no_model_is_refused(state, words):
+def test_tensors_that_make_no_model_are_refused(state, words):
     with pytest.raises(hm.InputError, match=words):
         from_torch(state)
     torch.save(state, "m.pt")
@@ -133,7 +133,7 @@ def test_what_makes_no_model_is_refused(state, words):
 
 
 @pytest.mark.parametrize("rbm", OTHERS, ids=str)
-def test_layers_that_three_tensors_do_not_tell_are_refused(rbm):
+def test_layers_that_three_tensors_cannot_describe_are_refused(rbm):
     with pytest.raises(hm.InputError, match=r"m.pt: expected Bernoulli or Potts .*; found RBM"):
         hm.save(rbm, "m.pt")
 
@@ -168,7 +168,7 @@ def test_a_number_repeated_without_end_is_refused():
 
 
 def rewritten(change) -> None:
-    """Write a good file's members anew, each as `change` gives its name, content and packing."""
+    """Rewrite a valid file; `change` returns the name, content and packing of each member."""
     content = io.BytesIO()
     torch.save(to_torch(BERNOULLI), content)
     with zipfile.ZipFile(content) as old, zipfile.ZipFile("m.pt", "w") as new:

@@ -1,4 +1,4 @@
-"""The rbms package reads what we write, we read what it writes, and the energies are the same."""
+"""harmonium and the rbms package read each other's files, with the same energies."""
 
 import warnings
 
@@ -11,7 +11,7 @@ import harmonium as hm
 from models import BERNOULLI, POTTS, all_states, assert_same, energy, free_energy
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # rbms compiles with what torch calls deprecated
+    warnings.simplefilter("ignore")  # rbms uses functions that torch calls deprecated
     from rbms.bernoulli_bernoulli.classes import BBRBM
     from rbms.io import load_model, load_params, save_model
     from rbms.potts_bernoulli.classes import PBRBM
@@ -32,7 +32,7 @@ def rows(rbm: hm.RBM) -> tuple[np.ndarray, np.ndarray]:
 
 
 def assert_same_energies(rbm: hm.RBM, theirs) -> None:
-    """Compare joint and free energies of all states, theirs in torch's words."""
+    """Compare joint and free energies of all states; theirs are computed with torch."""
     codes, h = rows(rbm)
     v = np.asarray(rbm.visible.encode(codes))
     joint = theirs.compute_energy(torch.from_numpy(codes), torch.from_numpy(h))
@@ -44,7 +44,7 @@ def assert_same_energies(rbm: hm.RBM, theirs) -> None:
 
 
 @pytest.mark.parametrize("rbm", [BERNOULLI, POTTS], ids=str)
-def test_rbms_reads_what_we_write(rbm):
+def test_rbms_reads_files_of_harmonium(rbm):
     hm.save(rbm, "m.h5")
     assert list(get_saved_updates("m.h5")) == [1]
     assert_same_energies(rbm, load_params("m.h5", 1, CPU, FLOAT))
@@ -54,7 +54,7 @@ def test_rbms_reads_what_we_write(rbm):
 
 
 @pytest.mark.parametrize("kind", [BBRBM, PBRBM])
-def test_we_read_what_rbms_writes(kind):
+def test_harmonium_reads_files_of_rbms(kind):
     torch.manual_seed(0)
     sites = (5,) if kind is BBRBM else (4, 3)
     with h5py.File("m.h5", "w") as file:  # as its trainer begins
