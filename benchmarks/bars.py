@@ -1,12 +1,12 @@
-"""Bars and stripes 4×4: twenty runs of every method, their exact likelihood all along.
+"""Bars and stripes 4×4: twenty runs of every method, with exact likelihoods during training.
 
     python benchmarks/bars.py [--out runs/bars] [--runs 20] [--updates 20000] [--rates 0.01 0.1]
                               [METHOD ...]
 
 16 hidden units, plain ascent on all 32 rows, 1,000 chains, parameters from N(0, 0.1²), as in Qiu,
-Zhang & Wang 2020. All runs of a method are one compiled program, side by side. Results are
-kept as RATE/METHOD.json in the folder: a method that has one there is not run again, and one that
-was interrupted goes on. The tables are for docs/choosing_a_method.md, the picture is bars.png.
+Zhang & Wang 2020. All runs of a method train in parallel in one compiled program. Results are
+stored as RATE/METHOD.json in the folder: a method with a stored result is not run again, and an
+interrupted method continues. The tables are for docs/choosing_a_method.md, the picture is bars.png.
 """
 
 import argparse
@@ -47,7 +47,7 @@ STYLES = [
 
 
 def model_of(key) -> hm.RBM:
-    """Draw a model to start from."""
+    """Return a random initial model."""
     keys = jax.random.split(key, 3)
     shapes = ((16, 16), (16,), (16,))
     arrays = [0.1 * jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True)]
@@ -57,13 +57,13 @@ def model_of(key) -> hm.RBM:
 
 
 def total_log_likelihood(rbm: hm.RBM, rows: jax.Array) -> jax.Array:
-    """Return Σ log p over the rows, exactly."""
+    """Return the exact Σ log p over the rows."""
     return -rbm.free_energy(rows).sum() - len(rows) * enumerated.log_z(rbm)
 
 
 def stretch(method, rate, rbm, state, batch, first, key):
-    """Make EVERY updates; return the model, the state, and what the method measured, averaged."""
-    zero = {name: jnp.zeros(()) for name in jax.eval_shape(method.measures, state)}
+    """Make EVERY updates; return the model, the state, and averages of what the method measured."""
+    zero = {name: jnp.zeros(()) for name in jax.eval_shape(method.metrics, state)}
 
     def update(i, carry):
         rbm, state, seen = carry
@@ -77,9 +77,9 @@ def stretch(method, rate, rbm, state, batch, first, key):
 
 
 def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
-    """Make all runs of a method, or go on with them, and keep what was found."""
+    """Make or continue all runs of a method, and store the results."""
     rows = jnp.asarray(hm.open_source("bars").train, jnp.float32)
-    is_cd = isinstance(method, hm.Contrastive)  # whose chains are the rows of the batch
+    is_cd = isinstance(method, hm.Contrastive)  # whose chains start at the rows of the batch
     batch = hm.Cloud.uniform(jnp.tile(rows, (CHAINS // len(rows) + 1, 1)) if is_cd else rows)
     keys = jax.random.split(key_of(0), (runs, 3))
     rbms = eqx.filter_vmap(model_of)(keys[:, 0])
@@ -152,14 +152,14 @@ def report(folder: Path, rates: list[float]) -> None:
 
 
 def coupling_times(found: dict) -> list[tuple[int, float]]:
-    """Return the mean coupling time over the first updates, several lengths of them."""
+    """Return the mean coupling time over the first n updates, for several n."""
     times = [part["coupling_time"] for part in found["measured"] if "coupling_time" in part]
     lengths = sorted({1_000, 5_000, 10_000, found["updates"]}) if times else []
     return [(n, float(np.mean(times[: n // EVERY]))) for n in lengths]
 
 
 def main() -> None:
-    """Run what is asked for and report."""
+    """Run the chosen methods and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("methods", nargs="*", default=list(METHODS), metavar="METHOD")
     parser.add_argument("--out", default="runs/bars")

@@ -1,12 +1,13 @@
-"""Every method on five sets: likelihood reached, bias of the gradient, cost, equilibrium.
+"""Every method on five data sets: likelihood, bias of the gradient, cost and equilibrium.
 
     python benchmarks/choosing.py [--out runs/choosing] [--updates 5000] [--seeds 3] [SET ...]
 
 The sets are small enough for exact likelihoods. Every method makes the same number of updates from
-the same model with the same recipe. What an update costs is measured apart, all methods by turns,
-each halfway through a run of its own. Results are kept as SET.METHOD.json and SET.costs.json in
-the folder, and what is there is not run again; the tables are for docs/choosing_a_method.md, the
-picture is choosing.png. MNIST's zeros and ones need the reference data: HARMONIUM_DATA.
+the same initial model with the same recipe. The cost of an update is measured separately, for all
+methods in turn, each halfway through its own run. Results are stored as SET.METHOD.json and
+SET.costs.json in the folder, and stored results are not computed again; the tables are for
+docs/choosing_a_method.md, the picture is choosing.png. MNIST's zeros and ones need the reference
+data: set HARMONIUM_DATA to its folder.
 """
 
 import argparse
@@ -33,8 +34,8 @@ CHAINS, BATCH = 500, 100
 LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
 ROUNDS, TIMED = 5, 200  # rounds, and updates of each method in a round, to measure costs
 SWEEPS = 16_384  # of the chains that measure a relaxation time
-LIMIT = 240  # seconds for either half of a run; whatever is slower stops there
-STUCK = 2 * LIMIT + 120  # seconds after which a run is given up: an update of it does not end
+LIMIT = 240  # seconds for each half of a run; a slower run is stopped
+STUCK = 2 * LIMIT + 120  # seconds after which a run is abandoned: an update does not end
 METHODS = {
     "exact": hm.Exact(),
     "CD-1": hm.Contrastive(hm.Gibbs(1)),
@@ -56,7 +57,7 @@ METHODS = {
 
 
 class Problem(NamedTuple):
-    """Rows, the kind of their columns, the rate to begin with, and the number of hidden units."""
+    """Rows, the visible layer, the initial learning rate, and the number of hidden units."""
 
     rows: np.ndarray
     visible: hm.AbstractLayer
@@ -65,7 +66,7 @@ class Problem(NamedTuple):
 
 
 def chain_of_spins(rows: int, length: int = 16, coupling: float = 1.0) -> np.ndarray:
-    """Draw from the periodic one-dimensional Ising model by its states, 2^length of them."""
+    """Draw from the periodic one-dimensional Ising model by enumeration of its 2^length states."""
     states = np.asarray(hm.Ising(length).states(jnp.arange(2**length)))
     weights = np.exp(coupling * (states * np.roll(states, 1, axis=1)).sum(1))
     chosen = np.random.default_rng(0).choice(len(states), rows, p=weights / weights.sum())
@@ -87,16 +88,17 @@ PROBLEMS = {
 
 @eqx.filter_jit
 def exact_score(rbm: hm.RBM, v: jax.Array) -> jax.Array:
-    """Return ⟨log p⟩ over rows, exactly."""
+    """Return the exact mean ⟨log p⟩ over rows."""
     return -rbm.free_energy(v).mean() - log_z(rbm)
 
 
 @eqx.filter_jit
 def bias_of(method, rbm, state, v, rate, key):
-    """Go on learning; give |⟨gW⟩ − exact gW| over the size of the model's own ⟨vhᵀ⟩ − ⟨v⟩⟨h⟩.
+    """Continue training; return |⟨gW⟩ − exact gW| over the norm of the model's ⟨vhᵀ⟩ − ⟨v⟩⟨h⟩.
 
-    The mean over copies of the run has noise, whose square would look like a bias: so the square is
-    the mean of ⟨d, d'⟩ over pairs of copies, and its root is taken of what is above zero.
+    The mean over copies of the run is noisy, and the square of the noise would look like a bias.
+    The squared bias is therefore the mean of ⟨d, d'⟩ over pairs of different copies; a negative
+    value counts as zero before the root is taken.
     """
     exact, rows = hm.Exact(), min(BATCH, len(v))
 
@@ -124,13 +126,13 @@ def bias_of(method, rbm, state, v, rate, key):
 
 
 def at_limit() -> Callable[[hm.Report], bool]:
-    """Return a callback that ends a run at the limit."""
+    """Return a callback that ends a run at the time limit."""
     began = time.perf_counter()
     return lambda report: time.perf_counter() - began > LIMIT
 
 
 def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
-    """Return the model to start from, updates of an epoch, and the settings of all methods."""
+    """Return the initial model, the updates in an epoch, and the settings of all methods."""
     key_start, key_run = jax.random.split(key_of(seed), 4)[:2]
     rbm = hm.initialize(problem.visible, hm.Bernoulli(problem.hidden), problem.rows, key=key_start)
     per_epoch = -(-len(problem.rows) // min(BATCH, len(problem.rows)))
@@ -139,7 +141,7 @@ def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
 
 
 def recipe(problem: Problem, **options: float) -> hm.Recipe:
-    """Return the recipe of all methods."""
+    """Return the recipe that all methods share."""
     return hm.Recipe(rate=problem.rate, averaging=None, **options)
 
 
@@ -147,13 +149,13 @@ def halfway(name: str, title: str, updates: int, seed: int) -> hm.TrainState:
     """Return the state of a method halfway through a run."""
     problem = PROBLEMS[name]()
     rbm, per_epoch, settings = begun(problem, seed)
-    settings["optimizer"] = recipe(problem, hold=1.0)  # the rate falls in the other half
+    settings["optimizer"] = recipe(problem, hold=1.0)  # the rate falls in the second half
     settings |= {"gradient": METHODS[title], "epochs": max(1, updates // per_epoch // 2)}
     return hm.fit(rbm, problem.rows, callbacks=[at_limit()], **settings).state
 
 
 def measure(name: str, title: str, updates: int, seed: int) -> dict:
-    """Train once; return what the table holds."""
+    """Train once; return the values for the tables."""
     problem, method = PROBLEMS[name](), METHODS[title]
     key_bias, key_verdict = jax.random.split(key_of(seed), 4)[2:]
     rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, seed)
@@ -175,7 +177,7 @@ def measure(name: str, title: str, updates: int, seed: int) -> dict:
 
 
 def in_time(task: Callable, cases: list[tuple]) -> list:
-    """Call in a process of its own, which is given up for a None where it takes too long."""
+    """Call in a separate process; the result is None where the call takes too long."""
     found, context = [], multiprocessing.get_context("spawn")
     pool = context.Pool(1)
     for case in cases:
@@ -190,7 +192,7 @@ def in_time(task: Callable, cases: list[tuple]) -> list:
 
 
 def costs(name: str, updates: int) -> dict[str, float]:
-    """Return the time of each method's updates over that of PCD-1's, halfway through its own run."""
+    """Return the time of each method's updates over that of PCD-1, halfway through its run."""
     problem = PROBLEMS[name]()
     rbm, per_epoch, settings = begun(problem, 0)
     cases = [(name, title, updates, 0) for title in METHODS]
@@ -215,7 +217,7 @@ def costs(name: str, updates: int) -> dict[str, float]:
 
 
 def lines_of(folder: Path, name: str) -> dict[str, dict]:
-    """Return what is known of each method on a set."""
+    """Return the stored results of each method on a set."""
     lines = {}
     times = json.loads((folder / f"{name}.costs.json").read_text())
     for method in METHODS:
@@ -239,7 +241,7 @@ def report(folder: Path, sets: list[str]) -> None:
     """Print three tables, as Markdown, and draw the likelihoods."""
     tables = {name: lines_of(folder, name) for name in sets}
     heads = {
-        "mean": "Log-likelihood, nats a row: mean and spread over runs",
+        "mean": "Log-likelihood, nats per row: mean and spread over runs",
         "bias": "Bias of the gradient, and runs at equilibrium in all sets",
         "cost": "Time of an update, of PCD-1's",
     }
@@ -258,7 +260,7 @@ def report(folder: Path, sets: list[str]) -> None:
 
 
 def cell(lines: dict[str, dict], method: str, what: str) -> str:
-    """Return what a table says of a method on a set."""
+    """Return the entry of a table for a method on a set."""
     line, most = lines[method], max(each["updates"] for each in lines.values())
     if np.isnan(line[what]):
         return "no run ends" if line["stuck"] else "n/a"
@@ -271,7 +273,7 @@ def cell(lines: dict[str, dict], method: str, what: str) -> str:
 
 
 def draw(tables: dict[str, dict[str, dict]], path: Path) -> None:
-    """Draw how far each method stays behind the best one of its set."""
+    """Draw how far each method is below the best one of each set."""
     figure = new_figure(11.0, 4.6)
     panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
     for axes, (name, methods) in zip(panels, tables.items(), strict=True):
@@ -286,13 +288,13 @@ def draw(tables: dict[str, dict[str, dict]], path: Path) -> None:
         axes.set_xscale("symlog", linthresh=0.1)
         axes.set_xlim(0, None)
         axes.set_yticks(range(len(lines)), METHODS)
-        label(axes, name, "nats a row below the best")
+        label(axes, name, "nats per row below the best")
     panels[0].invert_yaxis()
     save_small(figure, path)
 
 
 def main() -> None:
-    """Measure what is asked for and report."""
+    """Measure the chosen sets and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=list(PROBLEMS), metavar="SET")
     parser.add_argument("--out", default="runs/choosing")

@@ -1,12 +1,12 @@
-"""Time to the end of the first `fit`, and of the second, by kinds of units and by parts.
+"""Time of the first `fit` and of the second, by the number of kinds of units and of parts.
 
     python benchmarks/compiling.py [--rounds 3] [PYTHON ...]
 
-Each case runs in a process of its own, by each of the interpreters given (one for each version of
-JAX to be compared; this one if none is given), in turn. A first `fit` compiles, the second one of
-the same shapes does not. Both start from `hm.initialize`, on 400 rows with six hidden units; the
-seconds are medians over rounds. Two cases are also run by `harmonium.sklearn.RBM`. The
-table is Markdown, for docs/benchmarks.md. Run it with nothing else on the model.
+Each case runs in a process of its own, with each of the given interpreters in turn (one for each
+version of JAX to compare; this interpreter if none is given). A first `fit` compiles, a second one
+with the same shapes does not. Both start from `hm.initialize`, on 400 rows with six hidden units;
+the seconds are medians over rounds. Two cases are also run by `harmonium.sklearn.RBM`. The table is
+Markdown, for docs/benchmarks.md. Run it with nothing else on the computer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CASES = [
 
 
 def one(kinds: int, parts: int, what: str) -> dict:
-    """Fit twice; return the seconds of both and how many programs were compiled for the first."""
+    """Fit twice; return the seconds of both, and the number of programs compiled for the first."""
     import jax
     import numpy as np
 

@@ -1,10 +1,10 @@
-"""How much noise unbiased CD has, by its sweeps k, on the models that a run of PCD-1 passes.
+"""The noise of unbiased CD against its sweeps k, on models from a training run of PCD-1.
 
     python benchmarks/coupled.py [--estimates 10]
 
-Bars and stripes as in bars.py, rate 0.01. At each model: |g| of the exact gradient g, and of
-every method √⟨|ĝ − g|²⟩ over estimates, the time of one, and the mean and the longest coupling
-time. The table is for docs/choosing_a_method.md.
+Bars and stripes as in bars.py, rate 0.01. For each model, it prints |g| of the exact gradient g,
+and for every method √⟨|ĝ − g|²⟩ over estimates, the time of one estimate, and the mean and the
+longest coupling time. The table is for docs/choosing_a_method.md.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def norm(model: hm.RBM) -> float:
 
 
 def look(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
-    """Print what each method's estimates are at a model."""
+    """Print the error and the time of each method's estimates at a model."""
     key = key_of(1)
     exact = eqx.filter_jit(hm.Exact().estimate)(rbm, batch, (), key=key)[0]
     print(f"  |g| = {norm(exact):.3f}", flush=True)
@@ -57,7 +57,7 @@ def look(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
 
 
 def main() -> None:
-    """Train by PCD-1 and look at the models on the way."""
+    """Train by PCD-1, and measure at several models of the run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--estimates", type=int, default=10)
     count = parser.parse_args().estimates

@@ -1,11 +1,11 @@
-"""Does the interval of log Z cover? Random models whose log Z is known, never enumerated.
+"""Coverage of the interval of log Z on random models whose exact log Z is known.
 
     python benchmarks/coverage.py --models 300
 
-Models of all pairs of layers, with couplings from weak to too strong to mix. Each is estimated by
-annealing alone; its exact log Z comes from enumeration or, for two Gaussian layers, from the closed
-form; its relaxation time from the spectrum of its Gibbs kernel where that is small enough, else
-from chains.
+The models have all pairs of layers, and couplings from weak to too strong to mix. log Z is
+estimated by annealing alone. The exact log Z comes from enumeration or, for two Gaussian layers,
+from the closed form. The relaxation time comes from the spectrum of the Gibbs kernel where that is
+small enough, and from chains elsewhere.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ LAYERS = [
 
 
 def pairs() -> list[tuple]:
-    """Return every visible layer with every hidden one, one side small enough to enumerate."""
+    """Return all pairs of visible and hidden layers with a side small enough to enumerate."""
     return [(v, h) for (v, _), (_, h) in itertools.product(LAYERS, LAYERS)]
 
 
 def random_model(visible, hidden, rng: np.random.Generator, strength: float) -> hm.RBM:
-    """Return a model with random parameters; couplings between continua are kept finite."""
+    """Return a random model; couplings between continuous layers are weakened until Z is finite."""
 
     def moved(leaf):
         return leaf + jnp.asarray(rng.uniform(-0.7, 0.7, leaf.shape), leaf.dtype)
@@ -47,7 +47,7 @@ def random_model(visible, hidden, rng: np.random.Generator, strength: float) -> 
     visible, hidden = (jax.tree.map(moved, layer).project() for layer in (visible, hidden))
     scale = strength / np.sqrt(max(visible.size, hidden.size))
     weights = scale * 4 * rng.standard_normal((visible.size, hidden.size))
-    if rng.uniform() < 0.3:  # one strong common mode, which mixes worst
+    if rng.uniform() < 0.3:  # one strong common mode, which mixes slowest
         u, v = rng.choice([-1.0, 1.0], visible.size), rng.choice([-1.0, 1.0], hidden.size)
         weights = weights + 2 * scale * np.outer(u, v)
     rbm = hm.RBM(visible, hidden, jnp.asarray(weights, jnp.result_type(float)))
@@ -61,7 +61,7 @@ def exact(rbm: hm.RBM) -> float:
 
 
 def judge(rbm: hm.RBM, key, seconds: float) -> dict:
-    """Estimate log Z by annealing alone, and say how far from the truth that is."""
+    """Estimate log Z by annealing alone, and return its distance from the exact value."""
     key_z, key_mixing = jax.random.split(key)
     started = time.perf_counter()
     answer = Annealed(seconds=seconds).estimate(rbm, key=key_z)
@@ -83,7 +83,7 @@ def judge(rbm: hm.RBM, key, seconds: float) -> dict:
 
 
 def summary(found: list[dict]) -> str:
-    """Return the table's lines."""
+    """Return the lines of the table."""
     good = [f for f in found if f["converged"]]
     rest = [f for f in found if not f["converged"]]
     quick = [f for f in found if f["resolved"] and f["relaxation"] < 100]

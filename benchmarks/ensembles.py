@@ -1,9 +1,10 @@
-"""A hundred seeds of a small model at once, one after the other, and by scikit-learn with joblib.
+"""A hundred seeds of a small model: at once, one after the other, and by scikit-learn with joblib.
 
     python benchmarks/ensembles.py [--models 100] [--epochs 50] [--rounds 3]
 
-64×64, 2,000 rows, batches and chains of 100, PCD-1 with plain ascent for everyone. Compiling is not
-counted. Each round times all three in turn; ratios are those of a round, medians over rounds.
+64×64, 2,000 rows, batches and chains of 100, PCD-1 with plain ascent for all three. Compiling is
+not counted. Each round times all three in turn; ratios are taken within a round and are medians
+over rounds.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""How the cost of training grows with each size, from 784×500 on: a table and a picture.
+"""The cost of training against each size, from 784×500 on: a table and a picture.
 
     python benchmarks/growth.py [--seconds 2] [--rounds 3] [--picture runs/growth.png]
 
-Each size is doubled and halved by itself, the others staying at 784×500, batches of 256, 256
-chains, k = 1, 20,000 rows of zeros and ones, default recipe. The unit is a millisecond an update,
-as the difference of a long and a short call of `hm.fit`, so that compiling and what a call costs
-besides are left out. All sizes are timed in turn, in each round anew; the figures are medians.
+Each size is doubled and halved by itself; the others stay at 784×500, batches of 256, 256 chains,
+k = 1, 20,000 rows of zeros and ones, and the default recipe. The unit is milliseconds an update,
+from the difference of a long and a short call of `hm.fit`, which leaves out compiling and the fixed
+cost of a call. Every round times all sizes in turn; the figures are medians.
 """
 
 import argparse
@@ -24,7 +24,7 @@ FACTORS = (0.25, 0.5, 1, 2, 4)
 
 
 class Size(NamedTuple):
-    """What an update's cost may depend on."""
+    """The sizes on which the cost of an update may depend."""
 
     visible: int = 784
     hidden: int = 500
@@ -45,7 +45,7 @@ VARIED = {
 
 
 def all_sizes() -> dict[str, list[Size]]:
-    """Return the sizes to be timed, by what is varied."""
+    """Return the sizes to time, by the one that is varied."""
     base = Size()
     return {
         name: [base._replace(**{name: round(getattr(base, name) * f)}) for f in factors]
@@ -54,7 +54,7 @@ def all_sizes() -> dict[str, list[Size]]:
 
 
 class Timed:
-    """Updates of one size, made on demand, each call going on where the last one stopped."""
+    """Updates of one size, made on demand; each call continues where the last one stopped."""
 
     def __init__(self, size: Size):
         key, rng = jax.random.key(0), np.random.default_rng(0)
@@ -72,7 +72,7 @@ class Timed:
         self.long = 1
 
     def spend(self, epochs: int) -> float:
-        """Return the seconds of so many epochs more."""
+        """Return the seconds that so many more epochs take."""
         self.epochs += epochs
         began = time.perf_counter()
         fit = hm.fit(self.rbm, self.data, epochs=self.epochs, state=self.state, **self.given)
@@ -80,18 +80,18 @@ class Timed:
         return time.perf_counter() - began
 
     def settle(self, seconds: float) -> None:
-        """Find how many epochs take about so long."""
+        """Find the number of epochs that takes about so many seconds."""
         self.spend(1)
         self.long = max(2, round(seconds / self.spend(1)))
 
     def pace(self) -> float:
-        """Return milliseconds an update."""
+        """Return the milliseconds of an update."""
         short = self.spend(1)
         return 1e3 * (self.spend(1 + self.long) - short) / (self.long * self.per_epoch)
 
 
 def draw(sizes: dict[str, list[Size]], found: dict[Size, float], path: Path) -> None:
-    """Draw the time of an update over each size, both in units of the middle one."""
+    """Draw the time of an update against each size, both relative to the middle size."""
     base = Size()
     figure = new_figure(6.6, 4.4)
     axes = figure.subplots()

@@ -1,14 +1,15 @@
-"""MNIST's zeros and ones: how often chains go from one digit to the other, PTT against Gibbs.
+"""MNIST's zeros and ones: how often chains change the digit, PTT against Gibbs sampling.
 
     python benchmarks/jumps.py [--out runs/jumps] [--seconds 3600] [--updates 5000] [--method ptt]
 
 784×200, PCD-100 with 2,000 chains at rate 0.01, as Béreux et al. 2025 trained it, for as many
-updates as the time gives. The models that the run passes are kept, and trajectory tempering goes
-along them. A replica's step looks at three models and draws from one, four products against the
-two of a Gibbs sweep, so twice as many Gibbs chains as there are replicas make as many sweeps. All
-begin at rows; replicas that begin at noise tell whether that matters. `--method ptt` trains by
-exchange along the trajectory in place of PCD. The models are kept in the folder, and not trained
-again. Needs the reference data: HARMONIUM_DATA.
+updates as the time allows. Models from the run are kept, and parallel trajectory tempering (PTT)
+uses them as its ladder. A replica's step evaluates three models and draws from one, which takes
+four matrix products; a Gibbs sweep takes two. So there are twice as many Gibbs chains as replicas,
+which make as many sweeps. All chains begin at rows of the data; further replicas that begin at noise show
+whether that matters. `--method ptt` trains by exchange along the trajectory in place of PCD. The
+models are stored in the folder, and stored models are not trained again. Set HARMONIUM_DATA to the
+folder of reference data.
 """
 
 import argparse
@@ -31,13 +32,13 @@ METHODS = {
     "pcd": hm.Persistent(hm.Gibbs(SWEEPS), CHAINS),
     "ptt": hm.Trajectory(PLACES, CHAINS // PLACES, sweeps=SWEEPS // 5),
 }
-COLUMNS = 100  # independent chains, or columns of replicas, that are watched
+COLUMNS = 100  # independent chains, or columns of replicas, whose states are recorded
 SHOWN = 2_000  # steps in the picture
-DEEP = 0.5  # of the way from the middle to a digit's mean, where a chain has arrived
+DEEP = 0.5  # of the way from the middle to a digit's mean; beyond, a chain has arrived
 
 
 def train(rows: np.ndarray, folder: Path, method, seconds: float, updates: int) -> list[hm.RBM]:
-    """Train, keeping a model at every eighth root of two updates; return what was kept."""
+    """Train and keep a model whenever the updates grow by a factor 2^(1/8); return these models."""
     done = folder / "kept.npz"
     blank = hm.RBM(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), jnp.zeros((784, HIDDEN)))
     if done.exists():
@@ -75,7 +76,7 @@ def train(rows: np.ndarray, folder: Path, method, seconds: float, updates: int) 
 
 
 def watched(rbm: hm.RBM, sampler, state, steps: int, axis, key) -> tuple[np.ndarray, np.ndarray]:
-    """Return where chains stand along the axis after every step, and the last states."""
+    """Return the positions of chains on the axis after every step, and the last states."""
 
     @eqx.filter_jit
     def go(rbm, state, first, key):
@@ -93,7 +94,7 @@ def watched(rbm: hm.RBM, sampler, state, steps: int, axis, key) -> tuple[np.ndar
 
 
 def jumps(along: np.ndarray) -> np.ndarray:
-    """Count each chain's arrivals deep in one digit that come from deep in the other."""
+    """Count each chain's changes from deep in one digit to deep in the other."""
     found = []
     for chain in along.T:
         places = np.sign(chain) * (abs(chain) >= DEEP)
@@ -102,10 +103,10 @@ def jumps(along: np.ndarray) -> np.ndarray:
 
 
 def independent(along: np.ndarray) -> float:
-    """Return how many independent draws of the digit the chains are worth, less their starts.
+    """Return the effective number of independent draws of the digit, less the starts of chains.
 
-    The mean of a chain over time has the variance p(1 − p)/n if it is worth n draws: one if it
-    never leaves the digit that it began with.
+    The mean of a chain over time has the variance p(1 − p)/n if the chain is worth n draws; n is
+    one if it never leaves its first digit.
     """
     ones = along > 0
     p = ones.mean()
@@ -114,7 +115,7 @@ def independent(along: np.ndarray) -> float:
 
 
 def draw(found: dict[str, np.ndarray], rows: np.ndarray, path: Path) -> None:
-    """Draw the last steps of three chains, those of most, median and fewest jumps, and all."""
+    """Draw the last steps of chains with most, median and fewest jumps, and histograms of all."""
     figure = new_figure(10.0, 4.6)
     panels = figure.subplots(len(found), 2, sharey=True, width_ratios=(4, 1), squeeze=False)
     edges = np.linspace(-1.6, 1.6, 65)
@@ -139,7 +140,7 @@ def draw(found: dict[str, np.ndarray], rows: np.ndarray, path: Path) -> None:
 
 
 def main() -> None:
-    """Train, sample by both, and report."""
+    """Train, sample by both methods, and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="runs/jumps")
     parser.add_argument("--seconds", type=float, default=3_600)

@@ -1,8 +1,8 @@
-"""Training speed of the Keras face on TensorFlow: against `hm.fit` and a TensorFlow loop by hand.
+"""Training speed of the Keras interface on TensorFlow, `hm.fit`, and a hand-written loop.
 
-PCD-1 with plain ascent for everyone, float32, the same rows, batch and chains, all in one run, in
-turn and repeated; medians, and ratios within a round first. Compiling is not counted. Run it with
-nothing else on the model:
+PCD-1 with plain ascent for all of them, in float32, with the same rows, batch and chains; the
+hand-written loop is in TensorFlow. Every round times all of them in turn in one process; figures
+are medians over rounds, and ratios are taken within a round first. Compiling is not counted. Run it with nothing else on the computer:
 
     python benchmarks/keras_throughput.py [--rounds 5] [--workload NAME] [--json FILE]
 """
@@ -27,7 +27,7 @@ import harmonium as hm
 import harmonium.keras as hk
 
 RATE = 0.01
-WORKLOADS = {  # visible, hidden, batch, rows, epochs of a timed stretch
+WORKLOADS = {  # visible, hidden, batch, rows, epochs in a timed call
     "784x500 b512": (784, 500, 512, 20_480, 3),
     "64x16 b10": (64, 16, 10, 20_000, 4),
 }
@@ -39,7 +39,7 @@ def binary_rows(n, columns):
 
 
 def face_speed(x, hidden, batch, epochs, **options) -> Callable:
-    """Return a function that times `fit` of the Keras face, in rows a second."""
+    """Return a function that times `fit` of the Keras interface, in rows a second."""
     rbm = hk.RBM(hidden, chains=batch, seed=0)
     rbm.compile(keras.optimizers.SGD(RATE), **options)
 
@@ -53,7 +53,7 @@ def face_speed(x, hidden, batch, epochs, **options) -> Callable:
 
 
 def core_speed(x, hidden, batch, epochs) -> Callable:
-    """Return a function that times `hm.fit`, each call going on from the last."""
+    """Return a function that times `hm.fit`; each call continues the last one."""
     key, gradient = jax.random.key(0), hm.Persistent(hm.Gibbs(1), chains=batch)
     rbm = hm.initialize(hm.Bernoulli(x.shape[1]), hm.Bernoulli(hidden), x, key=key)
     data = hm.Dataset(x)
@@ -82,9 +82,9 @@ def core_speed(x, hidden, batch, epochs) -> Callable:
 
 
 def hand_speed(x, hidden, batch, epochs, jit_compile=False) -> Callable:
-    """Return a function that times the same update written by hand, a whole epoch one `tf.function`.
+    """Return a function that times a hand-written update; an epoch is one `tf.function`.
 
-    The gradient is in closed form, chains are kept as hidden states, rows are shuffled.
+    The gradient is in closed form, chains are stored as hidden states, and rows are shuffled.
     """
     visible, updates = x.shape[1], len(x) // batch
     data = tf.constant(x)
@@ -169,7 +169,7 @@ def main() -> None:
         print(f"\n{name}: PCD-1, float32, median of {arguments.rounds} rounds")
         for contestant, found in results[name].items():
             print(
-                f"  {contestant:36s} {found['ratio_to_hand']:5.2f}x the loop by hand,"
+                f"  {contestant:36s} {found['ratio_to_hand']:5.2f}x the hand-written loop,"
                 f" {found['ratio_to_core']:5.2f}x hm.fit,"
                 f" {found['rows_per_second']:9,.0f} rows/s"
                 f" [{found['lowest']:,.0f} – {found['highest']:,.0f}],"

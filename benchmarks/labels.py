@@ -1,11 +1,11 @@
-"""Labels by a model over (row, label): MNIST's test error of three objectives.
+"""Classification by an RBM over (row, label): MNIST's test error with three objectives.
 
     python benchmarks/labels.py hybrid                  train on all 60,000 rows, test on 10,000
     python benchmarks/labels.py hybrid --validate       train on 50,000, judge on the last 10,000
 
-The published figures are those of Larochelle & Bengio 2008: a generative model 3.39 %, a
-discriminative one 1.81 %, a hybrid one 1.28 %. Grey levels are used as they are, and the generative
-part is CD-1. Set HARMONIUM_DATA to the folder of reference data.
+The published figures are those of Larochelle & Bengio 2008: generative 3.39 %, discriminative
+1.81 %, hybrid 1.28 %. Grey levels are used as they are, and the generative part is CD-1. Set
+HARMONIUM_DATA to the folder of reference data.
 """
 
 import argparse
@@ -24,7 +24,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def labelled(part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return MNIST's grey levels in [0, 1] with the label as a last column, and the labels."""
+    """Return MNIST's grey levels in [0, 1] with the label as the last column, and the labels."""
     with np.load(reference(f"mnist/mnist_{part}_gray.npz")) as archive:
         grey, labels = archive["x"].reshape(-1, 784), archive["y"].astype(int)
     return np.column_stack([grey / 255.0, labels]).astype(np.float32), labels
@@ -44,14 +44,14 @@ def log_odds(rbm: hm.RBM, rows: jax.Array) -> jax.Array:
 
 
 def error(rbm: hm.RBM, rows: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of wrong labels, in percent."""
+    """Return the percentage of wrong labels."""
     parts = np.split(rows, range(ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE))
     found = np.concatenate([np.asarray(log_odds(rbm, part)).argmax(1) for part in parts])
     return 100 * float((found != labels).mean())
 
 
 def method(objective: str, share: float) -> tuple[hm.AbstractGradient, float]:
-    """Return an objective's method and its learning rate."""
+    """Return the method of an objective and its learning rate."""
     generative = hm.Contrastive(hm.Gibbs(1))
     if objective == "generative":
         return generative, 0.05

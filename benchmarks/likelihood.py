@@ -1,10 +1,11 @@
-"""How well log Z is known: reference models, one of our own, enumeration, pseudo-likelihood.
+"""Accuracy of log Z on reference models and trained ones, by annealing and by enumeration.
 
     HARMONIUM_DATA=... python benchmarks/likelihood.py sm08 mnist exact centred verdict pseudo
 
-Each part prints what was measured and how long it took; `coverage.py` beside this file asks whether
-the intervals hold. MNIST is read from the folder that HARMONIUM_DATA names. A model that takes
-minutes to train is kept in runs/likelihood and used again.
+Each part prints its results and the time it took. `verdict` prints equilibrium reports, `pseudo`
+the pseudo-likelihood; `coverage.py` in this folder measures the coverage of the intervals. MNIST is
+read from the folder that HARMONIUM_DATA names. A model that takes minutes to train is stored in
+runs/likelihood and used again.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ KEPT = Path("runs/likelihood")
 
 
 def mnist(part: str = "test") -> np.ndarray:
-    """Return rows of the fixed binarisation."""
+    """Return the rows of MNIST's fixed binarisation."""
     file = np.load(reference("mnist/binarized_mnist.npz"))
     return np.unpackbits(file[part], axis=1, count=int(file["n_visible"]))
 
 
 def kept(name: str, train: Callable[[], hm.RBM]) -> hm.RBM:
-    """Return a model trained before, or train it."""
+    """Load a stored model, or train and store it."""
     path = KEPT / f"{name}.safetensors"
     if not path.is_file():
         KEPT.mkdir(parents=True, exist_ok=True)
@@ -70,7 +71,7 @@ def grey() -> np.ndarray:
 
 
 def own() -> hm.RBM:
-    """Centred PCD-1, batches of 200, 500 chains, averaged, pixels drawn at each visit."""
+    """Train by centred PCD-1: batches of 200, 500 chains, averaging, pixels drawn at each visit."""
     data = hm.Dataset(grey() / np.float32(255), stochastic=True)
     key = jax.random.key(0)
     start = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(500), data, key=key)
@@ -79,12 +80,12 @@ def own() -> hm.RBM:
 
 
 def own_mnist() -> None:
-    """A 784×500 model of our own."""
+    """A 784×500 model trained by harmonium."""
     judged(kept("own_500", own), mnist(), tolerance=0.1, seconds=270.0)
 
 
 def enumerated() -> None:
-    """784×24: enumerated, then annealed."""
+    """784×24: log Z by enumeration, then by annealing."""
     rows = mnist("train")
 
     def train() -> hm.RBM:
@@ -127,7 +128,7 @@ def centred() -> None:
 
 
 def verdict() -> None:
-    """Zeros and ones by PCD-1 at a high rate, and a small model by many sweeps."""
+    """Equilibrium reports: zeros and ones by PCD-1 at a high rate, a small model by many sweeps."""
     file = np.load(reference("mnist/mnist_train_gray.npz"))
     rows = (grey()[np.isin(file["y"], (0, 1))] > 127).astype(np.uint8)
     key = jax.random.key(0)
@@ -153,13 +154,13 @@ def optax_sgd(rate: float):
 
 
 def pictures() -> None:
-    """Draw the annealing runs of docs/likelihood.md: too few steps, and as many as it takes."""
-    from harmonium.plot import journeys, save_figure
+    """Draw the annealing runs of docs/likelihood.md: with too few steps and with enough."""
+    from harmonium.plot import annealing_runs, save_figure
 
     rbm = salakhutdinov()
     for name, settings in {"short": {"steps": 96}, "long": {"seconds": 150.0}}.items():
         z = hm.log_likelihood(rbm, mnist(), key=jax.random.key(0), **settings).log_z
-        figure = journeys(z.forward, z.reverse, value=z.value, low=z.low, high=z.high)
+        figure = annealing_runs(z.forward, z.reverse, value=z.value, low=z.low, high=z.high)
         save_figure(figure, Path("docs/pictures") / f"likelihood_{name}.png")
         print(f"  {name}: {z}")
 
@@ -181,7 +182,7 @@ def pseudo() -> None:
         naive -= np.logaddexp(0.0, here - np.asarray(free_energy(flipped)))
     loop = (time.perf_counter() - started) * len(rows) / len(few)
     wrong = abs(found[: len(few)] - naive).max()
-    print(f"  {found.mean():.3f} nats a row (sum over 784 sites); {ours:.1f} s;", end="")
+    print(f"  {found.mean():.3f} nats per row (sum over 784 sites); {ours:.1f} s;", end="")
     print(f" the loop over sites {loop:.0f} s, {loop / ours:.1f}×; largest difference {wrong:.1g}")
 
 
@@ -190,7 +191,7 @@ PARTS = {
     "mnist": own_mnist,
     "exact": enumerated,
     "centred": centred,
-    "verdict": verdict,
+    "judgement": verdict,
     "pseudo": pseudo,
     "pictures": pictures,
 }

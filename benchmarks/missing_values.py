@@ -3,12 +3,12 @@
     python benchmarks/missing_values.py
 
 Models of 784×100 learn from the binarised training rows, a random half of each of which is
-missing, in three ways: with the missing pixels summed out (`Marginal`), as a family with a model
-for each pattern (`PerPattern`), and with zeros in the missing values; and from the whole rows, for
-comparison. They are judged by the held-out half of test rows given the other, log p(v_absent |
-v_seen), which is −F(v) − log Z of the model with the seen half held, annealed for every row; and
-by each held-out pixel for itself, Σ_i log p(v_i | v_seen). Set HARMONIUM_DATA to the folder of
-reference data.
+missing, in three ways: with the missing pixels summed out (`Marginal`), with one model for each
+pattern of missing pixels (`PerPattern`), and with zeros in place of the missing values; and from
+the complete rows, for comparison. Two scores compare them on test rows. The first is the held-out
+half of a row given the other half, log p(v_missing | v_seen), which is −F(v) − log Z of the model
+with the seen half held; log Z is annealed for every row. The second takes each held-out pixel by
+itself, Σ_i log p(v_i | v_seen). Set HARMONIUM_DATA to the folder of reference data.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import harmonium as hm
 from harmonium.missing.marginal import given_seen
 from harmonium.samplers import Annealing, anneal
 
-SWEEPS = 500  # before chains are taken for draws of the conditional model
+SWEEPS = 500  # after which chains count as draws of the conditional model
 
 
 def binarised(part: str) -> np.ndarray:
@@ -35,7 +35,7 @@ def binarised(part: str) -> np.ndarray:
 
 
 def halved(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Remove a random half of each row."""
+    """Return the rows with a random half of each replaced by NaN."""
     order = np.random.default_rng(seed).random(rows.shape).argsort(axis=1)
     return np.where(order < rows.shape[1] // 2, np.nan, rows).astype(np.float32)
 
@@ -49,12 +49,12 @@ def trained(rows: np.ndarray, gradient: hm.AbstractGradient, hidden: int, epochs
 
 @eqx.filter_jit
 def conditional_log_z(rbm, base, seen, v, chains, steps, key):
-    """Return log Z of the model given each row's seen half, forward and backward, for each row.
+    """Return the forward and reverse estimates of log Z given the seen half, for each row.
 
-    The forward estimate lies below log Z on average, and so over-rates the model. The backward
-    one lies above it if its chains start as draws of the model given the seen half: they make
-    many Gibbs sweeps from the true row, which itself would be such a draw if the rows were the
-    model's own.
+    The forward estimate is below log Z on average, and so overrates the model. The reverse estimate
+    is above log Z on average if its chains start as draws of the model given the seen half. These
+    chains make many Gibbs sweeps from the true row, which would itself be such a draw if the rows
+    came from the model.
     """
     keys, model = jax.random.split(key, 4), given_seen(rbm, seen)
     held = eqx.tree_at(lambda layer: layer.layer, model.visible, base)
@@ -78,7 +78,7 @@ def conditional_log_z(rbm, base, seen, v, chains, steps, key):
 
 
 def joint(rbm, base, rows, seen, chains, steps):
-    """Return log p(v_absent | v_seen) of rows by both estimates."""
+    """Return log p(v_missing | v_seen) of rows by both estimates."""
     given, v = jnp.asarray(seen), jnp.asarray(rows)
     key = jax.random.key(1)
     both = conditional_log_z(rbm, base, given, v, chains, jnp.asarray(steps), key)
@@ -94,7 +94,7 @@ def of_single_pixels(p: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> np.nd
 
 
 def family_means(rbm: hm.RBM, seen: np.ndarray) -> np.ndarray:
-    """Return p(v_i = 1 | v_seen) by the model that has the seen pixels and pixel i."""
+    """Return p(v_i = 1 | v_seen) by the model of the seen pixels and pixel i alone."""
     weights, filled = np.asarray(rbm.weights, np.float64), np.nan_to_num(seen).astype(np.float64)
     inputs = filled @ weights + np.asarray(rbm.hidden.bias)  # pyright: ignore
     bias = np.asarray(rbm.visible.bias)  # pyright: ignore
@@ -121,7 +121,7 @@ def main() -> None:
         "zeros in the missing values": (np.nan_to_num(holes), pcd),
         "whole rows": (whole, pcd),
     }
-    print(f"784×{asked.hidden}, {asked.epochs} epochs, {asked.rows} test rows; nats a row")
+    print(f"784×{asked.hidden}, {asked.epochs} epochs, {asked.rows} test rows; nats per row")
     for name, (rows, gradient) in ways.items():
         began = time.perf_counter()
         rbm = trained(rows, gradient, asked.hidden, asked.epochs)

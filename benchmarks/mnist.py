@@ -1,14 +1,15 @@
-"""How well 500 hidden units learn MNIST, and how soon: the search, the record, the picture.
+"""How well and how fast 500 hidden units learn MNIST: search, training, scores, picture.
 
-    python benchmarks/mnist.py search [NAME ...]          trials on 50,000 rows, judged on 10,000
+    python benchmarks/mnist.py search [NAME ...]          trials on 50,000 rows, scored on 10,000
     python benchmarks/mnist.py train FOLDER NAME ...      models of all 60,000 rows, with times
     python benchmarks/mnist.py peer FOLDER scikit-learn --seconds 900 [--rate 0.05 --batch 100]
-    python benchmarks/mnist.py score FOLDER [--part test]  every model in it, from both sides
+    python benchmarks/mnist.py score FOLDER [--part test]  every model in it, lower and upper
     python benchmarks/mnist.py draw FOLDER PICTURE        likelihood over wall-clock time
 
-The rows are those of the fixed binarisation (`binarized_mnist.npz`), or its grey levels, from which
-pixels are drawn at each visit. The search sees the first 50,000 rows of the training set and is
-judged by the last 10,000; test rows are looked at once, by `score`. Set HARMONIUM_DATA.
+The rows are those of the fixed binarisation (`binarized_mnist.npz`), or MNIST's grey levels, from
+which pixels are drawn at each visit. The search uses the first 50,000 rows of the training set and
+is scored on the last 10,000; test rows are used once, by `score`. Set HARMONIUM_DATA to the folder
+of reference data.
 """
 
 import argparse
@@ -32,17 +33,17 @@ SECONDS_TO_SCORE = 120.0
 
 
 class Trial(NamedTuple):
-    """A way to learn: what is not named is the library's default.
+    """A training run; other settings are the defaults of the library.
 
     Attributes:
-        updates: how many.
-        batch: rows in one.
-        chains: of PCD.
+        updates: the number of updates.
+        batch: rows in a batch.
+        chains: the number of PCD chains.
         k: sweeps in an update.
-        is_fixed: whether pixels are binarised once and for all.
-        deformed: copies of each row, each deformed a little, to learn from besides.
+        is_fixed: whether pixels come from the fixed binarisation.
+        deformed: the number of additional, slightly deformed copies of each row.
         recipe: arguments of `hm.Recipe`.
-        late: updates by another method after the others, over which the rate falls.
+        late: further updates by another method, over which the rate falls.
     """
 
     updates: int = 10_000
@@ -96,7 +97,7 @@ TRIALS = {
     "batch 100, 500 chains, rate 0.4": Trial(11_000, 100, 500, recipe={"rate": 0.4}),
     "batch 200, 1,000 chains, rate 0.6": Trial(6_000, 200, 1_000, recipe={"rate": 0.6}),
 }
-RECORDS = {  # of all rows, and no part of the search
+RECORDS = {  # trained on all rows, and not part of the search
     "200,000 updates, L1 5e-5": Trial(200_000, recipe={"rate": 0.4, "penalties": (hm.L1(5e-5),)}),
     "12,000 updates, fixed binarisation, L1 2e-4": TRIALS["fixed binarisation, L1 2e-4"]._replace(
         updates=12_000
@@ -105,7 +106,7 @@ RECORDS = {  # of all rows, and no part of the search
 
 
 def rows_of(part: str, is_fixed: bool) -> hm.Dataset:
-    """Return rows: "searched" the first 50,000, "judge" the last 10,000, "all" both, or "test"."""
+    """Return rows: "searched" (the first 50,000), "judge" (the last 10,000), "all" or "test"."""
     folder = os.environ.get("HARMONIUM_DATA")
     if not folder:
         sys.exit("set HARMONIUM_DATA to the folder of reference data that holds mnist/")
@@ -120,17 +121,17 @@ def rows_of(part: str, is_fixed: bool) -> hm.Dataset:
 
 
 def learned(trial: Trial, part: str, seed: int = 0) -> tuple[hm.RBM, float]:
-    """Train; return the model and the seconds of the call of `fit`, compiling included."""
+    """Train; return the model and the seconds of `fit`, compiling included."""
     rows, key = rows_of(part, trial.is_fixed), jax.random.key(seed)
     start = rows.rows(key=key)
     rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), start, key=key)
     if trial.deformed:
         rows = with_deformed(rows, trial.deformed)
     method, falls = hm.Persistent(hm.Gibbs(trial.k), trial.chains), trial.late is None
-    stages = [(trial.updates, method, {} if falls else {"hold": 1.0, "averaging": None})]
-    stages += [] if falls else [(*trial.late, {"hold": 0.0})]
+    phases = [(trial.updates, method, {} if falls else {"hold": 1.0, "averaging": None})]
+    phases += [] if falls else [(*trial.late, {"hold": 0.0})]
     began = time.perf_counter()
-    for updates, gradient, schedule in stages:
+    for updates, gradient, schedule in phases:
         fit = hm.fit(
             rbm,
             rows,
@@ -145,7 +146,7 @@ def learned(trial: Trial, part: str, seed: int = 0) -> tuple[hm.RBM, float]:
 
 
 def with_deformed(rows: hm.Dataset, copies: int) -> hm.Dataset:
-    """Add copies of digits turned by about 3°, and stretched, sheared and moved as little."""
+    """Add copies of digits rotated by about 3°, and slightly stretched, sheared and shifted."""
     grey, rng = np.asarray(rows.values(0, len(rows))) * rows.scale, np.random.default_rng(0)
     centre, found = np.full(2, 13.5), [grey]
     for _ in range(copies):
@@ -162,10 +163,11 @@ def with_deformed(rows: hm.Dataset, copies: int) -> hm.Dataset:
 
 
 def sandwiched(rbm: hm.RBM, part: str, seconds: float, **settings: Any) -> dict[str, Any]:
-    """Return the log-likelihood of rows from both sides.
+    """Return lower and upper estimates of the log-likelihood of rows.
 
-    `above` takes log Z from the way there, which is on average too low, and so over-rates the
-    model; `below` from the reverse run, and under-rates it; `value` is Bennett's estimate.
+    `above` takes log Z from the forward runs, which is too low on average, and so overrates the
+    model. `below` takes it from the reverse runs and underrates the model. `value` is Bennett's
+    estimate.
     """
     rows = rows_of(part, True)
     score = hm.log_likelihood(rbm, rows, key=jax.random.key(0), seconds=seconds, **settings)
@@ -188,7 +190,7 @@ def sandwiched(rbm: hm.RBM, part: str, seconds: float, **settings: Any) -> dict[
 
 
 def sides(found: dict[str, Any]) -> str:
-    """Return a score in words."""
+    """Return a score as the cells of a table."""
     warning = "" if found["converged"] else " (not converged)"
     return f"{found['value']:.2f}{warning} | {found['below']:.2f} to {found['above']:.2f}"
 
@@ -204,7 +206,7 @@ def search(names: list[str]) -> None:
 
 
 def keep(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> None:
-    """Leave a model behind, with the time that it took."""
+    """Store a model, with the time of its training."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{who} {seconds:.0f}".replace(" ", "_")
     hm.save(rbm, folder / f"{name}.safetensors")
@@ -214,7 +216,7 @@ def keep(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> No
 
 
 def train(folder: Path, trials: list[str], seed: int) -> None:
-    """Train models of all rows: by names of trials, or as "UPDATES,CHAINS,RATE"."""
+    """Train on all rows: trials by their names, or given as "UPDATES,CHAINS,RATE"."""
     for name in trials:
         trial = (TRIALS | RECORDS).get(name)
         if trial is None:
@@ -227,12 +229,12 @@ def train(folder: Path, trials: list[str], seed: int) -> None:
 
 
 def moments(total: float) -> list[float]:
-    """Return the times at which a peer's model is kept."""
+    """Return the times at which the model of another package is stored."""
     return [t for t in (30, 60, 120, 300, 600, 900, 1_800) if t < total] + [total]
 
 
 def scikit_learn(folder: Path, part: str, total: float, rate: float, batch: int, _: int) -> None:
-    """Let scikit-learn's BernoulliRBM learn: its own loop, pixels drawn anew in each pass."""
+    """Train scikit-learn's BernoulliRBM by its own loop; pixels are drawn again in each pass."""
     from sklearn.neural_network import BernoulliRBM
 
     rows = rows_of(part, False)
@@ -248,12 +250,12 @@ def scikit_learn(folder: Path, part: str, total: float, rate: float, batch: int,
             rbm = from_sklearn(model)
             keep(folder, "scikit-learn", spent, rbm, rate=rate, batch=batch)
         x = (rng.random_sample(grey.shape) < grey).astype(np.float32)
-        for first in range(0, len(x), batch):  # what `fit` does in a pass, without beginning anew
+        for first in range(0, len(x), batch):  # a pass of `fit`, without its reinitialisation
             model._fit(x[first : first + batch], rng)
 
 
 def rbms(folder: Path, part: str, total: float, rate: float, batch: int, chains: int) -> None:
-    """Let rbms learn by the steps of its loop: PCD-1, its centred gradient, SGD."""
+    """Train rbms by the steps of its own loop: PCD-1, its centred gradient, SGD."""
     import torch
     from rbms.bernoulli_bernoulli.classes import BBRBM
     from rbms.dataset.dataset_class import RBMDataset
@@ -307,7 +309,7 @@ def score(folder: Path, part: str, seconds: float) -> None:
 
 
 def draw(folder: Path, picture: Path, part: str = "test") -> None:
-    """Draw the likelihood over wall-clock time, both sides as a bar."""
+    """Draw the likelihood against wall-clock time; a bar joins the lower and upper estimates."""
     from matplotlib.figure import Figure
 
     records = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
@@ -342,7 +344,7 @@ def draw(folder: Path, picture: Path, part: str = "test") -> None:
             ha="right",
         )
     axes.set_xscale("log")
-    # The nearer to the top, the harder a nat: so distances from it, in logarithms.
+    # A nat is harder to gain near the top, so the axis has log distances from the top.
     top = -82.0
     axes.set_yscale(
         "function",
@@ -356,13 +358,13 @@ def draw(folder: Path, picture: Path, part: str = "test") -> None:
     axes.set_xticks(ticks, ["30 s", "1 min", "2 min", "5 min", "15 min", "1 h"], minor=False)
     axes.minorticks_off()
     axes.set_xlabel("training time")
-    axes.set_ylabel("test log-likelihood, nats a row")
+    axes.set_ylabel("test log-likelihood, nats per row")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(picture, dpi=160)
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Run the command of the arguments."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("search")

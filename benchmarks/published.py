@@ -1,4 +1,4 @@
-"""Runs that other people published, made again: their figures beside ours.
+"""Published runs of other packages, repeated with harmonium: their figures beside its own.
 
     python benchmarks/published.py pydeep [--seeds 10]     784×16 on MNIST, exact log-likelihood
     python benchmarks/published.py shark  [--seeds 20]     bars and stripes 4×4
@@ -25,11 +25,11 @@ PYDEEP = {  # (centred, flipped): published train and test, from one run each
     (False, True): (-183.259, -183.360),
 }
 SHARK = (192.544, 3.3, 10)  # mean of the negative sum, spread of a run, number of runs
-SHARK_BELOW = 200  # what the tests of its persistent and tempered training ask for
+SHARK_BELOW = 200  # the bound in the tests of its persistent and tempered training
 
 
 def reference(name: str) -> Path:
-    """Return a file of the reference data."""
+    """Return the path of a file of the reference data."""
     folder = os.environ.get("HARMONIUM_DATA")
     if not folder or not (Path(folder) / name).exists():
         sys.exit(f"set HARMONIUM_DATA to the folder of reference data that holds {name}")
@@ -60,7 +60,7 @@ def pydeep_run(train, test, centred: bool, seed: int) -> tuple[float, float]:
     bound = 4.0 * np.sqrt(6.0 / (784 + 16))
     weights = jax.random.uniform(key_init, (784, 16), minval=-bound, maxval=bound)
     fitted = visible.fit_moments(jnp.asarray(train, jnp.float32))
-    if centred:  # their centred model's biases act on v − μ and h − λ
+    if centred:  # the biases of PyDeep's centred model act on v − μ and h − λ
         mean = jnp.asarray(train.mean(0), jnp.float32)
         fitted, hidden = fitted.shift(-weights.sum(1) / 2), hidden.shift(-mean @ weights)
     rbm = hm.RBM(fitted, hidden, weights)
@@ -80,7 +80,7 @@ def pydeep_run(train, test, centred: bool, seed: int) -> tuple[float, float]:
 
 def pydeep(seeds: int) -> None:
     """Compare with PyDeep's four runs."""
-    print("784×16 on MNIST thresholded at one half, exact log-likelihood, nats a row")
+    print("784×16 on MNIST thresholded at one half, exact log-likelihood, nats per row")
     for (centred, flipped), published in PYDEEP.items():
         train, test = thresholded_mnist(flipped)
         began = time.perf_counter()
@@ -100,12 +100,12 @@ def pydeep(seeds: int) -> None:
 
 
 def bars_sum(rbm: hm.RBM, rows: np.ndarray) -> float:
-    """Return −Σ log p over the rows, exactly."""
+    """Return the exact −Σ log p over the rows."""
     return -len(rows) * hm.log_likelihood(rbm, rows).value
 
 
 def shark_run(gradient, rate: float, updates: int, seed: int, hidden: int = 32) -> float:
-    """Train on all 32 patterns at every update, from weights and biases in U(−0.1, 0.1)."""
+    """Train on all 32 patterns in every update, from weights and biases drawn from U(−0.1, 0.1)."""
     rows = hm.bars_and_stripes(4)
     keys = jax.random.split(jax.random.key(seed), 4)
     draws = [
@@ -127,7 +127,7 @@ def shark_run(gradient, rate: float, updates: int, seed: int, hidden: int = 32) 
 
 
 def shark(seeds: int) -> None:
-    """Compare with Shark's tutorial on bars and stripes, and climb by the exact gradient."""
+    """Compare with Shark's tutorial on bars and stripes, and train by the exact gradient."""
     cd = np.array([shark_run(hm.Contrastive(hm.Gibbs(1)), 0.1, 1_000, s) for s in range(seeds)])
     mean, spread, runs = SHARK
     error = np.sqrt(cd.var(ddof=1) / seeds + spread**2 / runs)

@@ -1,4 +1,4 @@
-"""BernoulliRBM beside scikit-learn's: features for a classifier, portions, and the two gradients.
+"""harmonium's BernoulliRBM against scikit-learn's: features, portions, and gradients.
 
 python benchmarks/scikit_learn.py digits --seeds 10     # accuracy and fit time
 python benchmarks/scikit_learn.py portions              # `partial_fit` with 1,000 rows
@@ -28,13 +28,13 @@ STEPS = [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]
 
 
 def nudged(rows):
-    """Return the rows and four copies, each a pixel off."""
+    """Return the rows and four copies, each shifted by one pixel."""
     images = rows.reshape(-1, 8, 8)
     return np.concatenate([shift(images, (0, *by), order=0) for by in STEPS]).reshape(-1, 64)
 
 
 def split(seed, whole):
-    """Split nudged digits as the gallery does, or (`whole`) digits before they are nudged."""
+    """Split shifted digits as scikit-learn's gallery does, or (`whole`) before they are shifted."""
     rows, labels = load_digits(return_X_y=True)
     chosen = np.arange(len(rows))
     if whole:
@@ -48,7 +48,7 @@ def split(seed, whole):
 
 
 def accuracy(train, test, y_train, y_test, cost):
-    """Fit a logistic regression to its end, and return the share of right labels."""
+    """Fit a logistic regression to convergence, and return the share of correct labels."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         estimator = LogisticRegression(C=cost, solver="newton-cholesky", max_iter=500).fit(
@@ -58,7 +58,7 @@ def accuracy(train, test, y_train, y_test, cost):
 
 
 def digits(seeds, whole):
-    """Accuracy on features of theirs, of ours and on raw pixels; seconds of a fit, in turn."""
+    """Return accuracies on features of both classes and on pixels, and the seconds of fits."""
     rates = {"n_components": 100, "learning_rate": 0.06, "n_iter": 10}
     recipe = {"optimizer": hm.Recipe(rate=rates["learning_rate"])}
     kinds = {"theirs": (Theirs, {}), "ours": (Ours, {}), "ours, Recipe": (Ours, recipe)}
@@ -86,7 +86,7 @@ def digits(seeds, whole):
 
 
 def portions(passes=100):
-    """1,000 rows at a time with the default batch size: what the features are after 100 calls."""
+    """Return the features after 100 calls with 1,000 rows each, at the default batch size."""
     rows = load_digits().data[:1000] / 16
     found = {}
     for name, cls in (("theirs", Theirs), ("ours", Ours)):
@@ -101,7 +101,7 @@ def portions(passes=100):
 
 
 def likelihoods(seeds=6):
-    """Exact log-likelihood of thresholded digits after as many passes, 16 hidden units."""
+    """Return exact log-likelihoods of thresholded digits after equal passes, 16 hidden units."""
     rows, found = (load_digits().data > 8) * 1.0, {}
     kinds = {"theirs": (Theirs, {}), "ours": (Ours, {})}
     kinds["ours, Recipe"] = (Ours, {"optimizer": hm.Recipe(rate=0.1)})
@@ -119,7 +119,7 @@ def likelihoods(seeds=6):
 def mean_update(cls, model, rows, chains, repeats):
     """Return the mean change of the weights in one call, divided by the rate, over many draws.
 
-    The ten chains stand at draws of the model: all that is left is how the phases are weighed.
+    The ten chains start at draws of the model, so that only the weights of the phases differ.
     """
     rate, total = 1e-3, 0.0
     plain = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
@@ -145,7 +145,7 @@ def mean_update(cls, model, rows, chains, repeats):
 
 
 def gradients():
-    """Draw the mean update of each weight against the exact gradient, by the rows in a call."""
+    """Draw the mean update of each weight against the exact gradient, for several row counts."""
     import matplotlib as mpl
 
     mpl.use("Agg")

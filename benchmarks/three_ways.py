@@ -1,11 +1,12 @@
-"""One model, three ways: NumPy from scratch, plain TensorFlow, and the core, side by side.
+"""One RBM in three versions: NumPy from scratch, plain TensorFlow, and harmonium's core.
 
     python benchmarks/three_ways.py [--only digits|mnist] [--seeds N] [--epochs N] [--docs FOLDER]
 
-All learn by PCD-1 with the same batches, chains and rate: 64×16 on scikit-learn's digits, whose
-likelihood is exact, and 784×500 on binarised MNIST, annealed both ways; MNIST needs the reference
-data: set HARMONIUM_DATA to its folder. Tables go to the screen and between the markers of
-three_ways.md in FOLDER (docs), pictures to FOLDER/pictures, and all figures to a JSON file.
+All learn by PCD-1 with the same batches, chains and rate: 64×16 on scikit-learn's digits, with
+exact likelihoods, and 784×500 on binarised MNIST, with log Z annealed forward and in reverse. MNIST
+needs the reference data: set HARMONIUM_DATA to its folder. Tables are printed and written between
+the markers of three_ways.md in FOLDER (docs), pictures to FOLDER/pictures, and all figures to a
+JSON file.
 """
 
 import argparse
@@ -37,14 +38,14 @@ import harmonium as hm
 ROOT = Path(__file__).parents[1]
 NUMPY, TENSORFLOW = "NumPy", "TensorFlow"
 CORE, CENTRED, DEFAULTS = "core, same recipe", "core, its recipe", "core, all defaults"
-SAME = (TENSORFLOW, CORE)  # told to do what the one in NumPy does
+SAME = (TENSORFLOW, CORE)  # with the settings of the NumPy version
 DRAWN = (NUMPY, TENSORFLOW, CORE, CENTRED)
 NO_TENSORFLOW = "TensorFlow is not installed here: that version was left out"
 NOT_RUN = "not run: TensorFlow was not installed"
 
 
 class Plan(NamedTuple):
-    """What all versions are told; the chains are as many as the rows of a batch."""
+    """The settings of all versions; there are as many chains as rows in a batch."""
 
     hidden: int
     epochs: int
@@ -58,7 +59,7 @@ ANNEALING = {"method": "annealed", "chains": 256, "steps": 2_000}
 
 
 class Watch:
-    """Notes a run's time and score at its start and after its epochs, its own time left out."""
+    """Records a run's time and score at its start and after epochs; scoring time is left out."""
 
     def __init__(self, measure: Callable[[hm.RBM], float | None]):
         self.measure = measure
@@ -68,42 +69,42 @@ class Watch:
         self.began = time.perf_counter()
 
     def __call__(self, epoch: float, model: Callable[[], hm.RBM]) -> None:
-        """Note the time since the last call, then measure."""
+        """Record the time since the last call, then measure the score."""
         self.seconds.append(time.perf_counter() - self.began)
         self.epochs.append(epoch)
         self.curve.append(self.measure(model()))
         self.began = time.perf_counter()
 
     def score(self, _data: Any, *arrays: Any) -> None:
-        """Take the place of an example's own score."""
+        """Replace the score function of an example."""
         self(len(self.epochs), lambda: model_of(arrays))
 
 
 class Run(NamedTuple):
-    """A trained model, and how it came about."""
+    """A trained model, with the times and scores of its training."""
 
     rbm: hm.RBM
     epochs: list[float]
-    seconds: list[float]  # since the epoch noted before
+    seconds: list[float]  # since the last recorded epoch
     curve: list[float | None]
 
     @property
     def an_epoch(self) -> float:
-        """Seconds an epoch: the median of all but the first stretch, which compiles."""
+        """Seconds an epoch: the median of all intervals but the first, which compiles."""
         return statistics.median(np.array(self.seconds[2:]) / np.diff(self.epochs[1:]))
 
     def at(self, epochs: Sequence[float]) -> np.ndarray:
-        """Return the scores after some of the epochs noted."""
+        """Return the scores after some of the recorded epochs."""
         return np.array([self.curve[self.epochs.index(epoch)] for epoch in epochs], float)
 
     @property
     def first(self) -> float:
-        """Seconds that the first stretch took beyond what its epochs take later."""
+        """Seconds that the first interval took beyond the later time of as many epochs."""
         return self.seconds[1] - self.an_epoch * self.epochs[1]
 
 
 def model_of(arrays: Any) -> hm.RBM:
-    """Make the library's model of an example's W, a and b, whatever arrays they are."""
+    """Return a harmonium.RBM with an example's W, a and b, arrays of any kind."""
     return hm.RBM.from_arrays(*(np.asarray(x, np.float32) for x in arrays))
 
 
@@ -127,7 +128,7 @@ def by_the_example(name: str, dtype: Any) -> Callable:
 
 
 def by_the_core(options: Callable[[Plan], dict]) -> Callable:
-    """Return a function that trains with `hm.fit`, told these options."""
+    """Return a function that trains with `hm.fit` and these options."""
 
     def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
         key_start, key_run = jax.random.split(jax.random.key(seed))
@@ -145,13 +146,13 @@ def by_the_core(options: Callable[[Plan], dict]) -> Callable:
 
 
 def same_updates(plan: Plan) -> dict:
-    """Return the options of `hm.fit` that make it visit as many rows with as many chains."""
+    """Return the options of `hm.fit` for the same epochs, batches and chains."""
     gradient = hm.Persistent(hm.Gibbs(1), chains=plan.batch)
     return {"gradient": gradient, "epochs": plan.epochs, "batch_size": plan.batch}
 
 
 def same_recipe(plan: Plan) -> dict:
-    """Return the options that make it the same plain ascent as well."""
+    """Return the options of `hm.fit` for the same plain ascent as well."""
     recipe = hm.Recipe(rate=plan.rate, centring=None, averaging=None, hold=1.0)
     return same_updates(plan) | {"optimizer": recipe}
 
@@ -160,7 +161,7 @@ def all_versions() -> dict[str, Callable]:
     """Return every version that can run here."""
     versions = {NUMPY: by_the_example("from_scratch", np.float64)}
     if importlib.util.find_spec("tensorflow"):
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no notes on how it was built
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no messages about its build
         versions[TENSORFLOW] = by_the_example("from_scratch_tensorflow", np.float32)
     else:
         print(NO_TENSORFLOW, flush=True)
@@ -172,7 +173,7 @@ def all_versions() -> dict[str, Callable]:
 def train_all(
     rows: np.ndarray, plan: Plan, measure: Callable[[hm.RBM], float | None]
 ) -> dict[str, list[Run]]:
-    """Train every version in turn, seed after seed: a seed is a round of the timing as well."""
+    """Train every version in turn, seed after seed; each seed is also a round of the timing."""
     versions = all_versions()
     runs: dict[str, list[Run]] = {name: [] for name in versions}
     for seed in range(plan.seeds):
@@ -185,7 +186,7 @@ def train_all(
 
 
 def timing(runs: dict[str, list[Run]]) -> tuple[list[list[str]], dict]:
-    """Return the table of times, and its figures; ratios are taken within a round."""
+    """Return the table of times and its figures; ratios are taken within a round."""
     rows = [["version", "speed (rounds)", "an epoch", "compiling, once", "a run, s"]]
     figures = {}
     for name, found in runs.items():
@@ -202,7 +203,7 @@ def timing(runs: dict[str, list[Run]]) -> tuple[list[list[str]], dict]:
 
 
 def digits(plan: Plan) -> tuple[str, dict, dict]:
-    """Return what was measured on the digits, as text and as figures, and the runs."""
+    """Return the results on the digits, as text and as figures, and the runs."""
     rows = (load_digits().data / 16 > 0.5).astype(np.uint8)
     runs = train_all(rows, plan, lambda rbm: hm.log_likelihood(rbm, rows).value)
     times, figures = timing(runs)
@@ -222,7 +223,7 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
     check = hm.log_likelihood(rbm, rows, key=jax.random.key(0), **ANNEALING)
     figures[CORE]["annealed_beside_exact"] = [check.low, check.value, check.high, exact.value]
     text = (
-        f"{setting(plan, rows)} Exact log-likelihood of these rows in nats a row,"
+        f"{setting(plan, rows)} Exact log-likelihood of these rows in nats per row,"
         f" {over(plan.seeds)}; at the start it is {signed(start)}. The last column compares means"
         " over epochs of the second half (those that both report), less noisy than the last one's:"
         " the difference with its standard error, and Welch's p.\n\n"
@@ -235,10 +236,10 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
 
 
 def compared(found: list[Run], base: list[Run]) -> tuple[float, float, float]:
-    """Return how far the second halves are above those of `base`, its error, and Welch's p.
+    """Return the mean excess of the second halves over those of `base`, its error, and Welch's p.
 
-    A mean over a half is less noisy than the last score. `fit` does not report of every epoch, so
-    it is over the epochs that both have.
+    A mean over a half is less noisy than the last score. `fit` does not report every epoch, so the
+    mean is over the epochs that both have.
     """
     late = [e for e in shared_epochs([found, base]) if e > base[0].epochs[-1] / 2]
     ours, theirs = (np.array([run.at(late).mean() for run in runs]) for runs in (found, base))
@@ -248,7 +249,7 @@ def compared(found: list[Run], base: list[Run]) -> tuple[float, float, float]:
 
 
 def mnist(plan: Plan) -> tuple[str, dict, dict]:
-    """Return what was measured on MNIST, as text and as figures, and the runs."""
+    """Return the results on MNIST, as text and as figures, and the runs."""
     rows, test = binarised_mnist()
     runs = train_all(rows, plan, lambda rbm: None)
     times, figures = timing(runs)
@@ -269,7 +270,7 @@ def mnist(plan: Plan) -> tuple[str, dict, dict]:
         ]
         lines.append([*line, signed(trained.mean(), 2), f"{100 * wrong.mean():.2f} %"])
     text = (
-        f"{setting(plan, rows)} Log-likelihood in nats a row of {len(test):,} test rows,"
+        f"{setting(plan, rows)} Log-likelihood in nats per row of {len(test):,} test rows,"
         f" {over(plan.seeds)}; *low … high* are the ends of the interval from annealing forward and"
         f" in reverse ({ANNEALING['chains']} chains × {ANNEALING['steps']:,} models), averaged"
         " over the seeds; the gap is reverse less forward log Z, with the number of runs whose two"
@@ -281,7 +282,7 @@ def mnist(plan: Plan) -> tuple[str, dict, dict]:
 
 
 def annealed(rbm: hm.RBM, rows: np.ndarray, test: np.ndarray, seed: int) -> dict:
-    """Score a model on training and test rows by one log Z, annealed both ways."""
+    """Score a model on training and test rows by one log Z, annealed forward and in reverse."""
     train = hm.log_likelihood(rbm, rows, key=jax.random.key(seed), **ANNEALING)
     found = hm.log_likelihood(rbm, test, log_z=train.log_z)
     scored = {"test": found.value, "low": found.low, "high": found.high, "train": train.value}
@@ -301,12 +302,12 @@ def binarised_mnist() -> tuple[np.ndarray, np.ndarray]:
 
 
 def over(seeds: int) -> str:
-    """Say of how many runs a mean is."""
+    """Return in words over how many runs a mean is taken."""
     return f"mean ± spread of {seeds} seeds" if seeds > 1 else "one run"
 
 
 def setting(plan: Plan, rows: np.ndarray) -> str:
-    """Say what all versions did."""
+    """Return the settings of all versions in words."""
     return (
         f"{rows.shape[1]}×{plan.hidden}, {len(rows):,} rows, PCD-1 at rate {plan.rate} with batches"
         f" of {plan.batch} and as many chains."
@@ -340,7 +341,7 @@ def main() -> None:
         parser.error("at least 1 seed, and 2 epochs: the first one compiles, the others are timed")
     parts = [arguments.only] if arguments.only else list(PLANS)
     if "mnist" in parts:
-        reference("mnist/binarized_mnist.npz")  # its absence is told now, not at the end
+        reference("mnist/binarized_mnist.npz")  # a missing file is reported now
     pictures = arguments.docs / "pictures"
     for folder in (pictures, arguments.json.parent):
         folder.mkdir(parents=True, exist_ok=True)

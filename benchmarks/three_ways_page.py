@@ -1,4 +1,4 @@
-"""What `three_ways.py` writes: numbers, tables, the conditions, and the page between markers."""
+"""The output of `three_ways.py`: numbers, tables, conditions, and text between markers."""
 
 import datetime
 import importlib.metadata
@@ -10,33 +10,33 @@ from pathlib import Path
 
 import numpy as np
 
-QUIET = 0.5  # load a core before the start, above which times are not to be relied on
+QUIET = 0.5  # load a core before the start, above which times are unreliable
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """Write a number with a proper minus sign."""
+    """Return a number as text, with a true minus sign."""
     return f"{value:.{digits}f}".replace("-", "−")
 
 
 def mean_and_spread(values: np.ndarray, digits: int = 3) -> str:
-    """Write the mean and, of several, the standard deviation."""
+    """Return the mean and, of several values, the standard deviation as text."""
     spread = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
     return signed(values.mean(), digits) + spread
 
 
 def duration(seconds: float) -> str:
-    """Write a time to two or three figures."""
+    """Return a time as text with two or three figures."""
     return f"{1000 * seconds:.1f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
 
 
 def table(rows: list[list[str]]) -> str:
-    """Write rows as a table in Markdown, the first one its head."""
+    """Return rows as a Markdown table; the first row is the head."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
 def conditions() -> str:
-    """Say on what, with what and when this is measured, and whether it is quiet there."""
+    """Return the computer, versions, date and, if other programs run, a warning, in words."""
     packages = {"NumPy": "numpy", "TensorFlow": "tensorflow-cpu", "JAX": "jax"}
     versions = [f"Python {platform.python_version()}"]
     for name, package in packages.items():
@@ -57,7 +57,7 @@ def conditions() -> str:
 
 
 def write_into(page: Path, name: str, text: str) -> None:
-    """Put text between a page's markers of this name."""
+    """Write text between the markers of this name on a page."""
     if not page.exists():
         print(f"{page} is not there: nothing written into it")
         return

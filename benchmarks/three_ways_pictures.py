@@ -7,13 +7,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
-from PIL import Image  # matplotlib brings it
+from PIL import Image  # installed with matplotlib
 
 import harmonium as hm
 from harmonium.plot import save_figure
 from harmonium.plot.base import SMALL, TEXT, color_bar, draw_matrix, label, new_figure, tiled
 
-# Okabe and Ito's colours, apart for every kind of colour vision; dashes tell them apart as well.
+# Okabe and Ito's colours, distinct for every kind of colour vision; the dashes differ as well.
 STYLES = (
     {"color": "#000000", "linestyle": "-"},
     {"color": "#E69F00", "linestyle": "--"},
@@ -32,7 +32,7 @@ def shared_epochs(versions: Sequence[Sequence[Any]]) -> list[float]:
 
 
 def draw_curves(runs: Mapping[str, Sequence[Any]], compared: Sequence[str], path: Path) -> None:
-    """Draw the likelihood against the epoch, and how far some versions are from the first one."""
+    """Draw the likelihood against the epoch, and differences of some versions from the first."""
     figure = new_figure(8.2, 3.4)
     left, right = figure.subplots(1, 2)
     epochs = shared_epochs(list(runs.values()))
@@ -51,8 +51,8 @@ def draw_curves(runs: Mapping[str, Sequence[Any]], compared: Sequence[str], path
                 right.fill_between(epochs, apart - 2 * error, apart + 2 * error, **shade)
         if name in compared or values is base:
             right.plot(epochs, mean - base.mean(0), linewidth=1.6, **style)
-    label(left, "exact log-likelihood, mean ± spread of the seeds", "epoch", "nats a row")
-    label(right, "less the mean of NumPy's, ± 2 standard errors", "epoch", "nats a row")
+    label(left, "exact log-likelihood, mean ± spread of the seeds", "epoch", "nats per row")
+    label(right, "less the mean of NumPy's, ± 2 standard errors", "epoch", "nats per row")
     left.legend(fontsize=SMALL, frameon=False, loc="lower right")
     save_small(figure, path)
 
@@ -74,7 +74,7 @@ def draw_filters(models: Mapping[str, hm.RBM], path: Path) -> None:
 
 
 def draw_reconstructions(models: Mapping[str, hm.RBM], rows: np.ndarray, path: Path) -> None:
-    """Draw some rows above what each model makes of them."""
+    """Draw some rows above their reconstructions by each model."""
     chosen = rows[np.linspace(0, len(rows) - 1, DIGITS).round().astype(int)]
     lines = {"test digit": chosen.astype(float)}
     lines |= {name: reconstructed(rbm, chosen) for name, rbm in models.items()}
@@ -92,7 +92,7 @@ def draw_reconstructions(models: Mapping[str, hm.RBM], rows: np.ndarray, path: P
 
 
 def save_small(figure: Figure, path: Path) -> None:
-    """Write a picture with a palette of so many colours, which makes a file a third of the size."""
+    """Write a picture with a limited palette, which reduces the file to a third."""
     save_figure(figure, path)
     with Image.open(path) as image:
         small = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
@@ -100,6 +100,6 @@ def save_small(figure: Figure, path: Path) -> None:
 
 
 def reconstructed(rbm: hm.RBM, rows: np.ndarray) -> np.ndarray:
-    """Return ⟨v⟩ at the hidden units' mean given each row: σ(a + W σ(b + Wᵀv)), nothing drawn."""
+    """Return ⟨v⟩ at the hidden means given each row, σ(a + W σ(b + Wᵀv)), without random draws."""
     mean_h = rbm.mean_h_from_v(jnp.asarray(rows, rbm.weights.dtype))
     return np.asarray(rbm.mean_v_from_h(mean_h))

@@ -1,14 +1,14 @@
-"""The race: harmonium and its peers side by side, each in a process of its own, in turn.
+"""The race: the speed of harmonium and other packages, each in a process of its own, in turn.
 
     python benchmarks/race [WORKLOAD ...] [--rounds 3] [--seconds 2] [--out runs/race] [--report]
 
-A workload is named by the first words of its name, such as "train 784x500" or "ais"; all of them if
-none is given. Each contestant gets ready and is asked in turn for as many units as it makes in
-about `--seconds`, `--rounds` times; ratios are those of a round, medians over rounds. Nobody's
-first call is counted, in which programs are compiled. What was found is kept as WORKLOAD.json in
-the folder, and a workload that is there is not run again. The tables are Markdown, for
-docs/benchmarks.md; the picture is race.png. Run it with nothing else on the model; `make bench`
-makes the environment.
+A workload is given by the first words of its name, such as "train 784x500" or "ais"; without one,
+all workloads run. Every contestant starts up; then, `--rounds` times, each in turn makes the number
+of units that takes it about `--seconds`. Ratios are taken within a round and are medians over
+rounds. The first call of each contestant, which compiles programs, is not counted. Results are
+stored as WORKLOAD.json in the folder, and a stored workload is not run again. The tables are
+Markdown, for docs/benchmarks.md; the picture is race.png. Run it with nothing else on the computer;
+`make bench` makes the environment.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ PACKAGES = (
 )
 OURS, CEILING = "harmonium", "matmul ceiling, float32"
 MOST_UNITS = 10**7
-PAUSE = 0.3  # seconds, in which the threads of whoever was asked before stop turning
+PAUSE = 0.3  # seconds, in which the threads of the contestant before become idle
 
 
 class Contestant:
-    """A contestant's process, and what it has answered."""
+    """A contestant's process and its answers."""
 
     def __init__(self, name: str, load: Workload):
         command = [sys.executable, str(HERE / "worker.py"), name, load.name]
@@ -68,7 +68,7 @@ class Contestant:
         return json.loads(line)
 
     def ask(self) -> tuple[int, float]:
-        """Have it make its units; return how many it made, and the seconds."""
+        """Let the contestant make its units; return their number and the seconds."""
         time.sleep(PAUSE)
         self.process.stdin.write(f"{self.units}\n")
         self.process.stdin.flush()
@@ -77,33 +77,33 @@ class Contestant:
         return answer["units"], answer["seconds"]
 
     def settle(self, seconds: float) -> None:
-        """Find how many units take about so many seconds."""
+        """Find the number of units that takes about so many seconds."""
         made, took = self.ask()
         while not self.cannot and took < seconds / 2 and made < MOST_UNITS:
             self.units = min(MOST_UNITS, int(made * min(20.0, 1.2 * seconds / max(took, 1e-6))) + 1)
             made, took = self.ask()
 
     def race(self) -> None:
-        """Add a speed."""
+        """Measure the speed once more."""
         made, took = self.ask()
         if not self.cannot:
             self.speeds.append(made / took)
 
     def end(self) -> None:
-        """Let it go."""
+        """End the process."""
         self.process.kill()
         self.process.communicate()
 
     @property
     def found(self) -> dict:
-        """What is kept."""
+        """The results to store."""
         if self.cannot:
             return {"cannot": self.cannot}
         return {"ready": self.ready, "speeds": self.speeds, "peak_mib": self.peak}
 
 
 def run(load: Workload, rounds: int, seconds: float) -> dict:
-    """Have all contestants run a workload, in turn."""
+    """Let all contestants run a workload, in turn."""
     field = []
     for name in CONTESTANTS:
         each = Contestant(name, load)
@@ -121,7 +121,7 @@ def run(load: Workload, rounds: int, seconds: float) -> dict:
 
 
 def model() -> str:
-    """Name the processor."""
+    """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
@@ -131,7 +131,7 @@ def model() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of all that take part."""
+    """Return the versions of all packages that take part."""
     found = {}
     for name in PACKAGES:
         try:
@@ -150,28 +150,28 @@ def ratio(found: dict, one: str, other: str) -> float | None:
 
 
 def named(kind: str) -> list[str]:
-    """Name the contestants of a kind."""
+    """Return the names of the contestants of a kind."""
     return [name for name, (_, _, its) in CONTESTANTS.items() if its == kind]
 
 
 def best_of(found: dict, kind: str) -> tuple[str, float] | None:
-    """Return the quickest contestant of a kind, and how many times quicker we are."""
+    """Return the fastest contestant of a kind, and how many times faster harmonium is."""
     ratios = [(ratio(found, OURS, name), name) for name in named(kind)]
     known = [(value, name) for value, name in ratios if value is not None]
     return min(known)[::-1] if known else None
 
 
 def shown(speed: float) -> str:
-    """Write units a second."""
+    """Return units a second as text."""
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.1f}"
 
 
 def report(folder: Path) -> None:
-    """Print tables of all that is kept, and draw them."""
+    """Print tables of all stored results, and draw them."""
     kept = {load.name: folder / f"{load.name}.json" for load in WORKLOADS}
     results = {name: json.loads(path.read_text()) for name, path in kept.items() if path.exists()}
-    print("| workload | units a second | to the best package | to the best loop by hand", end="")
-    print(" | share of the float32 ceiling |")
+    print("| workload | units a second | to the best package", end="")
+    print(" | to the best hand-written loop | share of the float32 ceiling |")
     print("|---|---|---|---|---|")
     for name, result in results.items():
         found = result["contestants"]
@@ -207,13 +207,13 @@ def report(folder: Path) -> None:
 
 
 def draw(results: dict, path: Path) -> None:
-    """Draw how many times faster we are than everyone, a row a workload."""
+    """Draw how many times faster harmonium is than the others, one row for each workload."""
     figure = new_figure(8.4, 0.34 * len(results) + 1.4)
     axes = figure.subplots()
     names = list(results)[::-1]
     groups = [  # a label, its contestants, and how they are drawn
         ("packages", named("package"), BLUE, "o", 0.18),
-        ("loops by hand", named("loop"), ORANGE, "s", -0.18),
+        ("hand-written loops", named("loop"), ORANGE, "s", -0.18),
         *(
             (each, [each], GREY, mark, 0.0)
             for each, mark in zip(named("ceiling"), "|x", strict=True)
@@ -239,13 +239,13 @@ def draw(results: dict, path: Path) -> None:
 
 
 def main() -> None:
-    """Run what is asked for and report."""
+    """Run the chosen workloads and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", default="runs/race")
-    parser.add_argument("--report", action="store_true", help="Report what is kept; run nothing.")
+    parser.add_argument("--report", action="store_true", help="Report stored results; run nothing.")
     given = parser.parse_args()
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,16 +1,16 @@
-"""The machine's own ceiling: an update's products at their shapes and nothing else, in one loop."""
+"""The ceiling of the device: the matrix products of an update alone, in one compiled loop."""
 
 import jax
 import jax.numpy as jnp
 
 
 def train(load, short=False):
-    """Make the products of an update: 2k in the chains, one of the data, two of the gradient."""
+    """Make the products of an update: 2k for the chains, one for the data, two for the gradient."""
     dtype = jnp.bfloat16 if short else jnp.float32
     x = jnp.asarray(load.data()[: load.batch], dtype)
     w = 0.01 * jax.random.normal(jax.random.key(0), (load.visible, load.hidden))
     h = jnp.ones((load.batch, load.hidden), dtype)
-    # XLA multiplies bfloat16 as such only in these forms: see harmonium.precision.
+    # XLA multiplies in bfloat16 only in these forms: see harmonium.precision.
     blocks = lambda y: y.reshape(-1, 2, y.shape[-1]) if load.batch % 2 == 0 else y[:, None]  # noqa: E731
 
     def dot(x, y, over):
@@ -20,7 +20,7 @@ def train(load, short=False):
         return dot(blocks(x), blocks(y.astype(dtype)), ((0, 1), (0, 1)))
 
     def slightly(x, y):
-        """Make the next product wait for this one."""
+        """Add a tiny part of y to x, so that the next product waits for this one."""
         return x.at[0, 0].add((1e-9 * y[0, 0]).astype(x.dtype))
 
     @jax.jit

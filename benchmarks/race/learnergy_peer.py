@@ -25,7 +25,7 @@ def train(load):
 
 
 def transform(load):
-    """Return the hidden units' means of rows."""
+    """Return the means of the hidden units given rows."""
     model = RBM(load.visible, load.hidden)
     x = torch.from_numpy(load.data()[: load.batch])
     means = torch.no_grad()(model)

@@ -1,4 +1,4 @@
-"""harmonium as a user calls it; annealing and enumeration without what `hm.log_z` adds."""
+"""harmonium through its public calls, but annealing and enumeration without `hm.log_z`."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
 
 
 def train(load, precision=None):
-    """Make updates by `hm.fit`: whole calls, monitors and all."""
+    """Make updates by complete calls of `hm.fit`, with all that it monitors."""
     x, key = load.data(), jax.random.key(0)
     binary = load.verb == "train"
     visible = hm.Bernoulli(load.visible) if binary else hm.Potts(load.visible, states=load.states)
@@ -47,7 +47,7 @@ def model_of(load):
 
 
 def only_once(precision):
-    """Refuse a second entry where there is no such choice."""
+    """Raise an error where the precision cannot be chosen."""
     if precision:
         raise CannotError("it has no choice of precision here")
 
@@ -68,7 +68,7 @@ def ais(load, precision=None):
     """Make steps of annealing."""
     only_once(precision)
     rbm, key = model_of(load), key_of(0)
-    path = hm.Heating.from_neutral(quicker(rbm, load.batch))  # as `hm.log_z` travels
+    path = hm.Heating.from_neutral(quicker(rbm, load.batch))  # the path of `hm.log_z`
 
     @jax.jit
     def travel(steps, key):
@@ -92,7 +92,7 @@ def log_z(load, precision=None):
 
 
 def transform(load, precision=None):
-    """Return the hidden units' means of rows, by the drop-in estimator."""
+    """Return the means of the hidden units given rows, by `harmonium.sklearn.BernoulliRBM`."""
     only_once(precision)
     from harmonium.sklearn import BernoulliRBM
 

@@ -1,4 +1,4 @@
-"""rbms 0.5 (PyTorch): the steps of its training loop without checkpoints; its AIS; its sums."""
+"""rbms 0.5 (PyTorch): the steps of its training loop without checkpoints, its AIS and its sums."""
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from workloads import repeated
 
 
 def train(load):
-    """Make updates as `rbms.training.pcd.train` does: rows drawn anew, PCD-k, SGD."""
+    """Make updates as `rbms.training.pcd.train` does: freshly drawn rows, PCD-k, SGD."""
     x, is_binary = load.data(), load.verb == "train"
     names = np.arange(len(x)).astype(str)
     dtype = torch.float32 if is_binary else torch.int32
@@ -87,7 +87,7 @@ def ais(load):
 
 
 def log_z(load):
-    """Sum over all states of the hidden layer, which it takes as one array."""
+    """Sum over all states of the hidden layer, which rbms holds in one array."""
     params = model(load)
     numbers = torch.arange(2**load.hidden)
     every = ((numbers[:, None] >> torch.arange(load.hidden)) & 1).float()

@@ -10,7 +10,7 @@ def model_of(load):
 
 
 def train(load):
-    """Make updates as `fit` does, which would draw new weights at each call."""
+    """Make updates as `fit` does, without the new weights that `fit` draws in each call."""
     if load.k > 1:
         raise CannotError("k is always 1")
     x, model = load.data(), model_of(load)
@@ -51,7 +51,7 @@ def sample(load):
 
 
 def transform(load):
-    """Return the hidden units' means of rows."""
+    """Return the means of the hidden units given rows."""
     model = fitted(load)
     x = load.data()[: load.batch]
     return repeated(lambda: model.transform(x), len(x))

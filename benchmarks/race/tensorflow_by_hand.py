@@ -1,4 +1,4 @@
-"""The same PCD-k by hand in TensorFlow: a tf.while_loop in one tf.function, or by XLA."""
+"""Hand-written PCD-k in TensorFlow: a tf.while_loop in one tf.function, with or without XLA."""
 
 import tensorflow as tf
 
@@ -11,7 +11,7 @@ def draw(logits, dtype):
 
 
 def product(x, y, **turned):
-    """Multiply, in the operands' type; sums are handed on in float32."""
+    """Multiply in the type of the operands, and return the result in float32."""
     return tf.cast(tf.matmul(x, y, **turned), tf.float32)
 
 

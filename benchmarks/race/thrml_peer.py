@@ -7,11 +7,11 @@ from thrml.models import IsingEBM, IsingSamplingProgram, hinton_init
 from workloads import CannotError, repeated
 
 MOST_EDGES = 5_000  # each is a Python object, and a product an entry of an array
-SWEEPS = 64  # of a compiled program
+SWEEPS = 64  # sweeps in a compiled program
 
 
 def graph(load):
-    """Return both blocks and the model's graph with an edge for each weight."""
+    """Return both blocks, and the model's graph with an edge for each weight."""
     edges = load.visible * load.hidden
     if edges > MOST_EDGES:
         raise CannotError(f"{edges:,} edges, each a Python object: left out")

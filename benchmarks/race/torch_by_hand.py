@@ -1,4 +1,4 @@
-"""The same PCD-k by hand in PyTorch: eager or torch.compile, float32 or products in bfloat16."""
+"""Hand-written PCD-k in PyTorch: eager or torch.compile, in float32 or with bfloat16 products."""
 
 import torch
 

@@ -1,6 +1,6 @@
-"""One contestant in a process of its own: asked by lines on its input, it answers by lines of JSON.
+"""One contestant in a process of its own, which answers lines of its input by lines of JSON.
 
-python worker.py NAME WORKLOAD        each line a number of units; each answer their seconds
+python worker.py NAME WORKLOAD        a line holds a number of units; the answer, their seconds
 """
 
 import json
@@ -14,13 +14,13 @@ BEGAN = time.perf_counter()
 
 
 def say(**what) -> None:
-    """Answer."""
+    """Print an answer as a line of JSON."""
     answers.write(json.dumps(what) + "\n")
     answers.flush()
 
 
 def main(name: str, workload: str) -> None:
-    """Get ready, make one unit, then what is asked for."""
+    """Start up, make one unit, then the requested numbers of units."""
     from workloads import CONTESTANTS, WORKLOADS, CannotError
 
     load = next(each for each in WORKLOADS if each.name == workload)
@@ -44,7 +44,7 @@ def main(name: str, workload: str) -> None:
 
 
 if __name__ == "__main__":
-    # What a package prints goes elsewhere than the answers.
+    # Output that a package prints must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     main(*sys.argv[1:])

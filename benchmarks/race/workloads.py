@@ -1,4 +1,4 @@
-"""What is raced: the workloads, and who runs in them."""
+"""The workloads of the race, and the contestants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Workload(NamedTuple):
-    """A task of one size; all who take part have the same rows, batch, chains and k.
+    """A task of one size; all contestants have the same rows, batch, chains and k.
 
     Attributes:
         verb: train (a unit is an update), sample (a sweep of all chains), ais (a step of all
@@ -29,7 +29,7 @@ class Workload(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Such as "train 784x500 b512 k1"."""
+        """The name, such as "train 784x500 b512 k1"."""
         size = f"{self.visible}x{self.hidden}"
         if self.verb == "potts":
             size = f"{self.visible}·{self.states}x{self.hidden}"
@@ -38,7 +38,7 @@ class Workload(NamedTuple):
 
     @property
     def flops(self) -> float:
-        """Operations of the products of a unit: five products of an update at k = 1."""
+        """Operations of the matrix products of a unit: an update at k = 1 has five products."""
         columns = self.visible * (self.states if self.verb == "potts" else 1)
         product = 2.0 * columns * self.hidden * self.batch
         products = {"train": 3 + 2 * self.k, "potts": 3 + 2 * self.k, "sample": 2, "ais": 2}
@@ -46,7 +46,7 @@ class Workload(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Rows of the data, whole batches of them: a few epochs take some seconds."""
+        """Rows of the data, a multiple of the batch; a few epochs take some seconds."""
         rows = max(2_000, min(20_480, 40 * self.batch, 2**26 // self.visible))
         return max(1, rows // self.batch) * self.batch
 
@@ -65,7 +65,7 @@ class Workload(NamedTuple):
 
 
 def repeated(call, size: int):
-    """Return a contestant's run whose least work is a call, of so many units."""
+    """Return a run that repeats a call, which makes `size` units."""
 
     def run(units: int) -> int:
         times = -(-units // size)
@@ -77,7 +77,7 @@ def repeated(call, size: int):
 
 
 class CannotError(Exception):
-    """What a contestant cannot do, and why."""
+    """The reason why a contestant cannot run a workload."""
 
 
 SIZES = [
@@ -99,7 +99,7 @@ WORKLOADS = [
     Workload("potts", 112, 200, 500, 1, 21),
 ]
 
-# Name, its file, what is passed to it, and what it is.
+# The name of each contestant, its file, its arguments, and its kind.
 CONTESTANTS = {
     "harmonium": ("ours", {}, "ours"),
     "harmonium, float32": ("ours", {"precision": "float32"}, "ours"),

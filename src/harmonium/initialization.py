@@ -103,7 +103,9 @@ def _missing_filled(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> n
     shares = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
     never_seen = shares @ ~missing <= 0
     # If every column has observed values, nothing is drawn and no program is compiled for it.
-    anything = visible.decode(_at_rest(visible, len(rows))) if never_seen.any() else 0.0
+    anything = (
+        visible.decode(_draws_without_inputs(visible, len(rows))) if never_seen.any() else 0.0
+    )
     filled = np.where(missing, anything, rows)
     order = np.random.default_rng(0).permutation(len(rows))  # assigns values to the missing ones
     for column in np.flatnonzero(missing.any(0) & ~never_seen):
@@ -118,7 +120,7 @@ def _missing_filled(visible: AbstractLayer, rows: np.ndarray, weights: Any) -> n
 
 
 @eqx.filter_jit
-def _at_rest(visible: AbstractLayer, n: int) -> Array:
+def _draws_without_inputs(visible: AbstractLayer, n: int) -> Array:
     return visible.sample_without_inputs((n,), key=key_of(0))
 
 

@@ -15,7 +15,7 @@ from .checks import as_array, checked_key
 from .data import Dataset
 from .data.parts import in_parts, parts_of
 from .errors import InputError, NotFiniteError
-from .missing.marginal import PATIENT_SUMS, entries_of_sum, posterior, way_to_sum, with_missing
+from .missing.marginal import SLOW_SUMS, entries_of_sum, posterior, way_to_sum, with_missing
 from .partition_function.annealed import Annealed
 from .partition_function.base import AbstractLogZ, LogZ
 from .partition_function.closed_form import ClosedForm, has_closed_form
@@ -39,7 +39,7 @@ LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute 
 
 
 class LogLikelihood(NamedTuple):
-    """Mean log-likelihood of rows, nats a row, with the interval that follows from that of log Z.
+    """Mean log-likelihood of rows, nats per row, with the interval that follows from that of log Z.
 
     Attributes:
         value: ⟨−F(v)⟩ − log Z.
@@ -63,7 +63,7 @@ class LogLikelihood(NamedTuple):
         """Return a summary in one sentence."""
         warning = "" if self.converged else ", NOT converged"
         return (
-            f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats a row,"
+            f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats per row,"
             f" ± {self.stderr_rows:.4f} over rows ({self.method}{warning})"
         )
 
@@ -179,7 +179,7 @@ def log_likelihood(
     progress: Callable[[float], Any] | None = None,
     **settings: Any,
 ) -> LogLikelihood:
-    """Return the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats a row.
+    """Return the mean log-likelihood of rows, ⟨−F(v)⟩ − log Z, in nats per row.
 
     For an annealed log Z, the independent model with the moments of the rows is tried as a base
     too, and reverse runs from the rows serve as a check. Rows with sample weights count in
@@ -259,20 +259,20 @@ def _free_energies(rbm: RBM, rows: np.ndarray) -> np.ndarray:
     missing = int(np.isnan(rows).sum(1).max())
     if not missing:
         return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest)
-    if way_to_sum(rbm, missing, PATIENT_SUMS)[0] is None:
+    if way_to_sum(rbm, missing, SLOW_SUMS)[0] is None:
         raise InputError(
-            f"data: rows with missing values need at most {PATIENT_SUMS.hidden:,} hidden states or"
-            f" {PATIENT_SUMS.completions:,} completions of a row to sum over; {rbm} with"
+            f"data: rows with missing values need at most {SLOW_SUMS.hidden:,} hidden states or"
+            f" {SLOW_SUMS.completions:,} completions of a row to sum over; {rbm} with"
             f" {missing} missing units has more. Estimate F of one row's seen units by"
             " -hm.log_z(hm.condition(rbm, row[None]), key=key).value."
         )
-    width = max(rbm.widest, entries_of_sum(rbm, missing, PATIENT_SUMS))
+    width = max(rbm.widest, entries_of_sum(rbm, missing, SLOW_SUMS))
     return in_parts(lambda some, _: _free_energy_of_seen(rbm, some, missing), rows, width)
 
 
 @eqx.filter_jit
 def _free_energy_of_seen(rbm: RBM, rows: Array, missing: int) -> Array:
-    found = posterior(rbm, with_missing(rbm.visible, rows), missing, PATIENT_SUMS)
+    found = posterior(rbm, with_missing(rbm.visible, rows), missing, SLOW_SUMS)
     assert found is not None
     return -found.log_z_seen
 

@@ -101,7 +101,7 @@ def _energies_of_proposals(
     return added
 
 
-def surprise_of_units(found: Neighbours) -> Float[Array, "units n"]:
+def unit_surprisals(found: Neighbours) -> Float[Array, "units n"]:
     """Return −log p(v_i | all other units) of every unit i.
 
     This is log(1 + Σ e^x) over the log odds x of the unit's proposals.

@@ -13,7 +13,7 @@ from rich.console import Console
 import harmonium as hm
 from answers import check_estimate, strict
 from harmonium.runs.display import Display
-from harmonium.runs.evaluate import Wanted, evaluate
+from harmonium.runs.evaluate import EvaluationConfig, evaluate
 
 PICTURES = ["log_z.png", "energies.png", "autocorrelations.png", "pca.png", "means.png"]
 KEYS = (
@@ -137,10 +137,10 @@ def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, mo
 
 
 def test_a_picture_that_fails_loses_no_other(trained, tmp_path, monkeypatch):
-    for name in ("measured_mixing", "verdict", "quality"):
+    for name in ("measured_mixing", "judgement", "quality"):
         monkeypatch.setattr(f"harmonium.runs.evaluate.{name}", overflow)
     monkeypatch.setattr("harmonium.runs.figures.energies", overflow)
-    wanted = Wanted(run=str(trained), pictures=str(tmp_path / "figures"))
+    wanted = EvaluationConfig(run=str(trained), pictures=str(tmp_path / "figures"))
     found = evaluate(wanted, Display(Console(quiet=True)))
     assert [Path(path).name for path in found["pictures"]] == PICTURES[3:]
     assert list(found["pictures_left_out"]) == PICTURES[:3]

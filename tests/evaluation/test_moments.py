@@ -9,9 +9,9 @@ from harmonium.evaluation.moments import (
     cumulants,
     groups,
     principal_axes,
-    quantities_of,
     squared_distances,
     states_of,
+    variables_of,
 )
 
 RNG = np.random.default_rng(0)
@@ -20,16 +20,16 @@ VALUES = RNG.normal(size=(30, 6)) @ RNG.normal(size=(6, 6))
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_groups_are_of_different_columns(order):
-    quantities = quantities_of([1, 3, 3, 1], 4)
-    found = groups(quantities, order, 1_000)
-    owners = quantities.column[found]
+    variables = variables_of([1, 3, 3, 1], 4)
+    found = groups(variables, order, 1_000)
+    owners = variables.column[found]
     assert len(np.unique(found, axis=0)) == len(found) == [8, 22, 24][order - 1]
     assert (np.diff(owners, axis=1) > 0).all()
 
 
 def test_there_may_be_no_groups():
-    assert groups(quantities_of(None, 2), 3, 10).shape == (0, 3)
-    assert groups(quantities_of(4, 1), 2, 10).shape == (0, 2)
+    assert groups(variables_of(None, 2), 3, 10).shape == (0, 3)
+    assert groups(variables_of(4, 1), 2, 10).shape == (0, 2)
 
 
 def test_states_of_each_unit():
@@ -38,7 +38,7 @@ def test_states_of_each_unit():
 
 
 def test_many_groups_are_drawn():
-    found = groups(quantities_of(None, 500), 3, 700)
+    found = groups(variables_of(None, 500), 3, 700)
     assert found.shape == (700, 3)
     assert len(np.unique(found, axis=0)) == 700
 
@@ -47,7 +47,7 @@ def test_cumulants_are_central_moments():
     weights = RNG.random((2, 30))
     weights /= weights.sum(1, keepdims=True)
     centred = [VALUES - w @ VALUES for w in weights]
-    pairs, triples = (groups(quantities_of(None, 6), order, 100) for order in (2, 3))
+    pairs, triples = (groups(variables_of(None, 6), order, 100) for order in (2, 3))
     for which in (pairs, triples):
         expected = [w @ np.prod(c[:, which], axis=2) for w, c in zip(weights, centred, strict=True)]
         np.testing.assert_allclose(cumulants(VALUES, weights, which), expected, atol=1e-10)
@@ -75,10 +75,10 @@ def test_axes_without_variance_are_left_out():
 
 def test_codes_that_differ_are_one_apart():
     rows = np.column_stack([RNG.integers(0, 4, (20, 3)), RNG.normal(size=(20, 2))])
-    quantities = quantities_of([4, 4, 4, 1, 1], 5)
-    found = squared_distances(quantities.of(rows), quantities.metric)
+    variables = variables_of([4, 4, 4, 1, 1], 5)
+    found = squared_distances(variables.of(rows), variables.metric)
     differ = 3 * cdist(rows[:, :3], rows[:, :3], "hamming")
     np.testing.assert_allclose(found, differ + cdist(rows[:, 3:], rows[:, 3:]) ** 2, atol=1e-12)
-    codes = quantities_of(4, 3)
+    codes = variables_of(4, 3)
     exact = squared_distances(codes.of(rows[:, :3]), codes.metric)
     np.testing.assert_array_equal(exact, np.rint(differ))

@@ -51,7 +51,7 @@ def test_a_perfect_sampler_is_called_perfect(draw, states):
     assert z.shape == (10, 9)
     bound = stats.norm.isf(LEVEL / (2 * z.shape[1]))
     assert np.abs(z.mean(0)).max() * np.sqrt(10) < bound
-    alarms = sum(any(score.verdict != FINE for score in table) for table in tables)
+    alarms = sum(any(score.judgement != FINE for score in table) for table in tables)
     assert alarms <= stats.binom.isf(LEVEL, 10, ALARMS)
 
 
@@ -60,12 +60,12 @@ def test_independent_columns_are_detected(draw, states):
     rng = np.random.default_rng(1)
     data, others = draw(rng, 2_000), draw(rng, 1_000)
     quality = hm.sample_quality(independent(rng, others), data, states=states)
-    assert quality.means.verdict == FINE
+    assert quality.means.judgement == FINE
     for score in (quality.covariances, quality.aats, quality.energy):
         assert score.z > 3.0, score
-    assert quality.covariances.verdict == "worse than other rows of data"
+    assert quality.covariances.judgement == "worse than other rows of data"
     assert quality.aats.value > 0.55
-    assert quality.aats.verdict == "can be told from data"
+    assert quality.aats.judgement == "can be told from data"
 
 
 def test_copies_are_detected():
@@ -73,11 +73,11 @@ def test_copies_are_detected():
     data, held_out = reals(rng, 600), reals(rng, 300)
     quality = hm.sample_quality(data, data, held_out=held_out)
     assert quality.aats.value < 0.35
-    assert quality.aats.verdict == "too near to data: copies?"
+    assert quality.aats.judgement == "too near to data: copies?"
     assert quality.privacy_loss.value > 0.15
-    assert quality.privacy_loss.verdict == "nearer to data than to held-out rows"
+    assert quality.privacy_loss.judgement == "nearer to data than to held-out rows"
     honest = hm.sample_quality(reals(rng, 300), data, held_out=held_out)
-    assert honest.privacy_loss.verdict == FINE
+    assert honest.privacy_loss.judgement == FINE
 
 
 def test_a_lost_mode_is_detected():
@@ -86,9 +86,9 @@ def test_a_lost_mode_is_detected():
     data = modes[rng.integers(0, 2, 600)] + rng.normal(size=(600, 5))
     quality = hm.sample_quality(modes[0] + rng.normal(size=(300, 5)), data)
     assert quality.aa_truth.value > 0.6
-    assert quality.aa_truth.verdict == "data nearer to data than to samples"
+    assert quality.aa_truth.judgement == "data nearer to data than to samples"
     for score in (quality.means, quality.spectrum, quality.energy):
-        assert score.verdict == "worse than other rows of data"
+        assert score.judgement == "worse than other rows of data"
 
 
 @pytest.mark.parametrize("columns", [1, 2, 6])
@@ -163,7 +163,7 @@ def test_few_rows_are_scored_but_not_judged(n):
     rng = np.random.default_rng(9)
     quality = hm.sample_quality(reals(rng, n), reals(rng, n + 1), held_out=reals(rng, 1))
     assert all(np.isfinite(score[1:]).all() for score in quality.scores)
-    assert {score.verdict for score in quality.scores} == {"too few rows to say"}
+    assert {score.judgement for score in quality.scores} == {"too few rows to say"}
     assert n < FEWEST_ROWS
 
 
@@ -172,7 +172,7 @@ def test_a_single_column_and_constant_columns():
     lone = hm.sample_quality(bits(rng, 100)[:, :1], bits(rng, 200)[:, :1])
     assert lone.covariances is None
     assert lone.triples is None
-    assert all(score.verdict == FINE for score in lone.scores)
+    assert all(score.judgement == FINE for score in lone.scores)
     tenths = hm.sample_quality(np.full((50, 3), 0.1), np.full((100, 3), 0.1))
     assert all(score.z == 0.0 for score in tenths.scores)
     assert tenths.aats.value == 0.5

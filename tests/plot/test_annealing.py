@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 import harmonium as hm
-from harmonium.plot import journeys
+from harmonium.plot import annealing_runs
 from harmonium.plot.base import BLUE, ORANGE
 
 # Gaussian work of variance σ²: both annealing runs give log Z = 20 on average of e^w.
@@ -23,7 +23,7 @@ def drawn(figure):
 
 
 def test_estimates_are_one_sided_means_of_weights():
-    _, lines, texts = drawn(journeys(FORWARD, REVERSE))
+    _, lines, texts = drawn(annealing_runs(FORWARD, REVERSE))
     forward = logsumexp(FORWARD) - np.log(4_000)
     reverse = np.log(3_000) - logsumexp(REVERSE)
     assert [x for x, _ in lines] == pytest.approx([forward, reverse])
@@ -34,34 +34,34 @@ def test_estimates_are_one_sided_means_of_weights():
 
 def test_the_headline_states_the_overlap():
     """Two normal distributions whose means differ by σ² overlap by 2Φ(−σ/2) = 69 %."""
-    headline, _, _ = drawn(journeys(FORWARD, REVERSE))
+    headline, _, _ = drawn(annealing_runs(FORWARD, REVERSE))
     shown = float(headline.split("by ")[1].rstrip("%"))
     assert shown == pytest.approx(69, abs=4)
-    apart, _, _ = drawn(journeys(FORWARD - 50.0, REVERSE))
+    apart, _, _ = drawn(annealing_runs(FORWARD - 50.0, REVERSE))
     assert apart.startswith("Forward and reverse log weights do not overlap")
-    assert drawn(journeys(FORWARD, -FORWARD))[0].endswith("100%")
+    assert drawn(annealing_runs(FORWARD, -FORWARD))[0].endswith("100%")
 
 
 def test_value_and_interval_are_drawn():
-    _, lines, texts = drawn(journeys(FORWARD, REVERSE, value=20.0, low=19.9, high=20.1))
+    _, lines, texts = drawn(annealing_runs(FORWARD, REVERSE, value=20.0, low=19.9, high=20.1))
     assert (20.0, "black") in lines
     assert any(text.startswith("interval from 19.9") for text in texts)
     assert any(text.startswith("estimate of log Z: 20.0") for text in texts)
-    _, lines, texts = drawn(journeys(FORWARD, REVERSE, low=19.9, high=20.1))
+    _, lines, texts = drawn(annealing_runs(FORWARD, REVERSE, low=19.9, high=20.1))
     assert len(lines) == 2
     assert len(texts) == 5
 
 
 def test_digits_tell_the_lines_apart():
-    texts = drawn(journeys([5.0], [-5.001], value=5.0005))[2]
+    texts = drawn(annealing_runs([5.0], [-5.001], value=5.0005))[2]
     assert "log Z from the reverse run alone: 5.0010" in texts
     assert "estimate of log Z: 5.0005" in texts
-    assert "estimate of log Z: −5.00" in drawn(journeys([-5.0], [5.0], value=-5.0))[2]
+    assert "estimate of log Z: −5.00" in drawn(annealing_runs([-5.0], [5.0], value=-5.0))[2]
 
 
 def test_one_chain_and_equal_weights_are_drawn():
-    assert drawn(journeys([5.0], [-5.0]))[0].endswith("100%")
-    drawn(journeys([5.0] * 10, [-7.0] * 10))
+    assert drawn(annealing_runs([5.0], [-5.0]))[0].endswith("100%")
+    drawn(annealing_runs([5.0] * 10, [-7.0] * 10))
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_one_chain_and_equal_weights_are_drawn():
 )
 def test_mistakes_are_named(change, words):
     with pytest.raises(hm.InputError, match=words):
-        journeys(**({"forward": FORWARD, "reverse": REVERSE} | change))
+        annealing_runs(**({"forward": FORWARD, "reverse": REVERSE} | change))

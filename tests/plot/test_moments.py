@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.evaluation.moments import groups, quantities_of
+from harmonium.evaluation.moments import groups, variables_of
 from harmonium.plot import means, moments
 
 RNG = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def test_pairs_and_rows_are_limited(monkeypatch):
         at_mean[:, 0], wide[np.linspace(0, 99, 30).round().astype(int)].mean(0)
     )
     assert len(at_pairs) == moments.MOST_PAIRS
-    chosen = groups(quantities_of(None, 600), 2, moments.MOST_PAIRS)
+    chosen = groups(variables_of(None, 600), 2, moments.MOST_PAIRS)
     assert len(np.unique(chosen, axis=0)) == len(chosen)
     assert (chosen[:, 0] < chosen[:, 1]).all()
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-DONE, OUR_FAULT, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG = "HARMONIUM_DEBUG"
 MMAP_THRESHOLD, ARENA_MAX = -3, -8  # options of glibc's mallopt
 LARGE_BUFFER = 2**23  # bytes
@@ -76,7 +76,7 @@ def _complain_of(error: Exception) -> int:
         f"internal error: {type(error).__name__}: {first_line}."
         f" Set {DEBUG}=1 to see where, and please report it."
     )
-    return OUR_FAULT
+    return INTERNAL_ERROR
 
 
 def complain(message: str) -> None:

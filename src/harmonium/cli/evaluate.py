@@ -92,10 +92,10 @@ def evaluate_cli(
         options.pop(name)
 
     def command() -> int:
-        from ..runs.evaluate import Wanted, evaluate
+        from ..runs.evaluate import EvaluationConfig, evaluate
 
         # Standard output holds only the table or the JSON.
-        summary = evaluate(Wanted(**options), display(as_json=True))
+        summary = evaluate(EvaluationConfig(**options), display(as_json=True))
         return tell(summary, as_json, must_converge)
 
     raise typer.Exit(run_command(command))

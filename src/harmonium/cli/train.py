@@ -140,7 +140,7 @@ def train_cli(
         options.pop(name)
 
     def command() -> int:
-        with painter_for(epochs) as figure_process:
+        with figure_process_for(epochs) as figure_process:
             from ..runs.config import RunConfig
             from ..runs.train import train
 
@@ -162,7 +162,7 @@ def resume_cli(
     """Go on with a run; its help text is RESUME_HELP."""
 
     def command() -> int:
-        with painter_for(epochs) as figure_process:
+        with figure_process_for(epochs) as figure_process:
             from ..runs.train import resume
 
             show = display(as_json)
@@ -172,7 +172,7 @@ def resume_cli(
     raise typer.Exit(run_command(command))
 
 
-def painter_for(epochs: int | None) -> Any:
+def figure_process_for(epochs: int | None) -> Any:
     """Return the figure process, which imports its packages while this process imports JAX.
 
     It is not started yet if `epochs` is None: most such runs are long, and it would only wait.

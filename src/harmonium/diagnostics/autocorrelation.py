@@ -2,7 +2,7 @@
 
 import numpy as np
 
-DOUBTS = 4.0  # standard errors between an estimate and its lower bound
+MARGIN = 4.0  # standard errors between an estimate and its lower bound
 
 
 def relaxation_of(tau: float) -> float:
@@ -32,8 +32,8 @@ def certain_memory(x: np.ndarray) -> float:
         if ours.sum() > 0:
             slope = both.sum() / ours.sum()
             error = np.sqrt(((both - slope * ours) ** 2).sum()) / ours.sum()
-            y_most = np.interp(slope - DOUBTS * error, slopes[::-1], y[::-1], right=y[0])
-            if slope - DOUBTS * error > slopes[-1]:
+            y_most = np.interp(slope - MARGIN * error, slopes[::-1], y[::-1], right=y[0])
+            if slope - MARGIN * error > slopes[-1]:
                 best = max(best, 2.0 * m / float(y_most))
         m //= 2
     return best

@@ -70,8 +70,8 @@ def equilibrium(
     """Report whether a model was trained at equilibrium, by the k of its training method.
 
     If k, the number of sweeps in an update, exceeds the relaxation time, the chains draw from the
-    model, and p(v) is what was trained. If k is smaller, they do not: the model has then learned
-    to reach the data in about k sweeps. The relaxation time grows during training, so the trained
+    model, and p(v) is what the model learns. If k is smaller, they do not: the model then learns to
+    reach the data in about k sweeps. The relaxation time grows during training, so the trained
     model is the hardest case.
 
     With chains that are exchanged along a ladder, k counts steps of replica exchange. This needs

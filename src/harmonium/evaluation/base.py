@@ -56,7 +56,7 @@ class Score(NamedTuple):
         return gap / scale if scale > NOTHING * abs(gap) else float(np.copysign(np.inf, gap))
 
     @property
-    def verdict(self) -> str:
+    def judgement(self) -> str:
         """Whether the samples are as good as other rows of data, in words."""
         if self.rows < FEWEST_ROWS:
             return "too few rows to say"
@@ -68,7 +68,7 @@ class Score(NamedTuple):
         """Return one line of the table."""
         ours = f"{self.value:.4g} ± {self.error:.2g}"
         perfect = f"{self.perfect:.4g} ± {self.spread:.2g}"
-        return f"{self.name:<24} {ours:>20} {perfect:>20} {self.z:>7.1f}  {self.verdict}"
+        return f"{self.name:<24} {ours:>20} {perfect:>20} {self.z:>7.1f}  {self.judgement}"
 
 
 class Quality(NamedTuple):

@@ -20,7 +20,7 @@ ROUNDING = 1e-13  # of the largest product of values
 NO_VARIANCE = 1e-12  # of the largest variance: an axis with less has rounding errors only
 
 
-class Quantities(NamedTuple):
+class Variables(NamedTuple):
     """Variables to average: entry `column` of a row, or whether it equals `code` if `code` ≥ 0."""
 
     column: np.ndarray
@@ -37,7 +37,7 @@ class Quantities(NamedTuple):
         return np.where(self.code == AS_IT_IS, 1.0, 0.5)
 
 
-def quantities_of(states: Any, columns: int) -> Quantities:
+def variables_of(states: Any, columns: int) -> Variables:
     """Return a variable for each numeric column, and one for each state of a column of codes.
 
     Args:
@@ -55,7 +55,7 @@ def quantities_of(states: Any, columns: int) -> Quantities:
         )
     counts = [positive_integer(count, "states") for count in counts]
     codes = [np.arange(count) if count > 1 else [AS_IT_IS] for count in counts]
-    return Quantities(np.repeat(np.arange(columns), counts), np.concatenate(codes))
+    return Variables(np.repeat(np.arange(columns), counts), np.concatenate(codes))
 
 
 def states_of(layer: AbstractLayer) -> list[int]:
@@ -64,10 +64,10 @@ def states_of(layer: AbstractLayer) -> list[int]:
     return np.bincount(np.asarray(owners)).tolist()
 
 
-def check_codes(rows: np.ndarray, name: str, quantities: Quantities) -> None:
+def check_codes(rows: np.ndarray, name: str, variables: Variables) -> None:
     """Raise InputError unless columns of codes hold whole numbers in their range."""
     last = np.zeros(rows.shape[1], int)
-    last[quantities.column] = quantities.code  # codes ascend, so the largest of a column stays
+    last[variables.column] = variables.code  # codes ascend, so the largest of a column stays
     coded = last != AS_IT_IS
     entries = rows[:, coded]
     wrong = (entries < 0) | (entries > last[coded]) | (entries != np.floor(entries))
@@ -80,17 +80,17 @@ def check_codes(rows: np.ndarray, name: str, quantities: Quantities) -> None:
         )
 
 
-def groups(quantities: Quantities, order: int, most: int) -> np.ndarray:
+def groups(variables: Variables, order: int, most: int) -> np.ndarray:
     """Return groups of `order` variables from different columns, shape (n, order).
 
     All groups, or a random choice of `most` of them, which is the same at every call.
     """
-    n, rng = len(quantities.column), np.random.default_rng(0)
+    n, rng = len(variables.column), np.random.default_rng(0)
     if math.comb(n, order) <= MOST_LISTED:
         found = np.array(list(itertools.combinations(range(n), order)), int).reshape(-1, order)
     else:
         found = np.unique(np.sort(rng.integers(n, size=(4 * most, order)), axis=1), axis=0)
-    owners = quantities.column[found]  # ascending, as the groups are
+    owners = variables.column[found]  # ascending, as the groups are
     found = found[(np.diff(owners, axis=1) > 0).all(axis=1)]
     return rng.permutation(found)[:most]
 

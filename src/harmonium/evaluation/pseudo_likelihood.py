@@ -11,7 +11,7 @@ from jaxtyping import Array
 from ..data.parts import in_parts
 from ..errors import InputError
 from ..rbm import RBM
-from ..single_site import PROPOSALS_AT_ONCE, neighbours_of, surprise_of_units
+from ..single_site import PROPOSALS_AT_ONCE, neighbours_of, unit_surprisals
 
 
 def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
@@ -39,4 +39,4 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
 
 @eqx.filter_jit
 def _of_rows(rbm: RBM, rows: Array) -> Array:
-    return -surprise_of_units(neighbours_of(rbm, rbm.visible.encode(rows))).sum(0)
+    return -unit_surprisals(neighbours_of(rbm, rbm.visible.encode(rows))).sum(0)

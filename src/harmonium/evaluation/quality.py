@@ -10,13 +10,13 @@ from ..checks import checked_beside, checked_rows, positive_integer
 from ..errors import InputError
 from .base import Quality, Score
 from .moments import (
-    Quantities,
+    Variables,
     check_codes,
     cumulants,
     groups,
     principal_axes,
-    quantities_of,
     squared_distances,
+    variables_of,
 )
 
 MOST_GROUPS = 2_000
@@ -68,7 +68,7 @@ def sample_quality(
     number of samples, half of the number of data rows, and `rows`. Samples are treated as
     independent rows, so samples from slowly mixing chains score worse than their model. All rows
     have equal weights. `Score.z` measures how far a score is from that of a perfect sampler,
-    `Score.verdict` reports it in words, and `print` shows all scores in a table.
+    `Score.judgement` reports it in words, and `print` shows all scores in a table.
 
     With the samples S, means ⟨·⟩ over rows, and columns x (for codes, one 0/1 column per state):
 
@@ -115,15 +115,15 @@ def sample_quality(
         "data": theirs,
         "held_out": held,
     }
-    quantities = quantities_of(states, theirs.shape[1])
+    variables = variables_of(states, theirs.shape[1])
     for name, part in parts.items():
-        check_codes(part, name, quantities)
+        check_codes(part, name, variables)
     if len(theirs) < 2:
         raise InputError("data: expected at least two rows, to be split; found 1. Pass more.")
     rng = _generator(seed)
     limits = positive_integer(rows, "rows"), _checked_splits(splits)
-    sets = _draw(list(parts.values()), quantities, *limits, rng=rng)
-    return _scored(sets, quantities, rng=rng)
+    sets = _draw(list(parts.values()), variables, *limits, rng=rng)
+    return _scored(sets, variables, rng=rng)
 
 
 def _checked_splits(splits: Any) -> int:
@@ -140,7 +140,7 @@ def _generator(seed: Any) -> np.random.Generator:
 
 def _draw(
     parts: list[np.ndarray],
-    quantities: Quantities,
+    variables: Variables,
     most: int,
     splits: int,
     *,
@@ -156,10 +156,10 @@ def _draw(
         np.stack([start + rng.permutation(n) for _ in range(splits)])
         for start, n in zip(first[:-1], sizes, strict=True)
     ]
-    values = quantities.of(np.concatenate(rows))
+    values = variables.of(np.concatenate(rows))
     return _Sets(
         values=values - values[k],  # whole numbers stay whole, and constant columns become 0
-        metric=quantities.metric,
+        metric=variables.metric,
         samples=orders[0],
         data=orders[1][:, :k],
         fresh=orders[1][:, k : 2 * k],
@@ -167,13 +167,13 @@ def _draw(
     )
 
 
-def _scored(sets: _Sets, quantities: Quantities, *, rng: np.random.Generator) -> Quality:
+def _scored(sets: _Sets, variables: Variables, *, rng: np.random.Generator) -> Quality:
     """Compute all scores, those of samples and those of fresh rows."""
     k, h = sets.data.shape[1], sets.held_out.shape[1]
     weights, squares = _weights(sets, rng), squared_distances(sets.values, sets.metric)
     compared = sets.values[: weights.shape[1]]
     halves = [_accuracies(squares, sets.data, rows) for rows in (sets.samples, sets.fresh)]
-    pairs, triples = (groups(quantities, order, MOST_GROUPS) for order in (2, 3))
+    pairs, triples = (groups(variables, order, MOST_GROUPS) for order in (2, 3))
 
     def moments(name: str, which: np.ndarray) -> Score:
         return _score(name, _errors(compared, weights, which), k)
@@ -183,7 +183,7 @@ def _scored(sets: _Sets, quantities: Quantities, *, rng: np.random.Generator) ->
         return _score(name, _Found(ours, ours, fresh), k)
 
     return Quality(
-        means=moments("means", groups(quantities, 1, MOST_GROUPS)),
+        means=moments("means", groups(variables, 1, MOST_GROUPS)),
         covariances=moments("covariances", pairs) if len(pairs) else None,
         triples=moments("three-point correlations", triples) if len(triples) else None,
         spectrum=_score("spectrum", _spectra(compared, weights), k),

@@ -61,7 +61,7 @@ class About(NamedTuple):
     rate: Callable[[RBM], float] = usual_rate
 
     @classmethod
-    def by(cls, sampler: AbstractSampler, name: str, **others: Any) -> About:
+    def for_sampler(cls, sampler: AbstractSampler, name: str, **others: Any) -> About:
         """Return the properties of a method with one sampler step an update: "CD" becomes CD-k."""
         k = sampler.sweeps_per_step
         title = name if k is None else f"{name}-{k}"

@@ -59,7 +59,7 @@ class FastPersistent(AbstractGradient):
     @property
     def about(self) -> About:
         """The properties of FPCD-k, which follows the likelihood only without fast parameters."""
-        about = About.by(self.sampler, "FPCD", follows_likelihood=self.rate == 0)
+        about = About.for_sampler(self.sampler, "FPCD", follows_likelihood=self.rate == 0)
         return about._replace(multiplies_states=False)
 
     def status(self, rbm: RBM, state: Any) -> Status:

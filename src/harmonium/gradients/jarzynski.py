@@ -76,7 +76,7 @@ class Jarzynski(AbstractGradient):
     @property
     def about(self) -> About:
         """The properties of Jarzynski-k."""
-        return About.by(self.sampler, "Jarzynski")
+        return About.for_sampler(self.sampler, "Jarzynski")
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the weighted chains and their sampler."""

@@ -45,7 +45,7 @@ class PerPattern(AbstractGradient):
     @property
     def about(self) -> About:
         """The properties of CD-k for the family, whose likelihood is not that of one model."""
-        about = About.by(self.sampler, "CD", takes_missing=True, follows_likelihood=False)
+        about = About.for_sampler(self.sampler, "CD", takes_missing=True, follows_likelihood=False)
         title = f"{about.title}, one model for each pattern"
         return about._replace(title=title, multiplies_states=False)
 

@@ -48,7 +48,7 @@ class Persistent(AbstractGradient):
     def about(self) -> About:
         """The properties of PCD-k, or of PCD with another sampler, and its default rate."""
         kernel, _ = self.sampler.base_kernel
-        about = About.by(self.sampler, "PCD", rate=self.usual_rate)
+        about = About.for_sampler(self.sampler, "PCD", rate=self.usual_rate)
         by_sweeps = kernel.unit == "sweeps"
         return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
 

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import Cloud
-from ..single_site import Neighbours, neighbours_of, surprise_of_units, units_of_proposals
+from ..single_site import Neighbours, neighbours_of, unit_surprisals, units_of_proposals
 from .base import About, AbstractGradient, PhaseInfo, phase_info
 
 
@@ -72,7 +72,7 @@ class PseudoLikelihood(AbstractSingleSite):
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Return −Σ_i log p(v_i | rest)."""
-        return surprise_of_units(found).sum(0)
+        return unit_surprisals(found).sum(0)
 
 
 class Discriminative(AbstractSingleSite):
@@ -106,7 +106,7 @@ class Discriminative(AbstractSingleSite):
 
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Return −Σ log p(label | rest)."""
-        return surprise_of_units(found).sum(0)
+        return unit_surprisals(found).sum(0)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> tuple[()]:
         """Check that the labels exist and are discrete, and return an empty state."""
@@ -138,7 +138,7 @@ class RatioMatching(AbstractSingleSite):
     def of_rows(self, found: Neighbours) -> Float[Array, " n"]:
         """Return the score of each row."""
         places = jnp.asarray(found.units)
-        others = jnp.exp(found.log_odds - surprise_of_units(found)[places])
+        others = jnp.exp(found.log_odds - unit_surprisals(found)[places])
         missed = jax.ops.segment_sum(others, places, found.n_units)
         return 0.5 * (missed**2 + jax.ops.segment_sum(others**2, places, found.n_units)).sum(0)
 

@@ -20,7 +20,7 @@ from ..rbm import RBM
 from ..samplers import Gibbs
 from ..single_site import units_of_proposals
 from .marginal import (
-    PATIENT_SUMS,
+    SLOW_SUMS,
     draw,
     entries_of_sum,
     given_seen,
@@ -83,11 +83,11 @@ def impute(
     draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")
     rows, key = rbm.visible.validate(rows, "rows", missing=True), checked_key(key)
     missing = max(1, int(np.isnan(rows).sum(1).max()))
-    over, terms = way_to_sum(rbm, missing, PATIENT_SUMS)
+    over, terms = way_to_sum(rbm, missing, SLOW_SUMS)
     method = f"exact, {terms:,} terms" if over else f"{draws} chains of {sweeps:,} sweeps"
     width = draws * (rbm.visible.size + rbm.hidden.size)
     if over:
-        width = max(width, entries_of_sum(rbm, missing, PATIENT_SUMS))
+        width = max(width, entries_of_sum(rbm, missing, SLOW_SUMS))
     size = rows_at_once(width)
     found = []
     for part, first in enumerate(range(0, len(rows), size)):
@@ -117,7 +117,7 @@ def _exact(
     rbm: RBM, v: Float[Array, "n columns"], missing: int, draws: int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array]:
     """Return mean, variance and draws, computed from the sum over all terms."""
-    found = posterior(rbm, v, missing, PATIENT_SUMS)
+    found = posterior(rbm, v, missing, SLOW_SUMS)
     assert found is not None
     share = jnp.exp(found.log_share)
     if found.v is not None:

@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 
 
 QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
-PATIENT_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
+SLOW_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
 
 
 class Posterior(NamedTuple):

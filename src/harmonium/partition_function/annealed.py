@@ -175,35 +175,35 @@ class _Search:
         self.began = time.perf_counter()
         self.pace = 0.0  # seconds for one step in each segment, forward and in reverse
         self.segments = min(SEGMENTS, asked.steps or SEGMENTS)
-        self.witnesses: list[FinalStates] = []
+        self.cross_checks: list[FinalStates] = []
 
     def pilot(self, paths: Sequence[AbstractPath]) -> tuple[AnnealingSchedule, int]:
         """Space the models of each path by lost work; return the best and its steps per segment."""
-        schedules, all_gains, steps = [], [], self._steps_told()
+        schedules, all_gains, steps = [], [], self._given_steps()
         for path in paths:
             schedule = AnnealingSchedule.even(path, self.segments)
-            schedules.append(schedule.respaced(self._depart(schedule, PILOT[0])[1]))
+            schedules.append(schedule.respaced(self._forward(schedule, PILOT[0])[1]))
         if steps is not None and len(schedules) == 1:
             return schedules[0], steps
         for schedule in schedules:
-            final, gains = self._depart(schedule, PILOT[1])
-            self.witnesses.append(final)
+            final, gains = self._forward(schedule, PILOT[1])
+            self.cross_checks.append(final)
             all_gains.append(gains)
-            self._tell(0.1 * len(all_gains) / len(schedules))
+            self._report(0.1 * len(all_gains) / len(schedules))
         lost, spaced = [], []
-        for schedule, gains, final in zip(schedules, all_gains, self.witnesses, strict=True):
+        for schedule, gains, final in zip(schedules, all_gains, self.cross_checks, strict=True):
             started = time.perf_counter()
-            back = self._return(schedule, self.witnesses, PILOT[1])
+            back = self._reverse(schedule, self.cross_checks, PILOT[1])
             self.pace = 2 * (time.perf_counter() - started) / PILOT[1]
             spaced.append(schedule.respaced(gains, back[::-1, : self.asked.chains]))
-            lost.append(self._journeys(schedule, final, back).lost)
-            self._tell(0.1 + 0.1 * len(lost) / len(schedules))
+            lost.append(self._whole_runs(schedule, final, back).lost)
+            self._report(0.1 + 0.1 * len(lost) / len(schedules))
         best = int(np.argmin(lost))
-        del self.witnesses[best]  # every round adds its own final states instead
+        del self.cross_checks[best]  # every round adds its own final states instead
         needed = min(PILOT[1] * lost[best] / AIM, self._left() / self.pace)
         return spaced[best], steps or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
 
-    def _steps_told(self) -> int | None:
+    def _given_steps(self) -> int | None:
         steps = self.asked.steps
         return None if steps is None else max(1, round(steps / self.segments))
 
@@ -212,13 +212,13 @@ class _Search:
         kept: list[AnnealingRuns] = []
         while True:
             started = time.perf_counter()
-            final, gains = self._depart(schedule, steps)
+            final, gains = self._forward(schedule, steps)
             self.groups = self.groups if kept else groups_of(final.log_weights)
-            self._tell(self.done + 0.4 * (1 - self.done))
-            back = self._return(schedule, [final, *self.witnesses], steps)
-            self._tell(self.done + 0.5 * (1 - self.done))
+            self._report(self.done + 0.4 * (1 - self.done))
+            back = self._reverse(schedule, [final, *self.cross_checks], steps)
+            self._report(self.done + 0.5 * (1 - self.done))
             self.pace = (time.perf_counter() - started) / steps
-            kept.append(self._journeys(schedule, final, back))
+            kept.append(self._whole_runs(schedule, final, back))
             found = self._conclude(kept, steps * self.segments)
             if found.converged or self.asked.steps is not None:
                 break
@@ -230,7 +230,7 @@ class _Search:
                 late = f" The time limit of {self.asked.seconds:g} s was reached; raise `seconds`."
                 found = found._replace(message=found.message + late)
                 break
-        self._tell(1.0)
+        self._report(1.0)
         return found
 
     def _needs_more_steps(self, last: AnnealingRuns) -> bool:
@@ -238,20 +238,20 @@ class _Search:
         tolerance = self.asked.tolerance
         return last.lost > MOST_LOST or last.hardly_seen(tolerance) > tolerance / 3
 
-    def _depart(self, schedule: AnnealingSchedule, steps: int) -> tuple[FinalStates, np.ndarray]:
+    def _forward(self, schedule: AnnealingSchedule, steps: int) -> tuple[FinalStates, np.ndarray]:
         """Anneal from the base to the model; return final states and log weights by segment."""
         begun = schedule.start(self.asked.chains, key=self._next_key())
         v, gains = schedule.run(begun, steps, key=self._next_key())
         gains[-1] += schedule.last_step(self.rbm, v)
         return FinalStates(v, gains.sum(0) + float(schedule.path.log_z_of_base)), gains
 
-    def _return(
-        self, schedule: AnnealingSchedule, arrivals: Sequence[FinalStates], steps: int
+    def _reverse(
+        self, schedule: AnnealingSchedule, final_states: Sequence[FinalStates], steps: int
     ) -> np.ndarray:
         """Anneal in reverse from resampled final states after a burn-in; return log weights."""
-        if not all(np.isfinite(one.log_weights).all() for one in arrivals):
+        if not all(np.isfinite(one.log_weights).all() for one in final_states):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
-        v = resampled_states(arrivals, self.asked.chains, self.groups, seed=self.keys_used)
+        v = resampled_states(final_states, self.asked.chains, self.groups, seed=self.keys_used)
         if self.starts is not None:
             v = np.concatenate([v, self.starts.astype(v.dtype)])
         sweeps = self.asked.burn_in or max(1, steps * self.segments // 4)
@@ -261,12 +261,12 @@ class _Search:
         back[0] -= schedule.last_step(self.rbm, v)
         return back
 
-    def _journeys(
-        self, schedule: AnnealingSchedule, arrivals: FinalStates, back: np.ndarray
+    def _whole_runs(
+        self, schedule: AnnealingSchedule, final_states: FinalStates, back: np.ndarray
     ) -> AnnealingRuns:
         """Return the log weights of whole runs, with those of reverse segments summed up."""
         reverse, n = back.sum(0) - float(schedule.path.log_z_of_base), self.asked.chains
-        return AnnealingRuns(arrivals.log_weights, reverse[:n], reverse[n:])
+        return AnnealingRuns(final_states.log_weights, reverse[:n], reverse[n:])
 
     def _conclude(self, kept: Sequence[AnnealingRuns], steps: int) -> LogZ:
         """Combine rounds into one answer, which always uses both directions."""
@@ -275,10 +275,10 @@ class _Search:
         if not (np.isfinite(forward).all() and np.isfinite(reverse).all()):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
         found = sandwich(forward, reverse, self.groups * len(kept))
-        warnings = _doubts(found, joined.hardly_seen(self.asked.tolerance), self.asked.tolerance)
+        warnings = _warnings(found, joined.hardly_seen(self.asked.tolerance), self.asked.tolerance)
         estimates = [found.value, found.lower, found.upper]
         for why, estimate in (
-            *_contradictions(found, self.witnesses),
+            *_contradictions(found, self.cross_checks),
             *self._unseen(found, joined),
         ):
             warnings.append(why)
@@ -324,12 +324,12 @@ class _Search:
     def _left(self) -> float:
         return self.asked.seconds - (time.perf_counter() - self.began)
 
-    def _tell(self, part: float) -> None:
+    def _report(self, part: float) -> None:
         self.done = part
         self.progress(part)
 
 
-def _doubts(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
+def _warnings(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
     """Return the reasons not to rely on the interval."""
     tests = {
         f"forward and reverse estimates differ by {found.gap:.2f} nats": abs(found.gap) < tolerance,
@@ -341,10 +341,12 @@ def _doubts(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
     return [why for why, fine in tests.items() if not fine]
 
 
-def _contradictions(found: Sandwich, witnesses: Sequence[FinalStates]) -> list[tuple[str, float]]:
+def _contradictions(
+    found: Sandwich, cross_checks: Sequence[FinalStates]
+) -> list[tuple[str, float]]:
     """Return forward estimates of other bases that lie above the interval by more than chance."""
     against = []
-    for one in witnesses:
+    for one in cross_checks:
         seen = jackknife(log_mean_exp, one.log_weights, groups=16)
         trusted = effective_size(relative_weights(one.log_weights)) >= TRUSTED_ESS
         margin = 4 * seen.stderr if trusted else MARKOV_BOUND

@@ -17,7 +17,7 @@ from .schedule import SEGMENTS, AnnealingSchedule, after_sweeps, base_from_momen
 
 
 class Raised(NamedTuple):
-    """Log-likelihood of rows under the annealed model, nats a row.
+    """Log-likelihood of rows under the annealed model, nats per row.
 
     Attributes:
         value: mean over rows.
@@ -34,7 +34,7 @@ class Raised(NamedTuple):
     def __str__(self) -> str:
         """Return a summary in one sentence."""
         return (
-            f"log-likelihood of the annealed model = {self.value:.4f} nats a row,"
+            f"log-likelihood of the annealed model = {self.value:.4f} nats per row,"
             f" ± {self.stderr_rows:.4f} over rows ({self.method})"
         )
 

@@ -151,7 +151,9 @@ class FinalStates(NamedTuple):
     log_weights: np.ndarray
 
 
-def resampled_states(arrivals: Sequence[FinalStates], n: int, groups: int, seed: int) -> np.ndarray:
+def resampled_states(
+    final_states: Sequence[FinalStates], n: int, groups: int, seed: int
+) -> np.ndarray:
     """Draw n states from final states by systematic resampling with their weights.
 
     Each group draws from its own part of every set of final states, so that groups stay
@@ -159,9 +161,9 @@ def resampled_states(arrivals: Sequence[FinalStates], n: int, groups: int, seed:
     the same Z.
     """
     rng = np.random.default_rng(seed)
-    states = np.concatenate([np.asarray(one.v) for one in arrivals])
+    states = np.concatenate([np.asarray(one.v) for one in final_states])
     logs, places, first = [], [], 0
-    for one in arrivals:
+    for one in final_states:
         count = len(one.log_weights)
         logs.append(
             one.log_weights + np.log(effective_size(relative_weights(one.log_weights)) / count)

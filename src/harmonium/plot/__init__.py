@@ -1,6 +1,6 @@
 """Plots of a model and its training as matplotlib figures, and all of a run's in one folder."""
 
-from .annealing import journeys as journeys
+from .annealing import annealing_runs as annealing_runs
 from .autocorrelation import autocorrelations as autocorrelations
 from .base import save_figure as save_figure
 from .curves import learning_curves as learning_curves

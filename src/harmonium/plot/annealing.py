@@ -13,7 +13,7 @@ from ..statistics import log_mean_exp
 from .base import BLUE, GREY, ORANGE, checked_numbers, histograms, label, legend_below, new_figure
 
 
-def journeys(
+def annealing_runs(
     forward: Any,
     reverse: Any,
     *,

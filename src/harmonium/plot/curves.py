@@ -1,4 +1,4 @@
-"""Learning curves of a run: the measured quantities against the epochs."""
+"""Learning curves of a run: the measured variables against the epochs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_BELOW = 3  # panels in one column; more than these are drawn in two columns
 
 
 def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw the quantities measured during a run, a panel for each one that some record holds.
+    """Draw the variables measured during a run, a panel for each one that some record holds.
 
     The log-likelihood has a band for the uncertainty of log Z, the free-energy gap one for its
     standard error over rows. A growing gap means that the model favours the training rows
@@ -96,7 +96,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _points(history: Sequence[Mapping[str, Any]], *names: str) -> tuple[np.ndarray, ...]:
-    """Return the epochs of the records that hold all these quantities, and their values."""
+    """Return the epochs of the records that hold all these variables, and their values."""
     chosen = ("epoch", *names)
     found = [[float(record[name]) for name in chosen] for record in history if _all(record, names)]
     return tuple(np.array(found).reshape(-1, len(chosen)).T)

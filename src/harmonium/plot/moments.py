@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ..checks import checked_pair
 from ..errors import InputError
-from ..evaluation.moments import AS_IT_IS, Quantities, check_codes, groups, quantities_of
+from ..evaluation.moments import AS_IT_IS, Variables, check_codes, groups, variables_of
 from .base import BLUE, GREY, SMALL, evenly_spaced, label, new_figure
 
 MOST_PAIRS = 5_000
@@ -54,18 +54,18 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
     """
     ours, theirs = checked_pair(samples, data)
     worth = _checked_weights(weights, len(theirs))
-    quantities = quantities_of(states, theirs.shape[1])
-    check_codes(theirs, "data", quantities)
-    check_codes(ours, "samples", quantities)
-    pairs = groups(quantities, 2, MOST_PAIRS)
+    variables = variables_of(states, theirs.shape[1])
+    check_codes(theirs, "data", variables)
+    check_codes(ours, "samples", variables)
+    pairs = groups(variables, 2, MOST_PAIRS)
     clouds = [_cloud(theirs, worth), _cloud(ours, np.ones(len(ours)))]
     figure = new_figure(8.4, 4.6, f"{len(ours):,} samples against {len(theirs):,} rows of data")
     left, right = figure.subplots(1, 2)
-    counted = bool((quantities.code != AS_IT_IS).any())
+    counted = bool((variables.code != AS_IT_IS).any())
     what = "Means of units" + (", frequencies of states" if counted else "")
-    _scatter(left, what, *(_means(cloud, quantities) for cloud in clouds))
+    _scatter(left, what, *(_means(cloud, variables) for cloud in clouds))
     drawn = f"Covariances of {len(pairs):,} pairs"
-    _scatter(right, drawn, *(_covariances(cloud, quantities, pairs) for cloud in clouds))
+    _scatter(right, drawn, *(_covariances(cloud, variables, pairs) for cloud in clouds))
     return figure
 
 
@@ -84,18 +84,18 @@ def _checked_weights(weights: Any, n: int) -> np.ndarray:
     return array
 
 
-def _means(cloud: _Cloud, quantities: Quantities) -> _Estimate:
+def _means(cloud: _Cloud, variables: Variables) -> _Estimate:
     """Estimate the first moments."""
-    count = len(quantities.column)
-    blocks = (quantities.of(cloud.rows, slice(b, b + BLOCK)) for b in range(0, count, BLOCK))
+    count = len(variables.column)
+    blocks = (variables.of(cloud.rows, slice(b, b + BLOCK)) for b in range(0, count, BLOCK))
     return _estimate(cloud, blocks)
 
 
-def _covariances(cloud: _Cloud, quantities: Quantities, pairs: np.ndarray) -> _Estimate:
+def _covariances(cloud: _Cloud, variables: Variables, pairs: np.ndarray) -> _Estimate:
     """Estimate the covariances of the pairs."""
 
     def deviations(which: np.ndarray) -> np.ndarray:
-        values = quantities.of(cloud.rows, which)
+        values = variables.of(cloud.rows, which)
         return values - cloud.weights @ values
 
     blocks = (pairs[b : b + BLOCK].T for b in range(0, len(pairs), BLOCK))

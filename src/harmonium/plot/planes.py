@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 
 from ..checks import checked_pair
-from ..evaluation.moments import check_codes, principal_axes, quantities_of
+from ..evaluation.moments import check_codes, principal_axes, variables_of
 from .base import BLUE, GREY, evenly_spaced, label, new_figure
 
 MOST_ROWS = 10_000
@@ -46,13 +46,13 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
     """
     pair = checked_pair(samples, data)
     ours, theirs = (evenly_spaced(rows, MOST_ROWS) for rows in pair)
-    quantities = quantities_of(states, theirs.shape[1])
-    check_codes(theirs, "data", quantities)
-    check_codes(ours, "samples", quantities)
-    values = quantities.of(theirs)
+    variables = variables_of(states, theirs.shape[1])
+    check_codes(theirs, "data", variables)
+    check_codes(ours, "samples", variables)
+    values = variables.of(theirs)
     middle, whole = values.mean(axis=0), float(values.var(axis=0).sum())
     axes, variances = principal_axes(values, 2)
-    projected = [(some - middle) @ axes for some in (values, quantities.of(ours))]
+    projected = [(some - middle) @ axes for some in (values, variables.of(ours))]
     points = [np.pad(some, ((0, 0), (0, 2 - axes.shape[1]))) for some in projected]
     shares = [*(variances / whole), 0.0, 0.0][:2]
     figure = new_figure(8.8, 4.8, "Samples on the principal axes of the data")

@@ -141,7 +141,7 @@ class Display:
         began = shown = time.perf_counter()
         done, attempt = 0.0, 1
 
-        def told(part: float) -> None:
+        def progress(part: float) -> None:
             nonlocal began, shown, done, attempt
             now = time.perf_counter()
             if part < done:
@@ -153,4 +153,4 @@ class Display:
                 again = f" (attempt {attempt})" if attempt > 1 else ""
                 self.say(f"{what}{again}: {100 * part:.0f} %, {clock(left)} left")
 
-        return told
+        return progress

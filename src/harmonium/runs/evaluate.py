@@ -24,12 +24,12 @@ from .metrics import (
     MIXING_SECONDS,
     MOST_ROWS,
     NO_ROWS,
+    equilibrium_report,
     free_energy_gap,
     measured_mixing,
     pseudo_likelihood,
     quality,
     reconstruction,
-    verdict,
 )
 from .options import (
     BINARIZE,
@@ -44,6 +44,7 @@ from .options import (
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .progress import EvaluationProgress, NotMeasuredError, Unknown
 from .records import (
+    equilibrium_record,
     gap_record,
     mixing_record,
     pictures_record,
@@ -51,7 +52,6 @@ from .records import (
     quality_record,
     reconstruction_record,
     record,
-    verdict_record,
 )
 from .sampling import SECONDS, Drawn, draw, sweeps_for
 from .score import finite_score, log_z_record, score_record
@@ -63,7 +63,7 @@ DONE, INTERRUPTED = "done", "interrupted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class EvaluationConfig:
     """The options of `harmonium evaluate`.
 
     Attributes:
@@ -123,7 +123,7 @@ class Wanted:
             check_folder(name, Path(self.pictures))
 
 
-def evaluate(wanted: Wanted, display: Display) -> dict[str, Any]:
+def evaluate(wanted: EvaluationConfig, display: Display) -> dict[str, Any]:
     """Return the full evaluation of a model; write nothing but pictures.
 
     Log Z comes first; without a finite log Z there is no evaluation. Each later block may fail
@@ -159,7 +159,7 @@ def evaluate(wanted: Wanted, display: Display) -> dict[str, Any]:
     }
 
 
-def _settings(wanted: Wanted, rbm: RBM) -> dict[str, Any]:
+def _settings(wanted: EvaluationConfig, rbm: RBM) -> dict[str, Any]:
     """Return the arguments of `log_z`; refuse those that do not fit the model or the memory."""
     if wanted.method == "exact":
         advice = "leave the method out, or choose annealed"
@@ -176,16 +176,16 @@ def _settings(wanted: Wanted, rbm: RBM) -> dict[str, Any]:
 
 
 def _scored(
-    target: Target, settings: dict[str, Any], wanted: Wanted, stages: EvaluationProgress
+    target: Target, settings: dict[str, Any], wanted: EvaluationConfig, stages: EvaluationProgress
 ) -> tuple[LogZ, dict[str, Any]]:
     """Return log Z, and the records of log Z and of the log-likelihood of rows, if any."""
     rbm, rows = target.rbm, target.scored
     settings = settings | {"key": jax.random.key(wanted.seed)}
 
-    def estimate(told: Any) -> Any:
+    def estimate(progress: Any) -> Any:
         if rows is None:
-            return finite_score(rbm, lambda: log_z(rbm, progress=told, **settings))
-        return finite_score(rbm, lambda: log_likelihood(rbm, rows, progress=told, **settings))
+            return finite_score(rbm, lambda: log_z(rbm, progress=progress, **settings))
+        return finite_score(rbm, lambda: log_likelihood(rbm, rows, progress=progress, **settings))
 
     found = stages.run("log Z", estimate, wanted.seconds)
     if rows is None:
@@ -195,7 +195,7 @@ def _scored(
 
 
 def _blocks(
-    target: Target, found: LogZ, wanted: Wanted, stages: EvaluationProgress
+    target: Target, found: LogZ, wanted: EvaluationConfig, stages: EvaluationProgress
 ) -> dict[str, Any]:
     """Return the records of the other blocks, the most useful for their time first."""
     predicted = stages.attempt("pseudo-likelihood", lambda _: pseudo_likelihood(target))
@@ -208,17 +208,17 @@ def _blocks(
         "free_energy_gap": record(gap, gap_record),
     }
     mixing: Any = QUICK
-    verdicts, samples, compared, pictures = mixing, mixing, mixing, Pictures([], {})
+    reports, samples, compared, pictures = mixing, mixing, mixing, Pictures([], {})
     if not wanted.quick:
         limit = MIXING_SECONDS
         mixing = stages.attempt("mixing", partial(measured_mixing, target), limit)
-        verdicts = stages.attempt("equilibrium", partial(verdict, target), limit)
+        reports = stages.attempt("equilibrium", partial(equilibrium_report, target), limit)
         samples = _drawn(target, mixing, stages)
         compared = _compared(target, samples, wanted, stages)
         pictures = _illustrated(target, found, mixing, samples, wanted, stages)
     records |= {
         "mixing": record(mixing, mixing_record),
-        "equilibrium": record(verdicts, verdict_record),
+        "equilibrium": record(reports, equilibrium_record),
         "sample_quality": record(compared, partial(quality_record, drawn=samples)),
     }
     return records | pictures_record(pictures)
@@ -227,16 +227,18 @@ def _blocks(
 def _drawn(target: Target, mixing: Any, stages: EvaluationProgress) -> Any:
     """Draw samples, if there are rows to compare them with."""
 
-    def compute(told: Any) -> Drawn:
+    def compute(progress: Any) -> Drawn:
         if target.name is None:
             raise NotMeasuredError(NO_ROWS)
         sweeps = sweeps_for(None if isinstance(mixing, Unknown) else mixing)
-        return draw(target.rbm, sweeps, told, key=target.key_of(3))
+        return draw(target.rbm, sweeps, progress, key=target.key_of(3))
 
     return stages.attempt("samples", compute, SECONDS)
 
 
-def _compared(target: Target, samples: Any, wanted: Wanted, stages: EvaluationProgress) -> Any:
+def _compared(
+    target: Target, samples: Any, wanted: EvaluationConfig, stages: EvaluationProgress
+) -> Any:
     if isinstance(samples, Unknown):
         return samples
     return stages.attempt("sample quality", lambda _: quality(target, samples.rows, wanted.seed))
@@ -247,7 +249,7 @@ def _illustrated(
     found: LogZ,
     mixing: Any,
     samples: Any,
-    wanted: Wanted,
+    wanted: EvaluationConfig,
     stages: EvaluationProgress,
 ) -> Pictures:
     """Write the pictures to the folder in the options, or to that of the run."""
@@ -271,4 +273,4 @@ def _rows_record(target: Target) -> dict[str, Any] | None:
     """Return which rows are scored, how many there are and what was done to them."""
     if target.scored is None:
         return None
-    return {"name": target.name, "count": len(target.scored), "notes": list(target.words)}
+    return {"name": target.name, "count": len(target.scored), "notes": target.notes}

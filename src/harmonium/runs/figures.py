@@ -13,10 +13,10 @@ from ..diagnostics.base import Mixing
 from ..evaluation.moments import states_of
 from ..likelihood import free_energies
 from ..partition_function.base import LogZ
-from ..plot import autocorrelations, energies, journeys, means, pca_plane
+from ..plot import annealing_runs, autocorrelations, energies, means, pca_plane
 from ..plot.base import save_figure
 from ..rbm import RBM
-from .progress import NotMeasuredError, Told, Unknown, attempt
+from .progress import NotMeasuredError, ReportProgress, Unknown, attempt
 
 
 class Material(NamedTuple):
@@ -36,14 +36,16 @@ class Pictures(NamedTuple):
     left_out: dict[str, str]
 
 
-def illustrate(material: Material, folder: Path, pictures: Pictures, told: Told) -> None:
+def illustrate(
+    material: Material, folder: Path, pictures: Pictures, progress: ReportProgress
+) -> None:
     """Write the pictures that apply to a model; none is left half-written.
 
     Args:
         material: what there is to draw.
         folder: output folder; created if it does not exist.
         pictures: updated after each picture that is written or left out.
-        told: progress callback, called with the part done, 0 to 1.
+        progress: progress callback, called with the part done, 0 to 1.
     """
     for number, (name, make) in enumerate(_makers(material).items()):
         path = folder / f"{name}.png"
@@ -52,7 +54,7 @@ def illustrate(material: Material, folder: Path, pictures: Pictures, told: Told)
             pictures.left_out[path.name] = found.reason
         else:
             pictures.written.append(path)
-        told((number + 1) / 5)
+        progress((number + 1) / 5)
 
 
 def _write(make: Callable[[], Figure], path: Path) -> Path:
@@ -77,7 +79,7 @@ def _makers(material: Material) -> dict[str, Callable[[], Figure]]:
         return energies(free_energies(rbm, data), free_energies(rbm, samples))
 
     return {
-        "log_z": lambda: _journeys(material.log_z),
+        "log_z": lambda: _annealing_runs(material.log_z),
         "energies": of_energies,
         "autocorrelations": lambda: _autocorrelations(_known(material.mixing)),
         "pca": lambda: pca_plane(*both(), states=states),
@@ -91,12 +93,12 @@ def _known(found: Any) -> Any:
     return found
 
 
-def _journeys(log_z: LogZ) -> Figure:
+def _annealing_runs(log_z: LogZ) -> Figure:
     if log_z.forward is None or log_z.reverse is None:
         how = log_z.method.split(",")[0]
         raise NotMeasuredError(f"log Z is {how}: nothing was annealed")
     ends = {"value": log_z.value, "low": log_z.low, "high": log_z.high}
-    return journeys(log_z.forward, log_z.reverse, **ends)
+    return annealing_runs(log_z.forward, log_z.reverse, **ends)
 
 
 def _autocorrelations(mixing: Mixing) -> Figure:

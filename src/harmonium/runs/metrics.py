@@ -15,7 +15,7 @@ from ..evaluation.moments import states_of
 from ..likelihood import free_energies
 from .folder import RunFolder
 from .prepare import prepare
-from .progress import NotMeasuredError, Told
+from .progress import NotMeasuredError, ReportProgress
 from .target import Target, is_run
 
 MOST_ROWS = 10_000
@@ -84,7 +84,7 @@ def free_energy_gap(target: Target) -> tuple[Mean, Mean]:
     return learned, held_out
 
 
-def measured_mixing(target: Target, told: Told) -> Mixing:
+def measured_mixing(target: Target, progress: ReportProgress) -> Mixing:
     """Measure how fast chains mix, in sweeps; half of them start at rows if there are any."""
     name = "train" if "train" in target.parts else target.name
     starts = None if name is None else target.parts[name]
@@ -94,11 +94,11 @@ def measured_mixing(target: Target, told: Told) -> Mixing:
         starts=starts,
         sweeps=MIXING_SWEEPS,
         seconds=MIXING_SECONDS,
-        progress=told,
+        progress=progress,
     )
 
 
-def verdict(target: Target, told: Told) -> EquilibriumReport:
+def equilibrium_report(target: Target, progress: ReportProgress) -> EquilibriumReport:
     """Return whether a run trained at equilibrium, from its chains and the model they belong to.
 
     Raises:
@@ -119,7 +119,7 @@ def verdict(target: Target, told: Told) -> EquilibriumReport:
         state=state.gradient,
         sweeps=MIXING_SWEEPS,
         seconds=MIXING_SECONDS,
-        progress=told,
+        progress=progress,
     )
 
 

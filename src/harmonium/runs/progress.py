@@ -14,7 +14,7 @@ from ..errors import HarmoniumError
 from .display import Display
 
 DEBUG = "HARMONIUM_DEBUG"
-Told = Callable[[float], Any]
+ReportProgress = Callable[[float], Any]
 
 
 class Unknown(NamedTuple):
@@ -66,7 +66,9 @@ class EvaluationProgress:
             self.bar.stop()
             self.bar = None
 
-    def run(self, name: str, compute: Callable[[Told], Any], at_most: float | None = None) -> Any:
+    def run(
+        self, name: str, compute: Callable[[ReportProgress], Any], at_most: float | None = None
+    ) -> Any:
         """Return the result of a block, which gets a progress callback; errors are passed on.
 
         Args:
@@ -75,17 +77,17 @@ class EvaluationProgress:
             at_most: about how many seconds it may take, to be shown; None for no limit shown.
         """
         limit = "" if at_most is None else f", at most {at_most:g} s"
-        told = self._begun(f"{name}{limit}", name)
+        progress = self._begun(f"{name}{limit}", name)
         began = time.perf_counter()
         try:
-            return compute(told)
+            return compute(progress)
         finally:
             self.seconds[name] = round(time.perf_counter() - began, 2)
             if self.bar is not None:
                 self.bar.remove_task(self.bar.task_ids[-1])
 
     def attempt(
-        self, name: str, compute: Callable[[Told], Any], at_most: float | None = None
+        self, name: str, compute: Callable[[ReportProgress], Any], at_most: float | None = None
     ) -> Any:
         """Return the result of a block, or the reason why there is none."""
         if self.interrupted:
@@ -96,7 +98,7 @@ class EvaluationProgress:
             self.interrupted = True
             return Unknown("interrupted")
 
-    def _begun(self, title: str, name: str) -> Told:
+    def _begun(self, title: str, name: str) -> ReportProgress:
         if self.bar is None:
             self.display.say(title)
             return self.display.timer(name)
@@ -113,10 +115,10 @@ def attempt(compute: Callable[[], Any]) -> Any:
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
-        return Unknown(_our_fault(error))
+        return Unknown(_internal_error(error))
 
 
-def _our_fault(error: Exception) -> str:
+def _internal_error(error: Exception) -> str:
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
         return "memory ran out"
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")

@@ -62,7 +62,7 @@ def mixing_record(found: Mixing) -> dict[str, Any]:
     return numbers | {"tau": taus, "seconds_allowed": MIXING_SECONDS}
 
 
-def verdict_record(found: EquilibriumReport) -> dict[str, Any]:
+def equilibrium_record(found: EquilibriumReport) -> dict[str, Any]:
     """Return the equilibrium report, with its measurement of mixing, without the curves."""
     numbers = found._asdict()
     measured = numbers.pop("mixing")
@@ -72,7 +72,8 @@ def verdict_record(found: EquilibriumReport) -> dict[str, Any]:
 def quality_record(found: Compared, drawn: Drawn) -> dict[str, Any]:
     """Return the scores of samples, each beside that of a perfect sampler."""
     scores = [
-        score._asdict() | {"z": score.z, "verdict": score.verdict} for score in found.quality.scores
+        score._asdict() | {"z": score.z, "judgement": score.judgement}
+        for score in found.quality.scores
     ]
     return {
         "samples": len(drawn.rows),

@@ -15,7 +15,7 @@ from ..diagnostics.base import Mixing
 from ..rbm import RBM
 from ..samplers import Gibbs
 from ..sampling import DEFAULT_SWEEPS
-from .progress import NotMeasuredError, Told
+from .progress import NotMeasuredError, ReportProgress
 
 SAMPLES = 1_000
 SECONDS = 30.0
@@ -37,7 +37,7 @@ def sweeps_for(mixing: Mixing | None) -> int:
     return max(DEFAULT_SWEEPS, math.ceil(LENGTH_IN_RELAXATIONS * relaxation))
 
 
-def draw(rbm: RBM, wanted: int, told: Told, *, key: PRNGKeyArray) -> Drawn:
+def draw(rbm: RBM, wanted: int, progress: ReportProgress, *, key: PRNGKeyArray) -> Drawn:
     """Draw samples, each from its own chain, which starts from the model without its weights.
 
     Raises:
@@ -50,7 +50,7 @@ def draw(rbm: RBM, wanted: int, told: Told, *, key: PRNGKeyArray) -> Drawn:
         moved = _moved(rbm, sampler, state, key=jax.random.fold_in(key_move, sweeps))
         state = jax.block_until_ready(moved)
         sweeps += STRIDE
-        told(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
+        progress(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
     rows = rbm.visible.decode(state.v)
     if not np.isfinite(rows).all():
         raise NotMeasuredError("the model's draws overflow: its parameters are too large")

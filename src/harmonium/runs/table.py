@@ -182,7 +182,7 @@ def _quality(found: dict[str, Any]) -> list[Line]:
     for score in found["scores"]:
         ours = f"{_figures(score['value'])} ± {_figures(score['error'], 2)}"
         perfect = f"{_figures(score['perfect'])} ± {_figures(score['spread'], 2)}"
-        words = "" if score["verdict"] == AS_GOOD else f": {score['verdict']}"
+        words = "" if score["judgement"] == AS_GOOD else f": {score['judgement']}"
         lines.append((f"  {score['name']}", ours, perfect + words))
     return lines
 

@@ -13,7 +13,7 @@ from ..data import Dataset
 from ..errors import input_error
 from ..rbm import RBM
 from .folder import CONFIG, RunFolder
-from .rows import rows_for_model, rows_of_run
+from .rows import Rows, rows_for_model, rows_of_run
 
 
 class Target(NamedTuple):
@@ -22,20 +22,28 @@ class Target(NamedTuple):
     Attributes:
         rbm: the model.
         run: the run folder or file, as the user named it.
-        parts: datasets by name, "train", "validation" and "test" as far as there are any.
-        name: which of them is scored; None where there are no rows.
-        own: whether the parts are the rows of the run's own source.
-        words: sentences that describe the rows.
+        data: the rows; None where there are none.
+        name: which part of them is scored; None where there are no rows.
+        own: whether they are the rows of the run's own source.
         key: a JAX random key.
     """
 
     rbm: RBM
     run: str
-    parts: dict[str, Dataset]
+    data: Rows | None
     name: str | None
     own: bool
-    words: tuple[str, ...]
     key: Any
+
+    @property
+    def parts(self) -> dict[str, Dataset]:
+        """Datasets by name, "train", "validation" and "test" as far as there are any."""
+        return {} if self.data is None else self.data.parts
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that describe the rows."""
+        return [] if self.data is None else [self.data.about, *self.data.notes]
 
     @property
     def scored(self) -> Dataset | None:
@@ -95,10 +103,9 @@ def target_of(
         rows = rows_of_run(RunFolder(run).config())
     key = key_of(seed)
     if rows is None:
-        return Target(rbm, run, {}, None, False, (), key)
+        return Target(rbm, run, None, None, False, key)
     name = _choose(part, rows.parts, data or run)
-    words = (rows.about, *rows.notes)
-    return Target(rbm, run, rows.parts, name, data is None, words, key)
+    return Target(rbm, run, rows, name, data is None, key)
 
 
 def _binarize_of(run: str) -> str:

@@ -19,7 +19,7 @@ from .replica_exchange import ReplicaExchange
 __all__ = ["LadderReport", "adapted_ladder", "ladder_report"]
 
 FIRST_STEPS = 16  # of the pilot's first round; each later one is twice as long
-MACHINES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each size needs a compilation
+LADDER_SIZES = sorted(n * 2**k for n in (2, 3) for k in range(8))  # each size needs a compilation
 ROOM = 64  # records in one dispatch
 MOST_RECORDS = 1_024  # of a run; a longer one is thinned
 
@@ -267,7 +267,7 @@ def _respaced(times: np.ndarray, accepted: np.ndarray, aim: float) -> np.ndarray
 
     lengths = -ndtri(np.clip(accepted, 1e-9, 1.0) / 2)
     needed = 1 + math.ceil(lengths.sum() / -ndtri(aim / 2))
-    models = next((n for n in MACHINES if n >= needed), MACHINES[-1])
+    models = next((n for n in LADDER_SIZES if n >= needed), LADDER_SIZES[-1])
     along = np.append(0.0, np.cumsum(lengths + 0.05 * lengths.mean() + 1e-6))
     new = np.interp(np.linspace(0.0, along[-1], models), along, times)
     new[0], new[-1] = times[0], 1.0

@@ -89,7 +89,7 @@ class BaseRBM(BaseEstimator):
         key_start, key_run = self._new_keys()
         dataset = Dataset(rows, sample_weight, name="X").checked_for(visible, "X")
         rbm = initialize(visible, hidden, dataset, key=key_start)
-        self._state, self._belongs = None, self._what_states_belong_to()
+        self._state, self._belongs = None, self._state_settings()
         if self.n_iter == 0:
             return rbm
         if self.n_iter is not None:
@@ -127,7 +127,7 @@ class BaseRBM(BaseEstimator):
             warnings.warn(message, DivergenceWarning, stacklevel=3)
             return self._model() if state else start
         self._portions += 1
-        self._state, self._belongs = found.state, self._what_states_belong_to()
+        self._state, self._belongs = found.state, self._state_settings()
         return found.rbm
 
     def _continued(self, dataset: Dataset, learning: dict, key: Any) -> TrainState | None:
@@ -136,7 +136,7 @@ class BaseRBM(BaseEstimator):
         Chains depend on the method and its settings, the optimiser's state on the optimiser and
         the learning rate. If weights were assigned explicitly, no state is valid.
         """
-        state, now = self._state, self._what_states_belong_to()
+        state, now = self._state, self._state_settings()
         if state is None or self._assigned(state):
             return None
         if now == self._belongs:
@@ -148,7 +148,7 @@ class BaseRBM(BaseEstimator):
             updates=state.updates,
         )
 
-    def _what_states_belong_to(self) -> tuple[Any, Any]:
+    def _state_settings(self) -> tuple[Any, Any]:
         chains = (str(self.method), self.k, self.n_chains, self.batch_size)
         return chains, (self.learning_rate, id(self.optimizer) if self.optimizer else None)
 

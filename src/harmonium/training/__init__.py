@@ -8,6 +8,7 @@ from .loop import DivergenceWarning as DivergenceWarning
 from .loop import fit as fit
 from .methods import METHOD_NAMES as METHOD_NAMES
 from .methods import method_named as method_named
+from .online import partial_fit as partial_fit
 from .optimizers import Recipe as Recipe
 from .optimizers import averaged as averaged
 from .optimizers import weights_only as weights_only
@@ -27,4 +28,3 @@ from .state import Fit as Fit
 from .state import Report as Report
 from .state import TrainState as TrainState
 from .stopping import EarlyStopping as EarlyStopping
-from .stream import partial_fit as partial_fit

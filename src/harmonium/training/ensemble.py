@@ -19,16 +19,15 @@ from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import Plan, checked_optimizer, plan_run
-from .batches import padded
 from .loop import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .monitors import Monitors
 from .optimizers import Recipe, averaged_model
 from .start import first_state
 from .state import Fit, TrainState
-from .update import Method
+from .update import Method, padded
 
 NO_TIME = -1.0  # no pseudo-likelihoods: for a hundred models they take as long as all the rest
-OVER_MACHINES = TrainState(0, 0, 0, None)  # pyright: ignore[reportArgumentType]
+MODEL_AXES = TrainState(0, 0, 0, None)  # pyright: ignore[reportArgumentType]
 
 
 def fit_ensemble(
@@ -135,7 +134,7 @@ def _advanced(
 
     # All models share one count of updates: with different counts, every loop would be computed
     # to the longest, and the results selected.
-    axes: Any = OVER_MACHINES
+    axes: Any = MODEL_AXES
     new = eqx.filter_vmap(one, in_axes=(axes, 0), out_axes=axes)(state, keys)
     return new, jax.vmap(largest)(new.rbm)
 

@@ -20,12 +20,11 @@ from ..data.shuffling import batches_in_order
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import Plan, checked_callbacks, plan_run
-from .batches import batch_of, padded, run_keys
 from .monitors import Monitors
 from .optimizers import averaged_model
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
-from .update import Method, make_update
+from .update import Method, batch_of, make_update, padded, run_keys
 
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 1.0
@@ -36,7 +35,7 @@ GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverge
 
 
 class DivergenceWarning(RuntimeWarning):
-    """A run's parameters became non-finite; the last finite model was kept."""
+    """Parameters grew without bound in a run; the last model before that was kept."""
 
 
 def fit(

@@ -22,7 +22,7 @@ from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..missing.marginal import completed, with_missing
 from ..rbm import RBM
-from .batches import batch_of, padded
+from .update import batch_of, padded
 
 MONITORED_ROWS = 2_000
 FEWEST_ROWS = 100

@@ -84,12 +84,12 @@ class AbstractGroups(AbstractPenalty):
 
     @property
     @abstractmethod
-    def parting(self) -> tuple[Members, Members]:
+    def grouping(self) -> tuple[Members, Members]:
         """The grouping of the visible and of the hidden units."""
 
     def check(self, rbm: RBM) -> None:
         """Raise InputError unless there is a label for each unit."""
-        for side, layer in zip(self.parting, (rbm.visible, rbm.hidden), strict=True):
+        for side, layer in zip(self.grouping, (rbm.visible, rbm.hidden), strict=True):
             if not isinstance(side, str) and len(side) != layer.n_units:
                 raise InputError(
                     f"{type(self).__name__}: expected {layer.n_units} labels, one for each unit of"
@@ -98,7 +98,7 @@ class AbstractGroups(AbstractPenalty):
 
     def totals(self, entries: Array, rbm: RBM) -> Array:
         """Return for each weight the sum over its group; axes of length 1 are to be broadcast."""
-        visible, hidden = self.parting
+        visible, hidden = self.grouping
         return _total(_total(entries.T, rbm.visible, visible).T, rbm.hidden, hidden)
 
     def sizes(self, rbm: RBM) -> Array:
@@ -106,7 +106,7 @@ class AbstractGroups(AbstractPenalty):
         layers = (rbm.visible, rbm.hidden)
         down, along = (
             _total(jnp.ones_like(layer.zero_inputs), layer, side)
-            for layer, side in zip(layers, self.parting, strict=True)
+            for layer, side in zip(layers, self.grouping, strict=True)
         )
         return jnp.outer(down, along)
 
@@ -124,10 +124,10 @@ class GroupLasso(AbstractGroups):
 
     def __post_init__(self):
         _check_number("GroupLasso strength", self.strength)
-        _check_parting("GroupLasso", self.parting)
+        _check_grouping("GroupLasso", self.grouping)
 
     @property
-    def parting(self) -> tuple[Members, Members]:
+    def grouping(self) -> tuple[Members, Members]:
         """As given."""
         return self.visible, self.hidden
 
@@ -161,7 +161,7 @@ class SquaredL1(AbstractGroups):
         _check_number("SquaredL1 strength", self.strength)
 
     @property
-    def parting(self) -> tuple[Members, Members]:
+    def grouping(self) -> tuple[Members, Members]:
         """A group for each hidden unit."""
         return "all", "each"
 
@@ -210,10 +210,10 @@ class MaxNorm(AbstractGroups):
     def __post_init__(self):
         if not 0 < self.bound < math.inf:
             raise InputError(f"MaxNorm bound: expected a positive number; got {self.bound}.")
-        _check_parting("MaxNorm", self.parting)
+        _check_grouping("MaxNorm", self.grouping)
 
     @property
-    def parting(self) -> tuple[Members, Members]:
+    def grouping(self) -> tuple[Members, Members]:
         """As given."""
         return self.visible, self.hidden
 
@@ -328,8 +328,8 @@ def _check_number(name: str, value: Any) -> None:
         raise InputError(f"{name}: expected a number of at least 0; got {value}.")
 
 
-def _check_parting(name: str, parting: tuple[Members, Members]) -> None:
-    for side, members in zip(("visible", "hidden"), parting, strict=True):
+def _check_grouping(name: str, grouping: tuple[Members, Members]) -> None:
+    for side, members in zip(("visible", "hidden"), grouping, strict=True):
         if members not in ("each", "all") and not isinstance(members, tuple):
             raise InputError(
                 f'{name} {side}: expected "each", "all" or a tuple of labels; got {members!r}.'

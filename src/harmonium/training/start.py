@@ -14,10 +14,9 @@ from ..data import Dataset
 from ..errors import InputError
 from ..rbm import RBM
 from .arguments import Plan, plan_run
-from .batches import batch_of, run_keys
 from .schedules import reschedule
 from .state import TrainState
-from .update import Method
+from .update import Method, batch_of, run_keys
 
 
 def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainState:

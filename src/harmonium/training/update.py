@@ -1,16 +1,20 @@
-"""One update: estimate the gradient on a batch, transform it, and step."""
+"""One update: rows become a batch, the gradient is estimated and transformed, the model steps."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Key, PRNGKeyArray
 
+from ..data import Dataset
 from ..gradients import AbstractGradient, PhaseInfo
+from ..layers import AbstractLayer
+from ..missing.marginal import with_missing
 from ..parameters import map_parameters
 from ..precision import rounded
 from ..rbm import RBM
@@ -58,3 +62,32 @@ def make_update(
     updates, optimizer_state = method.update(grads, state.optimizer, rbm, **extra)
     moved = map_parameters(jnp.add, rbm, updates).project()
     return TrainState(moved, gradient_state, optimizer_state, state.updates + 1)
+
+
+def batch_of(
+    visible: AbstractLayer,
+    dataset: Dataset,
+    indices: Array,
+    present: Array | None = None,
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Cloud, Array | None]:
+    """Return rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
+
+    A gradient times the mass is unbiased for the weighted likelihood, for any batch size. A mass of
+    None stands for 1. The columns of missing units are NaN.
+    """
+    encode = functools.partial(with_missing, visible) if dataset.missing else visible.encode
+    rows = encode(dataset.take(indices, key=key))
+    weights, mass = dataset.weights_of(indices, present)
+    return Cloud(rows, weights.astype(rows.dtype)), mass
+
+
+def padded(dataset: Dataset) -> tuple[Dataset, Array]:
+    """Return a dataset with padding rows added, and the number of its own rows."""
+    return dataset.padded(), jnp.asarray(len(dataset), jnp.int32)
+
+
+def run_keys(key: PRNGKeyArray) -> Key[Array, " 3"]:
+    """Split a run's key into those for the start, the shuffling of rows and the updates."""
+    return jax.random.split(key, 3)

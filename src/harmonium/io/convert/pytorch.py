@@ -44,7 +44,7 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
         InputError: other layers.
         MissingDependencyError: torch is not installed.
     """
-    if isinstance(names, str) or len(set(names)) != 3:
+    if isinstance(names, str) or len(names) != 3 or len(set(names)) != 3:
         expected, advice = "three names, for W, a and b", "pass three different names"
         raise input_error(source, expected, short(names), advice)
     parameters = parameters_of(rbm, source)

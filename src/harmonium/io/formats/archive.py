@@ -14,10 +14,10 @@ from ..convert.base import Parameters, clause, model_of, parameters_of, short
 from .base import (
     COPY_AGAIN,
     AbstractFormat,
+    check_unpacked_size,
     file_error,
     first_member,
-    other_peoples_code,
-    refuse_bomb,
+    parser_errors,
     shortened,
 )
 
@@ -49,7 +49,7 @@ class Archive(AbstractFormat):
 
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read W, a and b; a W with three axes makes Potts visible units."""
-        with other_peoples_code(path, EXPECTED):
+        with parser_errors(path, EXPECTED):
             arrays = _arrays(path)
         missing = [name for name in NAMES if name not in arrays]
         if missing:
@@ -72,7 +72,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         with zipfile.ZipFile(path) as archive:
             members = {info.filename: info for info in archive.infolist()}
             present = {name: members[f"{name}.npy"] for name in NAMES if f"{name}.npy" in members}
-            refuse_bomb(path, sum(member.file_size for member in present.values()))
+            check_unpacked_size(path, sum(member.file_size for member in present.values()))
             return {name: _array(archive, member, path) for name, member in present.items()}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         found = f"a damaged one ({shortened(clause(error))})"

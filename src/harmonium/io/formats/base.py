@@ -115,7 +115,7 @@ def first_member(start: bytes) -> bytes:
     return start[30 : 30 + length] if start[:4] == b"PK\x03\x04" else b""
 
 
-def refuse_bomb(path: Path, unpacked: int) -> None:
+def check_unpacked_size(path: Path, unpacked: int) -> None:
     """Refuse arrays that would take far more memory than their file can hold data for.
 
     Args:
@@ -132,7 +132,7 @@ def refuse_bomb(path: Path, unpacked: int) -> None:
 
 
 @contextmanager
-def other_peoples_code(path: Path, expected: str) -> Iterator[None]:
+def parser_errors(path: Path, expected: str) -> Iterator[None]:
     """Turn any exception that a parser raises on a damaged file into one error naming the file.
 
     Raises:

@@ -20,7 +20,7 @@ from ..._numerics import from_numpy
 from ...errors import InputError, ModelFileError, input_error
 from ...rbm import RBM
 from ..convert.base import checked_model, clause, finite, listed, short
-from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, shortened, write_whole
+from .base import COPY_AGAIN, AbstractFormat, file_error, parser_errors, shortened, write_whole
 from .base_types import KINDS, name_of_type, type_named
 
 FORMAT = "harmonium"
@@ -45,7 +45,7 @@ class Native(AbstractFormat):
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read a model with any layers that harmonium knows or can import."""
         tensors, header = _read(path)
-        with other_peoples_code(path, "a description of a model"):  # which may hold anything
+        with parser_errors(path, "a description of a model"):  # which may hold anything
             try:
                 visible = _rebuild(header["visible"], tensors, path)
                 hidden = _rebuild(header["hidden"], tensors, path)

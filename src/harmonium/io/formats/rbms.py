@@ -25,7 +25,7 @@ import numpy as np
 
 from ...rbm import RBM
 from ..convert.base import Parameters, listed, model_of, optional, parameters_of, short
-from .base import COPY_AGAIN, AbstractFormat, file_error, other_peoples_code, refuse_bomb
+from .base import COPY_AGAIN, AbstractFormat, check_unpacked_size, file_error, parser_errors
 
 EXPECTED = "an HDF5 file of the rbms package"
 FIELDS = ("weight_matrix", "vbias", "hbias")
@@ -49,7 +49,7 @@ class RbmsHistory(AbstractFormat):
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read the last update, or the one that `part` names, `update_100` or `100`."""
         h5py = optional("h5py", "rbms", str(path))
-        with other_peoples_code(path, EXPECTED), h5py.File(path, "r") as file:
+        with parser_errors(path, EXPECTED), h5py.File(path, "r") as file:
             group = _update(h5py, file, path, part)
             parameters = _parameters(h5py, group, path)
             _check_type(h5py, file, parameters, path)
@@ -122,7 +122,9 @@ def _parameters(h5py: Any, update: Any, path: Path) -> Parameters:
             raise file_error(path, "real numbers", found, COPY_AGAIN)
         _refuse_elsewhere(array, path)
     chunks = [math.prod(array.chunks or ()) * array.dtype.itemsize for array in arrays]
-    refuse_bomb(path, sum(array.size * array.dtype.itemsize for array in arrays) + max(chunks))
+    check_unpacked_size(
+        path, sum(array.size * array.dtype.itemsize for array in arrays) + max(chunks)
+    )
     return Parameters(*(array[()] for array in arrays))
 
 

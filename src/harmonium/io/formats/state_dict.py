@@ -14,10 +14,10 @@ from ..convert.pytorch import from_torch, to_torch
 from .base import (
     COPY_AGAIN,
     AbstractFormat,
+    check_unpacked_size,
     file_error,
     first_member,
-    other_peoples_code,
-    refuse_bomb,
+    parser_errors,
 )
 
 EXPECTED = "a .pt that torch.save wrote, holding tensors alone"
@@ -40,10 +40,10 @@ class StateDict(AbstractFormat):
         Files of older formats and compiled programs (TorchScript) are refused without loading them.
         """
         torch = optional("torch", "torch", str(path))
-        with other_peoples_code(path, EXPECTED):
+        with parser_errors(path, EXPECTED):
             _check_archive(path)
             found = torch.load(path, map_location="cpu", weights_only=True)
-            refuse_bomb(path, _declared(torch, found))
+            check_unpacked_size(path, _declared(torch, found))
         return from_torch(found, source=str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
@@ -59,7 +59,7 @@ def _check_archive(path: Path) -> None:
         raise file_error(path, EXPECTED, "no zip archive", AS_NOW)
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-        refuse_bomb(path, sum(member.file_size for member in members))
+        check_unpacked_size(path, sum(member.file_size for member in members))
         if any(member.filename.endswith("/constants.pkl") for member in members):
             raise file_error(path, EXPECTED, "a TorchScript program, never loaded", AS_NOW)
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):

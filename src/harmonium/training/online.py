@@ -24,7 +24,7 @@ def partial_fit(
     *,
     key: PRNGKeyArray,
     weights: Any = None,
-    gradient: AbstractGradient | None = None,
+    gradient: AbstractGradient | str | None = None,
     optimizer: Any = None,
     batch_size: int | None = None,
     precision: str | None = None,
