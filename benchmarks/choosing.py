@@ -157,21 +157,21 @@ def halfway(name: str, title: str, updates: int, seed: int) -> hm.TrainState:
 def measure(name: str, title: str, updates: int, seed: int) -> dict:
     """Train once; return the values for the tables."""
     problem, method = PROBLEMS[name](), METHODS[title]
-    key_bias, key_verdict = jax.random.split(key_of(seed), 4)[2:]
+    key_bias, key_report = jax.random.split(key_of(seed), 4)[2:]
     rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, seed)
     half, v = halfway(name, title, updates, seed), problem.visible.encode(rows)
     settings |= {"gradient": method, "epochs": max(2, updates // per_epoch)}
     fit = hm.fit(rbm, rows, state=half, callbacks=[at_limit()], **settings)
     bias = bias_of(method, half.rbm, half.gradient, v, problem.rate, key_bias)
     chains = {"state": fit.state.gradient, "data": rows, "sweeps": SWEEPS}
-    verdict = hm.equilibrium(fit.state.rbm, method, key=key_verdict, **chains)
+    report = hm.equilibrium(fit.state.rbm, method, key=key_report, **chains)
     return {
         "log_likelihood": float(exact_score(fit.rbm, v)),
         "bias": float(bias),
         "updates": int(fit.state.updates),
         "diverged": fit.diverged,
-        "at_equilibrium": verdict.at_equilibrium,
-        "chains_agree": verdict.chains_agree,
+        "at_equilibrium": report.at_equilibrium,
+        "chains_agree": report.chains_agree,
         "notes": list(fit.notes),
     }
 

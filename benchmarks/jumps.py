@@ -6,10 +6,10 @@
 updates as the time allows. Models from the run are kept, and parallel trajectory tempering (PTT)
 uses them as its ladder. A replica's step evaluates three models and draws from one, which takes
 four matrix products; a Gibbs sweep takes two. So there are twice as many Gibbs chains as replicas,
-which make as many sweeps. All chains begin at rows of the data; further replicas that begin at noise show
-whether that matters. `--method ptt` trains by exchange along the trajectory in place of PCD. The
-models are stored in the folder, and stored models are not trained again. Set HARMONIUM_DATA to the
-folder of reference data.
+which make as many sweeps. All chains begin at rows of the data; further replicas that begin at
+noise show whether that matters. `--method ptt` trains by exchange along the trajectory in place of
+PCD. The models are stored in the folder, and stored models are not trained again. Set
+HARMONIUM_DATA to the folder of reference data.
 """
 
 import argparse

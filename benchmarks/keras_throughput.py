@@ -2,7 +2,8 @@
 
 PCD-1 with plain ascent for all of them, in float32, with the same rows, batch and chains; the
 hand-written loop is in TensorFlow. Every round times all of them in turn in one process; figures
-are medians over rounds, and ratios are taken within a round first. Compiling is not counted. Run it with nothing else on the computer:
+are medians over rounds, and ratios are taken within a round first. Compiling is not counted. Run it
+with nothing else on the computer:
 
     python benchmarks/keras_throughput.py [--rounds 5] [--workload NAME] [--json FILE]
 """
@@ -38,7 +39,7 @@ def binary_rows(n, columns):
     return (np.random.default_rng(0).random((n, columns)) < 0.2).astype(np.float32)
 
 
-def face_speed(x, hidden, batch, epochs, **options) -> Callable:
+def interface_speed(x, hidden, batch, epochs, **options) -> Callable:
     """Return a function that times `fit` of the Keras interface, in rows a second."""
     rbm = hk.RBM(hidden, chains=batch, seed=0)
     rbm.compile(keras.optimizers.SGD(RATE), **options)
@@ -127,10 +128,12 @@ def measure(name: str, rounds: int) -> dict:
     visible, hidden, batch, n, epochs = WORKLOADS[name]
     shape = (binary_rows(n, visible), hidden, batch, epochs)
     contestants = {
-        "Keras face, no metrics": face_speed(*shape, metrics=()),
-        "Keras face, its defaults": face_speed(*shape),
-        "Keras face, no metrics, XLA": face_speed(*shape, metrics=(), jit_compile=True),
-        "Keras face, a call for each update": face_speed(*shape, metrics=(), steps_per_execution=1),
+        "Keras interface, no metrics": interface_speed(*shape, metrics=()),
+        "Keras interface, its defaults": interface_speed(*shape),
+        "Keras interface, no metrics, XLA": interface_speed(*shape, metrics=(), jit_compile=True),
+        "Keras interface, a call for each update": interface_speed(
+            *shape, metrics=(), steps_per_execution=1
+        ),
         "TensorFlow loop by hand": hand_speed(*shape),
         "hm.fit": core_speed(*shape[:3], epochs if visible > 100 else 10 * epochs),
     }
@@ -163,7 +166,7 @@ def main() -> None:
     parser.add_argument("--json")
     arguments = parser.parse_args()
     versions = {"keras": keras.__version__, "tensorflow": tf.__version__, "jax": jax.__version__}
-    results: dict = {"model": platform.processor(), "versions": versions}
+    results: dict = {"processor": platform.processor(), "versions": versions}
     for name in [arguments.workload] if arguments.workload else WORKLOADS:
         results[name] = measure(name, arguments.rounds)
         print(f"\n{name}: PCD-1, float32, median of {arguments.rounds} rounds")

@@ -191,7 +191,7 @@ PARTS = {
     "mnist": own_mnist,
     "exact": enumerated,
     "centred": centred,
-    "judgement": verdict,
+    "verdict": verdict,
     "pseudo": pseudo,
     "pictures": pictures,
 }

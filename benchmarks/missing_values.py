@@ -112,13 +112,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1_000)
     asked = parser.parse_args()
     whole, test = binarised("train"), binarised("test")[: asked.rows]
-    holes, seen = halved(whole, 0), halved(test, 1)
+    incomplete, seen = halved(whole, 0), halved(test, 1)
     base = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(1), whole, key=jax.random.key(0)).visible
     pcd = hm.Persistent(hm.Gibbs(1), chains=200)
     ways = {
-        "missing pixels summed out": (holes, hm.Marginal(pcd, sweeps=5, missing=392)),
-        "one model for each pattern": (holes, hm.PerPattern(hm.Gibbs(5))),
-        "zeros in the missing values": (np.nan_to_num(holes), pcd),
+        "missing pixels summed out": (incomplete, hm.Marginal(pcd, sweeps=5, missing=392)),
+        "one model for each pattern": (incomplete, hm.PerPattern(hm.Gibbs(5))),
+        "zeros in the missing values": (np.nan_to_num(incomplete), pcd),
         "whole rows": (whole, pcd),
     }
     print(f"784×{asked.hidden}, {asked.epochs} epochs, {asked.rows} test rows; nats per row")

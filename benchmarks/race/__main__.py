@@ -120,7 +120,7 @@ def run(load: Workload, rounds: int, seconds: float) -> dict:
     return {each.name: each.found for each in field}
 
 
-def model() -> str:
+def processor() -> str:
     """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
@@ -258,7 +258,11 @@ def main() -> None:
             continue
         print(load.name, flush=True)
         found = run(load, given.rounds, given.seconds)
-        about = {"model": model(), "date": time.strftime("%d %B %Y"), "versions": versions()}
+        about = {
+            "processor": processor(),
+            "date": time.strftime("%d %B %Y"),
+            "versions": versions(),
+        }
         target.write_text(json.dumps(about | {"contestants": found}, indent=1))
     report(folder)
 

@@ -71,12 +71,12 @@ def ais(load, precision=None):
     path = hm.Heating.from_neutral(quicker(rbm, load.batch))  # the path of `hm.log_z`
 
     @jax.jit
-    def travel(steps, key):
+    def run_chains(steps, key):
         begun = start_annealing(path, load.batch, key=key)
         return anneal(path, 0.0, 1.0, steps, begun, key=key).log_weights.mean()
 
     def run(steps):
-        travel(jnp.asarray(steps), key).block_until_ready()
+        run_chains(jnp.asarray(steps), key).block_until_ready()
         return steps
 
     return run

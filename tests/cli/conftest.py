@@ -65,10 +65,10 @@ def cli(capsys) -> Callable[..., Ending]:
     return run
 
 
-class NoPainter:
+class NoFigureProcess:
     """A stand-in for the figure process that draws nothing."""
 
-    def __enter__(self) -> "NoPainter":
+    def __enter__(self) -> "NoFigureProcess":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -95,7 +95,7 @@ def no_pictures(monkeypatch) -> None:
 
 def leave_out_pictures(patch: pytest.MonkeyPatch) -> None:
     """Neither draw pictures nor sample the rows for them."""
-    patch.setattr("harmonium.runs.figure_process.FigureProcess", NoPainter)
+    patch.setattr("harmonium.runs.figure_process.FigureProcess", NoFigureProcess)
     patch.setattr("harmonium.runs.train.rows_to_draw", lambda *_: (None, None))
 
 
@@ -106,5 +106,5 @@ def trained(tmp_path_factory) -> Path:
     config = RunConfig(source="bars", hidden=4, chains=8, epochs=3, batch=8)
     with pytest.MonkeyPatch.context() as patch:
         leave_out_pictures(patch)
-        train(config, str(folder), False, Display(Console(quiet=True)), NoPainter())
+        train(config, str(folder), False, Display(Console(quiet=True)), NoFigureProcess())
     return folder

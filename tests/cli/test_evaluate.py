@@ -137,7 +137,7 @@ def test_an_interruption_of_a_later_block_leaves_what_was_known(cli, trained, mo
 
 
 def test_a_picture_that_fails_loses_no_other(trained, tmp_path, monkeypatch):
-    for name in ("measured_mixing", "judgement", "quality"):
+    for name in ("measured_mixing", "equilibrium_report", "quality"):
         monkeypatch.setattr(f"harmonium.runs.evaluate.{name}", overflow)
     monkeypatch.setattr("harmonium.runs.figures.energies", overflow)
     wanted = EvaluationConfig(run=str(trained), pictures=str(tmp_path / "figures"))

@@ -12,13 +12,13 @@ EXAMPLES = [
     hm.Trajectory(3, chains=16, sweeps=50),
 ]
 KEY = jax.random.key(0)
-TWO_WORLDS = np.repeat([[0], [1]], 12, axis=1)  # all off, or all on
+TWO_MODES = np.repeat([[0], [1]], 12, axis=1)  # all off, or all on
 
 
 def trained(method, updates=600, rate=0.2):
     rbm = hm.initialize(hm.Bernoulli(12), hm.Bernoulli(4), key=KEY)
     recipe = hm.Recipe(rate=rate, averaging=None, hold=1.0)
-    return hm.fit(rbm, TWO_WORLDS, key=KEY, gradient=method, optimizer=recipe, epochs=updates)
+    return hm.fit(rbm, TWO_MODES, key=KEY, gradient=method, optimizer=recipe, epochs=updates)
 
 
 @pytest.mark.parametrize("kind", [hm.Tempering, hm.Trajectory])
@@ -34,7 +34,7 @@ def test_the_ladder_grows_with_the_model_and_both_modes_keep_their_share(kind):
     np.testing.assert_allclose(cloud.weights.sum(), 1.0, rtol=1e-5)
     on = float(cloud.weights @ (cloud.states.mean(1) > 0.5))
     assert 0.2 < on < 0.8  # 0.05 to 0.1 is the spread of so few independent replicas
-    likelihood = hm.log_likelihood(fit.state.rbm, TWO_WORLDS).value
+    likelihood = hm.log_likelihood(fit.state.rbm, TWO_MODES).value
     assert -1.0 < likelihood < -np.log(2)
 
 
@@ -76,9 +76,9 @@ def test_dropping_a_place_keeps_all_other_replicas():
 def test_a_run_on_a_ladder_goes_on_as_if_it_had_not_stopped():
     rbm = hm.initialize(hm.Bernoulli(12), hm.Bernoulli(4), key=KEY)
     options = {"key": KEY, "gradient": hm.Trajectory(4, chains=8), "optimizer": hm.Recipe(hold=1.0)}
-    whole = hm.fit(rbm, TWO_WORLDS, epochs=30, **options)
-    half = hm.fit(rbm, TWO_WORLDS, epochs=15, **options)
-    rest = hm.fit(rbm, TWO_WORLDS, epochs=30, state=half.state, **options)
+    whole = hm.fit(rbm, TWO_MODES, epochs=30, **options)
+    half = hm.fit(rbm, TWO_MODES, epochs=15, **options)
+    rest = hm.fit(rbm, TWO_MODES, epochs=30, state=half.state, **options)
     for one, other in zip(jax.tree.leaves(whole.state), jax.tree.leaves(rest.state), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -21,7 +21,7 @@ PAIRS = [  # few, since each is compiled; models of one shape share their progra
     (hm.Potts(3, states=3), hm.Mixed(hm.Bernoulli(2), hm.Potts(1, states=3))),
 ]
 PAIRS = PAIRS if ALL else PAIRS[::2]
-LADDER_SIZES = 6 if ALL else 4
+MODELS = 6 if ALL else 4
 PLAN = {"chains": 256, "seconds": 20.0}
 TWO_MODES = hm.RBM.from_arrays(6 * np.ones((16, 4)), -12 * np.ones(16), -48 * np.ones(4))
 
@@ -35,7 +35,7 @@ def test_the_interval_covers(seed):
     """Converged 95 % intervals miss the exact value no more often than chance allows."""
     rng, misses, converged = np.random.default_rng(seed), 0, 0
     for visible, hidden in PAIRS:
-        for i in range(LADDER_SIZES):
+        for i in range(MODELS):
             rbm = random_rbm(
                 visible, hidden, int(rng.integers(10_000)), float(rng.uniform(0.1, 1.5))
             )
@@ -45,7 +45,7 @@ def test_the_interval_covers(seed):
             assert abs(found.value - truth) < 0.2
             converged += found.converged
             misses += found.converged and not found.low <= truth <= found.high
-    assert converged > 0.8 * LADDER_SIZES * len(PAIRS)
+    assert converged > 0.8 * MODELS * len(PAIRS)
     assert stats.binom.sf(misses - 1, converged, 0.05) > LEVEL
 
 
@@ -170,7 +170,7 @@ def test_a_diverged_model_is_refused():
 def test_a_path_may_end_at_another_model_close_by(seed):
     """The last step is weighted too: intervals cover log Z of the model, not of its neighbour."""
     misses, converged, away = 0, 0, []
-    for i in range(LADDER_SIZES):
+    for i in range(MODELS):
         rbm = random_rbm(hm.Bernoulli(6), hm.Bernoulli(4), 100 * seed + i)
         noise = 0.2 * jax.random.normal(jax.random.key(i), rbm.weights.shape)
         near = eqx.tree_at(lambda m: m.weights, rbm, rbm.weights + noise)
@@ -181,5 +181,5 @@ def test_a_path_may_end_at_another_model_close_by(seed):
         converged += found.converged
         misses += found.converged and not found.low <= truth <= found.high
     assert max(away) > 0.3
-    assert converged > 0.8 * LADDER_SIZES
+    assert converged > 0.8 * MODELS
     assert stats.binom.sf(misses - 1, converged, 0.05) > LEVEL

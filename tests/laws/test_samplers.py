@@ -22,7 +22,7 @@ from registry import ALL, LEVEL, covered, exact_states, examples, identify, rand
 
 CHAINS = 20_000
 MOVES = (1, 4, 16)
-MOST_MACHINES = 4
+MOST_MODELS = 4
 
 
 def short(*layers):
@@ -31,7 +31,7 @@ def short(*layers):
 
 CASES = covered("samplers")
 ROUNDED = [case for case in CASES if case[0].multiplies_states and short(*case[1:3])]
-LEVEL_OF_ONE = LEVEL / ((len(CASES) + len(ROUNDED)) * (len(MOVES) + 1) * MOST_MACHINES)
+LEVEL_OF_ONE = LEVEL / ((len(CASES) + len(ROUNDED)) * (len(MOVES) + 1) * MOST_MODELS)
 
 
 @eqx.filter_jit
@@ -78,7 +78,7 @@ def models_of(sampler, rbm):
 
 def exact_starts(models, key):
     """Draw states of every model."""
-    assert len(models) <= MOST_MACHINES
+    assert len(models) <= MOST_MODELS
     pairs = zip(models, jax.random.split(key, len(models)), strict=True)
     return jnp.stack([exact_states(each, CHAINS, key) for each, key in pairs])
 

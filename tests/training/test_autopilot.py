@@ -7,7 +7,7 @@ import pytest
 import harmonium as hm
 
 KEY = jax.random.key(0)
-TWO_WORLDS = np.repeat([[0], [1]], 12, axis=1)  # all off, or all on
+TWO_MODES = np.repeat([[0], [1]], 12, axis=1)  # all off, or all on
 AUTO = hm.Autopilot(6, 20)
 EASY = np.random.default_rng(0).integers(0, 2, (200, 6))  # independent units
 
@@ -21,7 +21,7 @@ def trained(rows, updates, **options):
 
 @pytest.fixture(scope="module")
 def flown():
-    return trained(TWO_WORLDS, 800)
+    return trained(TWO_MODES, 800)
 
 
 def test_it_raises_k_and_then_exchanges_and_says_why(flown):
@@ -35,14 +35,14 @@ def test_it_raises_k_and_then_exchanges_and_says_why(flown):
     assert "2 sweeps in an update, because the relaxation time" in fit.notes[0]
     assert "a ladder of up to 6 temperatures" in fit.notes[4]
     assert fit.history[-1]["relaxation"] < fit.history[-1]["k"]
-    assert hm.log_likelihood(fit.rbm, TWO_WORLDS).value > -0.9  # −log 2 at best
+    assert hm.log_likelihood(fit.rbm, TWO_MODES).value > -0.9  # −log 2 at best
 
 
 def test_it_is_at_equilibrium_where_pcd_is_not(flown):
     reports, pcd = [], hm.Persistent(hm.Gibbs(1), 100)
-    plain = trained(TWO_WORLDS, 800, gradient=pcd)
+    plain = trained(TWO_MODES, 800, gradient=pcd)
     for method, fit, sweeps in ((AUTO, flown, 8_192), (pcd, plain, 2_048)):
-        settings = {"data": TWO_WORLDS, "state": fit.state.gradient, "sweeps": sweeps}
+        settings = {"data": TWO_MODES, "state": fit.state.gradient, "sweeps": sweeps}
         reports.append(hm.equilibrium(fit.state.rbm, method, key=KEY, **settings))
     assert reports[0].at_equilibrium
     assert "steps of replica exchange" in reports[0].message
@@ -57,9 +57,9 @@ def test_it_changes_nothing_where_chains_mix():
 
 
 def test_a_run_goes_on_as_if_it_had_not_stopped():
-    whole = trained(TWO_WORLDS, 400)
-    half = trained(TWO_WORLDS, 250)
-    rest = trained(TWO_WORLDS, 400, state=half.state)
+    whole = trained(TWO_MODES, 400)
+    half = trained(TWO_MODES, 250)
+    rest = trained(TWO_MODES, 400, state=half.state)
     assert whole.notes
     assert rest.notes == whole.notes
     for one, other in zip(jax.tree.leaves(whole.state), jax.tree.leaves(rest.state), strict=True):

@@ -106,7 +106,7 @@ def tell(summary: dict[str, Any], as_json: bool, must_converge: bool) -> int:
     if as_json:
         print_json(summary)
     else:
-        from ..runs.table import show
+        from ..runs.evaluation_table import show
 
         show(summary, display(as_json=False))
     if summary["status"] == "interrupted":

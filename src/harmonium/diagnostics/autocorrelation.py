@@ -1,6 +1,10 @@
 """Relaxation times of chains from autocorrelations."""
 
+from typing import Any
+
 import numpy as np
+
+from .base import Observable
 
 MARGIN = 4.0  # standard errors between an estimate and its lower bound
 
@@ -37,3 +41,24 @@ def certain_memory(x: np.ndarray) -> float:
                 best = max(best, 2.0 * m / float(y_most))
         m //= 2
     return best
+
+
+def estimates(x: np.ndarray, every: int) -> Observable:
+    """Estimate one observable's τ, effective size, R̂ and autocorrelation from (chains, draws).
+
+    Ranks reduce the effect of heavy tails, but hide how far a rare mode lies from the others. So
+    each is computed with and without ranks, and the worse one is returned.
+    """
+    # Imported here: it takes half a second.
+    from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]
+
+    axes: Any = {"chain_axis": 0, "draw_axis": 1}
+    with np.errstate(all="ignore"):  # chains that do not move have no variance within
+        sizes = [np.asarray(array_stats.ess(x, method=m, **axes)) for m in ("bulk", "mean")]
+        rhats = [np.asarray(array_stats.rhat(x, method=m, **axes)) for m in ("rank", "split")]
+    ess, rhat = float(min(sizes)), float(max(rhats))
+    covariance = array_stats.autocov(x, axis=1).mean(0)
+    within = covariance[0] * x.shape[1] / (x.shape[1] - 1)
+    whole = covariance[0] + x.mean(1).var(ddof=1)
+    tau, rhat = every * x.size / ess, rhat if np.isfinite(rhat) else np.inf
+    return Observable(tau, ess, rhat, 1.0 - (within - covariance) / whole)

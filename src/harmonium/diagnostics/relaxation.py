@@ -19,8 +19,8 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Gibbs
 from ..statistics import same_distribution
-from .autocorrelation import certain_memory, relaxation_of
-from .base import Mixing, Observable
+from .autocorrelation import certain_memory, estimates, relaxation_of
+from .base import Mixing
 from .chain_observables import names_watched, slow_directions, watch
 
 FIRST_SWEEPS = 1_024
@@ -259,7 +259,7 @@ def _judged(run: _Run) -> Mixing:
     names = [name for name, moves in zip(run.names, moving, strict=True) if moves]
     seen, draws, half = seen[moving], seen.shape[-1], run.chains // 2
     p = same_distribution(*np.split(_time_means(seen), [half], axis=1))
-    found = {name: _estimates(x, run.every) for name, x in zip(names, seen, strict=True)}
+    found = {name: estimates(x, run.every) for name, x in zip(names, seen, strict=True)}
     tau = max((each.tau for each in found.values()), default=np.inf)
     rhat = max((each.rhat for each in found.values()), default=np.inf)
     long_enough = draws * run.every >= LENGTH_IN_TAU * tau
@@ -282,24 +282,3 @@ def _time_means(seen: np.ndarray) -> np.ndarray:
     """Return each chain's means of the observables and of their squared deviations."""
     deviations = seen - seen.mean(axis=(1, 2), keepdims=True)
     return np.concatenate([seen.mean(-1), (deviations**2).mean(-1)])
-
-
-def _estimates(x: np.ndarray, every: int) -> Observable:
-    """Estimate one observable's τ, effective size, R̂ and autocorrelation from (chains, draws).
-
-    Ranks reduce the effect of heavy tails, but hide how far a rare mode lies from the others. So
-    each is computed with and without ranks, and the worse one is returned.
-    """
-    # Imported here: it takes half a second.
-    from arviz_stats.base import array_stats  # pyright: ignore[reportPrivateImportUsage]
-
-    axes: Any = {"chain_axis": 0, "draw_axis": 1}
-    with np.errstate(all="ignore"):  # chains that do not move have no variance within
-        sizes = [np.asarray(array_stats.ess(x, method=m, **axes)) for m in ("bulk", "mean")]
-        rhats = [np.asarray(array_stats.rhat(x, method=m, **axes)) for m in ("rank", "split")]
-    ess, rhat = float(min(sizes)), float(max(rhats))
-    covariance = array_stats.autocov(x, axis=1).mean(0)
-    within = covariance[0] * x.shape[1] / (x.shape[1] - 1)
-    whole = covariance[0] + x.mean(1).var(ddof=1)
-    tau, rhat = every * x.size / ess, rhat if np.isfinite(rhat) else np.inf
-    return Observable(tau, ess, rhat, 1.0 - (within - covariance) / whole)

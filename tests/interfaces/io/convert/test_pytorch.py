@@ -105,7 +105,7 @@ def test_a_square_w_is_not_guessed_at():
     assert_same(from_torch(to_torch(SQUARE, ("weight_matrix", "vbias", "hbias"))), SQUARE)
 
 
-NO_MACHINES = [
+NO_MODELS = [
     ({"W": W, "a": A}, "expected one W .* and one pair of biases"),
     ({"W": W, "a": A, "b": B, "c": B}, "expected one W .* and one pair of biases"),
     ({"W": W, "weight": W, "a": A, "b": B}, "expected one W"),
@@ -124,7 +124,7 @@ NO_MACHINES = [
 ]
 
 
-@pytest.mark.parametrize(("state", "words"), NO_MACHINES, ids=range(len(NO_MACHINES)))
+@pytest.mark.parametrize(("state", "words"), NO_MODELS, ids=range(len(NO_MODELS)))
 def test_tensors_that_make_no_model_are_refused(state, words):
     with pytest.raises(hm.InputError, match=words):
         from_torch(state)
