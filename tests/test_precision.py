@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -153,10 +151,16 @@ def test_a_resumed_run_in_bfloat16_equals_an_uninterrupted_one():
     assert hm.fit(rbm, BARS, key=key, epochs=3, precision="float32").notes == ()
 
 
+def bfloat16_is_faster(monkeypatch, is_faster):
+    """Put a measurement in the place of this device's."""
+    timing = rounding.Timing(*((2.0, 1.0) if is_faster else (1.0, 2.0)))
+    monkeypatch.setattr("harmonium.precision.precision_timing", lambda rbm, rows: timing)
+
+
 def chosen(
     monkeypatch,
     *,
-    in_hardware=True,
+    is_faster=True,
     size=1,
     fewest=1,
     rows=BARS,
@@ -165,7 +169,7 @@ def chosen(
     **rest,
 ):
     """Return whether a run would compute its products in bfloat16."""
-    monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: in_hardware)
+    bfloat16_is_faster(monkeypatch, is_faster)
     monkeypatch.setattr("harmonium.precision.WORTHWHILE", size)
     monkeypatch.setattr("harmonium.precision.FEWEST_ROWS", fewest)
     layer = hm.Bernoulli(16) if layer is None else layer
@@ -175,11 +179,11 @@ def chosen(
 
 def test_bfloat16_is_chosen_where_it_is_exact_faster_and_worth_it(monkeypatch):
     assert chosen(monkeypatch)
-    assert not chosen(monkeypatch, in_hardware=False)
+    assert not chosen(monkeypatch, is_faster=False)
     assert not chosen(monkeypatch, size=10**9)
     assert not chosen(monkeypatch, fewest=len(BARS) + 1)
     assert not chosen(monkeypatch, precision="float32")
-    assert chosen(monkeypatch, in_hardware=False, size=10**9, precision="bfloat16")
+    assert chosen(monkeypatch, is_faster=False, size=10**9, precision="bfloat16")
     spins = 2 * BARS.astype(int) - 1
     assert chosen(monkeypatch, rows=spins, layer=hm.Ising(16))
     mixed = hm.Mixed(hm.Bernoulli(8), hm.Potts(8, states=2))
@@ -206,25 +210,54 @@ def test_refusals_of_bfloat16_state_the_reason(monkeypatch, given, words):
         chosen(monkeypatch, **({"precision": "bfloat16"} | given))
 
 
-def test_devices_are_recognised_by_their_flags_and_capability(monkeypatch):
-    flags = rounding._cpu_flags()
-    assert all(flag == flag.lower() and " " not in flag for flag in flags)
-    monkeypatch.setattr(rounding, "_cpu_flags", lambda: {"avx2", "amx_bf16"})
-    rounding.multiplies_bfloat16.cache_clear()
-    assert hm.multiplies_bfloat16()
-    rounding.multiplies_bfloat16.cache_clear()
-    monkeypatch.setattr(rounding, "_cpu_flags", set)
-    assert not hm.multiplies_bfloat16()
-    for capability, is_quicker in (("8.0", True), ("7.5", False), ("gfx90a", False)):
-        device = SimpleNamespace(platform="gpu", compute_capability=capability)
-        monkeypatch.setattr(jax, "devices", lambda device=device: [device])
-        rounding.multiplies_bfloat16.cache_clear()
-        assert hm.multiplies_bfloat16() == is_quicker
-    rounding.multiplies_bfloat16.cache_clear()
+def test_the_faster_precision_is_measured_once_and_kept(monkeypatch, tmp_path):
+    """In the process, and on disk beside the compilation cache; a damaged file is measured anew."""
+    rbm, calls = hm.RBM(hm.Bernoulli(8), hm.Ising(4), np.zeros((8, 4), np.float32)), []
+    file = tmp_path / "cache" / rounding.FILE
+    measured = rounding._measured
+
+    def timed(rbm, rows):
+        calls.append(rows)
+        return measured(rbm, rows)
+
+    def found(rows=100):
+        rounding._TIMINGS.clear()
+        return hm.precision_timing(rbm, rows)
+
+    monkeypatch.setattr(rounding, "_TIMINGS", {})
+    monkeypatch.setattr(rounding, "_measured", timed)
+    monkeypatch.setattr(rounding, "_file", lambda: file)
+    first = found()
+    assert min(first) > 0
+    assert hm.precision_timing(rbm, 100) is hm.precision_timing(rbm, 100)
+    assert found() == first
+    assert calls == [100]
+    assert found(200) != first
+    assert calls == [100, 200]
+    for damage in ("", "[1]", '{"a": 1', "\0"):
+        file.write_text(damage)
+        found()
+    assert calls == [100, 200, *[100] * 4]
+    monkeypatch.setattr(rounding, "_file", lambda: tmp_path)  # cannot be written
+    assert min(found()) > 0
+
+
+def test_the_choice_is_the_measured_one(monkeypatch):
+    timing = rounding.Timing(1.0, 0.9)
+    monkeypatch.setattr("harmonium.precision._TIMINGS", {})
+    monkeypatch.setattr("harmonium.precision._stored", lambda case: timing)
+    rbm = hm.RBM(hm.Bernoulli(64), hm.Bernoulli(64), np.zeros((64, 64), np.float32))
+    assert rounding.is_worth_rounding(rbm, 512)
+    timing = rounding.Timing(1.0, 0.99)  # less than the noise of a measurement
+    rounding._TIMINGS.clear()
+    assert not rounding.is_worth_rounding(rbm, 512)
+    timing = rounding.Timing(1.0, 1.7)
+    rounding._TIMINGS.clear()
+    assert not rounding.is_worth_rounding(rbm, 512)
 
 
 def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(monkeypatch):
-    monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: True)
+    bfloat16_is_faster(monkeypatch, True)
     monkeypatch.setattr("harmonium.precision.WORTHWHILE", 1)
     key = jax.random.key(0)
     rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
@@ -234,9 +267,9 @@ def test_log_z_is_that_of_the_model_though_annealing_ends_at_the_rounded_one(mon
     assert found.converged
     assert found.low <= exact.value <= found.high
     plain = Annealed(paths=[hm.Heating.from_neutral(rbm)]).estimate(rbm, key=key)
-    short = Annealed(paths=[hm.Heating.from_neutral(rounding.quicker(rbm, 512))]).estimate(
-        rbm, key=key
-    )
+    short = Annealed(
+        paths=[hm.Heating.from_neutral(rounding.rounded_if_faster(rbm, 512))]
+    ).estimate(rbm, key=key)
     assert short.value != plain.value
     assert short.low <= exact.log_z.value <= short.high
 
@@ -253,12 +286,12 @@ def test_a_rounded_model_is_scored_and_trained():
 
 
 def test_the_rounded_model_is_taken_where_it_is_exact_and_quicker(monkeypatch):
-    monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: True)
+    bfloat16_is_faster(monkeypatch, True)
     key = jax.random.key(0)
     large = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), key=key)
     other = hm.initialize(hm.Bernoulli(64), hm.Gaussian(32), key=key)
-    assert type(rounding.quicker(large, 512).weights) is rounding.Rounded
-    assert rounding.quicker(large, 32) is large
-    assert rounding.quicker(other, 512) is other
-    monkeypatch.setattr("harmonium.precision.multiplies_bfloat16", lambda: False)
-    assert rounding.quicker(large, 512) is large
+    assert type(rounding.rounded_if_faster(large, 512).weights) is rounding.Rounded
+    assert rounding.rounded_if_faster(large, 32) is large
+    assert rounding.rounded_if_faster(other, 512) is other
+    bfloat16_is_faster(monkeypatch, False)
+    assert rounding.rounded_if_faster(large, 512) is large

@@ -162,7 +162,9 @@ def test_mistakes_get_clear_messages(mistake, message):
 def test_a_state_of_another_model_is_refused():
     other = (np.random.default_rng(0).random((40, 9)) < 0.4).astype(np.uint8)
     fit = hm.fit(start(other), other, key=KEY, epochs=1)
-    with pytest.raises(hm.InputError, match="state: expected the state of a run with the same model"):
+    with pytest.raises(
+        hm.InputError, match="state: expected the state of a run with the same model"
+    ):
         hm.fit(start(), ROWS, key=KEY, epochs=2, state=fit.state)
 
 

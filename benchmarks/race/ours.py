@@ -7,7 +7,7 @@ from workloads import CannotError, repeated
 import harmonium as hm
 from harmonium._threefry import key_of
 from harmonium.partition_function import enumerated
-from harmonium.precision import quicker
+from harmonium.precision import rounded_if_faster
 from harmonium.samplers.annealing import anneal, start_annealing
 
 PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
@@ -68,7 +68,7 @@ def ais(load, precision=None):
     """Make steps of annealing."""
     only_once(precision)
     rbm, key = model_of(load), key_of(0)
-    path = hm.Heating.from_neutral(quicker(rbm, load.batch))  # the path of `hm.log_z`
+    path = hm.Heating.from_neutral(rounded_if_faster(rbm, load.batch))  # the path of `hm.log_z`
 
     @jax.jit
     def run_chains(steps, key):

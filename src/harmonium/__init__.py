@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .path import Heating as Heating
     from .path import History as History
     from .path import Line as Line
-    from .precision import multiplies_bfloat16 as multiplies_bfloat16
+    from .precision import precision_timing as precision_timing
     from .precision import rounded as rounded
     from .rbm import RBM as RBM
     from .samplers import *

@@ -1,24 +1,55 @@
-"""When to compute products with weights rounded to bfloat16, by model and by device."""
+"""When to compute products with weights rounded to bfloat16: measured on the device at hand."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
+import os
+import platform
+import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray
 
+from ._threefry import key_of
 from .rbm import RBM
 from .weights import Rounded
 from .weights.base import is_plain
 from .weights.rounded import short
 
-__all__ = ["multiplies_bfloat16", "quicker", "rounded"]
+__all__ = ["precision_timing", "rounded"]
 
-FEWEST_ROWS = 64  # rows of states from which bfloat16 is worth its conversions (measured)
-WORTHWHILE = 2**18  # multiplications in a product from which it is (measured)
-FIRST_NVIDIA = 8.0  # the lowest compute capability with bfloat16
+# Products below these sizes take less time than the call around them, whatever their precision.
+FEWEST_ROWS = 64
+WORTHWHILE = 2**18  # multiplications
+LARGEST = 2**28  # multiplications of a measurement; larger products are measured on fewer rows
+REPEATS = 5  # of each precision, in turn; the fastest counts
+SECONDS = 0.02  # of each of them
+FILE = "harmonium-precision.json"
+MARGIN = 1.05  # how much faster bfloat16 has to be: less is within the noise of a measurement
+
+
+class Timing(NamedTuple):
+    """The time of a Gibbs sweep and a gradient in each precision.
+
+    Attributes:
+        float32: seconds.
+        bfloat16: seconds, with the rounding of the weights.
+    """
+
+    float32: float
+    bfloat16: float
+
+    @property
+    def is_bfloat16_faster(self) -> bool:
+        """Whether bfloat16 is faster by more than the noise of a measurement."""
+        return self.bfloat16 * MARGIN < self.float32
 
 
 def rounded(rbm: RBM) -> RBM:
@@ -26,7 +57,7 @@ def rounded(rbm: RBM) -> RBM:
     return RBM(rbm.visible, rbm.hidden, Rounded(rbm.weights))
 
 
-def quicker(rbm: RBM, chains: int) -> RBM:
+def rounded_if_faster(rbm: RBM, chains: int) -> RBM:
     """Return the model with rounded weights where this speeds up its chains, else the model.
 
     Weights are rounded if all states are exact in bfloat16, so that the two models are nearly the
@@ -48,25 +79,114 @@ def quicker(rbm: RBM, chains: int) -> RBM:
 def is_worth_rounding(rbm: RBM, rows: int) -> bool:
     """Return whether products with this many states are large, and faster in bfloat16 here."""
     product = rows * rbm.visible.size * rbm.hidden.size
-    return rows >= FEWEST_ROWS and product >= WORTHWHILE and multiplies_bfloat16()
+    if rows < FEWEST_ROWS or product < WORTHWHILE:
+        return False
+    return precision_timing(rbm, rows).is_bfloat16_faster
+
+
+def precision_timing(rbm: RBM, rows: int) -> Timing:
+    """Measure a Gibbs sweep and a gradient of the free energy in float32 and in bfloat16.
+
+    Both precisions take turns, and the fastest of five runs counts: a fraction of a second in all.
+    The result is kept for the process and, beside JAX's compilation cache if there is one, on disk,
+    for each device, version of JAX, pair of layers and number of rows. What a processor lists among
+    its features does not tell: where `avx512_bf16` is listed, bfloat16 can be twice as fast as
+    float32, or slower.
+
+    Args:
+        rbm: a model whose states are exact in bfloat16; only its layers matter.
+        rows: how many states are multiplied at once.
+
+    Returns:
+        Seconds in each precision.
+    """
+    rows = min(rows, max(FEWEST_ROWS, LARGEST // (rbm.visible.size * rbm.hidden.size)))
+    layers = " ".join(f"{type(x).__module__}.{x}" for x in (rbm.visible, rbm.hidden))
+    case = f"{device_name()}; JAX {jax.__version__}; {rows} rows; {layers}"
+    if case not in _TIMINGS:
+        stored = _stored(case)
+        found = stored or _measured(rbm, rows)
+        if not stored:
+            _store(case, found)
+        _TIMINGS[case] = found
+    return _TIMINGS[case]
+
+
+_TIMINGS: dict[str, Timing] = {}  # of this process
+
+
+def _measured(rbm: RBM, rows: int) -> Timing:
+    """Time both precisions in turn."""
+    # Of normal size, so that no product meets numbers that are slow to multiply.
+    shape = (rbm.visible.size, rbm.hidden.size)
+    key_w, key_v, key = jax.random.split(key_of(0), 3)
+    weights = 0.1 * jax.random.normal(key_w, shape, rbm.visible.dtype)
+    plain = RBM(rbm.visible, rbm.hidden, weights)
+    v = rbm.visible.sample_without_inputs((rows,), key=key_v)
+    models = (plain, rounded(plain))
+    for model in models:  # compiles
+        jax.block_until_ready(_work(model, v, key=key))
+    best = [float("inf"), float("inf")]
+    for _ in range(REPEATS):
+        for i, model in enumerate(models):
+            calls, began = 0, time.perf_counter()
+            while (spent := time.perf_counter() - began) < SECONDS or not calls:
+                jax.block_until_ready(_work(model, v, key=key))
+                calls += 1
+            best[i] = min(best[i], spent / calls) if calls else best[i]
+    return Timing(*best)
+
+
+@eqx.filter_jit
+def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
+    """Make a sweep and a gradient, in the forms that training has them."""
+    v = rbm.gibbs_sweep(v, key=key)
+    gradient: Any = eqx.filter_grad(lambda model: model.free_energy(v).sum())(rbm)
+    return v, jax.tree.leaves(gradient.weights)[0]
 
 
 @functools.cache
-def multiplies_bfloat16() -> bool:
-    """Return whether this device multiplies bfloat16 faster than float32."""
+def device_name() -> str:
+    """Return what tells devices of different speed apart."""
     device: Any = jax.devices()[0]
-    if device.platform == "cpu":
-        return bool({"avx512_bf16", "amx_bf16"} & _cpu_flags())
-    try:
-        return float(getattr(device, "compute_capability", FIRST_NVIDIA)) >= FIRST_NVIDIA
-    except ValueError:  # another vendor's, such as "gfx90a": not measured there
-        return False
-
-
-def _cpu_flags() -> set[str]:
-    """Return the flags of the first CPU core from Linux's /proc/cpuinfo; none on other systems."""
-    try:
+    if device.platform != "cpu":
+        return f"{device.platform} {device.device_kind}"
+    with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        return set()
-    return next((set(line.split()) for line in lines if line.startswith("flags")), set())
+        told = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines}
+        features = hashlib.sha256(told.get("flags", "").encode()).hexdigest()[:8]
+        name = told.get("model name", platform.processor())
+        return f"cpu {name}, {os.cpu_count()} cores, features {features}"
+    return f"cpu {platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+
+
+def _file() -> Path | None:
+    """Return the file of measurements beside JAX's compilation cache, or None without a cache."""
+    folder = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
+    return Path(folder) / FILE if folder and "://" not in str(folder) else None
+
+
+def _stored(case: str) -> Timing | None:
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        file = _file()
+        if file is not None:
+            seconds = json.loads(file.read_text("utf-8"))[case]
+            return Timing(float(seconds[0]), float(seconds[1]))
+    return None
+
+
+def _store(case: str, timing: Timing) -> None:
+    """Add a measurement to the file; a cache that cannot be written is left alone."""
+    file = _file()
+    if file is None:
+        return
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            known = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        known = known if isinstance(known, dict) else {}
+        part = file.with_name(f"{file.name}.{os.getpid()}")
+        part.write_text(json.dumps(known | {case: list(timing)}, indent=1), "utf-8")
+        part.replace(file)

@@ -6,8 +6,9 @@ import pytest
 
 import harmonium as hm
 from harmonium.errors import InputError
+from harmonium.precision import Timing
 from harmonium.runs.config import RunConfig
-from harmonium.runs.prepare import prepare
+from harmonium.runs.prepare import prepare, with_chosen_precision
 from harmonium.runs.rows import rows_of_run
 
 
@@ -132,3 +133,16 @@ def test_a_large_file_stays_on_disk_and_gives_the_same_rows(monkeypatch, rows, o
         one, other = (each.parts[name].rows(key=jax.random.key(0)) for each in (mapped, read))
         np.testing.assert_array_equal(one, other)
     assert prepare(config).fingerprint == prepared.fingerprint
+
+
+def test_a_run_keeps_the_precision_that_was_chosen(monkeypatch):
+    """So that going on elsewhere, where the other one is faster, gives the same model."""
+    np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (200, 64)))
+    asked = RunConfig(source="rows.npy", hidden=64, validation=0.0)
+    for faster, chosen in (((2.0, 1.0), "bfloat16"), ((1.0, 2.0), "float32")):
+        timing = Timing(*faster)
+        monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_, t=timing: t)
+        config = with_chosen_precision(asked, prepare(asked))
+        assert config.precision == chosen
+        monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_: 1 / 0)
+        assert with_chosen_precision(config, prepare(config)) == config

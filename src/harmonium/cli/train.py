@@ -124,7 +124,8 @@ def train_cli(
         word(
             "--precision",
             help="Precision of products with the weights: float32, bfloat16, or auto (bfloat16"
-            " where it is exact and faster).",
+            " where it is exact, and measured to be faster on this device). A seed gives the same"
+            " model only at the same precision.",
         ),
     ] = "auto",
     out: Annotated[

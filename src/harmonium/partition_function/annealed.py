@@ -17,7 +17,7 @@ from ..checks import check_positive
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
-from ..precision import quicker
+from ..precision import rounded_if_faster
 from ..rbm import RBM
 from ..statistics import effective_size, jackknife, log_mean_exp, relative_weights
 from .base import CHAINS, TRUSTED_ESS, AbstractLogZ, LogZ
@@ -138,7 +138,7 @@ class Annealed(AbstractLogZ):
         if self.paths:
             return self
         key_data, key_own, key_rows = jax.random.split(key, 3)
-        near = quicker(rbm, self.chains)
+        near = rounded_if_faster(rbm, self.chains)
         bases = usual_bases(near, key=key_own)
         if dataset.missing:
             return replace(self, paths=bases)
@@ -158,7 +158,7 @@ class Annealed(AbstractLogZ):
         if self.starts is not None:
             starts = rbm.visible.encode(rbm.visible.validate(self.starts, "starts"))
         search = _Search(rbm, self, starts, progress, key=key_search)
-        paths = self.paths or usual_bases(quicker(rbm, self.chains), key=key_base)
+        paths = self.paths or usual_bases(rounded_if_faster(rbm, self.chains), key=key_base)
         return search.rounds(*search.pilot(paths))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +21,7 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..standardize import Standardization, standardization
 from ..training import Recipe, TrainState, method_named
-from ..training.arguments import Plan, plan_run
+from ..training.arguments import SHORT, Plan, plan_run
 from ..training.start import first_state
 from .checks import refuse_many_states
 from .config import RunConfig
@@ -185,3 +186,8 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
         expected = f"at most {LARGEST_COUNT:,} updates in all"
         found = f"{config.epochs:,} epochs of {updates:,} updates"
         raise input_error("--epochs", expected, found, "lower --epochs")
+
+
+def with_chosen_precision(config: RunConfig, prepared: Prepared) -> RunConfig:
+    """Return the options with the precision that was chosen, so that `resume` keeps it."""
+    return replace(config, precision=SHORT if prepared.plan.method.rounds else "float32")
