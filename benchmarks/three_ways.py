@@ -199,7 +199,7 @@ def timing(runs: dict[str, list[Run]]) -> tuple[list[list[str]], dict]:
         rows.append([name, speed, duration(epoch), duration(max(first, 0)), f"{total:.1f}"])
         figures[name] = {"seconds_an_epoch": epochs, "ratios_to_numpy": ratios, "compiling": first}
         figures[name]["seconds_in_all"] = total
-    return with_the_absent(rows), figures
+    return with_missing_version(rows), figures
 
 
 def digits(plan: Plan) -> tuple[str, dict, dict]:
@@ -227,7 +227,7 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
         f" {over(plan.seeds)}; at the start it is {signed(start)}. The last column compares means"
         " over epochs of the second half (those that both report), less noisy than the last one's:"
         " the difference with its standard error, and Welch's p.\n\n"
-        f"{table(with_the_absent(lines))}\n\n"
+        f"{table(with_missing_version(lines))}\n\n"
         f"The annealed estimate for one of these models, as a check: {signed(check.value)} in"
         f" [{signed(check.low)}, {signed(check.high)}], exactly {signed(exact.value)}.\n\n"
         f"{table(times)}"
@@ -276,7 +276,7 @@ def mnist(plan: Plan) -> tuple[str, dict, dict]:
         " over the seeds; the gap is reverse less forward log Z, with the number of runs whose two"
         " directions met. *Pixels wrong* is the share of the test rows' pixels that a"
         " reconstruction puts on the other side of one half.\n\n"
-        f"{table(with_the_absent(lines))}\n\n{table(times)}"
+        f"{table(with_missing_version(lines))}\n\n{table(times)}"
     )
     return text, figures, runs
 
@@ -321,7 +321,7 @@ def length(run: Run, rows: np.ndarray, plan: Plan, name: str) -> list[str]:
     return [f"{epochs:,}", f"{epochs * -(-len(rows) // batch):,}"]
 
 
-def with_the_absent(rows: list[list[str]]) -> list[list[str]]:
+def with_missing_version(rows: list[list[str]]) -> list[list[str]]:
     """Add a row for TensorFlow where it did not run."""
     if any(row[0] == TENSORFLOW for row in rows):
         return rows

@@ -295,3 +295,12 @@ def test_the_rounded_model_is_taken_where_it_is_exact_and_quicker(monkeypatch):
     assert rounding.rounded_if_faster(other, 512) is other
     bfloat16_is_faster(monkeypatch, False)
     assert rounding.rounded_if_faster(large, 512) is large
+
+
+def test_nothing_is_measured_where_bfloat16_is_no_choice(monkeypatch):
+    monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_: 1 / 0)
+    monkeypatch.setattr("harmonium.precision.WORTHWHILE", 1)
+    monkeypatch.setattr("harmonium.precision.FEWEST_ROWS", 1)
+    for gradient, rows in (("tap", BARS), ("pcd", BARS * 0.3)):
+        rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), rows, key=jax.random.key(0))
+        assert not plan_run(rbm, rows, gradient=gradient).method.rounds

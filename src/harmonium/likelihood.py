@@ -21,7 +21,7 @@ from .partition_function.base import AbstractLogZ, LogZ
 from .partition_function.closed_form import ClosedForm, has_closed_form
 from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
 from .partition_function.replica_exchange import Exchanged
-from .rbm import RBM
+from .rbm import RBM, checked_rbm
 from .statistics import effective_size
 
 __all__ = [
@@ -217,13 +217,7 @@ def log_likelihood(
 
 def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
     """Return the method that is named or given, after checking that `rbm` is a single model."""
-    if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a model; got {type(rbm).__name__}.")
-    for layer in (rbm.visible, rbm.hidden):
-        if jax.eval_shape(layer.cgf, layer.zero_inputs).ndim:
-            raise InputError(
-                "rbm: expected one model; got a batch. Condition on one row at a time."
-            )
+    checked_rbm(rbm)
     given = {name: value for name, value in settings.items() if value is not None}
     if isinstance(method, AbstractLogZ) and not given:
         return method

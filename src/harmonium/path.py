@@ -149,3 +149,8 @@ class History(AbstractPath):
 def _between(start: Any, end: Any, t: Any) -> Any:
     """Return the weighted average of the parameters, with the data of the end."""
     return map_parameters(lambda b, a: (1 - t) * a + t * b, end, start)
+
+
+def path_to(rbm: RBM, path: AbstractPath | None = None) -> AbstractPath:
+    """Return the path that ends at this model; temperatures from `neutral` layers if None."""
+    return Heating.from_neutral(rbm) if path is None else path.ending_at(rbm)

@@ -18,7 +18,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
 from ._threefry import key_of
-from .rbm import RBM
+from .checks import positive_integer
+from .rbm import RBM, checked_rbm
 from .weights import Rounded
 from .weights.base import is_plain
 from .weights.rounded import short
@@ -99,7 +100,11 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
 
     Returns:
         Seconds in each precision.
+
+    Raises:
+        InputError: not a single model, or `rows` not positive.
     """
+    rbm, rows = checked_rbm(rbm), positive_integer(rows, "rows")
     rows = min(rows, max(FEWEST_ROWS, LARGEST // (rbm.visible.size * rbm.hidden.size)))
     layers = " ".join(f"{type(x).__module__}.{x}" for x in (rbm.visible, rbm.hidden))
     case = f"{device_name()}; JAX {jax.__version__}; {rows} rows; {layers}"
@@ -145,19 +150,27 @@ def _work(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> tuple[Array, Array]:
     return v, jax.tree.leaves(gradient.weights)[0]
 
 
-@functools.cache
 def device_name() -> str:
-    """Return what tells devices of different speed apart."""
-    device: Any = jax.devices()[0]
+    """Return what tells devices of different speed apart: its name, and on a CPU the cores."""
+    device: Any = next(iter(jnp.zeros(()).devices()))
     if device.platform != "cpu":
         return f"{device.platform} {device.device_kind}"
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count()
+    return f"cpu {_processor()}, {cores} cores"
+
+
+@functools.cache
+def _processor() -> str:
+    """Return the processor's name, and a hash of its features where Linux lists them."""
+    known: dict[str, str] = {}
     with suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-        told = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines}
-        features = hashlib.sha256(told.get("flags", "").encode()).hexdigest()[:8]
-        name = told.get("model name", platform.processor())
-        return f"cpu {name}, {os.cpu_count()} cores, features {features}"
-    return f"cpu {platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+            name, _, value = line.partition(":")
+            known.setdefault(name.strip().lower(), value.strip())
+    features = known.get("flags", known.get("features", ""))
+    name = known.get("model name", platform.processor() or platform.machine())
+    return f"{name} {hashlib.sha256(features.encode()).hexdigest()[:8]}"
 
 
 def _file() -> Path | None:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ._numerics import from_numpy, product
-from .checks import as_array
+from .checks import as_array, described
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
 from .parameters import map_parameters
@@ -175,3 +175,21 @@ class RBM(eqx.Module):
     def __str__(self) -> str:
         """Return the layers, for messages."""
         return f"RBM({self.visible} – {self.hidden})"
+
+
+def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
+    """Return the model, or raise InputError unless it is an RBM, and a single one.
+
+    Args:
+        rbm: the model.
+        name: what to call it in an error message.
+    """
+    if not isinstance(rbm, RBM):
+        expected = "an RBM, such as fit.rbm or what hm.initialize returns"
+        raise InputError(f"{name}: expected {expected}; got {described(rbm)}.")
+    for layer in (rbm.visible, rbm.hidden):
+        if jax.eval_shape(layer.cgf, layer.zero_inputs).ndim:
+            raise InputError(
+                f"{name}: expected one model; got a batch. Pass one of its rows alone."
+            )
+    return rbm

@@ -65,9 +65,10 @@ def log_sum_exp(values: Any, axis: int | None = None) -> Any:
     return found + most.reshape(found.shape)
 
 
-def log_mean_exp(values: Any) -> Any:
+def log_mean_exp(values: Any, axis: int | None = None) -> Any:
     """Return the log of the mean of e^x without overflow."""
-    return log_sum_exp(values) - np.log(values.size)
+    count = values.size if axis is None else values.shape[axis]
+    return log_sum_exp(values, axis) - np.log(count)
 
 
 def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int) -> Estimate:
@@ -122,9 +123,11 @@ def resampled(weights: Any, n: int, offset: Any) -> Any:
     Source: Kitagawa 1996.
     """
     xp = weights.__array_namespace__()
-    ends = xp.cumsum(weights) / weights.sum()
-    points = (xp.arange(n) + offset) / n
-    return xp.minimum(xp.searchsorted(ends, points), len(weights) - 1)
+    ends = xp.cumsum(weights)
+    points = (xp.arange(n) + offset) / n * ends[-1]
+    # To the right, so that no weight of 0 is drawn; the last point may round up to the end.
+    last = xp.searchsorted(ends, ends[-1], side="left")
+    return xp.minimum(xp.searchsorted(ends, points, side="right"), last)
 
 
 def same_distribution(ours: np.ndarray, theirs: np.ndarray) -> float:

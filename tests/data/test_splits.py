@@ -111,3 +111,24 @@ def test_rows_are_looked_at_once_for_each_layer(monkeypatch):
     assert len(seen) == 1
     with pytest.raises(InputError, match="1 columns"):
         dataset.checked_for(hm.Gaussian(1))
+
+
+def test_zeros_are_no_spins_however_late_they_come(monkeypatch):
+    monkeypatch.setattr("harmonium.data.dataset.rows_at_once", lambda width: 2)
+    dataset = hm.Dataset(np.array([[1, 1]] * 5 + [[0, 1]]))
+    with pytest.raises(InputError, match="row 5, column 0"):
+        dataset.checked_for(hm.Ising(2))
+    assert len(dataset.checked_for(hm.Bernoulli(2))) == 6
+
+
+def test_weights_of_a_table_stay_with_the_rows_that_are_learned_from():
+    table = numbered(60, weights=np.arange(60))
+    parts, _ = datasets_of(table, validation=0.2, binarize="none", seed=3)
+    rows, weights = parts["train"].rows()[:, 0], np.asarray(parts["train"].weights)
+    np.testing.assert_allclose(weights / weights.sum(), rows / rows.sum(), rtol=1e-6)
+    assert parts["validation"].weights is None
+
+
+def test_an_unknown_use_of_grey_levels_is_refused():
+    with pytest.raises(InputError, match="binarize: expected one of stochastic, threshold, none"):
+        datasets_of(numbered(60), validation=0.0, binarize="half", seed=0)

@@ -130,7 +130,7 @@ def test_exact_is_chosen_where_it_is_cheap_and_a_key_is_needed_elsewhere():
     large = hm.initialize(hm.Bernoulli(60), hm.Bernoulli(50), key=jax.random.key(0))
     with pytest.raises(hm.InputError, match="pass key="):
         hm.log_z(large)
-    with pytest.raises(hm.InputError, match="'auto', 'exact', 'annealed', 'tempered', or a way"):
+    with pytest.raises(hm.InputError, match="'auto', 'exact', 'annealed', 'tempered', or a method"):
         hm.log_z(small, method="guess")
     with pytest.raises(hm.InputError, match="at most 2\\^28"):
         hm.log_z(large, method="exact")

@@ -96,7 +96,8 @@ def test_progress_is_reported():
             "differ in their rates alone; number 1",
         ),
         ({"rbms": [*models()[:2], models(hm.Ising(12), 2 * X.astype(int) - 1)[0]]}, "number 2"),
-        ({"rbms": []}, "keys"),
+        ({"rbms": []}, "rbms: expected at least one model"),
+        ({"rbms": [1, 2, 3]}, "rbms, number 0: expected an RBM"),
     ],
 )
 def test_mistakes_are_named(given, words):

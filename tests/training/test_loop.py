@@ -325,3 +325,12 @@ def test_a_transformation_without_extra_arguments_compiles_once():
     one = optax.scale(-0.1)
     first, second = (plan_run(start(rows()), rows(), optimizer=one) for _ in "ab")
     assert first.method.update is second.method.update
+
+
+def test_a_warning_of_divergence_points_to_the_users_call():
+    """Python shows a warning once for each place, and filters go by the place."""
+    rows = np.random.default_rng(0).integers(0, 2, (40, 6))
+    rbm = hm.initialize(hm.Bernoulli(6), hm.Bernoulli(3), rows, key=jax.random.key(0))
+    with pytest.warns(hm.DivergenceWarning) as caught:
+        hm.fit(rbm, rows, key=jax.random.key(0), optimizer=optax.sgd(1e30), epochs=5)
+    assert caught[0].filename == __file__

@@ -29,3 +29,13 @@ def test_a_portion_on_which_it_diverges_leaves_the_model_as_it_was():
     assert int(found.state.updates) == 0
     for kept, was in zip(jax.tree.leaves(found.rbm), jax.tree.leaves(RBM), strict=True):
         np.testing.assert_array_equal(kept, was)
+
+
+def test_a_state_of_another_model_is_refused():
+    rows = np.random.default_rng(0).integers(0, 2, (40, 6))
+    models = [
+        hm.initialize(hm.Bernoulli(6), hm.Bernoulli(n), rows, key=jax.random.key(0)) for n in (3, 4)
+    ]
+    state = hm.partial_fit(models[0], rows, key=jax.random.key(0)).state
+    with pytest.raises(hm.InputError, match="state of a run with the same model"):
+        hm.partial_fit(models[1], rows, key=jax.random.key(0), state=state)

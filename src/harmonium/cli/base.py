@@ -162,7 +162,7 @@ def _configure_jax() -> None:
 def forget_old_programs(folder: Path) -> None:
     """Remove the older half of the compiled programs if there are more than `MOST_PROGRAMS`."""
     with suppress(OSError):  # no folder yet, or another command removes the same files
-        kept = list(folder.iterdir())
+        kept = [file for file in folder.iterdir() if file.suffix != ".json"]  # not measurements
         if len(kept) > MOST_PROGRAMS:
             for file in sorted(kept, key=lambda file: file.stat().st_mtime)[: len(kept) // 2]:
                 file.unlink()

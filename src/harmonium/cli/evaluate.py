@@ -45,16 +45,21 @@ def evaluate_cli(
         str, word("--rows", help="Rows to score: train, validation, test or auto.")
     ] = "auto",
     method: Annotated[
-        str, word("--method", help="How to compute log Z: auto, exact, annealed or tempered.")
+        str,
+        word(
+            "--method",
+            help="How to compute log Z: auto, exact, annealed, or tempered (replica exchange).",
+        ),
     ] = "auto",
     seconds: Annotated[
-        float, number("--seconds", help="Seconds after which log Z takes no more steps or chains.")
+        float, number("--seconds", help="Time limit for log Z: later, no new round starts.")
     ] = 120.0,
     chains: Annotated[
         int | None,
         whole(
             "--chains",
-            help="Annealing chains in each direction, or tempered chains.  [default: 512, or 64]",
+            help="Annealing chains in each direction; with --method tempered, columns of"
+            " replicas.  [default: 512; tempered: 64]",
         ),
     ] = None,
     steps: Annotated[

@@ -26,7 +26,7 @@ def info_cli(
         str, typer.Argument(metavar="PATH", help="A run folder, a model, or a data source.")
     ],
     visible: Annotated[
-        str, word("--visible", help="Visible units to read data for, as in train.")
+        str, word("--visible", help="Kind of visible units to read the data for, as in train.")
     ] = "auto",
     scale: Annotated[
         float | None,

@@ -26,7 +26,7 @@ Examples:
 def sample_cli(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder or a model.")],
     n: Annotated[
-        int, whole("-n", "--count", help="Rows to draw; with --given, for each row.")
+        int, whole("-n", "--count", help="Rows to draw; with --given, for each given row.")
     ] = 64,
     sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain.")] = 1_000,
     seed: Seed = 0,

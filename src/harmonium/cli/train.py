@@ -77,7 +77,8 @@ def train_cli(
     epochs: Annotated[
         int | None,
         whole(
-            "--epochs", help="Passes over the rows.  [default: 10,000 updates, at least 20 passes]"
+            "--epochs",
+            help="Passes over the rows.  [default: as many as make 10,000 updates, at least 20]",
         ),
     ] = None,
     batch: Annotated[int, whole("--batch", help="Rows per update (batch size).")] = 200,

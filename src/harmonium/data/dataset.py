@@ -88,7 +88,7 @@ class Dataset(eqx.Module):
         if not isinstance(data, cls):
             return cls(data, weights, name=name)
         if weights is not None:
-            raise InputError("weights: the dataset has its own; pass plain rows with weights.")
+            raise InputError("weights: a Dataset takes them itself: Dataset(rows, weights).")
         return data
 
     def checked_for(self, visible: AbstractLayer, name: str = "data") -> Dataset:
@@ -106,11 +106,12 @@ class Dataset(eqx.Module):
         if self.fits == visible.form:
             return self
         size = rows_at_once(self.columns)
+        bits = np.repeat([[0], [1]], visible.n_units, axis=1)
         for first in range(0, len(self), size):
             rows = np.asarray(self.values(first, first + size))
             visible.validate(rows, name, first, missing=self.missing > 0)
-            if self.stored.is_binary:
-                break  # all rows are bits, so one part is enough to check width and domain
+            if self.stored.is_binary and not visible.outside(bits).any():
+                break  # every row is made of zeros and ones, and both lie in the domain
         return self._known_to_fit(visible.form)
 
     def _known_to_fit(self, form: tuple | None) -> Dataset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from .table import Table
 
 __all__ = ["split_off"]
 
+BINARIZE = ("stochastic", "threshold", "none")
 FEWEST_ROWS_TO_SPLIT = 10
 FEWEST_ROWS_TO_HOLD_OUT = 50  # by default: of fewer rows, all are used for training
 
@@ -98,20 +99,30 @@ def datasets_of(
     if table.test is not None:
         given["test"] = (table.test, None)
     parts = {
-        name: dataset_of(table, rows, binarize, which) for name, (rows, which) in given.items()
+        name: dataset_of(table, rows, binarize, which, table.weights if name == "train" else None)
+        for name, (rows, which) in given.items()
     }
     return parts, (*notes, *note_on_levels(table, binarize))
 
 
 def dataset_of(
-    table: Table, rows: np.ndarray, binarize: str, which: np.ndarray | None = None
+    table: Table,
+    rows: np.ndarray,
+    binarize: str,
+    which: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Dataset:
     """Store rows of a table, all or those of these indices, with grey levels as `binarize` says."""
+    if binarize not in BINARIZE:
+        advice, expected = "choose one of them", f"one of {', '.join(BINARIZE)}"
+        raise input_error(f"{table.name}: binarize", expected, repr(binarize), advice)
+    weights = weights if weights is None or which is None else weights[which]
+    given: dict[str, Any] = {"weights": weights, "which": which, "name": table.name}
     if table.kind != "grey":
-        return Dataset(rows, which=which)
+        return Dataset(rows, **given)
     if binarize == "threshold":
-        return Dataset(rows >= 0.5 * table.scale, which=which)
-    return Dataset(rows, scale=table.scale, stochastic=binarize == "stochastic", which=which)
+        return Dataset(rows >= 0.5 * table.scale, **given)
+    return Dataset(rows, scale=table.scale, stochastic=binarize == "stochastic", **given)
 
 
 def note_on_levels(table: Table, binarize: str) -> tuple[str, ...]:

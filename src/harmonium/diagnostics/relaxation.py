@@ -15,8 +15,7 @@ from jaxtyping import Array, PRNGKeyArray
 from ..checks import checked_key, positive_integer
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
-from ..layers import AbstractLayer
-from ..rbm import RBM
+from ..rbm import RBM, checked_rbm
 from ..samplers import AbstractSampler, Gibbs
 from ..statistics import same_distribution
 from .autocorrelation import certain_memory, estimates, relaxation_of
@@ -205,19 +204,11 @@ class _Run:
 
 
 def _check(rbm: Any, chains: Any) -> None:
-    if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a model; got {type(rbm).__name__}.")
-    at_rest = [eqx.filter_eval_shape(_cgf_at_rest, layer) for layer in (rbm.visible, rbm.hidden)]
-    if any(cgf.ndim for cgf in at_rest):
-        raise InputError("rbm: expected one model; got a batch. Condition on one row at a time.")
+    checked_rbm(rbm)
     if positive_integer(chains, "chains") < FEWEST_CHAINS:
         raise InputError(
             f"chains: expected at least {FEWEST_CHAINS}, half per start; got {chains}."
         )
-
-
-def _cgf_at_rest(layer: AbstractLayer) -> Array:
-    return layer.cgf(layer.zero_inputs)
 
 
 def _other_side(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:

@@ -14,9 +14,8 @@ from .._numerics import from_numpy, product
 from .._threefry import key_of
 from ..checks import checked_key, positive_integer
 from ..data.parts import rows_at_once
-from ..errors import InputError
 from ..layers import AbstractLayer
-from ..rbm import RBM
+from ..rbm import RBM, checked_rbm
 from ..samplers import Gibbs
 from ..single_site import units_of_proposals
 from .marginal import (
@@ -78,8 +77,7 @@ def impute(
         InputError: `rbm` is not a model, rows lie outside the visible layer's domain, or `draws`
             or `sweeps` is not positive.
     """
-    if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a model; got {type(rbm).__name__}.")
+    checked_rbm(rbm)
     draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")
     rows, key = rbm.visible.validate(rows, "rows", missing=True), checked_key(key)
     missing = max(1, int(np.isnan(rows).sum(1).max()))

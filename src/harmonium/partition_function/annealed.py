@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from .._numerics import from_numpy
-from ..checks import check_positive
+from ..checks import check_positive, positive_integer
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
@@ -26,10 +26,10 @@ from .schedule import (
     SEGMENTS,
     AnnealingSchedule,
     FinalStates,
-    after_sweeps,
     base_from_data,
     groups_of,
     resampled_states,
+    swept,
     usual_bases,
 )
 
@@ -256,7 +256,7 @@ class _Search:
             v = np.concatenate([v, self.starts.astype(v.dtype)])
         sweeps = self.asked.burn_in or max(1, steps * self.segments // 4)
         sweeps = jnp.asarray(sweeps, jnp.int32)
-        v = after_sweeps(self.rbm, from_numpy(v), sweeps, key=self._next_key())
+        v = swept(self.rbm, from_numpy(v), sweeps, key=self._next_key())
         back = schedule.run(v, steps, key=self._next_key(), reverse=True)[1]
         back[0] -= schedule.last_step(self.rbm, v)
         return back
@@ -359,7 +359,7 @@ def _check(asked: Annealed) -> None:
     least = {"chains": 2, "steps": 1, "burn_in": 1}
     for name, lowest in least.items():
         number = getattr(asked, name)
-        if number is not None and number < lowest:
+        if number is not None and positive_integer(number, name) < lowest:
             raise InputError(f"{name}: expected a whole number of at least {lowest}; got {number}.")
     check_positive(tolerance=asked.tolerance, seconds=asked.seconds)
     for path in asked.paths:

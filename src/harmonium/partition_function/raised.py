@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..checks import positive_integer
+from ..checks import checked_key, positive_integer
+from ..errors import InputError
 from ..path import AbstractPath
 from ..rbm import RBM
-from ..statistics import log_sum_exp
-from .schedule import SEGMENTS, AnnealingSchedule, after_sweeps, base_from_moments
+from ..statistics import log_mean_exp
+from .schedule import SEGMENTS, AnnealingSchedule, base_from_moments, swept
 
 
 class Raised(NamedTuple):
@@ -71,23 +72,26 @@ def raise_log_likelihood(
             moments of short chains of `rbm`.
 
     Raises:
-        InputError: rows outside the visible layer's domain, or `chains` or `steps` not positive.
+        InputError: rows outside the visible layer's domain, `chains` or `steps` not positive, or a
+            path that begins with weights.
 
     Source: Burda, Grosse & Salakhutdinov 2015.
     """
     array = rbm.visible.validate(rows)
     chains, steps = positive_integer(chains, "chains"), positive_integer(steps, "steps")
-    keys = jax.random.split(key, 5)
+    keys = jax.random.split(checked_key(key), 5)
     path = base_from_moments(rbm, key=keys[0]) if path is None else path
+    if not path.begins_uncoupled:
+        raise InputError("path: expected one that begins with a model without weights.")
     segments = min(SEGMENTS, steps)
     schedule = AnnealingSchedule.even(path, segments)
     pilot = schedule.run(schedule.start(256, key=keys[1]), 3, key=keys[2])[1]
     v = rbm.visible.encode(array)
-    begun = after_sweeps(rbm, jnp.repeat(v, chains, axis=0), jnp.asarray(1, jnp.int32), key=keys[3])
+    begun = swept(rbm, jnp.repeat(v, chains, axis=0), jnp.asarray(1, jnp.int32), key=keys[3])
     steps_each = max(1, round(steps / segments))
     back = schedule.respaced(pilot).run(begun, steps_each, key=keys[4], reverse=True)[1]
     weights = (back.sum(0) - float(path.log_z_of_base)).reshape(len(array), chains)
-    found = -np.asarray(rbm.free_energy(v), np.float64) + log_sum_exp(weights, 1) - np.log(chains)
+    found = -np.asarray(rbm.free_energy(v), np.float64) + log_mean_exp(weights, 1)
     stderr = float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
     method = f"RAISE, {chains} chains × {steps_each * segments:,} steps, low on average"
     return Raised(float(found.mean()), stderr, found, method)

@@ -285,9 +285,7 @@ def _plus(estimate: Estimate, base: float) -> Estimate:
 def _based(rbm: RBM, sampler: Any) -> ReplicaExchange:
     """Return the ladder, or raise InputError unless log Z of its first model is known."""
     sampler = checked_ladder(sampler)
-    base = sampler.path_to(rbm).at(sampler.times[0])
-    inputs = np.asarray(base.inputs_to_h(jnp.eye(base.visible.size)))
-    if float(sampler.times[0]) > 0 or abs(inputs).max() > 0:
+    if float(sampler.times[0]) > 0 or not sampler.path_to(rbm).begins_uncoupled:
         raise InputError(
             "sampler: expected a ladder that begins at t = 0 with a model without weights, as"
             " that of hm.Heating does; begin a History with one."

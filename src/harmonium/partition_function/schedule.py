@@ -14,7 +14,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._numerics import from_numpy
 from ..path import AbstractPath, Heating
 from ..rbm import RBM
-from ..samplers import Annealing, Gibbs, anneal, start_annealing
+from ..samplers import Annealing, anneal, start_annealing
+from ..samplers.gibbs import after_sweeps
 from ..statistics import effective_size, relative_weights, resampled
 
 __all__ = ["base_from_data", "base_from_moments", "usual_bases"]
@@ -186,14 +187,7 @@ def groups_of(log_weights: np.ndarray) -> int:
     return fitting[0] if fitting else 1
 
 
-@eqx.filter_jit
-def after_sweeps(
-    rbm: RBM, v: Float[Array, "n visible"], sweeps: Array, *, key: PRNGKeyArray
-) -> Float[Array, "n visible"]:
-    """Run Gibbs sweeps of chains under a model; the number of sweeps is dynamic."""
-    sampler = Gibbs(1)
-    key_start, key_step = jax.random.split(key)
-    return sampler.run(rbm, sampler.start(rbm, v, key=key_start), sweeps, key=key_step).v
+swept = eqx.filter_jit(after_sweeps)
 
 
 @eqx.filter_jit
@@ -210,7 +204,7 @@ def base_from_moments(
     """Return the path from the independent model with the moments of short chains of `rbm`."""
     key_draw, key_move, key_h = jax.random.split(key, 3)
     v = rbm.visible.sample_without_inputs((chains,), key=key_draw)
-    return base_from_data(rbm, after_sweeps(rbm, v, jnp.asarray(sweeps), key=key_move), key=key_h)
+    return base_from_data(rbm, after_sweeps(rbm, v, sweeps, key=key_move), key=key_h)
 
 
 def usual_bases(rbm: RBM, *, key: PRNGKeyArray) -> list[AbstractPath]:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from ..checks import positive_integer
 from ..errors import InputError
-from ..path import AbstractPath, Heating
+from ..path import AbstractPath, path_to
 from ..rbm import RBM
 from ..statistics import effective_size
 from .base import AbstractSampler, Cloud
@@ -134,7 +134,7 @@ class AnnealedClusters(AbstractSampler):
 
     def path_to(self, rbm: RBM) -> AbstractPath:
         """Return the path that ends at this model."""
-        return Heating.from_neutral(rbm) if self.path is None else self.path.ending_at(rbm)
+        return path_to(rbm, self.path)
 
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
         """Draw n chains by annealing."""

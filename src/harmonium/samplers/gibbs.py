@@ -84,3 +84,12 @@ class Gibbs(AbstractSampler):
     def cloud(self, state: GibbsState) -> Cloud:
         """Return the last visible states, equally weighted."""
         return Cloud.uniform(state.v)
+
+
+def after_sweeps(
+    rbm: RBM, v: Float[Array, "n visible"], sweeps: Array | int, *, key: PRNGKeyArray
+) -> Float[Array, "n visible"]:
+    """Return visible states after Gibbs sweeps from these; the number of sweeps may be traced."""
+    sampler = Gibbs(1)
+    key_start, key_step = jax.random.split(key)
+    return sampler.run(rbm, sampler.start(rbm, v, key=key_start), sweeps, key=key_step).v

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from .._numerics import from_numpy
 from ..checks import as_array, positive_integer
 from ..errors import InputError
-from ..path import AbstractPath, Heating
+from ..path import AbstractPath, path_to
 from ..rbm import RBM
 from .base import AbstractSampler, Cloud
 
@@ -105,7 +105,7 @@ class ReplicaExchange(AbstractSampler):
 
     def path_to(self, rbm: RBM) -> AbstractPath:
         """Return the path that ends at this model."""
-        return Heating.from_neutral(rbm) if self.path is None else self.path.ending_at(rbm)
+        return path_to(rbm, self.path)
 
     def models(self, rbm: RBM) -> Sequence[RBM]:
         """Return the models of the ladder; the last is `rbm`."""

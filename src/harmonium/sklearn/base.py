@@ -26,7 +26,7 @@ from ..gradients import AbstractGradient
 from ..initialization import initialize
 from ..layers import AbstractLayer
 from ..rbm import RBM as Model
-from ..samplers import Gibbs
+from ..samplers.gibbs import after_sweeps
 from ..training import (
     METHOD_NAMES,
     DivergenceWarning,
@@ -268,6 +268,4 @@ def free_energy(model: Model, rows: jax.Array) -> jax.Array:
 @eqx.filter_jit
 def sweeps(model: Model, rows: jax.Array, k: jax.Array, key: jax.Array) -> jax.Array:
     """Return the visible states after k Gibbs sweeps from the rows, in arithmetic columns."""
-    key_start, key_step = jax.random.split(key)
-    chains = Gibbs(1).start(model, model.visible.encode(rows), key=key_start)
-    return Gibbs(1).run(model, chains, k, key=key_step).v
+    return after_sweeps(model, model.visible.encode(rows), k, key=key)

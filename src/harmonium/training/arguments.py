@@ -16,7 +16,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
 from ..precision import is_worth_rounding
-from ..rbm import RBM
+from ..rbm import RBM, checked_rbm
 from ..weights.base import is_plain
 from .methods import method_named
 from .optimizers import Recipe
@@ -51,8 +51,7 @@ def plan_run(
     endless: bool = False,
 ) -> Plan:
     """Check the arguments of `fit` and fill in the defaults; `endless` is for a stream of rows."""
-    if not isinstance(rbm, RBM):
-        raise InputError(f"rbm: expected a model from hm.initialize; got {described(rbm)}.")
+    rbm = checked_rbm(rbm)
     gradient = "pcd" if gradient is None else gradient
     if isinstance(gradient, str):
         gradient = method_named(gradient, argument="gradient")
@@ -112,8 +111,9 @@ def _rounds(
     if precision == SHORT and reason:
         expected = f"products of the weights with small whole numbers only for {SHORT}"
         raise InputError(f"precision: expected {expected}; found that {reason}; choose float32.")
-    wanted = is_worth_rounding(rbm, batch) if precision is None else precision == SHORT
-    return wanted and not reason
+    if precision is None:  # measured only where the answer matters
+        return reason is None and is_worth_rounding(rbm, batch)
+    return precision == SHORT
 
 
 @functools.lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from ..gradients import About, PhaseInfo, Status, cloud_gradient
 from ..gradients.tempering import MEMORY, WAIT, AbstractTempering, chains_at_end
 from ..rbm import RBM
 from ..samplers import Cloud, Gibbs
+from ..samplers.gibbs import after_sweeps
 
 DIRECTIONS = 2  # leading directions of the weights, along which chains are monitored
 FORGOTTEN = math.exp(-2.0)  # the part of a correlation that is left after one relaxation time
@@ -144,11 +145,10 @@ class Autopilot(AbstractTempering):
 
     def _swept(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
         """Make k sweeps of all chains, none of which is on the ladder."""
-        v, gibbs = state.ladder.replicas.v, Gibbs(1)
-        key_start, key_move = jax.random.split(key)
-        chains = gibbs.start(rbm, v.reshape(-1, v.shape[-1]), key=key_start)
-        moved = gibbs.run(rbm, chains, state.sweeps, key=key_move).v.reshape(v.shape)
-        return state.ladder._replace(replicas=state.ladder.replicas._replace(v=moved))
+        v = state.ladder.replicas.v
+        moved = after_sweeps(rbm, v.reshape(-1, v.shape[-1]), state.sweeps, key=key)
+        replicas = state.ladder.replicas._replace(v=moved.reshape(v.shape))
+        return state.ladder._replace(replicas=replicas)
 
     def _exchanged(self, rbm: RBM, state: AutopilotState, *, key: PRNGKeyArray) -> Any:
         """Swap and sweep k times along the ladder, and adapt the temperatures."""

@@ -17,7 +17,7 @@ from ..checks import checked_key
 from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
-from ..rbm import RBM
+from ..rbm import RBM, checked_rbm
 from .arguments import Plan, checked_optimizer, plan_run
 from .loop import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .monitors import Monitors
@@ -70,8 +70,10 @@ def fit_ensemble(
     Raises:
         InputError: an invalid argument, or data outside the visible layer's domain.
     """
-    models = list(rbms)
-    if not models or jnp.shape(keys)[:1] != (len(models),):
+    models = [checked_rbm(rbm, f"rbms, number {i}") for i, rbm in enumerate(rbms)]
+    if not models:
+        raise InputError("rbms: expected at least one model; got none.")
+    if jnp.shape(keys)[:1] != (len(models),):
         expected = f"one for each of {len(models)} models, as jax.random.split returns them"
         raise InputError(f"keys: expected {expected}; got shape {jnp.shape(keys)}.")
     every = jnp.stack([checked_key(key) for key in keys])
@@ -164,8 +166,9 @@ def _trained(
             progress(updates / plan.total)
     diverged = made < plan.total
     if diverged.any():
-        which = ", ".join(str(i) for i in np.flatnonzero(diverged)[:10])
-        message = f"{int(diverged.sum())} of {len(made)} models diverged (number {which}, …);"
+        numbers = [str(i) for i in np.flatnonzero(diverged)]
+        which = ", ".join(numbers[:10]) + (", …" if len(numbers) > 10 else "")
+        message = f"{len(numbers)} of {len(made)} models diverged (number {which});"
         advice = "the last finite state of each is kept. Lower the learning rate."
         warnings.warn(f"{message} {advice}", DivergenceWarning, stacklevel=3)
     return kept, made
@@ -193,4 +196,6 @@ def _fit(plan: Plan, states: TrainState, i: int, updates: int, monitors: Monitor
     record = {"update": updates, "epoch": updates / plan.per_epoch}
     if not diverged:
         record |= monitors(rbm, NO_TIME, last=False)
-    return Fit(rbm, [record], state, message, diverged, plan.method.notes(rbm, state.gradient))
+    return Fit(
+        rbm, [record], state, message, diverged, plan.method.notes(state.rbm, state.gradient)
+    )

@@ -302,7 +302,7 @@ class _Run:
             f" the model at update {updates:,} is kept. Lower the learning rate, and standardise"
             " continuous data."
         )
-        warnings.warn(message, DivergenceWarning, stacklevel=4)
+        warnings.warn(message, DivergenceWarning, stacklevel=5)
         rbm = averaged_model(state.optimizer, state.rbm)
         notes = self.method.notes(state.rbm, state.gradient)
         return Fit(rbm, history, state, message, True, notes)

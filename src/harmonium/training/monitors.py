@@ -22,6 +22,7 @@ from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..missing.marginal import completed, with_missing
 from ..rbm import RBM
+from ..statistics import effective_size
 from .update import batch_of, padded
 
 MONITORED_ROWS = 2_000
@@ -91,13 +92,13 @@ def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
 def _measured(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
     """Return ⟨F⟩ over the first n rows, its squared standard error, and the reconstruction error.
 
-    With weights w that sum to 1, the effective number of rows is 1 / Σw² (Kish 1965).
+    Weighted rows count by their effective number (`effective_size`).
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)
     if dataset.missing:
         cloud = cloud._replace(states=_filled(rbm, cloud.states, key))
     share, energies = cloud.weights, rbm.free_energy(cloud.states)
-    mean, worth = share @ energies, 1.0 / (share @ share)
+    mean, worth = share @ energies, effective_size(share)
     variance = share @ (energies - mean) ** 2 / (worth - 1.0)
     return jnp.stack([mean, variance, share @ errors_of_states(rbm, cloud.states)])

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from ..checks import checked_key
+from ..errors import count_of
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import plan_run
@@ -55,16 +56,23 @@ def partial_fit(
     """
     parts = (rbm, data, weights, gradient, optimizer, 1, batch_size, precision)
     plan = plan_run(*parts, endless=True)
-    state = first_state(rbm, plan, key=checked_key(key)) if state is None else resumable(state)
+    key = checked_key(key)
+    if state is None:
+        state = first_state(rbm, plan, key=key)
+    else:
+        state = resumable(state, rbm, plan, key=key)
     n, updates = jnp.asarray(len(plan.dataset), jnp.int32), state.updates
     begun = state._replace(updates=jnp.zeros_like(updates))
     until = jnp.asarray(plan.total, jnp.int32)
-    reached = advance(plan.method, plan.dataset.padded(), n, begun, until, key=checked_key(key))
+    reached = advance(plan.method, plan.dataset.padded(), n, begun, until, key=key)
     reached = reached._replace(updates=updates + plan.total)
-    message = f"learned from {len(plan.dataset):,} rows in {plan.total:,} updates"
+    rows, updates_made = count_of(len(plan.dataset), "row"), count_of(plan.total, "update")
+    message = f"learned from {rows} in {updates_made}"
     diverged = not float(largest(reached.rbm)) < growth_limit(largest(state.rbm))
     if diverged:
         message = "diverged: the model before this portion is kept; lower the learning rate"
         warnings.warn(message, DivergenceWarning, stacklevel=2)
         reached = state
-    return Fit(averaged_model(reached.optimizer, reached.rbm), [], reached, message, diverged)
+    rbm = averaged_model(reached.optimizer, reached.rbm)
+    notes = plan.method.notes(reached.rbm, reached.gradient)
+    return Fit(rbm, [], reached, message, diverged, notes)

@@ -29,7 +29,7 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the initial state, with those of the method and the optimiser."""
-    chains = _carried(plan.method, rbm, plan.dataset, key=checked_key(key))
+    chains = _carried(plan.method, rbm, plan.dataset.padded(), key=checked_key(key))
     return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
 
 
@@ -42,12 +42,19 @@ def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -
 
 
 def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    """Return a state to continue from, checked, with its schedule set to the length of this run.
+    """Return the state to continue from, with a schedule of this run's length.
 
     Raises:
-        InputError: it is not a state, or the state of another model, method or optimiser.
+        InputError: it is not a state, or is that of another model, method or optimiser.
     """
-    state = resumable(state)
+    state = resumable(state, rbm, plan, key=key)
+    return state._replace(optimizer=reschedule(state.optimizer, plan.total))
+
+
+def resumable(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
+    """Return the state, or raise InputError unless it is one of such a run."""
+    if not isinstance(state, TrainState):
+        raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
     like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
     shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
     if jax.tree.structure(state) != jax.tree.structure(like) or shapes[0] != shapes[1]:
@@ -55,11 +62,4 @@ def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
             "state: expected the state of a run with the same model, gradient method and optimiser;"
             " got other arrays."
         )
-    return state._replace(optimizer=reschedule(state.optimizer, plan.total))
-
-
-def resumable(state: Any) -> TrainState:
-    """Return the state, or raise InputError if it is not a `TrainState`."""
-    if not isinstance(state, TrainState):
-        raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
     return state

@@ -1,0 +1,37 @@
+"""Weighted means and resampling, of NumPy and of JAX arrays alike."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harmonium.statistics import effective_size, log_mean_exp, relative_weights, resampled
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
+def test_log_means_and_effective_sizes(array):
+    x = RNG.normal(size=(3, 50)).astype(np.float32) * 30 - 1_000
+    exact = np.logaddexp.reduce(x.astype(float), axis=1) - np.log(50)
+    np.testing.assert_allclose(log_mean_exp(array(x), 1), exact, rtol=1e-6)
+    np.testing.assert_allclose(log_mean_exp(array(x[0])), exact[0], rtol=1e-6)
+    assert float(effective_size(array(np.ones(7)))) == 7.0
+    assert float(effective_size(array(np.eye(5)[0]))) == 1.0
+    assert float(relative_weights(array(x[0])).max()) == 1.0
+
+
+@pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
+@pytest.mark.parametrize("offset", [0.0, 0.3, 1.0 - 2.0**-24])
+def test_each_is_drawn_as_often_as_its_weight_says_but_for_rounding(array, offset):
+    weights = RNG.random(1_000).astype(np.float32)
+    weights[[0, 5, 6, -1, -2]] = 0.0
+    counts = np.bincount(np.asarray(resampled(array(weights), 4_000, offset)), minlength=1_000)
+    assert (counts[weights == 0.0] == 0).all()
+    assert abs(counts - 4_000 * weights / weights.sum()).max() < 1.01
+
+
+def test_it_can_be_compiled():
+    weights = jnp.asarray(RNG.random(20))
+    compiled = jax.jit(lambda w, u: resampled(w, 20, u))
+    np.testing.assert_array_equal(compiled(weights, 0.5), resampled(weights, 20, 0.5))
