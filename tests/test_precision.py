@@ -304,3 +304,17 @@ def test_nothing_is_measured_where_bfloat16_is_no_choice(monkeypatch):
     for gradient, rows in (("tap", BARS), ("pcd", BARS * 0.3)):
         rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), rows, key=jax.random.key(0))
         assert not plan_run(rbm, rows, gradient=gradient).method.rounds
+
+
+def test_the_precision_of_annealing_can_be_chosen(monkeypatch):
+    monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_: 1 / 0)
+    rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(64), key=jax.random.key(0), scale=0.3)
+    settings = {"chains": 64, "steps": 64, "seconds": 1.0}
+    found = {
+        name: hm.log_z(rbm, key=jax.random.key(1), method="annealed", precision=name, **settings)
+        for name in rounding.PRECISIONS
+    }
+    assert found["float32"].value != found["bfloat16"].value
+    assert max(x.low for x in found.values()) <= min(x.high for x in found.values())
+    with pytest.raises(hm.InputError, match="precision: expected None or one of"):
+        hm.Annealed(precision="half")

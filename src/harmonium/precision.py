@@ -19,6 +19,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from ._threefry import key_of
 from .checks import positive_integer
+from .errors import InputError
 from .rbm import RBM, checked_rbm
 from .weights import Rounded
 from .weights.base import is_plain
@@ -26,6 +27,8 @@ from .weights.rounded import short
 
 __all__ = ["precision_timing", "rounded"]
 
+SHORT = "bfloat16"
+PRECISIONS = ("float32", SHORT)
 # Products below these sizes take less time than the call around them, whatever their precision.
 FEWEST_ROWS = 64
 WORTHWHILE = 2**18  # multiplications
@@ -58,23 +61,40 @@ def rounded(rbm: RBM) -> RBM:
     return RBM(rbm.visible, rbm.hidden, Rounded(rbm.weights))
 
 
-def rounded_if_faster(rbm: RBM, chains: int) -> RBM:
+def rounded_if_faster(rbm: RBM, chains: int, precision: str | None = None) -> RBM:
     """Return the model with rounded weights where this speeds up its chains, else the model.
 
     Weights are rounded if all states are exact in bfloat16, so that the two models are nearly the
     same, if the device is faster in bfloat16, and if the products for this number of chains are
     large enough to be worth the conversions.
+
+    Args:
+        rbm: the model.
+        chains: number of chains.
+        precision: "float32" never rounds, "bfloat16" rounds wherever the states are exact in it.
+
+    Raises:
+        InputError: an unknown precision.
     """
+    check_precision(precision)
     is_exact = (
         rbm.visible.is_exact_in_bfloat16
         and rbm.hidden.is_exact_in_bfloat16
         and rbm.visible.dtype == jnp.float32
     )
-    if not (is_exact and is_plain(rbm.weights) and is_worth_rounding(rbm, chains)):
+    if precision == "float32" or not (is_exact and is_plain(rbm.weights)):
+        return rbm
+    if precision is None and not is_worth_rounding(rbm, chains):
         return rbm
     # Rounded here, outside the compiled loop: XLA would move the rounding out of the loop once for
     # each use, and then repeat a product that the uses share.
     return RBM(rbm.visible, rbm.hidden, Rounded(short(rbm.weights)))
+
+
+def check_precision(precision: Any) -> None:
+    """Raise InputError unless this is None or the name of a precision."""
+    if precision not in (None, *PRECISIONS):
+        raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
 
 
 def is_worth_rounding(rbm: RBM, rows: int) -> bool:

@@ -5,15 +5,15 @@ from dataclasses import asdict
 
 import pytest
 
+from harmonium import precision
 from harmonium.errors import InputError, ModelFileError
 from harmonium.runs import options
 from harmonium.runs.config import RunConfig
 from harmonium.runs.options import check_count, check_seed
-from harmonium.training import arguments
 
 
 def test_precisions_are_those_of_fit_which_is_imported_later():
-    assert ("auto", *arguments.PRECISIONS) == options.PRECISIONS
+    assert ("auto", *precision.PRECISIONS) == options.PRECISIONS
 
 
 def test_options_come_back_from_their_file(tmp_path):

@@ -18,10 +18,11 @@ from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
 from ..initialization import initialize
 from ..layers import AbstractLayer
+from ..precision import SHORT
 from ..rbm import RBM
 from ..standardize import Standardization, standardization
 from ..training import Recipe, TrainState, method_named
-from ..training.arguments import SHORT, Plan, plan_run
+from ..training.arguments import Plan, plan_run
 from ..training.start import first_state
 from .checks import refuse_many_states
 from .config import RunConfig

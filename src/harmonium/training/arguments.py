@@ -15,7 +15,7 @@ from ..checks import described, positive_integer
 from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
-from ..precision import is_worth_rounding
+from ..precision import SHORT, check_precision, is_worth_rounding
 from ..rbm import RBM, checked_rbm
 from ..weights.base import is_plain
 from .methods import method_named
@@ -24,8 +24,6 @@ from .update import Method
 
 FEWEST_UPDATES = 10_000
 FEWEST_EPOCHS = 20
-SHORT = "bfloat16"
-PRECISIONS = ("float32", SHORT)
 
 
 class Plan(NamedTuple):
@@ -96,8 +94,7 @@ def _rounds(
     Raises:
         InputError: bfloat16 was chosen, but cannot be used.
     """
-    if precision not in (None, *PRECISIONS):
-        raise InputError(f"precision: expected None or one of {PRECISIONS}; got {precision!r}.")
+    check_precision(precision)
     about = gradient.about
     layers = [str(each) for each in (rbm.visible, rbm.hidden) if not each.is_exact_in_bfloat16]
     reasons = {

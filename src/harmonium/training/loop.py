@@ -92,6 +92,7 @@ def fit(
             the `Fit` includes it.
         state: a state to continue from. It keeps the learning rate that it was started with,
             whatever the rate of `optimizer`; the schedule is adjusted to the length of this run.
+            In another process, pass the `precision` of its notes too, to continue as before.
 
     Returns:
         A `Fit`: the averaged model, the history of measurements, the state to continue from, and a
