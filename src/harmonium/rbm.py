@@ -190,6 +190,6 @@ def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
     for layer in (rbm.visible, rbm.hidden):
         if jax.eval_shape(layer.cgf, layer.zero_inputs).ndim:
             raise InputError(
-                f"{name}: expected one model; got a batch. Pass one of its rows alone."
+                f"{name}: expected one model; got a batch. Condition on one row at a time."
             )
     return rbm
