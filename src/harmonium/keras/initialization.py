@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..data.parts import rows_at_once
 from ..errors import InputError
 from .base import to_numpy
 from .model import check_width
@@ -42,6 +41,8 @@ def batches(data: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     if isinstance(data, list):
         data = np.asarray(data)
     if hasattr(data, "shape"):
+        from ..data.parts import rows_at_once  # imports the core, which takes a second
+
         size = rows_at_once(math.prod(data.shape[1:]))
         for first in range(0, data.shape[0], size):
             rows = _numpy(data[first : first + size])
