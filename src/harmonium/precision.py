@@ -158,7 +158,7 @@ def _measured(rbm: RBM, rows: int) -> Timing:
             while (spent := time.perf_counter() - began) < SECONDS or not calls:
                 jax.block_until_ready(_work(model, v, key=key))
                 calls += 1
-            best[i] = min(best[i], spent / calls) if calls else best[i]
+            best[i] = min(best[i], spent / calls)
     return Timing(*best)
 
 

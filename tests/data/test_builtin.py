@@ -16,21 +16,11 @@ from harmonium.data.builtin import (
     ising_configurations,
     labelled_shifter,
 )
-from harmonium.errors import InputError
+from refusals import refusal
 
 # Three statistics test the Ising draws: the family-wise level 1e-4 is divided by Bonferroni.
 ISING_LEVEL = 1e-4 / 3
 REAL_MNIST = Path(os.environ.get("HARMONIUM_DATA", ""), "mnist", "mnist_train_gray.npz")
-
-
-def refusal(call, *args, **options) -> str:
-    with pytest.raises(InputError) as caught:
-        call(*args, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert ": expected " in message
-    assert "; found " in message
-    return message
 
 
 def best_log_likelihood(rows: np.ndarray) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harmonium.data.sources import open_source
-from harmonium.errors import InputError
+from refusals import refusal
 
 DEBD = Path(os.environ.get("HARMONIUM_DATA", ""), "debd", "adult.npz")
 BITS = np.arange(24).reshape(6, 4) % 2
@@ -16,16 +16,6 @@ BITS = np.arange(24).reshape(6, 4) % 2
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def refusal(call, *args, **options) -> str:
-    with pytest.raises(InputError) as caught:
-        call(*args, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert ": expected " in message
-    assert "; found " in message
-    return message
 
 
 # --- open_source: files -----------------------------------------------------------------

@@ -8,16 +8,7 @@ import harmonium as hm
 from harmonium.data.splits import datasets_of, split_off
 from harmonium.data.table import as_table
 from harmonium.errors import InputError
-
-
-def refusal(call, *args, **options) -> str:
-    with pytest.raises(InputError) as caught:
-        call(*args, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert ": expected " in message
-    assert "; found " in message
-    return message
+from refusals import refusal
 
 
 def numbered(rows: int, **options):

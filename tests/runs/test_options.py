@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from harmonium import precision
+from harmonium.data import splits
 from harmonium.errors import InputError, ModelFileError
 from harmonium.runs import options
 from harmonium.runs.config import RunConfig
@@ -14,6 +15,10 @@ from harmonium.runs.options import check_count, check_seed
 
 def test_precisions_are_those_of_fit_which_is_imported_later():
     assert ("auto", *precision.PRECISIONS) == options.PRECISIONS
+
+
+def test_uses_of_grey_levels_are_those_of_the_rows_which_are_imported_later():
+    assert options.BINARIZE == splits.BINARIZE
 
 
 def test_options_come_back_from_their_file(tmp_path):

@@ -1,0 +1,16 @@
+"""What tests of wrong input share."""
+
+import pytest
+
+from harmonium.errors import InputError
+
+
+def refusal(call, *args, **options) -> str:
+    """Return the message of the InputError that a call raises: one line of the usual form."""
+    with pytest.raises(InputError) as caught:
+        call(*args, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert ": expected " in message
+    assert "; found " in message
+    return message
