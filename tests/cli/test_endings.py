@@ -228,14 +228,14 @@ def read_until(stream: IO[str], word: str) -> None:
 def test_ctrl_c_while_training_keeps_a_run_that_can_go_on(cli, no_pictures):
     options = f"{SMALL} --epochs 100000 --out run".split()
     with start("train", "bars", *options) as process:
-        read_until(process.stdout, "epoch 1000/")
+        read_until(process.stdout, "epoch 3/")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert err.count("\n") == 1, err
     assert err.startswith("harmonium: interrupted after ")
     summary = json.loads(Path("run/summary.json").read_text())
-    assert summary["updates"] >= 4_000
+    assert summary["updates"] >= 12
     assert hm.load("run").visible.size == 16
     epochs = summary["updates"] // 4 + 1
     assert cli(f"resume run --epochs {epochs}").status == 0
@@ -258,7 +258,7 @@ def test_ctrl_c_while_scoring_keeps_the_trained_model():
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert err.count("\n") == 1, err
+    assert err.splitlines()[-1].startswith("harmonium: trained, and interrupted"), err
     found = json.loads(out)  # nothing is printed before or after it
     message = "trained, and interrupted while it was scored, after 12 updates"
     assert (found["message"], found["updates"]) == (message, 12)

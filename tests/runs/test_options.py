@@ -32,6 +32,16 @@ def test_options_come_back_from_their_file(tmp_path):
 def test_options_of_a_later_version_are_left_out(tmp_path):
     file = tmp_path / "config.json"
     file.write_text('{"source": "bars", "unheard_of": 1}')
+    assert RunConfig.read(file) == RunConfig(source="bars", penalty=0.0, keep="last")
+
+
+def test_options_of_an_earlier_version_mean_what_they_meant(tmp_path):
+    """There were no penalties then, and a run ended with its last model."""
+    file = tmp_path / "config.json"
+    file.write_text('{"source": "bars", "hidden": 3}')
+    read = RunConfig.read(file)
+    assert (read.penalty, read.keep) == (0.0, "last")
+    file.write_text(RunConfig(source="bars").to_json())
     assert RunConfig.read(file) == RunConfig(source="bars")
 
 

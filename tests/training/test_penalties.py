@@ -17,6 +17,7 @@ X = np.repeat(RNG.random((30, 2)) < 0.5, 3, axis=1) ^ (RNG.random((30, 6)) < 0.1
 LABELS = (0, 0, 1, 1, 1, 2)
 PENALTIES = [
     hm.L1(0.8),
+    hm.Huber(0.7, width=0.5),
     hm.GroupLasso(0.5),
     hm.GroupLasso(0.7, visible="each", hidden="all"),
     hm.GroupLasso(0.5, visible=LABELS, hidden="each"),

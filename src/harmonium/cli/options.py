@@ -24,13 +24,22 @@ def number(*names: str, help: str) -> Any:  # noqa: A002
     return typer.Option(*names, parser=_reader(names[-1], float), metavar="NUMBER", help=help)
 
 
+def number_or_auto(*names: str, help: str) -> Any:  # noqa: A002
+    """Return an option that takes any number, or the word "auto"."""
+    read = _reader(names[-1], float, 'a number, or "auto"')
+    parser = lambda text: text if text == "auto" else read(text)  # noqa: E731
+    return typer.Option(*names, parser=parser, metavar="NUMBER", help=help)
+
+
 def word(*names: str, help: str, metavar: str = "NAME") -> Any:  # noqa: A002
     """Return an option that takes text."""
     return typer.Option(*names, metavar=metavar, help=help)
 
 
-def _reader(name: str, kind: type[int] | type[float]) -> Callable[[Any], Any]:
-    expected = "a whole number" if kind is int else "a number"
+def _reader(
+    name: str, kind: type[int] | type[float], expected: str | None = None
+) -> Callable[[Any], Any]:
+    expected = expected or ("a whole number" if kind is int else "a number")
 
     def read(text: Any) -> int | float:
         try:

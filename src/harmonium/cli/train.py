@@ -18,7 +18,7 @@ from .base import (
     print_json,
     run_command,
 )
-from .options import number, whole, word
+from .options import number, number_or_auto, whole, word
 
 TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in a run folder.
 
@@ -120,6 +120,22 @@ def train_cli(
     validation: Annotated[
         float, number("--validation", help="Fraction of the rows to hold out.")
     ] = 0.1,
+    penalty: Annotated[
+        str,
+        number_or_auto(
+            "--penalty",
+            help="Strength of a penalty on large weights, 0 for none. With auto it comes from the"
+            " number of rows, and grows with the free-energy gap of the held-out rows.",
+        ),
+    ] = "auto",
+    keep: Annotated[
+        str,
+        word(
+            "--keep",
+            help="The model to end with: best (highest log-likelihood of the held-out rows), last,"
+            " or auto (best, unless --epochs is given or no rows are held out).",
+        ),
+    ] = "auto",
     precision: Annotated[
         str,
         word(

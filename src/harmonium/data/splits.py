@@ -147,8 +147,17 @@ def _held_out(table: Table, fraction: float, *, seed: int) -> Held:
         expected = f"at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for validation"
         advice = "give more rows, or a validation fraction of 0"
         raise input_error(table.name, expected, f"{rows}", advice)
+    kept, held = held_out_rows(rows, fraction, seed=seed)
+    return Held(
+        kept, held, f"{table.name}: {len(held):,} of {rows:,} rows held out for validation."
+    )
+
+
+def held_out_rows(rows: int, fraction: float, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of the rows to train on and of those to hold out, at least one of each.
+
+    Both are sorted, so that files are read from front to back.
+    """
     count = min(max(1, round(fraction * rows)), rows - 1)
     order = np.random.default_rng(seed).permutation(rows)
-    note = f"{table.name}: {count:,} of {rows:,} rows held out for validation."
-    # Sorted indices, so that files are read from front to back.
-    return Held(np.sort(order[count:]), np.sort(order[:count]), note)
+    return np.sort(order[count:]), np.sort(order[:count])

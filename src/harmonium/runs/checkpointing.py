@@ -7,23 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._threefry import key_of
-from ..errors import NotFiniteError
-from ..likelihood import free_energies, is_exact_cheap, likelihood_from
-from ..partition_function.annealed import Annealed
-from ..partition_function.enumerated import Enumerated
-from ..partition_function.schedule import base_from_data
 from ..training import Fit, Report, TrainState
 from ..training.optimizers import averaged_model
 from .folder import MODEL, RunFolder
 from .prepare import Prepared
-from .score import finite_score
 
 SECONDS_BETWEEN_CHECKPOINTS = 30.0
-SHARE_OF_TIME = 0.05
-ROWS_TO_MONITOR = 1_000
-QUICK = {"chains": 64, "steps": 200, "burn_in": 100, "tolerance": 1.0}
-QUICK_EXACT_WORK = 2**24
+LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
 
 
 class Checkpointer:
@@ -34,21 +24,14 @@ class Checkpointer:
         self.rbm = prepared.restored(averaged_model(state.optimizer, state.rbm))
         self.state = state
         self.fingerprint = prepared.fingerprint
-        self.began, self.saved, self.measuring = time.perf_counter(), 0.0, 0.0
+        self.began, self.saved = time.perf_counter(), 0.0
         self.speed = Speed(int(state.updates))
 
-    def measure(self, report: Report) -> None:
-        """Add the current log-likelihood to the metrics, within a small share of the run's time."""
-        allowed = SHARE_OF_TIME * (time.perf_counter() - self.began)
-        first_time, last = self.measuring == 0.0, report.updates == report.total
-        if not report.metrics or (self.measuring > allowed and not last):
-            return
-        if first_time and last:  # one point is no curve, and the final score follows
-            return
-        started = time.perf_counter()
-        report.metrics.update(quick_likelihood(report, self.prepared))
-        # The first call is mostly compilation.
-        self.measuring += 1e-6 if first_time else time.perf_counter() - started
+    def convert(self, report: Report) -> None:
+        """Convert log-likelihoods of standardised rows to those of the source's rows."""
+        for name in LOG_LIKELIHOODS:
+            if name in report.metrics:
+                report.metrics[name] -= self.prepared.change.log_volume
 
     def __call__(self, report: Report) -> None:
         """Write metrics, and at most every 30 seconds a checkpoint."""
@@ -110,29 +93,3 @@ class Speed:
     def samples_per_second(self) -> float | None:
         """Return the mean speed in rows per second; None before the first chunk."""
         return self.rows / self.seconds if self.seconds else self.first
-
-
-def quick_likelihood(report: Report, prepared: Prepared) -> dict[str, float]:
-    """Return the current log-likelihood of a few held-out rows, exact if cheap, else rough.
-
-    The result is empty if the parameters are so large that there is no finite score.
-    """
-    key, rbm = key_of(0), prepared.restored(report.rbm)  # the same draws each time
-    parts = prepared.rows.parts
-    rows = parts.get("validation", parts["train"]).some(ROWS_TO_MONITOR).rows(key=key)
-
-    def estimate() -> Any:
-        if is_exact_cheap(rbm, QUICK_EXACT_WORK):
-            log_z = Enumerated().estimate(rbm)
-        else:
-            path = base_from_data(rbm, rbm.visible.encode(rows), key=key)
-            log_z = Annealed(paths=[path], **QUICK).estimate(rbm, key=key)
-        return likelihood_from(free_energies(rbm, rows), log_z)
-
-    try:
-        score = finite_score(rbm, estimate)
-    except NotFiniteError:
-        return {}
-    names = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
-    values = (score.value, score.low, score.high)
-    return {name: round(value, 4) for name, value in zip(names, values, strict=True)}

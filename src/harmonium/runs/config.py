@@ -6,19 +6,26 @@ import json
 import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import ModelFileError, input_error
 from .options import (
     BINARIZE,
+    KEEP,
     METHODS,
     PRECISIONS,
     check_choice,
     check_count,
     check_number,
+    check_penalty,
     check_seed,
     is_number,
 )
+
+BEFORE_PENALTIES: dict[str, Any] = {
+    "penalty": 0.0,
+    "keep": "last",
+}  # what runs did whose folders do not say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +50,9 @@ class RunConfig:
         scale: the grey level that means 1.
         states: number of states of visible Potts units.
         validation: fraction of the rows to hold out.
+        penalty: strength of the penalty on the weights, `Huber`; "auto" for one that the run sets.
+        keep: which model the run ends with, one of `KEEP`; "auto" for the best by the held-out rows
+            unless there are none or `epochs` is given.
         precision: number format of products with the weights; "auto" for bfloat16 where it is
             exact and measured to be faster. A run's folder has the one that was chosen.
     """
@@ -63,6 +73,8 @@ class RunConfig:
     scale: float | None = None
     states: int | None = None
     validation: float = 0.1
+    penalty: float | Literal["auto"] = "auto"
+    keep: str = "auto"
     precision: str = "auto"
 
     def __post_init__(self):
@@ -73,7 +85,7 @@ class RunConfig:
         """
         if not isinstance(self.source, str):
             raise input_error("SOURCE", "a name", repr(self.source), "name a set or a file")
-        words = {"method": METHODS, "binarize": BINARIZE}
+        words = {"method": METHODS, "binarize": BINARIZE, "keep": KEEP}
         for name, allowed in (words | {"precision": PRECISIONS}).items():
             check_choice(f"--{name}", getattr(self, name), allowed)
         for name in ("hidden", "k", "chains", "batch"):
@@ -84,6 +96,7 @@ class RunConfig:
             if getattr(self, name) is not None:
                 check_count(f"--{name.replace('_', '-')}", getattr(self, name), least=2)
         check_seed(self.seed)
+        check_penalty(self.penalty)
         if self.lr is not None:
             check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)
         if self.scale is not None:
@@ -112,7 +125,8 @@ class RunConfig:
         try:
             found: Any = json.loads(Path(path).read_text("utf-8"))
             known = {field.name for field in fields(cls)}
-            return cls(**{name: found[name] for name in found if name in known})
+            known_options = {name: found[name] for name in found if name in known}
+            return cls(**(BEFORE_PENALTIES | known_options))
         except (OSError, ValueError, TypeError, RecursionError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise ModelFileError(

@@ -143,7 +143,8 @@ class RunFolder:
         """Write the model and the state to resume from; the fingerprint is that of the rows."""
         save(rbm, self.path / MODEL)
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
-        save_tree(state, self.path / CHECKPOINT, header | {"rows": fingerprint})
+        header |= {"rows": fingerprint, "held_out": state.held_out is not None}
+        save_tree(state, self.path / CHECKPOINT, header)
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
         """Read the training state of a run.
@@ -153,9 +154,12 @@ class RunFolder:
             InputError: the rows are not those that the run began with.
         """
         path = self.path / CHECKPOINT
-        if read_header(path).get("rows") != fingerprint:
+        header = read_header(path)
+        if header.get("rows") != fingerprint:
             found, advice = "other rows", "restore the source, or train anew"
             raise input_error(source, f"the rows that {self.path} began with", found, advice)
+        if not header.get("held_out"):  # as in runs of one record, or of an earlier version
+            like = like._replace(held_out=None)
         state = load_tree(path, like)
         floats = [x for x in jax.tree.leaves(state) if np.asarray(x).dtype.kind == "f"]
         if not all(np.isfinite(np.asarray(x)).all() for x in floats) or int(state.updates) < 0:

@@ -19,6 +19,7 @@ METHODS = (  # as in training.methods, which a test compares: importing it here 
 WITHOUT_CHAINS = ("cd", "exact", "pseudo-likelihood", "ratio-matching", "flow")
 SCORES = ("auto", "exact", "annealed", "tempered")
 BINARIZE = ("stochastic", "threshold", "none")
+KEEP = ("auto", "best", "last")
 PRECISIONS = ("auto", "float32", "bfloat16")
 PARTS = ("auto", "train", "validation", "test")
 
@@ -53,6 +54,13 @@ def check_number(option: str, value: Any, expected: str, advice: str, *, below: 
     """Refuse a value that is not a finite number above 0 and below `below`."""
     if not is_number(value) or not 0 < value < below:
         raise input_error(option, expected, _shown(value), advice)
+
+
+def check_penalty(value: Any) -> None:
+    """Refuse a strength that is neither "auto" nor a finite number of at least 0."""
+    if value != "auto" and not (is_number(value) and 0 <= value < 1e38):
+        expected = "auto, or a number of at least 0"
+        raise input_error("--penalty", expected, _shown(value), "0 is no penalty")
 
 
 def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) -> None:

@@ -21,8 +21,10 @@ from ..layers import AbstractLayer
 from ..precision import SHORT
 from ..rbm import RBM
 from ..standardize import Standardization, standardization
-from ..training import Recipe, TrainState, method_named
+from ..training import Huber, Recipe, TrainState, method_named
 from ..training.arguments import Plan, plan_run
+from ..training.held_out import Tracker
+from ..training.penalties import AbstractPenalty
 from ..training.start import first_state
 from .checks import refuse_many_states
 from .config import RunConfig
@@ -46,6 +48,7 @@ class Prepared(NamedTuple):
         rbm: the model of `learned` before the first update.
         plan: the run's fixed parts: method, optimiser, batches.
         rate: the initial learning rate.
+        keep: which model the run ends with, "best" or "last", as in `fit`.
         key: the run's JAX random key.
     """
 
@@ -55,12 +58,15 @@ class Prepared(NamedTuple):
     rbm: RBM
     plan: Plan
     rate: float
+    keep: str
     key: Any
 
     @property
     def start(self) -> TrainState:
-        """The state before the first update."""
-        return first_state(self.rbm, self.plan, key=self.key)
+        """The state before the first update, with nothing known of held-out rows yet."""
+        state = first_state(self.rbm, self.plan, key=self.key)
+        tracker = Tracker.of_run(self.rbm, self.plan.method, state, key=self.key)
+        return state._replace(held_out=tracker.begin())
 
     @property
     def train(self) -> Dataset:
@@ -123,12 +129,32 @@ def prepare(config: RunConfig) -> Prepared:
         learned["train"],
         None,
         gradient,
-        Recipe(rate=rate),
+        Recipe(rate=rate, penalties=penalties_of(config)),
         config.epochs,
         config.batch,
         precision,
     )
-    return Prepared(rows, change, learned, rbm, plan, rate, key_run)
+    keep = keep_of(config, "validation" in learned)
+    return Prepared(rows, change, learned, rbm, plan, rate, keep, key_run)
+
+
+def penalties_of(config: RunConfig) -> tuple[AbstractPenalty, ...]:
+    """Return the penalties that the options name."""
+    return () if config.penalty == 0 else (Huber(config.penalty),)
+
+
+def keep_of(config: RunConfig, has_held_out: bool) -> str:
+    """Return which model the run ends with: the best if there are rows to choose it by.
+
+    Raises:
+        InputError: the best is wanted, and no rows are held out.
+    """
+    if config.keep == "best" and not has_held_out:
+        advice = "leave it out, or hold out rows with --validation"
+        raise input_error("--keep best", "rows that are held out", "none", advice)
+    if config.keep != "auto":
+        return config.keep
+    return "best" if has_held_out and config.epochs is None else "last"
 
 
 def _standardised(rows: Dataset, change: Standardization) -> Dataset:

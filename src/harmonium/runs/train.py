@@ -134,8 +134,10 @@ def learn(
             prepared.plan,
             key=prepared.key,
             validation=prepared.validation,
-            callbacks=[checkpointer.measure, checkpointer, display],  # save before showing
+            keep=prepared.keep,
+            callbacks=[checkpointer.convert, checkpointer, display],  # save before showing
             state=state,
+            track=True,
         )
     return result._replace(rbm=prepared.restored(result.rbm))
 

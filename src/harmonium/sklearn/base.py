@@ -85,9 +85,10 @@ class BaseRBM(BaseEstimator):
         self, visible: AbstractLayer, hidden: AbstractLayer, rows: Any, sample_weight: Any
     ) -> Model:
         """Train a new model on rows in the library's coding."""
-        learning = self._learning()
+        learning = self._learning() | self._held_off()
         key_start, key_run = self._new_keys()
-        dataset = Dataset(rows, sample_weight, name="X").checked_for(visible, "X")
+        dataset, held_out = self._parts(rows, sample_weight, key=key_run)
+        dataset = dataset.checked_for(visible, "X")
         rbm = initialize(visible, hidden, dataset, key=key_start)
         self._state, self._belongs = None, self._state_settings()
         if self.n_iter == 0:
@@ -99,11 +100,26 @@ class BaseRBM(BaseEstimator):
             dataset,
             key=key_run,
             epochs=self.n_iter,
+            validation=held_out,
+            keep="last" if held_out is None else "best",
             callbacks=[self._reporter(dataset)] if self.verbose else [],
             **learning,
         )
-        self._state = found.state
+        self.message_ = "; ".join([found.message, *found.notes])
+        self._state = self._kept(found)
         return found.rbm
+
+    def _held_off(self) -> dict[str, Any]:
+        """Return the arguments that hold off overfitting in `fit`, but not in `partial_fit`."""
+        return {}
+
+    def _kept(self, found: Fit) -> TrainState | None:
+        """Return the state that portions continue from, or None if they begin at the model."""
+        return found.state
+
+    def _parts(self, rows: Any, sample_weight: Any, *, key: Any) -> tuple[Dataset, Dataset | None]:
+        """Return the rows to train on, and those to hold out or None."""
+        return Dataset(rows, sample_weight, name="X"), None
 
     def _learn_more(
         self, make: Callable[[Dataset, Any], Model], rows: Any, sample_weight: Any

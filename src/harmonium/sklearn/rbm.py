@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import jax
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import positive_integer
 from ..data import Dataset
+from ..data.splits import FEWEST_ROWS_TO_HOLD_OUT, held_out_rows
 from ..errors import InputError
 from ..initialization import initialize
 from ..likelihood import LogLikelihood, log_likelihood
 from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
+from ..training import Fit, Huber, TrainState
 from .base import FLOATS, SAMPLING, SCORING, BaseRBM, floats, free_energy, key_from, mean_h, mean_v
 from .columns import hidden_layer, read_columns
 
@@ -42,11 +46,20 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         Rows in an update; all rows if there are fewer.
     n_iter : int or None, default=None
         Passes over the rows in `fit`; if None, as many as make 10,000 updates, and at least 20.
-    verbose, random_state, method, k, n_chains, optimizer
+    verbose, random_state, method, k, n_chains
         As in `BernoulliRBM`.
+    optimizer : optax transformation or function of the number of updates, default=None
+        If None, a `hm.Recipe` at the `learning_rate`, in `fit` with a penalty on the weights that
+        follows the number of rows and the free-energy gap (`hm.Huber`).
+    validation_fraction : float, default=0.1
+        Part of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given: the
+        model for which they are most likely is kept. None are held out of fewer than 50 rows,
+        or where rows have weights.
 
     Attributes:
     ----------
+    message_ : str
+        How `fit` ended, which model was kept, and the strength of the penalty.
     rbm_ : harmonium.RBM
         The model over rows as `columns_.encode` returns them.
     columns_ : Columns
@@ -82,6 +95,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         k: int = 1,
         n_chains: int | None = None,
         optimizer: Any = None,
+        validation_fraction: float = 0.1,
     ):
         self.n_components = n_components
         self.visible = visible
@@ -95,6 +109,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         self.k = k
         self.n_chains = n_chains
         self.optimizer = optimizer
+        self.validation_fraction = validation_fraction
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
         """Train on the rows of X, each weighted by its sample_weight."""
@@ -181,6 +196,29 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood in nats per row; `log_likelihood(X)` has the method."""
         return self.log_likelihood(X).value
+
+    def _held_off(self) -> dict[str, Any]:
+        if self.optimizer is not None:
+            return {}
+        return {"optimizer": replace(self._optimizer(), penalties=(Huber(),))}
+
+    def _kept(self, found: Fit) -> TrainState | None:
+        """Let portions begin anew at the model, without the penalty, which a stream cannot set."""
+        return found.state if self.optimizer is not None else None
+
+    def _parts(self, rows: Any, sample_weight: Any, *, key: Any) -> tuple[Dataset, Dataset | None]:
+        fraction = self.validation_fraction
+        if not isinstance(fraction, int | float | np.number) or not 0 <= fraction < 1:
+            expected = "a number from 0 to below 1"
+            raise InputError(f"validation_fraction: expected {expected}; got {fraction!r}.")
+        told = self.n_iter is not None or self.optimizer is not None
+        few = len(rows) < FEWEST_ROWS_TO_HOLD_OUT
+        # Weighted rows stand for others: no choice of them leaves out just a part.
+        if told or few or not fraction or sample_weight is not None:
+            return super()._parts(rows, sample_weight, key=key)
+        seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])
+        kept, held = held_out_rows(len(rows), float(fraction), seed=seed)
+        return Dataset(rows, which=kept, name="X"), Dataset(rows, which=held, name="X")
 
     def _read(self, X: np.ndarray) -> Any:
         return read_columns(self.visible, X, getattr(self, "feature_names_in_", None))

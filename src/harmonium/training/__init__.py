@@ -11,13 +11,14 @@ from .methods import method_named as method_named
 from .online import partial_fit as partial_fit
 from .optimizers import Recipe as Recipe
 from .optimizers import averaged as averaged
+from .optimizers import proximal as proximal
 from .optimizers import weights_only as weights_only
 from .penalties import L1 as L1
 from .penalties import AbstractPenalty as AbstractPenalty
 from .penalties import GroupLasso as GroupLasso
+from .penalties import Huber as Huber
 from .penalties import MaxNorm as MaxNorm
 from .penalties import SquaredL1 as SquaredL1
-from .penalties import proximal as proximal
 from .penalties import tiles as tiles
 from .schedules import hold_then_fall as hold_then_fall
 from .schedules import ramped_momentum as ramped_momentum

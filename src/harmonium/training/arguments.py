@@ -20,6 +20,8 @@ from ..rbm import RBM, checked_rbm
 from ..weights.base import is_plain
 from .methods import method_named
 from .optimizers import Recipe
+from .penalties import Huber
+from .strength import prior_strength
 from .update import Method
 
 FEWEST_UPDATES = 10_000
@@ -34,6 +36,7 @@ class Plan(NamedTuple):
     optimizer: Any
     per_epoch: int
     total: int
+    prior: float  # strength of an L1 penalty that the run sets, before held-out rows are seen
 
 
 def plan_run(
@@ -65,11 +68,13 @@ def plan_run(
     if epochs is None:
         epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
     total = positive_integer(epochs, "epochs") * per_epoch
-    usual = Recipe(rate=gradient.about.rate(rbm))
+    # The length of a stream is not known, nor the strength of a prior for its rows.
+    usual = Recipe(rate=gradient.about.rate(rbm), penalties=() if endless else (Huber(),))
     optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
-    return Plan(dataset, method, optimizer, per_epoch, total)
+    prior = prior_strength(rbm, dataset.effective_rows)
+    return Plan(dataset, method, optimizer, per_epoch, total, prior)
 
 
 def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:

@@ -27,7 +27,7 @@ from .state import Fit, TrainState
 from .update import Method, padded
 
 NO_TIME = -1.0  # no pseudo-likelihoods: for a hundred models they take as long as all the rest
-MODEL_AXES = TrainState(0, 0, 0, None)  # pyright: ignore[reportArgumentType]
+MODEL_AXES = TrainState(0, 0, 0, None, None)  # pyright: ignore[reportArgumentType]
 
 
 def fit_ensemble(

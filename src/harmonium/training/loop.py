@@ -17,19 +17,18 @@ from jaxtyping import Array, PRNGKeyArray
 from ..checks import checked_key
 from ..data import Dataset
 from ..data.shuffling import batches_in_order
+from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import Plan, checked_callbacks, plan_run
-from .monitors import Monitors
 from .optimizers import averaged_model
+from .recorder import Recorder
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
 from .update import Method, batch_of, make_update, padded, run_keys
 
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 1.0
-MOST_RECORDS, FEWEST_RECORDS = 100, 10
-WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
 SHARE_FOR_RATIOS = 0.005  # share of a run's time that update ratios may take
 GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverged
 
@@ -50,6 +49,7 @@ def fit(
     batch_size: int | None = None,
     precision: str | None = None,
     validation: Any = None,
+    keep: str | None = None,
     callbacks: Sequence[Callback] = (),
     state: TrainState | None = None,
 ) -> Fit:
@@ -58,6 +58,11 @@ def fit(
     The default is centred PCD-1 with 500 chains and at least 10,000 updates. The learning rate is
     0.1, or up to 0.4 for more than 64 visible 0/1 units, and falls to zero over the second half of
     the run. The result is an average of the parameters over the last part of the run.
+
+    Overfitting is held off in two ways. The default recipe has an L1 penalty on the weights, whose
+    strength comes from the number of rows and, if there are validation rows, follows the
+    free-energy gap (`hm.L1("auto")`). And with validation rows, the model is that of the record at
+    which their log-likelihood was highest, unless `keep`, `epochs` or `optimizer` says otherwise.
 
     The run is a function of its arguments: the same random numbers are drawn, however often it is
     interrupted.
@@ -86,7 +91,11 @@ def fit(
             layers, the rows and the method allow it, the model is not small, and bfloat16 is
             measured to be faster on this device (`precision_timing`). A key gives the same model
             only at the same precision.
-        validation: held-out rows, to be compared with the training rows in the history.
+        validation: held-out rows, to be compared with the training rows in the history, to set the
+            strength of an automatic penalty, and to choose the model.
+        keep: "best" for the model of the record at which the log-likelihood of the validation rows
+            was highest, "last" for the model at the end. If None, "best" if there are validation
+            rows and neither `epochs` nor `optimizer` is given.
         callbacks: functions that are called with a `Report` after each chunk of updates. The run
             stops if one returns True; if it has a `reason`, as `EarlyStopping` has, the message of
             the `Fit` includes it.
@@ -102,7 +111,11 @@ def fit(
         InputError: an invalid argument, or data outside the visible layer's domain.
     """
     plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size, precision)
-    return run_plan(rbm, plan, key=key, validation=validation, callbacks=callbacks, state=state)
+    chooses = validation is not None and epochs is None and optimizer is None
+    keep = ("best" if chooses else "last") if keep is None else keep
+    return run_plan(
+        rbm, plan, key=key, validation=validation, keep=keep, callbacks=callbacks, state=state
+    )
 
 
 def run_plan(
@@ -111,22 +124,41 @@ def run_plan(
     *,
     key: PRNGKeyArray,
     validation: Any = None,
+    keep: str = "last",
     callbacks: Sequence[Callback] = (),
     state: TrainState | None = None,
+    track: bool | None = None,
 ) -> Fit:
-    """Train as `fit` does, with arguments that `plan_run` has checked."""
+    """Train as `fit` does, with arguments that `plan_run` has checked.
+
+    With `track` the log-likelihood is in the history without validation rows too: that of training
+    rows.
+    """
     held_out = None
     if validation is not None:
         held_out = Dataset.of(validation, name="validation").checked_for(rbm.visible, "validation")
+    _check_keep(keep, held_out)
     callbacks = checked_callbacks(callbacks)
     key = checked_key(key)
     if state is None:
         begun = first_state(rbm, plan, key=key)
     else:
         begun = continued(state, rbm, plan, key=key)
-    run = _Run(rbm, plan, held_out, key)
+    track = held_out is not None if track is None else track
+    recorder = Recorder(rbm, plan, held_out, keep, track, key)
+    run = _Run(plan, recorder, key)
     del plan  # the run has rows of its own
     return run.until_the_end(begun, callbacks)
+
+
+def _check_keep(keep: Any, held_out: Dataset | None) -> None:
+    if keep not in ("best", "last"):
+        raise InputError(f"keep: expected 'best', 'last' or None; got {keep!r}.")
+    if keep == "best" and held_out is None:
+        raise InputError(
+            "keep: expected validation rows, to find the best model; got none. Pass validation=, or"
+            " keep='last'."
+        )
 
 
 @eqx.filter_jit
@@ -184,13 +216,6 @@ def next_chunk(chunk: int, per_second: float) -> int:
     return max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
 
 
-def _epochs_a_record(epochs: int, rows: int, watching: int) -> int:
-    """Return the epochs between records of the history, from the rows trained on and measured."""
-    affordable = math.ceil(WORK_OF_A_RECORD * watching / rows)
-    fewest = math.ceil(epochs / MOST_RECORDS)
-    return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
-
-
 @eqx.filter_jit
 def _update_ratio(before: RBM, after: RBM) -> Array:
     """Return |ΔW| / |W| of an update."""
@@ -201,22 +226,20 @@ def _update_ratio(before: RBM, after: RBM) -> Array:
 class _Run:
     """The part of a run outside the compiled loop: chunks, measurements, callbacks."""
 
-    def __init__(self, rbm: RBM, plan: Plan, held_out: Dataset | None, key: PRNGKeyArray):
+    def __init__(self, plan: Plan, recorder: Recorder, key: PRNGKeyArray):
         self.method, self.key, self.rows = plan.method, key, len(plan.dataset)
-        self.monitors = Monitors(rbm, plan.dataset, held_out)
+        self.recorder = recorder
         self.dataset, self.n = padded(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
         self.calling = 0.0  # extra time taken by calls for single updates
-        self.measure_every = plan.per_epoch * _epochs_a_record(
-            plan.total // plan.per_epoch, self.rows, self.monitors.watching
-        )
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
+        state = self.recorder.begun(state)
         limit = growth_limit(largest(state.rbm))
         began, history, updates = time.perf_counter(), [], int(state.updates)
         chunk, stoppers, made = 1, [], False
         while updates < self.total and not stoppers:
-            target = min(updates + chunk, self._next_measurement(updates), self.total)
+            target = min(updates + chunk, self.recorder.next(updates), self.total)
             started = time.perf_counter()
             before, new = self._advanced(state, updates, target, began)
             seconds = time.perf_counter() - started
@@ -226,19 +249,19 @@ class _Run:
             chunk = next_chunk(chunk, per_second)
             state, updates, made = new, target, True
             report = self._report(state, before, updates, began, per_second)
+            state = report.state
             if report.metrics:
                 history.append(report.metrics)
             stoppers = [callback for callback in callbacks if callback(report) is True]
-        rbm = averaged_model(state.optimizer, state.rbm)
-        done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs)"
+        rbm, chosen = self.recorder.kept(state)
+        done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs){chosen}"
         message = f"finished {done}"
         if updates < self.total:
             reason = getattr(stoppers[0], "reason", "")
             message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
             message = f"nothing to do: the run was complete {done}; choose more epochs"
-        notes = self.method.notes(state.rbm, state.gradient)
-        return Fit(rbm, history, state, message, False, notes)
+        return Fit(rbm, history, state, message, False, self.recorder.notes(state))
 
     def _advanced(
         self, state: TrainState, updates: int, target: int, began: float
@@ -251,7 +274,7 @@ class _Run:
         records if they are frequent.
         """
         affordable = self.calling <= SHARE_FOR_RATIOS * (time.perf_counter() - began)
-        if not self._is_measured(target) or (target < self.total and not affordable):
+        if not self.recorder.is_due(target) or (target < self.total and not affordable):
             return None, self._until(target, state)
         started = time.perf_counter()
         before = self._until(target - 1, state) if target - 1 > updates else state
@@ -263,15 +286,9 @@ class _Run:
 
     def _until(self, target: int, state: TrainState) -> TrainState:
         until = jnp.asarray(target, jnp.int32)
-        return jax.block_until_ready(
-            advance(self.method, self.dataset, self.n, state, until, key=self.key)
-        )
-
-    def _is_measured(self, updates: int) -> bool:
-        return updates % self.measure_every == 0 or updates == self.total
-
-    def _next_measurement(self, updates: int) -> int:
-        return (updates // self.measure_every + 1) * self.measure_every
+        moving = state._replace(held_out=None)  # which updates do not need
+        moved = advance(self.method, self.dataset, self.n, moving, until, key=self.key)
+        return jax.block_until_ready(moved)._replace(held_out=state.held_out)
 
     def _report(
         self,
@@ -285,15 +302,17 @@ class _Run:
         seconds, epoch = time.perf_counter() - began, updates / self.per_epoch
         samples = per_second * self.rows / self.per_epoch
         metrics: dict[str, float] = {}
-        if self._is_measured(updates):
+        if self.recorder.is_due(updates):
             metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
             metrics["samples_per_second"] = round(samples, 1)
-            metrics |= self.monitors(rbm, seconds, last=updates == self.total)
+            state, measured = self.recorder.record(state, rbm, seconds)
+            metrics |= measured
             of_method = self.method.gradient.metrics(state.gradient)
             metrics |= {name: float(value) for name, value in of_method.items()}
             ratio = math.nan if before is None else float(_update_ratio(before.rbm, state.rbm))
             metrics |= {"update_ratio": ratio} if math.isfinite(ratio) else {}
         epochs = self.total / self.per_epoch
+        rbm = rbm if updates < self.total else self.recorder.kept(state)[0]
         speeds = (samples, per_second)
         return Report(updates, self.total, epoch, epochs, seconds, *speeds, metrics, rbm, state)
 
@@ -305,5 +324,4 @@ class _Run:
         )
         warnings.warn(message, DivergenceWarning, stacklevel=5)
         rbm = averaged_model(state.optimizer, state.rbm)
-        notes = self.method.notes(state.rbm, state.gradient)
-        return Fit(rbm, history, state, message, True, notes)
+        return Fit(rbm, history, state, message, True, self.recorder.notes(state))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -33,6 +34,28 @@ FILLING_SWEEPS = 10
 SHARE_OF_TIME = 0.02  # share of a run's time that pseudo-likelihoods may take
 
 
+class RowStatistics(NamedTuple):
+    """Means, variances and a covariance over rows.
+
+    Attributes:
+        energy: ⟨F⟩, nats.
+        variance: the variance of F over rows.
+        reference: ⟨F⟩ of independent units.
+        reference_variance: its variance over rows.
+        covariance: the covariance of both over rows.
+        worth: the effective number of rows.
+        reconstruction: the mean of `reconstruction_errors`.
+    """
+
+    energy: float
+    variance: float
+    reference: float
+    reference_variance: float
+    covariance: float
+    worth: float
+    reconstruction: float
+
+
 class Monitors:
     """A function that measures a model, on the same few rows each time."""
 
@@ -43,9 +66,18 @@ class Monitors:
         some = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
         self.watching = sum(map(len, some))
         self.watched = [padded(rows) for rows in some]
+        self.has_missing = any(rows.missing > 0 for rows in some)
+        self.reference = rbm.uncoupled
         self.few: Dataset | None = None
         self.spent = 0.0
         self.key = key_of(0)  # the same random numbers each time, so that curves are smooth
+
+    def measured(self, rbm: RBM) -> list[RowStatistics]:
+        """Return the statistics of the training rows, and of the held-out rows if there are any."""
+        return [
+            RowStatistics(*map(float, _measured(rbm, self.reference, *rows, self.key)))
+            for rows in self.watched
+        ]
 
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
         """Return the metrics that are finite; `Fit` describes them.
@@ -55,14 +87,20 @@ class Monitors:
             seconds: time since the run began.
             last: whether this is the last measurement, in which no metric is left out.
         """
-        found = [np.asarray(_measured(rbm, *rows, self.key), np.float64) for rows in self.watched]
-        (energy, variance, _), judged = found[0], found[-1]
-        metrics = {"free_energy": energy}
+        return self.described(rbm, self.measured(rbm), seconds, last=last)
+
+    def described(
+        self, rbm: RBM, found: list[RowStatistics], seconds: float, *, last: bool
+    ) -> dict[str, float]:
+        """Return the metrics, for a model whose rows were `measured`."""
+        train, judged = found[0], found[-1]
+        metrics = {"free_energy": train.energy}
         if len(found) > 1:
-            metrics["free_energy_gap"] = judged[0] - energy
-            squared = float(judged[1] + variance)
-            metrics["free_energy_gap_stderr"] = math.sqrt(squared) if squared >= 0 else math.nan
-        metrics["reconstruction"] = judged[2]
+            metrics["free_energy_gap"] = judged.energy - train.energy
+            metrics["free_energy_gap_stderr"] = _stderr(
+                [(one.variance, one.worth) for one in found]
+            )
+        metrics["reconstruction"] = judged.reconstruction
         if rbm.visible.n_states is not None and (last or self.spent <= SHARE_OF_TIME * seconds):
             metrics["pseudo_log_likelihood"] = self._pseudo_log_likelihood(rbm)
         return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
@@ -88,9 +126,36 @@ def _filled(rbm: RBM, v: Array, key: PRNGKeyArray) -> Array:
     return completed(rbm, v, FILLING_SWEEPS, key=key)
 
 
+def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, float]:
+    """Return the free-energy gap and its standard error, with chance among the rows reduced.
+
+    A row that is rare is rare for all models. So F is compared after its regression on the free
+    energy of independent units, whose gap is chance alone: a control variate.
+    """
+    both = (train, held_out)
+    spread = sum(one.worth * one.reference_variance for one in both)
+    slope = sum(one.worth * one.covariance for one in both) / spread if spread > 0 else 0.0
+    gap = held_out.energy - train.energy - slope * (held_out.reference - train.reference)
+    left = [
+        one.variance - 2.0 * slope * one.covariance + slope**2 * one.reference_variance
+        for one in both
+    ]
+    return gap, _stderr(list(zip(left, (one.worth for one in both), strict=True)))
+
+
+def _stderr(parts: list[tuple[float, float]]) -> float:
+    """Return the standard error of a sum of means, from their variances and numbers of rows.
+
+    It is NaN where a mean is over one row.
+    """
+    if any(worth <= 1.0 for _, worth in parts):
+        return math.nan
+    return math.sqrt(max(0.0, sum(variance / (worth - 1.0) for variance, worth in parts)))
+
+
 @eqx.filter_jit
-def _measured(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
-    """Return ⟨F⟩ over the first n rows, its squared standard error, and the reconstruction error.
+def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
+    """Return the entries of `RowStatistics` for the first n rows.
 
     Weighted rows count by their effective number (`effective_size`).
     """
@@ -98,7 +163,18 @@ def _measured(rbm: RBM, dataset: Dataset, n: Array, key: PRNGKeyArray) -> Array:
     cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)
     if dataset.missing:
         cloud = cloud._replace(states=_filled(rbm, cloud.states, key))
-    share, energies = cloud.weights, rbm.free_energy(cloud.states)
-    mean, worth = share @ energies, effective_size(share)
-    variance = share @ (energies - mean) ** 2 / (worth - 1.0)
-    return jnp.stack([mean, variance, share @ errors_of_states(rbm, cloud.states)])
+    share = cloud.weights
+    energies, others = rbm.free_energy(cloud.states), reference.free_energy(cloud.states)
+    mean, of_reference = share @ energies, share @ others
+    apart, away = energies - mean, others - of_reference
+    return jnp.stack(
+        [
+            mean,
+            share @ apart**2,
+            of_reference,
+            share @ away**2,
+            share @ (apart * away),
+            effective_size(share),
+            share @ errors_of_states(rbm, cloud.states),
+        ]
+    )

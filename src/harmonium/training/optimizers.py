@@ -13,17 +13,20 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array
 
+from .._numerics import from_numpy
 from ..errors import InputError
 from ..parameters import map_parameters
 from ..rbm import RBM
 from .base import transformation
 from .centring import centred
-from .penalties import AbstractPenalty, checked_penalties, proximal
-from .schedules import Schedule, ramped_momentum, reschedule, scheduled
+from .penalties import AbstractPenalty, checked_penalties
+from .schedules import Schedule, begun, ramped_momentum, reschedule, scheduled, step_size
 from .sparsity import sparse_activity
+from .strength import PenaltyState
 
 
 class AveragedState(NamedTuple):
@@ -78,6 +81,62 @@ def _kept(average: RBM, raw: Any) -> RBM:
     average = average.project()
     weights = map_parameters(lambda w, r: jnp.where(r == 0, 0.0, w), average.weights, raw)
     return eqx.tree_at(lambda model: model.weights, average, weights)
+
+
+def proximal(
+    *penalties: AbstractPenalty,
+    rate: float,
+    total: int = 1,
+    hold: float = 1.0,
+    schedule: Schedule | None = None,
+) -> optax.GradientTransformationExtraArgs:
+    """Apply penalties to the weights after the step, as the last transformation of a chain.
+
+        optax.chain(optax.sgd(0.1), hm.proximal(hm.L1(0.001), rate=0.1))
+
+    It belongs inside `centred` and `averaged`. Several penalties act one after the other; in the
+    order L1, groups, bounds this is the proximal step of their sum (Yu 2013). With momentum α, a
+    gradient counts 1/(1 − α) times and a penalty once, as for decay.
+
+    Args:
+        penalties: the penalties, in order.
+        rate: the learning rate of the preceding step; `total`, `hold` and `schedule` as in
+            `scheduled`.
+        total: number of updates of the run.
+        hold: part of the run before the fall to zero.
+        schedule: an optax schedule in place of `hold`.
+
+    Raises:
+        InputError: an argument that is not a penalty, or a penalty that does not fit the model.
+    """
+    checked_penalties(penalties)
+
+    follows_run = any(penalty.is_set_by_run for penalty in penalties)
+
+    def init(rbm: RBM) -> PenaltyState:
+        for penalty in penalties:
+            penalty.check(rbm)
+        none = from_numpy(np.zeros((), rbm.visible.dtype)) if follows_run else ()
+        return PenaltyState(begun(rbm, rate, total), none)
+
+    def update(
+        updates: RBM, state: PenaltyState, rbm: RBM, **extra: Any
+    ) -> tuple[RBM, PenaltyState]:
+        pace = state.rate
+        step = step_size(pace, hold, schedule)
+
+        def stepped(update: Array, weights: Array) -> Array:
+            moved = weights + update
+            for penalty in penalties:
+                factor = state.strength if penalty.is_set_by_run else 1.0
+                moved = penalty.proximal(moved, step * factor, rbm)
+            return moved - weights
+
+        weights = map_parameters(stepped, updates.weights, rbm.weights)
+        updates = eqx.tree_at(lambda m: m.weights, updates, weights)
+        return updates, state._replace(rate=pace._replace(count=pace.count + 1))
+
+    return transformation(init, update)
 
 
 def weights_only(rbm: RBM) -> RBM:

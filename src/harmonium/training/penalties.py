@@ -13,22 +13,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 
 from ..checks import positive_integer
 from ..errors import InputError
 from ..layers import AbstractLayer
-from ..parameters import map_parameters
 from ..rbm import RBM
-from .base import transformation
-from .schedules import RateState, Schedule, begun, step_size
 
 Members = str | tuple[int, ...]
 NEWTON_STEPS = 50  # each is exact on a piece of a piecewise linear function: a few suffice
@@ -49,10 +45,17 @@ class AbstractPenalty(ABC):
     def check(self, rbm: RBM) -> None:  # noqa: B027  (most penalties fit any model)
         """Raise InputError if the penalty does not fit the model."""
 
+    @property
+    def is_set_by_run(self) -> bool:
+        """Whether the strength is "auto": R is then that of strength 1, times the run's value."""
+        return False
+
 
 @dataclass(frozen=True)
 class L1(AbstractPenalty):
     """R = strength · Σ |W_ij|: small weights become exactly 0, large ones shrink by a constant.
+
+    Weights that begin near 0 must grow against it, so a strong one can keep a model from learning.
 
     Source: Tibshirani 1996; Hinton 2010, section 10.
     """
@@ -69,6 +72,51 @@ class L1(AbstractPenalty):
     def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
         """Return sign(W) · max(|W| − step · strength, 0)."""
         return _soft(weights, step * self.strength)
+
+
+@dataclass(frozen=True)
+class Huber(AbstractPenalty):
+    r"""R = strength · Σ r(W_ij): as L1 for large weights, but quadratic for small ones.
+
+    r(w) = w²/(2d) for |w| ≤ d, the width, and |w| − d/2 beyond. A weight near 0 shrinks in
+    proportion to its size, so weights can grow from 0, where L1 would hold them.
+
+    With strength "auto" the run sets the strength. For n rows it begins at 1/n, which is a prior
+    e^(−r(w)/b) of scale b = 1 for 0/1 units. If rows are held out, it follows the free-energy gap
+    from there (`evidence_strength`). This is the penalty of the default recipe.
+
+    Source: Huber 1964 (r); MacKay 1992 (the strength).
+    """
+
+    strength: float | Literal["auto"] = "auto"
+    width: float = 0.1
+
+    def __post_init__(self):
+        if self.strength != "auto":
+            _check_number("Huber strength", self.strength, ' or "auto"')
+        if not 0 < self.width < math.inf:
+            raise InputError(f"Huber width: expected a positive number; got {self.width!r}.")
+
+    @property
+    def is_set_by_run(self) -> bool:
+        """Whether the strength is "auto"."""
+        return self.strength == "auto"
+
+    def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
+        """Return strength · Σ r(W), with strength 1 in place of "auto"."""
+        sizes = abs(weights)
+        near = sizes**2 / (2.0 * self.width)
+        return self._factor * jnp.where(sizes <= self.width, near, sizes - self.width / 2.0).sum()
+
+    def proximal(self, weights: Array, step: Array, rbm: RBM) -> Array:
+        """Return W · d/(d + a) for |W| ≤ d + a, with a = step · strength, else W − a sign(W)."""
+        a = step * self._factor
+        near = weights * (self.width / (self.width + a))
+        return jnp.where(abs(weights) <= self.width + a, near, weights - a * jnp.sign(weights))
+
+    @property
+    def _factor(self) -> float:
+        return 1.0 if self.strength == "auto" else self.strength
 
 
 @dataclass(frozen=True)
@@ -228,53 +276,10 @@ class MaxNorm(AbstractGroups):
         return weights * jnp.minimum(1.0, self.bound / _above_zero(norms))
 
 
-def proximal(
-    *penalties: AbstractPenalty,
-    rate: float,
-    total: int = 1,
-    hold: float = 1.0,
-    schedule: Schedule | None = None,
-) -> optax.GradientTransformationExtraArgs:
-    """Apply penalties to the weights after the step, as the last transformation of a chain.
-
-        optax.chain(optax.sgd(0.1), hm.proximal(hm.L1(0.001), rate=0.1))
-
-    It belongs inside `centred` and `averaged`. Several penalties act one after the other; in the
-    order L1, groups, bounds this is the proximal step of their sum (Yu 2013). With momentum α, a
-    gradient counts 1/(1 − α) times and a penalty once, as for decay.
-
-    Args:
-        penalties: the penalties, in order.
-        rate: the learning rate of the preceding step; `total`, `hold` and `schedule` as in
-            `scheduled`.
-        total: number of updates of the run.
-        hold: part of the run before the fall to zero.
-        schedule: an optax schedule in place of `hold`.
-
-    Raises:
-        InputError: an argument that is not a penalty, or a penalty that does not fit the model.
-    """
-    checked_penalties(penalties)
-
-    def init(rbm: RBM) -> RateState:
-        for penalty in penalties:
-            penalty.check(rbm)
-        return begun(rbm, rate, total)
-
-    def update(updates: RBM, state: RateState, rbm: RBM, **extra: Any) -> tuple[RBM, RateState]:
-        step = step_size(state, hold, schedule)
-
-        def stepped(update: Array, weights: Array) -> Array:
-            moved = weights + update
-            for penalty in penalties:
-                moved = penalty.proximal(moved, step, rbm)
-            return moved - weights
-
-        weights = map_parameters(stepped, updates.weights, rbm.weights)
-        updates = eqx.tree_at(lambda m: m.weights, updates, weights)
-        return updates, state._replace(count=state.count + 1)
-
-    return transformation(init, update)
+@eqx.filter_jit
+def size_of_weights(rbm: RBM) -> Float[Array, ""]:
+    """Return R(W) of a `Huber` penalty of strength 1 and the usual width."""
+    return Huber(1.0).value(rbm.dense_weights, rbm)
 
 
 def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
@@ -323,9 +328,9 @@ def _total(entries: Array, layer: AbstractLayer, side: Members) -> Array:
     return layer.spread(units)
 
 
-def _check_number(name: str, value: Any) -> None:
-    if not 0 <= value < math.inf:
-        raise InputError(f"{name}: expected a number of at least 0; got {value}.")
+def _check_number(name: str, value: Any, other: str = "") -> None:
+    if isinstance(value, str) or not 0 <= value < math.inf:
+        raise InputError(f"{name}: expected a number of at least 0{other}; got {value!r}.")
 
 
 def _check_grouping(name: str, grouping: tuple[Members, Members]) -> None:

@@ -16,6 +16,7 @@ from ..rbm import RBM
 from .arguments import Plan, plan_run
 from .schedules import reschedule
 from .state import TrainState
+from .strength import with_strength
 from .update import Method, batch_of, run_keys
 
 
@@ -30,7 +31,8 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the initial state, with those of the method and the optimiser."""
     chains = _carried(plan.method, rbm, plan.dataset.padded(), key=checked_key(key))
-    return TrainState(rbm, chains, plan.optimizer.init(rbm), jnp.zeros((), jnp.int32))
+    optimizer = with_strength(plan.optimizer.init(rbm), plan.prior)
+    return TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32))
 
 
 @eqx.filter_jit
@@ -56,8 +58,9 @@ def resumable(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
     if not isinstance(state, TrainState):
         raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
     like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
-    shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
-    if jax.tree.structure(state) != jax.tree.structure(like) or shapes[0] != shapes[1]:
+    found = state._replace(held_out=None)  # begun anew where it does not fit
+    shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (found, like)]
+    if jax.tree.structure(found) != jax.tree.structure(like) or shapes[0] != shapes[1]:
         raise InputError(
             "state: expected the state of a run with the same model, gradient method and optimiser;"
             " got other arrays."

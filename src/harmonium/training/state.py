@@ -17,12 +17,14 @@ class TrainState(NamedTuple):
         gradient: the gradient method's state, such as persistent chains.
         optimizer: the optimiser's state, with the averaged model in it.
         updates: number of updates made.
+        held_out: what is known of held-out rows, a `HeldOut`; None if there are none.
     """
 
     rbm: RBM
     gradient: Any
     optimizer: Any
     updates: Int[Array, ""]
+    held_out: Any = None
 
 
 class Report(NamedTuple):
@@ -62,14 +64,21 @@ class Report(NamedTuple):
 class Fit(NamedTuple):
     """A trained model, with the history of its run and the state to continue from.
 
-    The history has one record for each measurement. Measurements are made at ends of epochs, at
-    most 101 times. If they would take more than a twentieth of the time there are fewer, but at
-    least ten, or one for each epoch of a run of fewer than ten epochs. A record has:
+    The history has one record for each measurement. Measurements are made at ends of epochs: about
+    100 at equal distances, and more often at the beginning. If they would take more than a
+    twentieth of the time there are fewer, but at least ten, or one for each epoch of a run of fewer
+    than ten epochs. A record has:
 
     - `update`, `epoch`, `seconds`, `samples_per_second`: as in `Report`.
     - `free_energy`: the mean free energy of training rows.
     - `free_energy_gap`: the mean free energy of held-out rows less that of training rows, with its
       standard error `free_energy_gap_stderr`.
+    - `log_likelihood`: the mean log-likelihood of held-out rows, nats per row. Its log Z is exact
+      for models with few states. Otherwise it is followed from record to record by annealing;
+      `log_likelihood_low` and `log_likelihood_high` are two standard errors of log Z apart from it.
+      It is left out while log Z is not known: where the model changes too much between two records
+      for the work that is spent on it.
+    - `l1`: the strength of the L1 penalty, where the run sets it.
     - `reconstruction`: the mean of `reconstruction_errors` over rows.
     - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
       units. It is left out of records where it would take more than 2 % of the time.
@@ -86,7 +95,8 @@ class Fit(NamedTuple):
     rows than in the training rows.
 
     Attributes:
-        rbm: the averaged model, which is the one to use.
+        rbm: the model to use: the averaged one at the end, or that of the record with the highest
+            log-likelihood of held-out rows, as `keep` says.
         history: one record of metrics for each measurement, as described above.
         state: the state from which `fit(..., state=)` continues; `state.rbm` is the raw model.
         message: how the run ended, in words.

@@ -61,7 +61,7 @@ def make_update(
         grads, extra["mass"] = jax.tree.map(lambda g: mass * g, grads), mass
     updates, optimizer_state = method.update(grads, state.optimizer, rbm, **extra)
     moved = map_parameters(jnp.add, rbm, updates).project()
-    return TrainState(moved, gradient_state, optimizer_state, state.updates + 1)
+    return TrainState(moved, gradient_state, optimizer_state, state.updates + 1, state.held_out)
 
 
 def batch_of(

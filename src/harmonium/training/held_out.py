@@ -1,0 +1,237 @@
+"""The log-likelihood of held-out rows along a run, and the model for which it is highest.
+
+The averaged models of successive records are close to each other. So particles that represent one
+of them are annealed to the next in a few steps, and their weights give the ratio of the two
+partition functions (Jarzynski's equality). That costs far less than log Z anew at each record, and
+differences between records are known much better than log Z itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from .._numerics import from_numpy
+from ..likelihood import finite_z, is_exact_cheap
+from ..partition_function.enumerated import Enumerated
+from ..path import Heating, Line
+from ..rbm import RBM
+from ..samplers import Annealing, Cloud, anneal
+from ..statistics import effective_size, log_mean_exp, relative_weights, resampled
+from .state import TrainState
+from .update import Method
+
+PARTICLES = 256
+EXACT_WORK = 2**22  # states × width: 20 ms on two cores
+SHARE_OF_WORK = 0.05  # of the run's own products
+SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
+GOOD, TRUSTED = 0.8, 0.05  # effective fractions of the particles after a step
+FAR = 0.3  # effective fraction below which more steps are needed by far
+
+
+class HeldOut(NamedTuple):
+    """What is known of the partition function at the last record, and the best model so far.
+
+    Attributes:
+        v: particles, visible states of `model`, shape (particles, visible); none if log Z is exact.
+        model: the averaged model of the last record.
+        log_z: its log Z, nats.
+        variance: estimated variance of `log_z` from sampling.
+        is_known: whether `log_z` can be relied on.
+        steps: annealing steps that were needed last.
+        sweeps: sweeps of the particles made so far.
+        tried: sweeps that the last attempt to find log Z anew was allowed.
+        records: number of records so far.
+        best: the model with the highest log-likelihood of the held-out rows.
+        value: that log-likelihood, nats per row.
+        update: the update of `best`; −1 if no model has a log-likelihood.
+    """
+
+    v: Float[Array, "particles visible"]
+    model: RBM
+    log_z: Float[Array, ""]
+    variance: Float[Array, ""]
+    is_known: Bool[Array, ""]
+    steps: Int[Array, ""]
+    sweeps: Int[Array, ""]
+    tried: Int[Array, ""]
+    records: Int[Array, ""]
+    best: RBM
+    value: Float[Array, ""]
+    update: Int[Array, ""]
+
+
+TRACKING = 3  # folded into a run's key, whose parts 0 to 2 are used otherwise
+
+
+class Tracker:
+    """Follows log Z from record to record, within a small share of a run's work."""
+
+    def __init__(self, start: RBM, method: Method, chains: Cloud | None, *, key: PRNGKeyArray):
+        """Fix the settings.
+
+        Args:
+            start: the model before the first update.
+            method: what an update does, and so how much work it is.
+            chains: the chains that are moved in an update; None if there are none.
+            key: the run's random key.
+        """
+        rows_an_update = method.batch_size + (0 if chains is None else len(chains.states))
+        self.base = start.uncoupled
+        self.is_exact = is_exact_cheap(start, EXACT_WORK)
+        self.sweeps_an_update = SHARE_OF_WORK * rows_an_update / PARTICLES
+        self.key = jax.random.fold_in(key, TRACKING)
+        base = Heating(self.base.visible, self.base.hidden, self.base)
+        self.log_z_of_base = float(base.log_z_of_base)
+
+    @classmethod
+    def of_run(cls, start: RBM, method: Method, state: TrainState, *, key: PRNGKeyArray) -> Tracker:
+        """Return the tracker of a run, from any of its states."""
+        chains = method.gradient.status(state.rbm, state.gradient).chains
+        return cls(start, method, chains, key=key)
+
+    def begin(self) -> HeldOut:
+        """Return the state before the first record: the model without weights, its log Z known."""
+        count = 0 if self.is_exact else PARTICLES
+        real, whole = self.base.visible.dtype, np.int32
+        return HeldOut(
+            v=self._drawn(count, key=self.key),
+            model=self.base,
+            log_z=_number(self.log_z_of_base, real),
+            variance=_number(0.0, real),
+            is_known=_number(True, bool),
+            steps=_number(1, whole),
+            sweeps=_number(0, whole),
+            tried=_number(0, whole),
+            records=_number(0, whole),
+            best=self.base,
+            value=_number(0.0, real),
+            update=_number(-1, whole),
+        )
+
+    def continues(self, state: Any) -> bool:
+        """Return whether a state is one of this tracker, to go on from."""
+        like = jax.eval_shape(self.begin)
+        shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
+        return jax.tree.structure(state) == jax.tree.structure(like) and shapes[0] == shapes[1]
+
+    def followed(self, state: HeldOut, rbm: RBM, updates: int) -> HeldOut:
+        """Return the state with log Z of the averaged model at a record."""
+        state = state._replace(records=state.records + 1)
+        if not finite_z(rbm):
+            return _unknown(state, rbm)
+        if self.is_exact:
+            log_z = _number(Enumerated().estimate(rbm).value, state.log_z.dtype)
+            return state._replace(model=rbm, log_z=log_z, is_known=_number(True, bool))
+        key = jax.random.fold_in(self.key, int(state.records))
+        allowed = int(self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records))
+        state = self._stepped(state, rbm, allowed, key=jax.random.fold_in(key, 0))
+        allowed -= int(state.sweeps)
+        if state.is_known or allowed <= 2 * int(state.tried):
+            return state
+        return self._anew(state, rbm, allowed, key=jax.random.fold_in(key, 1))
+
+    def _stepped(self, state: HeldOut, rbm: RBM, allowed: int, *, key: PRNGKeyArray) -> HeldOut:
+        """Anneal the particles to the next model, in as many steps as are needed and allowed."""
+        steps, spent, attempt = int(state.steps), int(state.sweeps), 0
+        while True:
+            steps = max(1, min(steps, allowed - spent))
+            spent, attempt = spent + steps, attempt + 1
+            ours = jax.random.fold_in(key, attempt)
+            v, log_w = _annealed(state.model, rbm, state.v, _number(steps, np.int32), key=ours)
+            part = _effective_part(log_w)
+            if part >= GOOD or spent + 2 * steps > allowed or not state.is_known:
+                break
+            steps *= 2 if part > FAR else 4
+        state = state._replace(
+            steps=_number(max(1, steps // 2), np.int32), sweeps=_number(spent, np.int32)
+        )
+        return _arrived(state, rbm, v, log_w)
+
+    def _anew(self, state: HeldOut, rbm: RBM, allowed: int, *, key: PRNGKeyArray) -> HeldOut:
+        """Anneal from the model without weights, after log Z was lost."""
+        v = self._drawn(PARTICLES, key=jax.random.fold_in(key, 0))
+        ours = jax.random.fold_in(key, 1)
+        v, log_w = _annealed(self.base, rbm, v, _number(allowed, np.int32), key=ours)
+        spent = _number(int(state.sweeps) + allowed, np.int32)
+        state = state._replace(
+            sweeps=spent,
+            tried=_number(allowed, np.int32),
+            log_z=_number(self.log_z_of_base, state.log_z.dtype),
+            variance=_number(0.0, state.variance.dtype),
+            is_known=_number(True, bool),
+        )
+        return _arrived(state, rbm, v, log_w)
+
+    def _drawn(self, count: int, *, key: PRNGKeyArray) -> Array:
+        return self.base.visible.sample_without_inputs((count,), key=key)
+
+
+def judged(state: HeldOut, free_energy: float, updates: int) -> tuple[HeldOut, dict[str, float]]:
+    """Return the state with the better of two models, and the log-likelihood with its interval.
+
+    Where log Z could not be followed there is no log-likelihood, and earlier models no longer
+    compete: their log Z is not comparable with later ones.
+
+    Args:
+        state: the state after `Tracker.followed`.
+        free_energy: ⟨F⟩ of held-out rows under its model, nats.
+        updates: updates made so far.
+    """
+    value = -free_energy - float(state.log_z)
+    here = _number(updates, np.int32)
+    if not (state.is_known and np.isfinite(value)):
+        return state._replace(best=state.model, update=_number(-1, np.int32)), {}
+    if int(state.update) < 0 or value >= float(state.value):
+        reached = _number(value, state.value.dtype)
+        state = state._replace(best=state.model, value=reached, update=here)
+    reach = 2.0 * float(state.variance) ** 0.5
+    names = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
+    return state, dict(zip(names, (value, value - reach, value + reach), strict=True))
+
+
+def _arrived(state: HeldOut, rbm: RBM, v: Array, log_w: Array) -> HeldOut:
+    """Return the state with resampled particles at a model, and its log Z if that is known."""
+    log_weights = np.asarray(log_w, np.float64)
+    part = _effective_part(log_weights)
+    if not part >= TRUSTED:
+        return _unknown(state._replace(v=v), rbm)
+    chosen = resampled(relative_weights(log_weights), len(log_weights), 0.5)
+    added = (1.0 / part - 1.0) / len(log_weights)
+    return state._replace(
+        v=v[from_numpy(chosen.astype(np.int32))],
+        model=rbm,
+        log_z=_number(float(state.log_z) + log_mean_exp(log_weights), state.log_z.dtype),
+        variance=_number(float(state.variance) + added, state.variance.dtype),
+    )
+
+
+def _unknown(state: HeldOut, rbm: RBM) -> HeldOut:
+    """Return the state at a model whose log Z is not known."""
+    return state._replace(model=rbm, is_known=_number(False, bool))
+
+
+def _number(value: Any, dtype: Any) -> Array:
+    return from_numpy(np.full((), value, dtype))
+
+
+def _effective_part(log_weights: Any) -> float:
+    """Return the effective fraction of weighted particles; 0 if a weight is not finite."""
+    found = np.asarray(log_weights, np.float64)
+    if not np.isfinite(found).all():
+        return 0.0
+    return float(effective_size(relative_weights(found))) / len(found)
+
+
+@eqx.filter_jit
+def _annealed(
+    start: RBM, end: RBM, v: Array, steps: Array, *, key: PRNGKeyArray
+) -> tuple[Array, Array]:
+    begun = Annealing(v, jnp.zeros(len(v), v.dtype))
+    found = anneal(Line(start, end), 0.0, 1.0, steps, begun, key=key)
+    return found.v, found.log_weights

@@ -1,0 +1,143 @@
+"""The records of a run: what is measured at them, and what the run decides by it.
+
+Held-out rows decide two things: how strong a penalty of strength "auto" is, and which record's
+model is kept.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+
+from jaxtyping import PRNGKeyArray
+
+from ..data import Dataset
+from ..rbm import RBM
+from .arguments import Plan
+from .held_out import Tracker, judged
+from .monitors import Monitors, adjusted_gap
+from .optimizers import averaged_model
+from .penalties import size_of_weights
+from .state import TrainState
+from .strength import next_strength, strength_of, with_strength
+
+MOST_RECORDS, FEWEST_RECORDS = 100, 10
+FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
+WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
+
+
+class Recorder:
+    """Measures the averaged model at records, and decides by held-out rows."""
+
+    def __init__(
+        self,
+        rbm: RBM,
+        plan: Plan,
+        held_out: Dataset | None,
+        keep: str,
+        track: bool,
+        key: PRNGKeyArray,
+    ):
+        """Fix the settings; the arguments are those of `run_plan`."""
+        self.start, self.method, self.keep = rbm, plan.method, keep
+        self.prior, self.total = plan.prior, plan.total
+        self.key = key
+        self.monitors = Monitors(rbm, plan.dataset, held_out)
+        epochs, per_epoch = plan.total // plan.per_epoch, plan.per_epoch
+        every = epochs_a_record(epochs, len(plan.dataset), self.monitors.watching)
+        recorded = recorded_epochs(epochs, every, math.ceil(FIRST_RECORD / per_epoch))
+        self.updates = [per_epoch * epoch for epoch in recorded]
+        self.follows_gap = held_out is not None and not self.monitors.has_missing
+        self.tracks = track and not self.monitors.has_missing and len(recorded) > 1
+        self.tracker: Tracker | None = None
+
+    def begun(self, state: TrainState) -> TrainState:
+        """Return the state with what is known of the held-out rows, begun anew if it is missing."""
+        if not self.tracks:
+            return state._replace(held_out=None)
+        self.tracker = Tracker.of_run(self.start, self.method, state, key=self.key)
+        if self.tracker.continues(state.held_out):
+            return state
+        return state._replace(held_out=self.tracker.begin())
+
+    def next(self, updates: int) -> int:
+        """Return the update of the next record."""
+        place = bisect.bisect_right(self.updates, updates)
+        return self.updates[place] if place < len(self.updates) else self.total
+
+    def is_due(self, updates: int) -> bool:
+        """Return whether there is a record after this update."""
+        return updates == self.total or self.next(updates - 1) == updates
+
+    def record(
+        self, state: TrainState, rbm: RBM, seconds: float
+    ) -> tuple[TrainState, dict[str, float]]:
+        """Return the state after a record, and the metrics that `Fit` describes.
+
+        Args:
+            state: the state at the record.
+            rbm: its averaged model.
+            seconds: time since the run began.
+        """
+        updates, found = int(state.updates), self.monitors.measured(rbm)
+        last = updates == self.total
+        metrics = self.monitors.described(rbm, found, seconds, last=last)
+        if self.tracker is not None:
+            held_out = self.tracker.followed(state.held_out, rbm, updates)
+            held_out, likelihood = judged(held_out, found[-1].energy, updates)
+            state, metrics = state._replace(held_out=held_out), metrics | likelihood
+        strength = strength_of(state.optimizer)
+        if strength is None:
+            return state, metrics
+        if self.follows_gap:
+            gap, size = adjusted_gap(*found), float(size_of_weights(rbm))
+            strength = next_strength(strength, self.prior, *gap, size)
+            state = state._replace(optimizer=with_strength(state.optimizer, strength))
+        return state, metrics | {"penalty": strength}
+
+    def kept(self, state: TrainState) -> tuple[RBM, str]:
+        """Return the model to use, and what was chosen in words."""
+        found = state.held_out
+        if self.keep == "last" or found is None:
+            return averaged_model(state.optimizer, state.rbm), ""
+        if not 0 <= int(found.update) < int(state.updates):
+            return averaged_model(state.optimizer, state.rbm), ""
+        return found.best, (
+            f"; the model is that after update {int(found.update):,}, where held-out rows had their"
+            " highest log-likelihood"
+        )
+
+    def notes(self, state: TrainState) -> tuple[str, ...]:
+        """Return what the method and the run changed automatically, a sentence each."""
+        notes = self.method.notes(state.rbm, state.gradient)
+        strength = strength_of(state.optimizer)
+        if strength is None:
+            return notes
+        why = "from the number of rows; with held-out rows it follows the free-energy gap"
+        if self.follows_gap:
+            times = strength / self.prior
+            why = "from the number of rows; the free-energy gap calls for no more"
+            if times > 1.01:
+                why = f"{times:.2g} times that from the number of rows, by the free-energy gap"
+        return (*notes, f"a penalty of {strength:.2g} on the weights, {why}")
+
+
+def epochs_a_record(epochs: int, rows: int, watching: int) -> int:
+    """Return the epochs between records of the history, from the rows trained on and measured."""
+    affordable = math.ceil(WORK_OF_A_RECORD * watching / rows)
+    fewest = math.ceil(epochs / MOST_RECORDS)
+    return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
+
+
+def recorded_epochs(epochs: int, every: int, first: int) -> list[int]:
+    """Return the epochs at whose ends there is a record: at first a quarter of the time apart.
+
+    Args:
+        epochs: all epochs.
+        every: epochs between later records.
+        first: the first of them.
+    """
+    found = [min(first, every, epochs)]
+    while found[-1] < epochs:
+        found.append(min(epochs, found[-1] + min(every, max(1, found[-1] // 4))))
+    return found

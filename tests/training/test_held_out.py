@@ -1,0 +1,242 @@
+"""What held-out rows decide: the model that is kept, and the strength of the penalty."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.training.held_out import EXACT_WORK, Tracker
+from harmonium.training.monitors import Monitors, RowStatistics, adjusted_gap
+from harmonium.training.optimizers import averaged_model
+from harmonium.training.strength import evidence_strength, next_strength, prior_strength
+from registry import random_rbm
+
+KEY = jax.random.key(11)
+RNG = np.random.default_rng(5)
+NOISE = (RNG.random((40, 10)) < 0.5).astype(np.uint8)  # to learn any of it is overfitting
+OTHERS = (RNG.random((40, 10)) < 0.5).astype(np.uint8)
+STRONG = hm.Recipe(rate=0.5)
+SHORT = {"key": KEY, "gradient": hm.Persistent(hm.Gibbs(1), 50), "batch_size": 20}
+
+
+def start(x=NOISE, hidden=6, visible=hm.Bernoulli):
+    return hm.initialize(visible(x.shape[1]), hm.Bernoulli(hidden), x, key=KEY)
+
+
+def overfitted(**options):
+    given = SHORT | {"validation": OTHERS, "epochs": 400, "optimizer": STRONG, "keep": "best"}
+    return hm.fit(start(), NOISE, **(given | options))
+
+
+def test_the_log_likelihood_of_each_record_is_that_of_its_model():
+    """Ten visible units: log Z is exact, so every record equals the enumerated likelihood."""
+    seen = []
+    fit = overfitted(callbacks=[seen.append], epochs=60, keep="last")
+    measured = [report for report in seen if report.metrics]
+    for report in measured[:-1]:
+        exact = hm.log_likelihood(report.rbm, OTHERS).value
+        assert report.metrics["log_likelihood"] == pytest.approx(exact, abs=1e-4)
+        assert report.metrics["log_likelihood_low"] == report.metrics["log_likelihood_high"]
+    assert len(fit.history) == len(measured) > 5
+
+
+def test_the_model_with_the_highest_log_likelihood_is_kept():
+    fit = overfitted()
+    values = {record["update"]: record["log_likelihood"] for record in fit.history}
+    best = max(values, key=values.get)
+    assert best < 200 < 800 == fit.history[-1]["update"]
+    assert values[best] > values[800] + 0.5
+    kept = hm.log_likelihood(fit.rbm, OTHERS).value
+    assert kept == pytest.approx(values[best], abs=1e-4)
+    assert f"the model is that after update {best:,}, where held-out rows had" in fit.message
+    stopped = overfitted(keep="last", callbacks=[lambda report: report.updates == best])
+    assert eqx.tree_equal(fit.rbm, stopped.rbm)
+
+
+def test_the_last_model_is_kept_where_that_is_asked_for():
+    last = overfitted(keep="last")
+    assert eqx.tree_equal(last.rbm, averaged_model(last.state.optimizer, last.state.rbm))
+    assert "held-out" not in last.message
+    for told in ({"epochs": 2}, {"optimizer": STRONG, "epochs": 2}):
+        fit = hm.fit(start(), NOISE, validation=OTHERS, **SHORT, **told)
+        assert eqx.tree_equal(fit.rbm, averaged_model(fit.state.optimizer, fit.state.rbm))
+
+
+@pytest.mark.parametrize("stop_at", [4, 30, 150])
+@pytest.mark.parametrize("hidden", [6, 30])
+def test_a_resumed_run_keeps_what_it_knew(stop_at, hidden, monkeypatch):
+    """Also where log Z is followed by particles, and where the penalty follows the gap."""
+    monkeypatch.setattr("harmonium.training.held_out.EXACT_WORK", 0 if hidden == 30 else EXACT_WORK)
+    recipe = hm.Recipe(rate=0.5, penalties=(hm.Huber(),))
+    given = SHORT | {"validation": OTHERS, "epochs": 100, "optimizer": recipe, "keep": "best"}
+    rbm = start(hidden=hidden)
+    whole = hm.fit(rbm, NOISE, **given)
+    part = hm.fit(rbm, NOISE, **given, callbacks=[lambda report: report.updates >= stop_at])
+    assert stop_at <= int(part.state.updates) < 200
+    rest = hm.fit(rbm, NOISE, **given, state=part.state)
+    assert eqx.tree_equal(rest.state, whole.state)
+    assert eqx.tree_equal(rest.rbm, whole.rbm)
+
+
+def test_a_state_of_another_kind_of_run_is_begun_anew():
+    without = hm.fit(start(), NOISE, **SHORT, epochs=5, optimizer=STRONG)
+    assert without.state.held_out is None
+    fit = overfitted(state=without.state, epochs=30)
+    assert np.isfinite(fit.history[-1]["log_likelihood"])
+    back = hm.fit(start(), NOISE, **SHORT, epochs=40, optimizer=STRONG, state=fit.state)
+    assert back.state.held_out is None
+
+
+def tracked(visible, hidden, seed, records=12, coupling=1.5):
+    """Return errors of log Z along a path of models, in standard errors, and what was known."""
+    end = random_rbm(visible, hidden, seed, coupling=coupling)
+    plan_like = type("Method", (), {"batch_size": 100})
+    tracker = Tracker(end, plan_like, None, key=jax.random.key(seed))
+    tracker.is_exact = False
+    state, errors = tracker.begin(), []
+    for i in range(1, records + 1):
+        rbm = hm.RBM(end.visible, end.hidden, end.weights * (i / records))
+        state = tracker.followed(state, rbm, 100 * i)
+        exact = hm.log_z(rbm).value
+        errors.append((float(state.log_z) - exact) / math.sqrt(float(state.variance) + 1e-8))
+    return np.array(errors), state
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        (hm.Bernoulli(8), hm.Bernoulli(6)),
+        (hm.Ising(8), hm.Ising(5)),
+        (hm.Potts(4, states=3), hm.Bernoulli(6)),
+        (hm.Gaussian(4), hm.Bernoulli(6)),
+    ],
+    ids=str,
+)
+def test_log_z_is_followed_along_the_models(layers):
+    """The last errors over ten keys are within chance: χ² at a level of 1e−4."""
+    errors = []
+    for seed in range(10):
+        found, state = tracked(*layers, seed, coupling=0.5 if "Gaussian" in str(layers) else 1.5)
+        assert bool(state.is_known)
+        errors.append(found[-1])
+    assert np.square(errors).sum() < 35.6 * 2.0  # twice χ²₁₀: variances are estimated, too
+
+
+def test_a_leap_between_models_is_not_known_and_found_again_later():
+    rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(40), 3, coupling=6.0)
+    tracker = Tracker(rbm, type("Method", (), {"batch_size": 10}), None, key=KEY)
+    state = tracker.followed(tracker.begin(), rbm, 1)
+    assert not bool(state.is_known)
+    mild = hm.RBM(rbm.visible, rbm.hidden, 0.05 * rbm.weights)
+    for i in range(2, 12):
+        state = tracker.followed(state, mild, 1_000 * i)
+    assert bool(state.is_known)
+    near = hm.log_z(mild, key=KEY)
+    assert abs(float(state.log_z) - near.value) < 5 * math.sqrt(float(state.variance)) + 0.2
+
+
+def test_rows_that_cannot_be_scored_leave_the_last_model():
+    """Missing values in held-out rows: no likelihood is followed, and nothing is chosen by it."""
+    x = OTHERS.astype(float)
+    x[3, 2] = np.nan
+    fit = hm.fit(start(), NOISE, **SHORT, validation=x, keep="best", epochs=20)
+    assert "log_likelihood" not in fit.history[-1]
+    assert "held-out" not in fit.message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"keep": "best"}, "keep: expected validation rows, to find the best model; got none"),
+        ({"keep": "first"}, "keep: expected 'best', 'last' or None; got 'first'"),
+        ({"keep": 3, "validation": OTHERS}, "keep: expected 'best', 'last' or None; got 3"),
+    ],
+)
+def test_mistakes_are_named(given, message):
+    with pytest.raises(hm.InputError, match=message):
+        hm.fit(start(), NOISE, **SHORT, epochs=1, **given)
+
+
+# --- the penalty's strength --------------------------------------------------------------
+
+
+def test_codings_of_the_same_units_have_the_same_prior():
+    """W of ±1 units is a quarter of that of 0/1 units: its penalty has four times the strength."""
+    zero_one = prior_strength(random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0), 100)
+    spins = prior_strength(random_rbm(hm.Ising(5), hm.Ising(3), 0), 100)
+    assert zero_one == pytest.approx(0.01)
+    assert spins == pytest.approx(0.04)
+
+
+def test_the_strength_follows_the_gap_and_chance_does_not_raise_it():
+    assert evidence_strength(3.0, 1.0, 400.0) == pytest.approx(0.005)
+    assert evidence_strength(0.5, 1.0, 400.0) == 0.0
+    assert evidence_strength(1.0, 0.0, 0.0) == 0.0
+    assert next_strength(0.01, 0.01, 0.0, 1.0, 50.0) == pytest.approx(0.01)
+    assert next_strength(0.01, 0.01, 9.0, 1.0, 50.0) == pytest.approx(0.04)
+    assert next_strength(0.02, 0.01, math.nan, 1.0, 50.0) == 0.02
+    assert next_strength(0.01, 0.01, 1e9, 0.0, 1.0) == pytest.approx(0.1)
+
+
+def test_the_adjusted_gap_is_unbiased_and_varies_less():
+    """Rows of one distribution: the gap's mean is 0, within chance, and its error is its spread."""
+    rbm = random_rbm(hm.Bernoulli(8), hm.Bernoulli(4), 2, coupling=0.5)
+    raw, adjusted, errors = [], [], []
+    for seed in range(60):
+        x = hm.sample(rbm, 120, key=jax.random.key(seed), sampler=hm.Gibbs(50))
+        monitors = Monitors(rbm, hm.Dataset(x[:90]), hm.Dataset(x[90:]))
+        found = monitors.measured(rbm)
+        gap, stderr = adjusted_gap(*found)
+        raw.append(found[1].energy - found[0].energy)
+        adjusted.append(gap)
+        errors.append(stderr)
+    spread = np.std(adjusted, ddof=1)
+    assert abs(np.mean(adjusted)) < 3.9 * spread / math.sqrt(60)
+    assert spread < np.std(raw)
+    assert 0.6 < np.mean(errors) / spread < 1.5
+
+
+def test_one_held_out_row_has_no_error():
+    one = RowStatistics(1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0)
+    gap, stderr = adjusted_gap(one._replace(worth=9.0), one)
+    assert math.isnan(stderr)
+    assert gap == 0.0
+    fit = hm.fit(start(), NOISE, **SHORT, validation=OTHERS[:1], epochs=20)
+    assert fit.history[-1]["penalty"] == pytest.approx(1 / 40)
+
+
+def test_the_penalty_grows_where_a_run_overfits():
+    recipe = hm.Recipe(rate=0.5, penalties=(hm.Huber(),))
+    x, others = ((RNG.random((150, 30)) < 0.5).astype(np.uint8) for _ in "ab")
+    given = SHORT | {"validation": others, "epochs": 150, "keep": "last"}
+    free, held = (hm.fit(start(x, 20), x, **given, optimizer=each) for each in (STRONG, recipe))
+    assert held.history[0]["penalty"] == pytest.approx(1 / 150)
+    assert held.history[-1]["penalty"] > 1.5 / 150
+    assert held.history[-1]["log_likelihood"] > free.history[-1]["log_likelihood"] + 1.0
+    assert any("by the free-energy gap" in note for note in held.notes)
+    alone = hm.fit(start(), NOISE, **SHORT, epochs=20)
+    assert alone.history[-1]["penalty"] == pytest.approx(1 / 40)
+    assert any("with held-out rows it follows" in note for note in alone.notes)
+
+
+def test_weights_can_grow_from_zero_against_the_penalty():
+    """L1 holds weights at 0 that a Huber penalty of the same strength lets grow."""
+    first = RNG.random((1_000, 1)) < 0.5
+    x = (first ^ (RNG.random((1_000, 6)) < 0.25)).astype(np.uint8)
+    sizes = []
+    for penalty in (hm.L1(0.002), hm.Huber(0.002)):
+        recipe = hm.Recipe(rate=0.1, penalties=(penalty,))
+        fit = hm.fit(start(x, 1), x, key=KEY, epochs=400, optimizer=recipe)
+        sizes.append(float(jnp.linalg.norm(fit.rbm.weights)))
+    assert sizes[0] < 0.05 < 1.0 < sizes[1]
+
+
+def test_a_stream_has_no_strength_of_its_own():
+    found = hm.partial_fit(start(), NOISE, key=KEY)
+    assert not any("penalty" in note for note in found.notes)
+    with pytest.raises(hm.InputError, match="penalties: expected a number as the strength"):
+        hm.partial_fit(start(), NOISE, key=KEY, optimizer=hm.Recipe(penalties=(hm.Huber(),)))
