@@ -82,6 +82,7 @@ reproduce: $(VENV)/.base $(INTERFACES)/.interfaces  ## reproduce published resul
 	$(BIN)/python benchmarks/likelihood.py
 	$(BIN)/python benchmarks/labels.py hybrid
 	$(BIN)/python benchmarks/missing_values.py
+	$(BIN)/python benchmarks/density.py --against
 
 mnist: $(RACE)/.race  ## docs/mnist.md: the search, the models and the picture; takes hours; needs HARMONIUM_DATA
 	$(RACE)/bin/python benchmarks/mnist.py search

@@ -12,7 +12,7 @@ from typing import IO
 import jax
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 import harmonium as hm
 from harmonium.runs.checkpointing import Checkpointer
@@ -109,6 +109,63 @@ def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_pictures, monkeypatch
     assert (cut["status"], cut["updates"]) == ("done", whole["updates"])
     for name in ("update", "free_energy"):
         assert measured("cut", name) == measured("whole", name)
+
+
+def test_a_run_without_these_options_goes_on_as_it_began(cli, no_pictures, monkeypatch):
+    """A folder of an earlier version has no penalty, and nothing of held-out rows."""
+    np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
+    command = f"train rows.npy {SMALL} --epochs 12 --penalty 0 --keep last"
+    assert cli(f"{command} --out whole").status == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 19, KeyboardInterrupt())
+        assert cli(f"{command} --out cut").status == 130
+    config = json.loads(Path("cut/config.json").read_text())
+    for name in ("penalty", "keep"):
+        del config[name]
+    Path("cut/config.json").write_text(json.dumps(config))
+    tensors = load_file("cut/checkpoints/last.safetensors")
+    with Path("cut/checkpoints/last.safetensors").open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        metadata = json.loads(file.read(length))["__metadata__"]
+    header = {k: v for k, v in json.loads(metadata["harmonium"]).items() if k != "held_out"}
+    older = {name: each for name, each in tensors.items() if not name.startswith(".held_out")}
+    assert len(older) < len(tensors)
+    metadata = {"harmonium": json.dumps(header)}
+    save_file(older, "cut/checkpoints/last.safetensors", metadata)
+    assert cli("resume cut").status == 0
+    same_arrays("whole/model.safetensors", "cut/model.safetensors")
+
+
+@pytest.mark.parametrize("options", ["--penalty auto --keep best", "--penalty 0.01 --keep best"])
+def test_a_resumed_run_decides_alike(cli, no_pictures, monkeypatch, options):
+    np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
+    command = f"train rows.npy {SMALL} --lr 0.5 --epochs 30 {options}"
+    assert cli(f"{command} --out whole").status == 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, 150, KeyboardInterrupt())
+        assert cli(f"{command} --out cut").status == 130
+    assert cli("resume cut").status == 0
+    same_arrays("whole/model.safetensors", "cut/model.safetensors")
+    same_arrays("whole/checkpoints/last.safetensors", "cut/checkpoints/last.safetensors")
+    said = json.loads(Path("whole/summary.json").read_text())["message"]
+    assert "where held-out rows had their highest log-likelihood" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--penalty many", "--penalty: expected a number, or \"auto\"; found 'many'"),
+        ("--penalty -1", "--penalty: expected auto, or a number of at least 0; found -1.0"),
+        ("--keep first", "--keep: expected one of best, last"),
+        ("--keep best --validation 0", "--keep best: expected rows that are held out; found none"),
+    ],
+)
+def test_wrong_choices_are_refused_and_nothing_is_written(cli, options, message):
+    np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
+    status, _, err = cli(f"train rows.npy {SMALL} {options} --out run")
+    assert status == 2
+    assert message in err
+    assert not Path("run").exists()
 
 
 def measured(run: str, name: str) -> list[float]:

@@ -1,5 +1,7 @@
 """Making rows, model and method from options."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import harmonium as hm
 from harmonium.errors import InputError
 from harmonium.precision import Timing
 from harmonium.runs.config import RunConfig
-from harmonium.runs.prepare import prepare, with_chosen_precision
+from harmonium.runs.prepare import prepare
 from harmonium.runs.rows import rows_of_run
 
 
@@ -142,7 +144,35 @@ def test_a_run_keeps_the_precision_that_was_chosen(monkeypatch):
     for faster, chosen in (((2.0, 1.0), "bfloat16"), ((1.0, 2.0), "float32")):
         timing = Timing(*faster)
         monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_, t=timing: t)
-        config = with_chosen_precision(asked, prepare(asked))
+        config = prepare(asked).config
         assert config.precision == chosen
         monkeypatch.setattr("harmonium.precision.precision_timing", lambda *_: 1 / 0)
-        assert with_chosen_precision(config, prepare(config)) == config
+        assert prepare(config).config == config
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        ({}, ("auto", "best")),
+        ({"epochs": 3}, (0.0, "last")),
+        ({"validation": 0.0}, ("auto", "last")),
+        ({"penalty": 0.01}, (0.01, "best")),
+        ({"epochs": 3, "penalty": "auto", "keep": "best"}, ("auto", "best")),
+        ({"keep": "last"}, ("auto", "last")),
+    ],
+)
+def test_what_holds_off_overfitting_is_chosen_once_and_kept(options, chosen):
+    np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
+    config = prepare(RunConfig(source="rows.npy", hidden=2, **options)).config
+    assert (config.penalty, config.keep) == chosen
+    longer = prepare(replace(config, epochs=9)).config
+    assert (longer.penalty, longer.keep) == chosen
+
+
+def test_a_whole_distribution_has_no_penalty_and_no_best_model():
+    config = prepare(RunConfig(source="bars", hidden=2)).config
+    assert (config.penalty, config.keep) == (0.0, "last")
+    with pytest.raises(
+        InputError, match="--keep best: expected rows that are held out; found none"
+    ):
+        prepare(RunConfig(source="bars", keep="best"))

@@ -169,3 +169,25 @@ def test_a_category_never_seen_is_named(fitted):
     other[7, 0] = 3
     with pytest.raises(hm.InputError, match="one of 1, 2, 5; found 3 in row 7"):
         fitted.transform(other)
+
+
+def test_a_default_fit_holds_rows_out_and_keeps_the_best_model():
+    rng = np.random.default_rng(0)
+    X = (rng.random((120, 12)) < 0.5).astype(np.float64)  # to learn any of it is overfitting
+    others = (rng.random((2_000, 12)) < 0.5).astype(np.float64)
+    default = RBM(20, learning_rate=0.3, batch_size=108, random_state=0).fit(X)
+    assert "a penalty of" in default.message_
+    told = RBM(20, learning_rate=0.3, batch_size=108, n_iter=2_000, random_state=0).fit(X)
+    assert "penalty" not in told.message_
+    assert default.score(others) > told.score(others) + 0.1
+    same = RBM(20, learning_rate=0.3, batch_size=108, random_state=0).fit(X)
+    np.testing.assert_array_equal(same.rbm_.weights, default.rbm_.weights)
+    before = default.rbm_
+    assert default.partial_fit(X).rbm_ is not before
+    assert default.score(others) > told.score(others)
+
+
+@pytest.mark.parametrize("fraction", [1.0, -0.1, "many", None])
+def test_a_fraction_that_is_none_is_named(fraction):
+    with pytest.raises(hm.InputError, match="validation_fraction: expected a number from 0 to below"):
+        RBM(2, validation_fraction=fraction).fit(np.eye(60)[:, :4])

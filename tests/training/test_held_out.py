@@ -161,6 +161,16 @@ def test_mistakes_are_named(given, message):
         hm.fit(start(), NOISE, **SHORT, epochs=1, **given)
 
 
+def test_a_run_that_is_told_its_length_or_recipe_does_just_that():
+    default = hm.fit(start(), NOISE, **SHORT)
+    assert default.history[-1]["penalty"] == pytest.approx(1 / 40)
+    per_epoch = default.history[-1]["update"] // default.history[-1]["epoch"]
+    for told in ({"epochs": 3}, {"optimizer": hm.Recipe(), "epochs": 3}):
+        fit = hm.fit(start(), NOISE, **SHORT, **told)
+        assert "penalty" not in fit.history[-1]
+        assert fit.history[-1]["update"] == 3 * per_epoch
+
+
 # --- the penalty's strength --------------------------------------------------------------
 
 
@@ -205,7 +215,8 @@ def test_one_held_out_row_has_no_error():
     gap, stderr = adjusted_gap(one._replace(worth=9.0), one)
     assert math.isnan(stderr)
     assert gap == 0.0
-    fit = hm.fit(start(), NOISE, **SHORT, validation=OTHERS[:1], epochs=20)
+    recipe = hm.Recipe(penalties=(hm.Huber(),))
+    fit = hm.fit(start(), NOISE, **SHORT, validation=OTHERS[:1], epochs=20, optimizer=recipe)
     assert fit.history[-1]["penalty"] == pytest.approx(1 / 40)
 
 
@@ -218,7 +229,7 @@ def test_the_penalty_grows_where_a_run_overfits():
     assert held.history[-1]["penalty"] > 1.5 / 150
     assert held.history[-1]["log_likelihood"] > free.history[-1]["log_likelihood"] + 1.0
     assert any("by the free-energy gap" in note for note in held.notes)
-    alone = hm.fit(start(), NOISE, **SHORT, epochs=20)
+    alone = hm.fit(start(), NOISE, **SHORT, epochs=20, optimizer=recipe)
     assert alone.history[-1]["penalty"] == pytest.approx(1 / 40)
     assert any("with held-out rows it follows" in note for note in alone.notes)
 

@@ -136,8 +136,7 @@ def test_an_ensemble_of_models_is_a_vmap_of_the_loop():
 
     rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"gradient": hm.Exact(), "epochs": 10, "batch_size": 12}
-    usual = options | {"optimizer": hm.Recipe()}
-    plan, state = plan_run(rbm, X, **usual), begin(rbm, X, key=KEY, **usual)
+    plan, state = plan_run(rbm, X, **options), begin(rbm, X, key=KEY, **options)
     rates = jnp.array([0.05, 0.1, 0.2])
     inner = state.optimizer.inner.inner[0]
     assert float(inner.rate) == pytest.approx(0.1)

@@ -121,21 +121,22 @@ def train_cli(
         float, number("--validation", help="Fraction of the rows to hold out.")
     ] = 0.1,
     penalty: Annotated[
-        str,
+        str | None,
         number_or_auto(
             "--penalty",
             help="Strength of a penalty on large weights, 0 for none. With auto it comes from the"
-            " number of rows, and grows with the free-energy gap of the held-out rows.",
+            " number of rows, and grows with the free-energy gap of the held-out rows."
+            "  [default: auto, but 0 if --epochs is given]",
         ),
-    ] = "auto",
+    ] = None,
     keep: Annotated[
-        str,
+        str | None,
         word(
             "--keep",
-            help="The model to end with: best (highest log-likelihood of the held-out rows), last,"
-            " or auto (best, unless --epochs is given or no rows are held out).",
+            help="The model to end with: best (highest log-likelihood of the held-out rows) or"
+            " last.  [default: best, but last if --epochs is given or no rows are held out]",
         ),
-    ] = "auto",
+    ] = None,
     precision: Annotated[
         str,
         word(

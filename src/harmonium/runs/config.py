@@ -50,9 +50,11 @@ class RunConfig:
         scale: the grey level that means 1.
         states: number of states of visible Potts units.
         validation: fraction of the rows to hold out.
-        penalty: strength of the penalty on the weights, `Huber`; "auto" for one that the run sets.
-        keep: which model the run ends with, one of `KEEP`; "auto" for the best by the held-out rows
-            unless there are none or `epochs` is given.
+        penalty: strength of the penalty on the weights, `Huber`; "auto" for one that the run sets;
+            None for 0 if `epochs` is given or the rows are a whole distribution, else "auto". A
+            run's folder has the one that was chosen.
+        keep: which model the run ends with, one of `KEEP`; None for the best by the held-out rows
+            unless there are none or `epochs` is given. A run's folder has the one that was chosen.
         precision: number format of products with the weights; "auto" for bfloat16 where it is
             exact and measured to be faster. A run's folder has the one that was chosen.
     """
@@ -73,8 +75,8 @@ class RunConfig:
     scale: float | None = None
     states: int | None = None
     validation: float = 0.1
-    penalty: float | Literal["auto"] = "auto"
-    keep: str = "auto"
+    penalty: float | Literal["auto"] | None = None
+    keep: str | None = None
     precision: str = "auto"
 
     def __post_init__(self):
@@ -85,7 +87,8 @@ class RunConfig:
         """
         if not isinstance(self.source, str):
             raise input_error("SOURCE", "a name", repr(self.source), "name a set or a file")
-        words = {"method": METHODS, "binarize": BINARIZE, "keep": KEEP}
+        words = {"method": METHODS, "binarize": BINARIZE}
+        words |= {} if self.keep is None else {"keep": KEEP}
         for name, allowed in (words | {"precision": PRECISIONS}).items():
             check_choice(f"--{name}", getattr(self, name), allowed)
         for name in ("hidden", "k", "chains", "batch"):
@@ -96,7 +99,8 @@ class RunConfig:
             if getattr(self, name) is not None:
                 check_count(f"--{name.replace('_', '-')}", getattr(self, name), least=2)
         check_seed(self.seed)
-        check_penalty(self.penalty)
+        if self.penalty is not None:
+            check_penalty(self.penalty)
         if self.lr is not None:
             check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)
         if self.scale is not None:

@@ -19,7 +19,7 @@ METHODS = (  # as in training.methods, which a test compares: importing it here 
 WITHOUT_CHAINS = ("cd", "exact", "pseudo-likelihood", "ratio-matching", "flow")
 SCORES = ("auto", "exact", "annealed", "tempered")
 BINARIZE = ("stochastic", "threshold", "none")
-KEEP = ("auto", "best", "last")
+KEEP = ("best", "last")
 PRECISIONS = ("auto", "float32", "bfloat16")
 PARTS = ("auto", "train", "validation", "test")
 

@@ -48,7 +48,7 @@ class Prepared(NamedTuple):
         rbm: the model of `learned` before the first update.
         plan: the run's fixed parts: method, optimiser, batches.
         rate: the initial learning rate.
-        keep: which model the run ends with, "best" or "last", as in `fit`.
+        config: the options, with what was chosen by default.
         key: the run's JAX random key.
     """
 
@@ -58,7 +58,7 @@ class Prepared(NamedTuple):
     rbm: RBM
     plan: Plan
     rate: float
-    keep: str
+    config: RunConfig
     key: Any
 
     @property
@@ -110,6 +110,7 @@ def prepare(config: RunConfig) -> Prepared:
         InputError: the options or the source cannot be used.
     """
     rows = rows_of_run(config)
+    config = with_choices(config, rows)
     visible = rows.visible
     check_sizes(config, visible, len(rows.parts["train"]))
     key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
@@ -134,27 +135,30 @@ def prepare(config: RunConfig) -> Prepared:
         config.batch,
         precision,
     )
-    keep = keep_of(config, "validation" in learned)
-    return Prepared(rows, change, learned, rbm, plan, rate, keep, key_run)
+    config = replace(config, precision=SHORT if plan.method.rounds else "float32")
+    return Prepared(rows, change, learned, rbm, plan, rate, config, key_run)
+
+
+def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
+    """Return the options with what is chosen by default, so that `resume` keeps it.
+
+    Raises:
+        InputError: the best model is wanted, and no rows are held out.
+    """
+    has_held_out, is_told = "validation" in rows.parts, config.epochs is not None
+    if config.keep == "best" and not has_held_out:
+        advice = "leave it out, or hold out rows with --validation"
+        raise input_error("--keep best", "rows that are held out", "none", advice)
+    keep = config.keep or ("best" if has_held_out and not is_told else "last")
+    penalty = config.penalty
+    if penalty is None:
+        penalty = 0.0 if is_told or rows.exhaustive else "auto"
+    return replace(config, keep=keep, penalty=penalty)
 
 
 def penalties_of(config: RunConfig) -> tuple[AbstractPenalty, ...]:
     """Return the penalties that the options name."""
-    return () if config.penalty == 0 else (Huber(config.penalty),)
-
-
-def keep_of(config: RunConfig, has_held_out: bool) -> str:
-    """Return which model the run ends with: the best if there are rows to choose it by.
-
-    Raises:
-        InputError: the best is wanted, and no rows are held out.
-    """
-    if config.keep == "best" and not has_held_out:
-        advice = "leave it out, or hold out rows with --validation"
-        raise input_error("--keep best", "rows that are held out", "none", advice)
-    if config.keep != "auto":
-        return config.keep
-    return "best" if has_held_out and config.epochs is None else "last"
+    return (Huber(config.penalty),) if config.penalty else ()
 
 
 def _standardised(rows: Dataset, change: Standardization) -> Dataset:
@@ -213,8 +217,3 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
         expected = f"at most {LARGEST_COUNT:,} updates in all"
         found = f"{config.epochs:,} epochs of {updates:,} updates"
         raise input_error("--epochs", expected, found, "lower --epochs")
-
-
-def with_chosen_precision(config: RunConfig, prepared: Prepared) -> RunConfig:
-    """Return the options with the precision that was chosen, so that `resume` keeps it."""
-    return replace(config, precision=SHORT if prepared.plan.method.rounds else "float32")

@@ -27,6 +27,7 @@ class Rows(NamedTuple):
         image_shape: height and width of a row as a picture, or None.
         parts: training rows, and validation and test rows where there are any.
         notes: sentences that say what was done to the data.
+        exhaustive: whether the rows are a whole distribution, not a sample of one.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Rows(NamedTuple):
     image_shape: tuple[int, int] | None
     parts: dict[str, Dataset]
     notes: tuple[str, ...]
+    exhaustive: bool = False
 
     @property
     def introduction(self) -> list[str]:
@@ -93,4 +95,5 @@ def _rows(
 ) -> Rows:
     about = describe(table, len(parts["train"]))
     checked = {name: part.checked_for(visible, table.name) for name, part in parts.items()}
-    return Rows(table.name, about, visible, table.image_shape, checked, (*table.notes, *notes))
+    shape, said = table.image_shape, (*table.notes, *notes)
+    return Rows(table.name, about, visible, shape, checked, said, table.exhaustive)

@@ -25,7 +25,7 @@ from .display import Display
 from .figure_process import FigureProcess
 from .folder import CHECKPOINT, RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
-from .prepare import Prepared, prepare, with_chosen_precision
+from .prepare import Prepared, prepare
 from .score import finite_score, log_z_record, score_record
 
 ROWS_TO_PICTURE = 2_000
@@ -50,7 +50,7 @@ def train(
         check_target(Path(out), overwrite=overwrite)
     prepared = prepare(config)
     state = prepared.start
-    config = with_chosen_precision(config, prepared)
+    config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         return carry_out(config, prepared, state, folder, display, figure_process)
 
@@ -77,7 +77,7 @@ def resume(
         state = folder.state(prepared.start, prepared.fingerprint, config.source)
         updates = int(state.updates)
         _refuse_fewer_epochs(config, prepared, updates)
-        config = with_chosen_precision(config, prepared)
+        config = prepared.config
         folder.write_config(config)
         folder.drop_summary()
         folder.keep_metrics_until(updates)
@@ -134,7 +134,7 @@ def learn(
             prepared.plan,
             key=prepared.key,
             validation=prepared.validation,
-            keep=prepared.keep,
+            keep=str(prepared.config.keep),
             callbacks=[checkpointer.convert, checkpointer, display],  # save before showing
             state=state,
             track=True,

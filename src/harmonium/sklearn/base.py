@@ -30,6 +30,7 @@ from ..samplers.gibbs import after_sweeps
 from ..training import (
     METHOD_NAMES,
     DivergenceWarning,
+    Fit,
     Recipe,
     Report,
     TrainState,

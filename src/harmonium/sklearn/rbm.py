@@ -49,8 +49,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     verbose, random_state, method, k, n_chains
         As in `BernoulliRBM`.
     optimizer : optax transformation or function of the number of updates, default=None
-        If None, a `hm.Recipe` at the `learning_rate`, in `fit` with a penalty on the weights that
-        follows the number of rows and the free-energy gap (`hm.Huber`).
+        If None, a `hm.Recipe` at the `learning_rate`. If `n_iter` is None too, `fit` adds a penalty
+        on large weights that follows the number of rows and the free-energy gap (`hm.Huber`).
     validation_fraction : float, default=0.1
         Part of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given: the
         model for which they are most likely is kept. None are held out of fewer than 50 rows,
@@ -198,13 +198,13 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return self.log_likelihood(X).value
 
     def _held_off(self) -> dict[str, Any]:
-        if self.optimizer is not None:
+        if self.optimizer is not None or self.n_iter is not None:
             return {}
         return {"optimizer": replace(self._optimizer(), penalties=(Huber(),))}
 
     def _kept(self, found: Fit) -> TrainState | None:
         """Let portions begin anew at the model, without the penalty, which a stream cannot set."""
-        return found.state if self.optimizer is not None else None
+        return None if self._held_off() else found.state
 
     def _parts(self, rows: Any, sample_weight: Any, *, key: Any) -> tuple[Dataset, Dataset | None]:
         fraction = self.validation_fraction

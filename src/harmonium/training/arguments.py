@@ -65,11 +65,12 @@ def plan_run(
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
     batch = min(batch, len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
+    chooses = epochs is None and optimizer is None and not endless
     if epochs is None:
         epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
     total = positive_integer(epochs, "epochs") * per_epoch
-    # The length of a stream is not known, nor the strength of a prior for its rows.
-    usual = Recipe(rate=gradient.about.rate(rbm), penalties=() if endless else (Huber(),))
+    penalties = (Huber(),) if chooses else ()
+    usual = Recipe(rate=gradient.about.rate(rbm), penalties=penalties)
     optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)

@@ -59,10 +59,10 @@ def fit(
     0.1, or up to 0.4 for more than 64 visible 0/1 units, and falls to zero over the second half of
     the run. The result is an average of the parameters over the last part of the run.
 
-    Overfitting is held off in two ways. The default recipe has an L1 penalty on the weights, whose
-    strength comes from the number of rows and, if there are validation rows, follows the
-    free-energy gap (`hm.L1("auto")`). And with validation rows, the model is that of the record at
-    which their log-likelihood was highest, unless `keep`, `epochs` or `optimizer` says otherwise.
+    Where neither `epochs` nor `optimizer` is given, overfitting is held off in two ways. The recipe
+    has a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and,
+    if there are validation rows, follows the free-energy gap. And with validation rows, the model
+    is that of the record at which their log-likelihood was highest.
 
     The run is a function of its arguments: the same random numbers are drawn, however often it is
     interrupted.
@@ -81,7 +81,8 @@ def fit(
             for an `Autopilot`, which adapts the sampling if the chains would fall behind. None is
             "pcd", which is `Persistent(Gibbs(1), chains=500)`.
         optimizer: an optax transformation, or a function from the number of updates to one, such as
-            a `Recipe`. None is a `Recipe` with the default learning rate of the method.
+            a `Recipe`. None is a `Recipe` with the default learning rate of the method and, if
+            `epochs` is None too, with the penalty `hm.Huber()`.
         epochs: passes over the data after which the run ends, counted from its first update, also
             if it is resumed.
         batch_size: rows in an update, 200 if None; all rows if there are fewer.

@@ -1,0 +1,142 @@
+"""Test log-likelihoods of default runs beside independent columns and a Chow-Liu tree.
+
+    python benchmarks/density.py [SET[:ROWS] ...] [--hidden 64] [--seconds 60] [--against]
+
+A set is one of the binary sets in the folder that HARMONIUM_DATA names, or "words": rows drawn from
+a topic model. With ROWS, so many of its training rows are used, chosen at random. A tenth of the
+training rows is held out. All models are scored on all test rows. `--against` adds two runs without
+the penalty of the default recipe: one that ends with its last model, and one with its best.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import numpy as np
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+
+import harmonium as hm
+from harmonium.data.splits import held_out_rows
+
+SETS = ("nltcs", "plants", "adult", "mushrooms", "dna", "words")
+PSEUDO_COUNT = 1.0  # for a column, or spread over the four cells of a pair
+TOPICS, LENGTH, WORDS, TEST_ROWS = 8, 30, 500, 1_000
+
+
+def rows_of(name: str, count: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return training and test rows of 0 and 1."""
+    rng = np.random.default_rng(1)
+    if name == "words":
+        return topics(count or 400)
+    folder = os.environ.get("HARMONIUM_DATA")
+    if folder is None:
+        sys.exit("set HARMONIUM_DATA to the folder of reference data")
+    stored = np.load(Path(folder, "debd", f"{name}.npz"), allow_pickle=False)
+    parts = ("train", "test")
+    train, test = (
+        np.unpackbits(stored[part], axis=1, count=int(stored["n_visible"])) for part in parts
+    )
+    return (train if count is None else train[rng.permutation(len(train))[:count]]), test
+
+
+def topics(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows that say which words occur in documents with a few topics each."""
+    rng = np.random.default_rng(0)
+    words = rng.dirichlet(np.full(WORDS, 0.05), TOPICS)
+    shares = rng.dirichlet(np.full(TOPICS, 0.3), count + TEST_ROWS)
+    lengths = rng.poisson(LENGTH, len(shares))
+    found = [
+        rng.multinomial(n, share @ words) > 0 for n, share in zip(lengths, shares, strict=True)
+    ]
+    rows = np.array(found, np.uint8)
+    return rows[:count], rows[count:]
+
+
+def independent(train: np.ndarray, test: np.ndarray) -> float:
+    """Return the test log-likelihood of independent columns."""
+    on = (train.sum(0) + PSEUDO_COUNT) / (len(train) + 2 * PSEUDO_COUNT)
+    return float(np.where(test, np.log(on), np.log(1 - on)).sum(1).mean())
+
+
+def chow_liu(train: np.ndarray, test: np.ndarray) -> float:
+    """Return the test log-likelihood of the tree with the most mutual information.
+
+    Source: Chow & Liu 1968.
+    """
+    x, n = train.astype(float), len(train)
+    both, on = x.T @ x, x.sum(0)
+    cells = np.array([[n - on[:, None] - on + both, on - both], [on[:, None] - both, both]])
+    cells = (cells + PSEUDO_COUNT / 4) / (n + PSEUDO_COUNT)  # [value of i, value of j, i, j]
+    first, second = cells.sum(1), cells.sum(0)
+    gained = (cells * np.log(cells / (first[:, None] * second[None]))).sum((0, 1))
+    costs = gained.max() + 1 - gained
+    np.fill_diagonal(costs, 0)
+    order, parents = breadth_first_order(minimum_spanning_tree(costs), 0, directed=False)
+    root = (on[0] + PSEUDO_COUNT / 2) / (n + PSEUDO_COUNT)
+    found = np.log(np.where(test[:, 0], root, 1 - root))
+    for i in order[1:]:
+        parent = parents[i]
+        given = cells[:, :, parent, i]
+        given = given / given.sum(1, keepdims=True)
+        found = found + np.log(given[test[:, parent].astype(int), test[:, i].astype(int)])
+    return float(found.mean())
+
+
+def trained(
+    train: np.ndarray, hidden: int, options: Callable[[hm.RBM], dict]
+) -> tuple[hm.Fit, float]:
+    """Return a fit of the rows, a tenth of them held out, and the seconds that it took."""
+    key_start, key = jax.random.split(jax.random.key(0))
+    kept, held = held_out_rows(len(train), 0.1, seed=0)
+    started = time.perf_counter()
+    visible = hm.Bernoulli(train.shape[1])
+    rbm = hm.initialize(visible, hm.Bernoulli(hidden), train[kept], key=key_start)
+    found = hm.fit(rbm, train[kept], key=key, validation=train[held], **options(rbm))
+    return found, time.perf_counter() - started
+
+
+def line(name: str, train: np.ndarray, test: np.ndarray, args: argparse.Namespace) -> str:
+    """Return a line of the table."""
+    rate = hm.Persistent(hm.Gibbs(1)).about.rate
+    runs: dict[str, Callable[[hm.RBM], dict]] = {"default": lambda rbm: {}}
+    if args.against:
+        plain = lambda rbm: {"optimizer": hm.Recipe(rate=rate(rbm))}  # noqa: E731
+        runs["no penalty, last"] = plain
+        runs["no penalty, best"] = lambda rbm: plain(rbm) | {"keep": "best"}
+    cells = [f"{name}: {train.shape[0]:,} × {train.shape[1]}"]
+    cells += [f"{independent(train, test):.2f}", f"{chow_liu(train, test):.2f}"]
+    for title, options in runs.items():
+        fit, seconds = trained(train, args.hidden, options)
+        started = time.perf_counter()
+        score = hm.log_likelihood(fit.rbm, test, key=jax.random.key(1), seconds=args.seconds)
+        scoring = time.perf_counter() - started
+        print(f"  {title}: {fit.message}; {'; '.join(fit.notes)}", file=sys.stderr)
+        ends = f"{score.value:.2f} [{score.low:.2f}, {score.high:.2f}]"
+        sure = "" if score.converged else ", not converged"
+        cells.append(f"{ends}{sure}, {seconds:.0f} + {scoring:.0f} s")
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    """Print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--hidden", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--against", action="store_true")
+    args = parser.parse_args()
+    heads = ["rows", "independent", "Chow-Liu", f"default, {args.hidden} hidden units"]
+    heads += ["no penalty, last", "no penalty, best"] if args.against else []
+    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads), flush=True)
+    for wanted in args.sets:
+        name, _, count = wanted.partition(":")
+        train, test = rows_of(name, int(count) if count else None)
+        print(line(name, train, test, args), flush=True)
+
+
+if __name__ == "__main__":
+    main()
