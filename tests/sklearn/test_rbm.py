@@ -189,5 +189,7 @@ def test_a_default_fit_holds_rows_out_and_keeps_the_best_model():
 
 @pytest.mark.parametrize("fraction", [1.0, -0.1, "many", None])
 def test_a_fraction_that_is_none_is_named(fraction):
-    with pytest.raises(hm.InputError, match="validation_fraction: expected a number from 0 to below"):
+    with pytest.raises(
+        hm.InputError, match="validation_fraction: expected a number from 0 to below"
+    ):
         RBM(2, validation_fraction=fraction).fit(np.eye(60)[:, :4])

@@ -110,6 +110,9 @@ class Recorder:
     def notes(self, state: TrainState) -> tuple[str, ...]:
         """Return what the method and the run changed automatically, a sentence each."""
         notes = self.method.notes(state.rbm, state.gradient)
+        if self.keep == "best" and (state.held_out is None or int(state.held_out.update) < 0):
+            why = "the log-likelihood of the held-out rows could not be followed"
+            notes = (*notes, f"the last model is kept, because {why}")
         strength = strength_of(state.optimizer)
         if strength is None:
             return notes

@@ -78,7 +78,7 @@ class Fit(NamedTuple):
       `log_likelihood_low` and `log_likelihood_high` are two standard errors of log Z apart from it.
       It is left out while log Z is not known: where the model changes too much between two records
       for the work that is spent on it.
-    - `l1`: the strength of the L1 penalty, where the run sets it.
+    - `penalty`: the strength of the penalty on the weights, where the run sets it.
     - `reconstruction`: the mean of `reconstruction_errors` over rows.
     - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
       units. It is left out of records where it would take more than 2 % of the time.
