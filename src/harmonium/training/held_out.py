@@ -19,9 +19,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from .._numerics import from_numpy
 from ..likelihood import finite_z, is_exact_cheap
 from ..partition_function.enumerated import Enumerated
-from ..path import Heating, Line
+from ..partition_function.schedule import base_from_data
+from ..path import AbstractPath, Heating, Line
 from ..rbm import RBM
-from ..samplers import Annealing, Cloud, anneal
+from ..samplers import Annealing, Cloud, anneal, start_annealing
 from ..statistics import effective_size, log_mean_exp, relative_weights, resampled
 from .state import TrainState
 from .update import Method
@@ -30,7 +31,7 @@ PARTICLES = 256
 EXACT_WORK = 2**22  # states × width: 20 ms on two cores
 SHARE_OF_WORK = 0.05  # of the run's own products
 SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
-GOOD, TRUSTED = 0.8, 0.05  # effective fractions of the particles after a step
+GOOD, TRUSTED = 0.8, 0.02  # effective fractions of the particles after a step
 FAR = 0.3  # effective fraction below which more steps are needed by far
 
 
@@ -143,7 +144,8 @@ class Tracker:
             steps = max(1, min(steps, allowed - spent))
             spent, attempt = spent + steps, attempt + 1
             ours = jax.random.fold_in(key, attempt)
-            v, log_w = _annealed(state.model, rbm, state.v, _number(steps, np.int32), key=ours)
+            line = Line(state.model, rbm)
+            v, log_w = _annealed(line, state.v, _number(steps, np.int32), key=ours)
             part = _effective_part(log_w)
             if part >= GOOD or spent + 2 * steps > allowed or not state.is_known:
                 break
@@ -154,15 +156,16 @@ class Tracker:
         return _arrived(state, rbm, v, log_w)
 
     def _anew(self, state: HeldOut, rbm: RBM, allowed: int, *, key: PRNGKeyArray) -> HeldOut:
-        """Anneal from the model without weights, after log Z was lost."""
-        v = self._drawn(PARTICLES, key=jax.random.fold_in(key, 0))
-        ours = jax.random.fold_in(key, 1)
-        v, log_w = _annealed(self.base, rbm, v, _number(allowed, np.int32), key=ours)
+        """Anneal from independent units with the particles' moments, after log Z was lost."""
+        keys = jax.random.split(key, 3)
+        path = base_from_data(rbm, state.v, key=keys[0])
+        begun = start_annealing(path, PARTICLES, key=keys[1])
+        v, log_w = _annealed(path, begun.v, _number(allowed, np.int32), key=keys[2])
         spent = _number(int(state.sweeps) + allowed, np.int32)
         state = state._replace(
             sweeps=spent,
             tried=_number(allowed, np.int32),
-            log_z=_number(self.log_z_of_base, state.log_z.dtype),
+            log_z=_number(float(path.log_z_of_base), state.log_z.dtype),
             variance=_number(0.0, state.variance.dtype),
             is_known=_number(True, bool),
         )
@@ -230,8 +233,8 @@ def _effective_part(log_weights: Any) -> float:
 
 @eqx.filter_jit
 def _annealed(
-    start: RBM, end: RBM, v: Array, steps: Array, *, key: PRNGKeyArray
+    path: AbstractPath, v: Array, steps: Array, *, key: PRNGKeyArray
 ) -> tuple[Array, Array]:
     begun = Annealing(v, jnp.zeros(len(v), v.dtype))
-    found = anneal(Line(start, end), 0.0, 1.0, steps, begun, key=key)
+    found = anneal(path, 0.0, 1.0, steps, begun, key=key)
     return found.v, found.log_weights
