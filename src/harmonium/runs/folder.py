@@ -146,6 +146,14 @@ class RunFolder:
         header |= {"rows": fingerprint, "held_out": state.held_out is not None}
         save_tree(state, self.path / CHECKPOINT, header)
 
+    @property
+    def knows_held_out(self) -> bool:
+        """Whether the checkpoint holds what was known of held-out rows.
+
+        It does not in runs of one record, and in those of earlier versions.
+        """
+        return bool(read_header(self.path / CHECKPOINT).get("held_out"))
+
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
         """Read the training state of a run.
 
@@ -154,12 +162,9 @@ class RunFolder:
             InputError: the rows are not those that the run began with.
         """
         path = self.path / CHECKPOINT
-        header = read_header(path)
-        if header.get("rows") != fingerprint:
+        if read_header(path).get("rows") != fingerprint:
             found, advice = "other rows", "restore the source, or train anew"
             raise input_error(source, f"the rows that {self.path} began with", found, advice)
-        if not header.get("held_out"):  # as in runs of one record, or of an earlier version
-            like = like._replace(held_out=None)
         state = load_tree(path, like)
         floats = [x for x in jax.tree.leaves(state) if np.asarray(x).dtype.kind == "f"]
         if not all(np.isfinite(np.asarray(x)).all() for x in floats) or int(state.updates) < 0:

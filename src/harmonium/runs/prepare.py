@@ -63,8 +63,13 @@ class Prepared(NamedTuple):
 
     @property
     def start(self) -> TrainState:
-        """The state before the first update, with nothing known of held-out rows yet."""
-        state = first_state(self.rbm, self.plan, key=self.key)
+        """The state before the first update."""
+        return first_state(self.rbm, self.plan, key=self.key)
+
+    @property
+    def start_with_held_out(self) -> TrainState:
+        """The same, with what is known of held-out rows before the first record."""
+        state = self.start
         tracker = Tracker.of_run(self.rbm, self.plan.method, state, key=self.key)
         return state._replace(held_out=tracker.begin())
 

@@ -74,7 +74,8 @@ def resume(
         config = replace(config, epochs=epochs)
     with folder:
         prepared = prepare(config)
-        state = folder.state(prepared.start, prepared.fingerprint, config.source)
+        like = prepared.start_with_held_out if folder.knows_held_out else prepared.start
+        state = folder.state(like, prepared.fingerprint, config.source)
         updates = int(state.updates)
         _refuse_fewer_epochs(config, prepared, updates)
         config = prepared.config

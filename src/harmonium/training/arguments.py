@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import optax
 
@@ -21,7 +22,7 @@ from ..weights.base import is_plain
 from .methods import method_named
 from .optimizers import Recipe
 from .penalties import Huber
-from .strength import prior_strength
+from .strength import has_strength, prior_strength
 from .update import Method
 
 FEWEST_UPDATES = 10_000
@@ -36,7 +37,7 @@ class Plan(NamedTuple):
     optimizer: Any
     per_epoch: int
     total: int
-    prior: float  # strength of an L1 penalty that the run sets, before held-out rows are seen
+    prior: float  # strength of a penalty that the run sets, by the number of rows alone
 
 
 def plan_run(
@@ -74,7 +75,8 @@ def plan_run(
     optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
-    prior = prior_strength(rbm, dataset.effective_rows)
+    follows_run = has_strength(jax.eval_shape(optimizer.init, rbm))
+    prior = prior_strength(rbm, dataset.effective_rows) if follows_run else 0.0
     return Plan(dataset, method, optimizer, per_epoch, total, prior)
 
 

@@ -17,7 +17,6 @@ from .loop import DivergenceWarning, advance, growth_limit, largest
 from .optimizers import averaged_model
 from .start import first_state, resumable
 from .state import Fit, TrainState
-from .strength import strength_of
 
 
 def partial_fit(
@@ -58,7 +57,11 @@ def partial_fit(
     parts = (rbm, data, weights, gradient, optimizer, 1, batch_size, precision)
     plan = plan_run(*parts, endless=True)
     key = checked_key(key)
-    _check_strength(plan.optimizer.init(rbm))
+    if plan.prior:
+        raise InputError(
+            "penalties: expected a number as the strength, since a stream has no number of rows to"
+            ' set it by; got "auto".'
+        )
     if state is None:
         state = first_state(rbm, plan, key=key)
     else:
@@ -78,12 +81,3 @@ def partial_fit(
     rbm = averaged_model(reached.optimizer, reached.rbm)
     notes = plan.method.notes(reached.rbm, reached.gradient)
     return Fit(rbm, [], reached, message, diverged, notes)
-
-
-def _check_strength(optimizer_state: Any) -> None:
-    """Raise InputError if a penalty wants the number of rows, which a stream does not have."""
-    if strength_of(optimizer_state) is not None:
-        raise InputError(
-            "penalties: expected a number as the strength, since a stream has no number of rows to"
-            ' set it by; got "auto".'
-        )

@@ -82,9 +82,12 @@ def next_strength(strength: float, prior: float, gap: float, stderr: float, size
 
 def strength_of(state: Any) -> float | None:
     """Return the strength in an optimiser's state; None if no penalty is set by the run."""
-    nodes = jax.tree.leaves(state, is_leaf=_is_penalty_state)
-    strengths = (node.strength for node in nodes if _is_penalty_state(node))
-    return next((float(each) for each in strengths if not isinstance(each, tuple)), None)
+    return next((float(each) for each in _strengths(state)), None)
+
+
+def has_strength(state: Any) -> bool:
+    """Return whether an optimiser's state, or its shapes, hold a strength that the run sets."""
+    return bool(_strengths(state))
 
 
 def with_strength(state: Any, strength: float) -> Any:
@@ -97,6 +100,12 @@ def with_strength(state: Any, strength: float) -> Any:
         return node._replace(strength=from_numpy(np.full(shape, strength, dtype)))
 
     return jax.tree.map(renewed, state, is_leaf=_is_penalty_state)
+
+
+def _strengths(state: Any) -> list[Any]:
+    nodes = jax.tree.leaves(state, is_leaf=_is_penalty_state)
+    found = [node.strength for node in nodes if _is_penalty_state(node)]
+    return [each for each in found if not isinstance(each, tuple)]
 
 
 def _is_penalty_state(node: Any) -> bool:
