@@ -315,7 +315,7 @@ def test_ctrl_c_while_scoring_keeps_the_trained_model():
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert err.splitlines()[-1].startswith("harmonium: trained, and interrupted"), err
+    assert err.count("\n") == 1, err
     found = json.loads(out)  # nothing is printed before or after it
     message = "trained, and interrupted while it was scored, after 12 updates"
     assert (found["message"], found["updates"]) == (message, 12)

@@ -22,10 +22,8 @@ from .options import (
     is_number,
 )
 
-BEFORE_PENALTIES: dict[str, Any] = {
-    "penalty": 0.0,
-    "keep": "last",
-}  # what runs did whose folders do not say
+# What runs did whose folders do not say.
+BEFORE_PENALTIES: dict[str, Any] = {"penalty": 0.0, "keep": "last"}
 
 
 @dataclass(frozen=True, kw_only=True)

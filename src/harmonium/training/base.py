@@ -19,6 +19,12 @@ def transformation(init: Callable, update: Callable) -> optax.GradientTransforma
     return optax.GradientTransformationExtraArgs(init, update)
 
 
+def same_shapes(one: Any, other: Any) -> bool:
+    """Return whether two trees have the same structure, shapes and dtypes."""
+    shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (one, other)]
+    return jax.tree.structure(one) == jax.tree.structure(other) and shapes[0] == shapes[1]
+
+
 def running_share(rate: float, count: Array, mass: Any) -> Array:
     """Return the share of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
 

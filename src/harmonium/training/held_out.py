@@ -24,6 +24,7 @@ from ..path import AbstractPath, Heating, Line
 from ..rbm import RBM
 from ..samplers import Annealing, Cloud, anneal, start_annealing
 from ..statistics import effective_size, log_mean_exp, relative_weights, resampled
+from .base import same_shapes
 from .state import TrainState
 from .update import Method
 
@@ -117,9 +118,7 @@ class Tracker:
 
     def continues(self, state: Any) -> bool:
         """Return whether a state is one of this tracker, to go on from."""
-        like = jax.eval_shape(self.begin)
-        shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (state, like)]
-        return jax.tree.structure(state) == jax.tree.structure(like) and shapes[0] == shapes[1]
+        return same_shapes(state, jax.eval_shape(self.begin))
 
     def followed(self, state: HeldOut, rbm: RBM, updates: int) -> HeldOut:
         """Return the state with log Z of the averaged model at a record."""

@@ -14,6 +14,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..rbm import RBM
 from .arguments import Plan, plan_run
+from .base import same_shapes
 from .schedules import reschedule
 from .state import TrainState
 from .strength import with_strength
@@ -58,9 +59,8 @@ def resumable(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
     if not isinstance(state, TrainState):
         raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
     like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
-    found = state._replace(held_out=None)  # begun anew where it does not fit
-    shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (found, like)]
-    if jax.tree.structure(found) != jax.tree.structure(like) or shapes[0] != shapes[1]:
+    # What is known of held-out rows is begun anew where it does not fit.
+    if not same_shapes(state._replace(held_out=None), like):
         raise InputError(
             "state: expected the state of a run with the same model, gradient method and optimiser;"
             " got other arrays."

@@ -28,8 +28,7 @@ class EarlyStopping:
     is overfitting (Hinton 2010, section 6). It is the sum of what the model gains on training rows
     and what it loses, or does not gain, on held-out rows: when it has grown beyond its error, the
     held-out likelihood may still be rising. So the gap is the cautious choice. With the held-out
-    `pseudo_log_likelihood`, or a `log_likelihood` that an earlier callback adds to the metrics, the
-    run stops at the maximum of that quantity.
+    `pseudo_log_likelihood` or `log_likelihood` the run stops at the maximum of that quantity.
 
     Attributes:
         rbm: the best model; None before the first measurement.
