@@ -48,6 +48,12 @@ def _softplus_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     return softplus(x), jax.nn.sigmoid(x) * dx
 
 
+def log_expm1(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Return log(e^x − 1) for x ≥ 0, the inverse of the softplus; 0 counts as the least x above."""
+    x = jnp.maximum(x, jnp.finfo(x.dtype).tiny)
+    return x + jnp.log(-jnp.expm1(-x))
+
+
 @jax.custom_jvp
 def log_2cosh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Return log(2 cosh x) = |x| + log(1 + e^(−2|x|)), whose derivative is tanh x."""

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Integer
 
 from ._numerics import product
 from .layers import AbstractLayer
+from .layers.base import places_in
 from .rbm import RBM
 
 PROPOSALS_AT_ONCE = 4
@@ -82,22 +83,21 @@ def _energies_of_proposals(
     columns: Integer[np.ndarray, "proposals few"],
     changes: Float[Array, "n proposals few"],
 ) -> Float[Array, "proposals n"]:
-    """Return what each proposal adds to U, computed for one proposal of every unit at once.
+    """Return what each proposal adds to U, computed for one proposal of every block at once.
 
     Each proposal by itself would cost as much as all units together: for a wide row, the square of
     its width in total.
     """
-    first_of_unit = np.searchsorted(np.sort(units), units)
-    order = np.argsort(units, kind="stable")
-    turn = np.empty_like(order)
-    turn[order] = np.arange(len(order))
-    turn -= first_of_unit  # a unit's first, second, … proposal
+    blocks, inverse = np.unique(visible.blocks, return_inverse=True)
+    of_units = jax.nn.one_hot(inverse, len(blocks), dtype=v.dtype)
     before, added = visible.unit_energies(v), jnp.zeros((len(units), v.shape[0]), v.dtype)
+    turn = places_in(inverse[units])
     for one in range(turn.max() + 1):
         some = np.flatnonzero(turn == one)
         moved = v.at[:, columns[some]].add(changes[:, some])
         apart = visible.unit_energies(moved) - before
-        added = added.at[some].set(apart[:, units[some]].T)
+        apart = apart if visible.has_independent_units else product(apart, of_units)
+        added = added.at[some].set(apart[:, inverse[units[some]]].T)
     return added
 
 

@@ -103,7 +103,7 @@ def train_cli(
         word(
             "--visible",
             help="Kind of visible units: bernoulli, ising, potts, gaussian, or auto (chosen by the"
-            " data).",
+            " data: groups of 0/1 columns of which at most one is ever on are read as categories).",
         ),
     ] = "auto",
     scale: Annotated[

@@ -4,6 +4,7 @@ from .builtin import bars_and_stripes as bars_and_stripes
 from .builtin import ising_configurations as ising_configurations
 from .builtin import labelled_shifter as labelled_shifter
 from .dataset import Dataset as Dataset
+from .groups import exclusive_groups as exclusive_groups
 from .sources import open_source as open_source
 from .splits import split_off as split_off
 from .table import Table as Table

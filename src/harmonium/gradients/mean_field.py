@@ -78,9 +78,10 @@ class MeanField(AbstractGradient):
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MeanFieldState:
         """Start near samples of the model without its weights."""
         for layer in (rbm.visible, rbm.hidden):
-            if self.order == 2 and layer.n_units != layer.size:
+            is_simple = layer.has_independent_units and layer.n_units == layer.size
+            if self.order == 2 and not is_simple:
                 raise InputError(
-                    f"TAP of {rbm}: expected units of one column; those of {layer} have several."
+                    f"TAP of {rbm}: expected independent columns; those of {layer} are not."
                     " Choose hm.MeanField(order=1), or another method."
                 )
         hidden = rbm.inputs_to_h(rbm.visible.sample_without_inputs((self.solutions,), key=key))

@@ -6,6 +6,7 @@ from .bernoulli import Bernoulli as Bernoulli
 from .clamped import AbstractPartial as AbstractPartial
 from .clamped import Clamped as Clamped
 from .clamped import Masked as Masked
+from .exclusive import Exclusive as Exclusive
 from .gaussian import Gaussian as Gaussian
 from .ising import Ising as Ising
 from .mixed import Mixed as Mixed

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._numerics import from_numpy, product
 from ..checks import as_array
@@ -20,7 +20,7 @@ from ..parameters import data_in
 
 
 class AbstractLayer(eqx.Module):
-    r"""A layer of independent units, each an exponential family with natural parameters.
+    r"""A layer whose units form an exponential family with natural parameters.
 
     Under constant `inputs` I the units x of a layer have the density
 
@@ -28,6 +28,9 @@ class AbstractLayer(eqx.Module):
 
     where U is the layer's energy and Γ its cumulant generating function (cgf): the mean of x is
     Γ′(I) and its variance Γ″(I). A model needs only these two functions from a layer.
+
+    Units are independent given the inputs, unless a layer has `blocks` of several units: then units
+    of different blocks are.
 
     Every array is a natural parameter: the energy is affine in the arrays, and their domain is
     convex. Therefore any average of two layers of one type is a layer too. An array that is not a
@@ -175,6 +178,46 @@ class AbstractLayer(eqx.Module):
         """(b, γ) where the energy is ½γx² − bx on the whole line; None where it is not."""
         return None
 
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """The number of each unit's block: units of different blocks are independent.
+
+        Usually each unit is a block of its own. Where it is not, the sums of `unit_energies` and of
+        `unit_cgfs` over a block have a meaning, and how a block's value is shared out has none.
+        Such a layer defines `unit_cgfs_given` and `sample_given` too.
+        """
+        return np.arange(self.n_units)
+
+    @property
+    def has_independent_units(self) -> bool:
+        """Whether each unit is a block of its own."""
+        return len(np.unique(self.blocks)) == self.n_units
+
+    def unit_cgfs_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all units"]:
+        """Return each unit's cgf if the `known` units are held at their `values`.
+
+        A known unit has I·x − U(x) instead of the integral over x. The value of a block is at its
+        known units and at its first other unit.
+        """
+        held = self.fold(inputs * values) - self.unit_energies(values)
+        return jnp.where(known, held, self.unit_cgfs(inputs))
+
+    def sample_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+        *,
+        key: PRNGKeyArray,
+    ) -> Float[Array, "*all columns"]:
+        """Draw the units that are not `known` given those that are; these keep their values."""
+        return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
+
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Sum the columns of each unit."""
         return x
@@ -244,7 +287,7 @@ class AbstractLayer(eqx.Module):
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return each column's variance, the diagonal of Γ″(I).
 
-        Units are independent, so one forward-mode pass handles one column of every unit at once.
+        Blocks are independent, so one forward-mode pass handles one column of every block at once.
         """
 
         def along(direction: np.ndarray) -> Array:
@@ -252,9 +295,8 @@ class AbstractLayer(eqx.Module):
             return jax.jvp(self.mean, (inputs,), (tangent,))[1] * tangent
 
         with jax.ensure_compile_time_eval():
-            units = np.asarray(self.spread(jnp.arange(self.n_units)))  # in order
-        place = np.arange(self.size) - np.searchsorted(units, units)  # of a column in its unit
-        return sum((along(place == k) for k in range(place.max() + 1)), jnp.zeros_like(inputs))
+            places = places_in(np.asarray(self.spread(jnp.asarray(self.blocks))))
+        return sum((along(places == k) for k in range(places.max() + 1)), jnp.zeros_like(inputs))
 
     @property
     def dtype(self) -> Any:
@@ -324,6 +366,15 @@ class AbstractLayer(eqx.Module):
     def from_fields(cls, **fields: Any) -> "AbstractLayer":
         """Build a layer from its dataclass fields, as a model file stores them."""
         return cls(**fields)
+
+
+def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " members"]:
+    """Return the place of each member among those with the same block: 0, 1, …, in order."""
+    order = np.argsort(blocks, kind="stable")
+    places = np.empty_like(order)
+    in_order = blocks[order]
+    places[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
+    return places
 
 
 def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0) -> Array:

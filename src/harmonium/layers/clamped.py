@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from ..parameters import data_field
 from .base import AbstractLayer
@@ -32,6 +32,11 @@ class AbstractPartial(AbstractLayer):
     def n_units(self) -> int:
         """The number of units, free or not."""
         return self.layer.n_units
+
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """The blocks of the wrapped layer's units."""
+        return self.layer.blocks
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Sum the columns of each unit."""
@@ -124,15 +129,13 @@ class Clamped(AbstractPartial):
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
         """Return I·x − U(x) at a known unit's value, and Γ(I) for a free unit, for each row."""
         values = jax.lax.stop_gradient(self.values)  # data, not parameters
-        held = self.layer.fold(inputs * values) - self.layer.unit_energies(values)
-        return jnp.where(self.known, held, self.layer.unit_cgfs(inputs))
+        return self.layer.unit_cgfs_given(inputs, self.known, values)
 
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
         """Draw the free units; the known ones keep their values."""
-        drawn = self.layer.sample(inputs, key=key)
-        return jnp.where(self.layer.spread(self.known), self.values, drawn)
+        return self.layer.sample_given(inputs, self.known, self.values, key=key)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
         """Rescale the wrapped layer and the values."""
@@ -154,17 +157,22 @@ class Masked(AbstractPartial):
 
     present: Bool[Array, "*batch units"] = data_field()
 
+    @property
+    def _absent(self) -> tuple[Bool[Array, "*batch units"], Float[Array, "*batch columns"]]:
+        """Which units are held at 0, and the values of all columns."""
+        shape = (*self.present.shape[:-1], self.size)
+        return ~self.present, jnp.zeros(shape, self.dtype)
+
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
         """Return the energies of the units that are present, 0 for the others."""
         return jnp.where(self.present, self.layer.unit_energies(x), 0.0)
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows units"]:
         """Return Γ(I) of the units that are present, 0 for the others."""
-        return jnp.where(self.present, self.layer.unit_cgfs(inputs), 0.0)
+        return jnp.where(self.present, self.layer.unit_cgfs_given(inputs, *self._absent), 0.0)
 
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
         """Draw the units that are present; the columns of the others are 0."""
-        drawn = self.layer.sample(inputs, key=key)
-        return jnp.where(self.layer.spread(self.present), drawn, 0.0)
+        return self.layer.sample_given(inputs, *self._absent, key=key)

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from ..errors import InputError
 from .base import AbstractLayer
@@ -97,6 +97,38 @@ class Mixed(AbstractLayer):
         keys = jax.random.split(key, len(self.parts))
         pieces = zip(self._columns(inputs), keys, strict=True)
         return self._joined(lambda part, piece: part.sample(piece[0], key=piece[1]), list(pieces))
+
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """The blocks of the parts' units, numbered one part after the other."""
+        ends = np.cumsum([0, *(part.n_units for part in self.parts)])
+        found = [part.blocks + end for part, end in zip(self.parts, ends[:-1], strict=True)]
+        return np.concatenate(found)
+
+    def unit_cgfs_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all units"]:
+        """Return the unit cgfs of all parts with their known units held."""
+        pieces = zip(self._columns(inputs), self._units(known), self._columns(values), strict=True)
+        return self._joined(lambda part, piece: part.unit_cgfs_given(*piece), list(pieces))
+
+    def sample_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+        *,
+        key: PRNGKeyArray,
+    ) -> Float[Array, "*all columns"]:
+        """Draw the units of every part that are not known, each part with a key of its own."""
+        keys = jax.random.split(key, len(self.parts))
+        columns, held = self._columns(inputs), self._columns(values)
+        pieces = list(zip(columns, self._units(known), held, keys, strict=True))
+        draw = lambda part, piece: part.sample_given(*piece[:3], key=piece[3])  # noqa: E731
+        return self._joined(draw, pieces)
 
     def shift(self, delta: Float[Array, "*batch columns"]) -> "Mixed":
         """Shift every part by its columns of `delta`."""

@@ -130,9 +130,15 @@ def over_hidden(rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
     visible = rbm.visible
     h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states, dtype=jnp.uint32))
     inputs, missing = rbm.inputs_to_v(h), missing_units(visible, v)
-    zero_inputs = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
-    unit_energies = visible.unit_energies(jnp.where(jnp.isnan(v), zero_inputs, v))
-    seen = jnp.where(missing, 0.0, unit_energies).sum(-1)
+    any_value = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
+    values = jnp.where(jnp.isnan(v), any_value, v)
+    if not visible.has_independent_units:
+
+        def reached_by(row: tuple[Array, Array]) -> Array:
+            return visible.unit_cgfs_given(inputs, ~row[0], row[1]).sum(-1)
+
+        return _normalised(jax.lax.map(reached_by, (missing, values)) - rbm.hidden.energy(h), h=h)
+    seen = jnp.where(missing, 0.0, visible.unit_energies(values)).sum(-1)
     reached = product(jnp.nan_to_num(v), inputs.T)
     reached += product(missing.astype(v.dtype), visible.unit_cgfs(inputs).T)
     return _normalised(reached - rbm.hidden.energy(h) - seen[:, None], h=h)
@@ -159,8 +165,7 @@ def draw(
     if found.v is not None:
         return found.v[jnp.arange(len(term)), term]
     assert found.h is not None
-    drawn = rbm.sample_v_from_h(found.h[term], key=key_v)
-    return jnp.where(jnp.isnan(seen), drawn, seen)
+    return given_seen(rbm, seen).sample_v_from_h(found.h[term], key=key_v)
 
 
 def _table_of_proposals(visible: AbstractLayer, columns: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from .options import (
 )
 
 # What runs did whose folders do not say.
-BEFORE_PENALTIES: dict[str, Any] = {"penalty": 0.0, "keep": "last"}
+BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,8 @@ class RunConfig:
             unless there are none or `epochs` is given. A run's folder has the one that was chosen.
         precision: number format of products with the weights; "auto" for bfloat16 where it is
             exact and measured to be faster. A run's folder has the one that was chosen.
+        groups: whether visible="auto" looks for groups of 0/1 columns, `exclusive_groups`. Runs
+            did not before there was this option.
     """
 
     source: str
@@ -76,6 +78,7 @@ class RunConfig:
     penalty: float | Literal["auto"] | None = None
     keep: str | None = None
     precision: str = "auto"
+    groups: bool = True
 
     def __post_init__(self):
         """Check each option on its own; options that depend on the rows are checked later.
@@ -128,7 +131,7 @@ class RunConfig:
             found: Any = json.loads(Path(path).read_text("utf-8"))
             known = {field.name for field in fields(cls)}
             known_options = {name: found[name] for name in found if name in known}
-            return cls(**(BEFORE_PENALTIES | known_options))
+            return cls(**(BEFORE | known_options))
         except (OSError, ValueError, TypeError, RecursionError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise ModelFileError(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..data import Dataset, Table
+from ..data.groups import column_groups
 from ..data.sources import named_units, open_source
 from ..data.splits import dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
-from ..layers import AbstractLayer
+from ..layers import AbstractLayer, Exclusive
 from ..layers.registry import row_of
 from ..rbm import RBM
 from .checks import refuse_misfit
@@ -60,7 +61,13 @@ def rows_of_run(config: RunConfig) -> Rows:
     parts, notes = datasets_of(
         table, validation=config.validation, binarize=config.binarize, seed=config.seed
     )
-    return _rows(table, visible_layer(table, config.visible), parts, notes)
+    visible = visible_layer(table, config.visible)
+    if config.visible == "auto" and config.groups and table.kind == "binary":
+        groups = column_groups(parts["train"])
+        if groups.all:
+            visible = Exclusive(parts["train"].columns, groups.all)
+            notes = (*notes, *(f"{table.name}: {note}" for note in groups.notes))
+    return _rows(table, visible, parts, notes)
 
 
 def rows_for_model(data: str, rbm: RBM, binarize: str, scale: float | None) -> Rows:
@@ -71,7 +78,9 @@ def rows_for_model(data: str, rbm: RBM, binarize: str, scale: float | None) -> R
     """
     visible, row = rbm.visible, row_of(rbm.visible)
     states = visible.size // visible.n_units if row and row.rows == "codes" else None
-    named = row.name if row else "gaussian"  # any numbers: `refuse_misfit` checks them
+    low, high = visible.support
+    other = "bernoulli" if (low >= 0).all() and (high <= 1).all() else "gaussian"
+    named = row.name if row else other  # `refuse_misfit` checks the values of each column
     table = open_source(data, visible=named, scale=scale, states=states)
     arrays = {"train": table.train, "validation": table.validation, "test": table.test}
     parts: dict[str, Dataset] = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..data.groups import column_groups
 from ..errors import InputError
-from ..layers import AbstractLayer, Mixed
+from ..layers import AbstractLayer, Exclusive, Mixed
 from ..layers.registry import layer_named
 
 
@@ -32,6 +33,7 @@ class Part:
         columns: the indices of the columns in the table.
         offset, scale: each column has its offset subtracted and is then divided by its scale.
         categories: for columns of codes, the sorted values of each column; a code is an index.
+        groups: groups of 0/1 columns that say one thing, by their places among `columns`.
     """
 
     kind: str
@@ -39,10 +41,13 @@ class Part:
     offset: np.ndarray
     scale: np.ndarray
     categories: tuple[np.ndarray, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
 
     @property
     def layer(self) -> AbstractLayer:
         """A layer of this kind with one unit for each column."""
+        if self.groups:
+            return Exclusive(len(self.columns), self.groups)
         states = max(2, len(self.categories[0])) if self.categories else None
         return layer_named(self.kind, "visible", "auto").make(len(self.columns), states)
 
@@ -127,7 +132,8 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
 
     Args:
         spec: the name of a kind for all columns; "auto" to choose for each column: spins if all
-            values are −1 or 1 and some are −1, Bernoulli if all lie in [0, 1], else Gaussian; or
+            values are −1 or 1 and some are −1, Bernoulli if all lie in [0, 1], else Gaussian, and
+            groups of 0/1 columns of which at most one is ever on as one category each; or
             pairs (kind, columns), with columns by number, by name, as a slice or as a mask.
         table: the rows, shape (n, columns).
         names: the columns' names, if they have any.
@@ -145,7 +151,16 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
         for kind in dict.fromkeys(kinds)
         for part in _parts(kind, np.flatnonzero(found == kind), table)
     ]
+    if isinstance(spec, str) and spec == "auto":
+        parts = [_with_groups(part, table) for part in parts]
     return Columns(tuple(parts), table.shape[1])
+
+
+def _with_groups(part: Part, table: np.ndarray) -> Part:
+    """Return the part with the groups that its columns form, if they hold 0 and 1 alone."""
+    if part.kind != "bernoulli":
+        return part
+    return replace(part, groups=column_groups(table[:, part.columns]).all)
 
 
 def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:

@@ -1,0 +1,211 @@
+"""Groups of 0/1 columns that say one thing together: categories, and columns given twice."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Integer
+from scipy.special import gammaln
+
+from ..errors import count_of
+from .dataset import Dataset
+
+__all__ = ["exclusive_groups"]
+
+LEVEL = 1e-4  # of finding any group of a size in rows whose columns are independent
+COVER = 0.5  # of the rows: a category has a value more often than not
+SHARE = 0.02  # of the rows in which independent columns would break the rule
+MOST_COLUMNS = 2_000  # the table of all pairs is searched
+
+
+class Groups(NamedTuple):
+    """Groups of columns that depend on each other by a rule.
+
+    Attributes:
+        exclusive: groups of which at most one column is on in any row.
+        equal: groups of columns that are the same in every row.
+    """
+
+    exclusive: tuple[tuple[int, ...], ...] = ()
+    equal: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def all(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of both kinds, by their first columns."""
+        return tuple(sorted((*self.exclusive, *self.equal)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One sentence for each kind of group that there is."""
+        return tuple(
+            f"{sum(map(len, groups)):,} columns are in {count_of(len(groups), 'group')} of which"
+            f" {rule} (such as {_listed(groups[0])}): {what}."
+            for groups, rule, what in (
+                (self.exclusive, "at most one is on in any row", "each is read as one category"),
+                (self.equal, "all are the same in every row", "each is read as one value"),
+            )
+            if groups
+        )
+
+
+def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
+    """Return groups of 0/1 columns of which at most one is on in any row, as chance hardly has it.
+
+    Were columns independent, column a, on in n_a of n rows, would keep clear of the s rows in which
+    another column of its group is on with probability C(n − s, n_a) / C(n, n_a). A group of q
+    columns is accepted if the product of these probabilities, one for each column that it grew by,
+    is below 1e-4 / C(columns, q): among all sets of q columns of independent data, any is accepted
+    with a probability of at most 1e-4. And the group must be like a category: one of its columns is
+    on in at least half of the rows, and independent columns would break the rule in at least 2 %
+    of them. (In pictures, many pixels are never on together; few such groups pass.)
+
+    Args:
+        rows: 0 and 1, shape (n, columns), or a `Dataset`. Rows with a missing value are left out.
+
+    Returns:
+        The groups by their first columns, each in order. Columns that are never on, and those that
+        are always on, are in none. With more than 2,000 columns none are looked for.
+
+    Example:
+        >>> letters = np.eye(4)[np.random.default_rng(0).integers(0, 4, (200, 2))][..., 1:]
+        >>> hm.exclusive_groups(letters.reshape(200, 6))
+        ((0, 1, 2), (3, 4, 5))
+    """
+    return column_groups(rows).exclusive
+
+
+def column_groups(rows: Any) -> Groups:
+    """Return the groups of `exclusive_groups`, and those of columns that are the same in every row.
+
+    Columns that are on in n_a rows each are the same by chance with probability 1 / C(n, n_a); two
+    of them count if that is below 1e-4 divided by the number of pairs.
+    """
+    data = Dataset.of(rows)
+    if data.columns > MOST_COLUMNS or data.stochastic or data.scale != 1.0:
+        return Groups()
+    n, counts, both = _co_occurrences(data)
+    if counts is None:
+        return Groups()
+    free = (counts > 0) & (counts < n)
+    chance = _LogChance(n, counts, math.log(LEVEL))
+    exclusive = _exclusive(free, both > 0, chance)
+    return Groups(exclusive, _equal(free, both, chance))
+
+
+def _exclusive(
+    free: np.ndarray, both: np.ndarray, chance: _LogChance
+) -> tuple[tuple[int, ...], ...]:
+    """Take the best group of those that grow from each free column, again and again."""
+    found: dict[int, tuple[float, list[int]]] = {}
+    groups: list[tuple[int, ...]] = []
+    while True:
+        for seed in np.flatnonzero(free):
+            if seed not in found:
+                found[int(seed)] = _grown(int(seed), both, free, chance)
+        score, taken = min(found.values(), default=(0.0, []))
+        if score >= 0:
+            return tuple(sorted(groups))
+        if chance.is_category(taken):
+            groups.append(tuple(sorted(taken)))
+            free[taken] = False
+        else:
+            found = {seed: kept for seed, kept in found.items() if kept[1] != taken}
+            found |= {seed: (0.0, []) for seed in taken}
+        gone = set(taken) if not free[taken[0]] else set()
+        found = {seed: kept for seed, kept in found.items() if not gone & {seed, *kept[1]}}
+
+
+def _equal(free: np.ndarray, both: np.ndarray, chance: _LogChance) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of free columns that are on in the same rows."""
+    counts, columns = chance.counts, np.flatnonzero(free)
+    by_chance = -chance.ways(counts) < chance.needed(2)
+    groups: list[tuple[int, ...]] = []
+    taken: set[int] = set()
+    for a in columns:
+        if a not in taken and by_chance[a]:
+            same = columns[(both[a, columns] == counts[a]) & (counts[columns] == counts[a])]
+            if len(same) > 1:
+                groups.append(tuple(int(column) for column in same))
+                taken |= set(groups[-1])
+    return tuple(groups)
+
+
+class _LogChance:
+    """Log probabilities that columns keep clear of each other by chance."""
+
+    def __init__(self, n: int, counts: Integer[np.ndarray, " columns"], level: float):
+        self.n, self.counts, self.level = n, counts, level
+
+    def clear(self, covered: int) -> Float[np.ndarray, " columns"]:
+        """Return log C(n − s, n_a) / C(n, n_a) of each column a; −∞ if there is no room."""
+        n, s = self.n, covered
+        room = n - s - self.counts
+        logs = gammaln(n - s + 1) - gammaln(np.maximum(room, 0) + 1)
+        logs += gammaln(n - self.counts + 1) - gammaln(n + 1)
+        return np.where(room < 0, -np.inf, logs)
+
+    def needed(self, size: int) -> float:
+        """Return log of the level over the number of sets of this size."""
+        of = len(self.counts)
+        return self.level - (gammaln(of + 1) - gammaln(size + 1) - gammaln(of - size + 1))
+
+    def is_category(self, columns: list[int]) -> bool:
+        """Return whether exclusive columns have a value often, and two by chance often enough."""
+        on = self.counts[columns] / self.n
+        none = np.prod(1 - on)
+        together = 1 - none - (none * on / (1 - on)).sum()
+        return bool(on.sum() >= COVER and together >= SHARE)
+
+    def ways(self, counts: np.ndarray) -> np.ndarray:
+        """Return log C(n, count): the log number of ways to choose the rows of a column."""
+        return gammaln(self.n + 1) - gammaln(counts + 1) - gammaln(self.n - counts + 1)
+
+
+def _co_occurrences(data: Dataset) -> tuple[int, Any, Any]:
+    """Return the number of complete rows, in how many each column is on, and in how many each pair.
+
+    Without the latter two if there is anything but 0 and 1.
+    """
+    n, both = 0, np.zeros((data.columns, data.columns), np.int64)
+    for part in data.parts():
+        rows = part[~np.isnan(part).any(1)] if data.missing else part
+        if not data.stored.is_binary and not np.isin(rows, (0, 1)).all():
+            return n, None, None
+        x = rows.astype(np.float32)  # counts are exact below 2²⁴
+        both += (x.T @ x).astype(np.int64)
+        n += len(rows)
+    return n, np.diag(both).copy(), both
+
+
+def _listed(columns: tuple[int, ...]) -> str:
+    """Return "0, 1 and 2", or "0, 3, …, 41" for many."""
+    first, *others, last = columns
+    if len(others) > 2:
+        return f"{first}, {others[0]}, …, {last}"
+    return f"{', '.join(map(str, (first, *others)))} and {last}"
+
+
+def _grown(
+    seed: int, both: np.ndarray, free: np.ndarray, chance: _LogChance
+) -> tuple[float, list[int]]:
+    """Return the best group that grows from a column, and its score: below 0 if it is accepted.
+
+    The column that is least likely to keep clear by chance is added, again and again.
+    """
+    group, covered, log_p = [seed], int(chance.counts[seed]), 0.0
+    able = free & ~both[seed]
+    best: tuple[float, list[int]] = (0.0, [])
+    while able.any():
+        logs = np.where(able, chance.clear(covered), np.inf)
+        column = int(np.argmin(logs))
+        log_p += float(logs[column])
+        group.append(column)
+        covered += int(chance.counts[column])
+        able &= ~both[column]
+        able[column] = False
+        score = log_p - chance.needed(len(group))
+        if score < best[0]:
+            best = (score, list(group))
+    return best

@@ -1,0 +1,272 @@
+"""0/1 units in groups of which, as a rule, at most one is on."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+
+from .._numerics import log_expm1, product, softplus
+from ..errors import InputError
+from .base import parameter, weighted_mean
+from .bernoulli import AbstractBernoulli
+
+LOWEST_LOG, HALVINGS = -60.0, 40  # the interval of log c, and how often it is halved
+
+
+class Exclusive(AbstractBernoulli):
+    r"""0/1 units in groups, such as the columns of a category: U(x) = −b·x + Σ_g κ_g (x_g − 1)₊.
+
+    x_g is the number of units of group g that are on, and (·)₊ is the positive part: each unit that
+    is on beyond the first of its group costs κ_g. With κ → ∞ a group is a Potts unit, one of whose
+    states is "none of them". With κ = 0 its units are independent, and with κ < 0 they are rather
+    on together. A row that breaks the rule has a probability too, and those of all rows of 0 and 1
+    sum to one. With S_g = Σ_{i in g} log(1 + e^(I_i + b_i − κ_g)),
+
+        Γ(I) = Σ_g log(1 + e^κ_g (e^S_g − 1)).
+
+    Units outside the groups are Bernoulli units.
+
+    Attributes:
+        size: number of units.
+        groups: the units of each group, a tuple of tuples.
+        bias: b, shape (size,), in nats.
+        cost: κ, shape (groups,), in nats.
+    """
+
+    groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    cost: Float[Array, "*models groups"]
+
+    def __init__(
+        self, size: int, groups: Iterable[Iterable[int]] = (), bias: Any = None, cost: Any = None
+    ):
+        super().__init__(size, bias)
+        self.groups = tuple(tuple(int(unit) for unit in group) for group in groups)
+        units = [unit for group in self.groups for unit in group]
+        is_known = all(0 <= unit < size for unit in units) and len(set(units)) == len(units)
+        if not (is_known and all(len(group) > 1 for group in self.groups)):
+            expected = f"groups of two or more of the units 0 to {size - 1}, each in one at most"
+            raise InputError(f"Exclusive: expected {expected}; got {self.groups}.")
+        self.cost = parameter(cost, (len(self.groups),), "Exclusive cost", default=0.0)
+
+    def __str__(self) -> str:
+        """Return the numbers of units and of groups."""
+        return f"Exclusive({self.size}, {len(self.groups)} groups)"
+
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """The group of each unit; a unit outside them has a block of its own, after the groups."""
+        found = np.full(self.size, -1)
+        for number, group in enumerate(self.groups):
+            found[list(group)] = number
+        single = found < 0
+        found[single] = len(self.groups) + np.arange(single.sum())
+        return found
+
+    def _costs(self) -> Float[Array, " blocks"]:
+        """Return κ of each block: 0 for a single unit, where it has no effect."""
+        singles = self.size - sum(map(len, self.groups))
+        return jnp.concatenate([self.cost, jnp.zeros(singles, self.cost.dtype)], axis=-1)
+
+    def _sums(self, x: Array) -> Float[Array, "*batch blocks"]:
+        """Sum over the units of each block."""
+        blocks = self.blocks
+        count = int(blocks.max()) + 1
+        return jnp.moveaxis(jax.ops.segment_sum(jnp.moveaxis(x, -1, 0), blocks, count), 0, -1)
+
+    def _parts(self, inputs: Array) -> tuple[Array, Array]:
+        """Return I + b − κ of each unit, and log κ's term: log(e^κ (e^S − 1)) of each block."""
+        logits = inputs + self.bias - self._costs()[self.blocks]
+        return logits, self._log_any(self._sums(softplus(logits)))
+
+    def _log_any(self, total: Array) -> Array:
+        """Return log(e^κ (e^S − 1)), the log odds of any unit of a block being on."""
+        return self._costs() + log_expm1(total)
+
+    def _least(self, x: Array) -> Array:
+        """Return the least entry of each block."""
+        blocks = self.blocks
+        count = int(blocks.max()) + 1
+        return jnp.moveaxis(jax.ops.segment_min(jnp.moveaxis(x, -1, 0), blocks, count), 0, -1)
+
+    def _firsts(self) -> np.ndarray:
+        """Return the first unit of each block."""
+        return np.unique(self.blocks, return_index=True)[1]
+
+    def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+        """Return −b·x + Σ_g κ_g (x_g − 1)₊, in nats."""
+        beyond = jnp.maximum(self._sums(x) - 1.0, 0.0)
+        return (self._costs() * beyond).sum(-1) - (self.bias * x).sum(-1)
+
+    def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+        """Return Σ_g log(1 + e^κ_g (e^S_g − 1)), in nats."""
+        return softplus(self._parts(inputs)[1]).sum(-1)
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return −b_i x_i; the first unit of a group also has the group's κ (x_g − 1)₊."""
+        beyond = jnp.maximum(self._sums(x) - 1.0, 0.0)
+        return (-self.bias * x).at[..., self._firsts()].add(self._costs() * beyond)
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return each block's Γ at its first unit, and 0 at the others."""
+        of_blocks = softplus(self._parts(inputs)[1])
+        return jnp.zeros_like(inputs + self.bias).at[..., self._firsts()].set(of_blocks)
+
+    def unit_cgfs_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all units"]:
+        """Return the cgfs with the known units held; a group with one of them on is independent.
+
+        With k known units on, the others of a group have log(1 + e^(κ (1 − k)) (e^S − 1)) for
+        k ≤ 1 and S − κ (k − 1) beyond. That is at the first unit that is not known.
+        """
+        values = jnp.where(known, values, 0.0)
+        logits = inputs + self.bias - self._costs()[self.blocks]
+        rest = self._sums(jnp.where(known, 0.0, softplus(logits)))
+        room = self._costs() * (1.0 - self._sums(values))
+        is_full = self._sums(values) >= 1.0
+        of_rest = jnp.where(is_full, rest + room, softplus(room + log_expm1(rest)))
+        numbers = jnp.where(known, self.size, jnp.arange(self.size))
+        first = self._least(numbers)[..., self.blocks] == numbers
+        none = self._least(numbers) == self.size  # all units of the block are known
+        at_first = first | (
+            none[..., self.blocks] & (np.isin(np.arange(self.size), self._firsts()))
+        )
+        held = jnp.where(known, (inputs + self.bias) * values, 0.0)
+        return held + jnp.where(at_first, of_rest[..., self.blocks], 0.0)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return σ(I + b − κ) p(any) / (1 − e^−S) for each unit."""
+        logits = inputs + self.bias - self._costs()[self.blocks]
+        total = jnp.maximum(self._sums(softplus(logits)), jnp.finfo(logits.dtype).tiny)
+        share = jax.nn.sigmoid(self._log_any(total)) / -jnp.expm1(-total)
+        return jax.nn.sigmoid(logits) * share[..., self.blocks]
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return p(1 − p) of each unit, with 1 − p summed from the states without the unit."""
+        blocks, costs = self.blocks, self._costs()
+        logits, log_any = self._parts(inputs)
+        same = blocks[:, None] == blocks
+        apart = jnp.asarray(same ^ np.eye(self.size, dtype=bool), logits.dtype)
+        others = product(softplus(logits), apart)
+        without = costs[blocks] + log_expm1(others) - log_any[..., blocks]
+        p_any = jax.nn.sigmoid(log_any)[..., blocks]
+        off = jax.nn.sigmoid(-log_any)[..., blocks] + jnp.exp(without) * p_any
+        return self.mean(inputs) * off
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw groups exactly, as arrivals in a unit of time.
+
+        Given that any unit of a group is on, its units are independent ones with probabilities
+        σ(I + b − κ), given that they are not all off. Such a unit is on if it arrives within a time
+        of 1 at the rate log(1 + e^(I + b − κ)). The first arrival is drawn among times below 1; the
+        others follow it as exponential times do, which have no memory.
+        """
+        logits, log_any = self._parts(inputs)
+        return self._arrived(softplus(logits), jax.nn.sigmoid(log_any), key)
+
+    def sample_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+        *,
+        key: PRNGKeyArray,
+    ) -> Float[Array, "*all columns"]:
+        """Draw the units that are not known; they are independent where a known one is on."""
+        logits = inputs + self.bias - self._costs()[self.blocks]
+        rates = jnp.where(known, 0.0, softplus(logits))
+        total, on = self._sums(rates), self._sums(jnp.where(known, values, 0.0))
+        room = jnp.where(on >= 1.0, 0.0, self._costs() * (1.0 - on))
+        drawn = self._arrived(rates, jax.nn.sigmoid(room + log_expm1(total)), key)
+        return jnp.where(known, values, drawn)
+
+    def _arrived(
+        self, rates: Float[Array, "*batch units"], p_any: Float[Array, "*batch blocks"], key: Any
+    ) -> Float[Array, "*batch units"]:
+        """Draw which units have arrived at time 1, if any of a block has with this probability."""
+        key_any, key_time = jax.random.split(key)
+        rates = jnp.maximum(rates, jnp.finfo(rates.dtype).tiny)
+        times = jax.random.exponential(key_time, rates.shape, rates.dtype) / rates
+        first, total, blocks = self._least(times), self._sums(rates), self.blocks
+        # 1 − e^(−S t) of the first arrival is uniform, and independent of which unit it is
+        earliest = -jnp.log1p(jnp.expm1(-total * first) * -jnp.expm1(-total)) / total
+        uniforms = jax.random.uniform(key_any, total.shape, total.dtype)
+        room = jnp.where(uniforms < p_any, 1.0 - earliest, -1.0)
+        drawn = (times - first[..., blocks] <= room[..., blocks]).astype(rates.dtype)
+        return jnp.sqrt(drawn)  # see `below_sigmoid`
+
+    def neutral(self) -> "Exclusive":
+        """Return the layer without biases; the costs are kept, so that groups stay groups."""
+        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "Exclusive":
+        """Fit b and κ to the means of x and of (x_g − 1)₊, with one row more.
+
+        That row is one of the states "none" or "one of them" of each group with probability ½, and
+        two of its units with probability ½; a unit outside the groups has ½.
+        """
+        on = self._sums(x)
+        means, n = weighted_mean(x, weights)
+        anys, _ = weighted_mean(jnp.minimum(on, 1.0), weights)
+        blocks = self.blocks
+        sizes = np.bincount(blocks)
+        row = np.where(sizes > 1, 0.5 / (sizes + 1) + 1 / sizes, 0.5)
+        row_any = np.where(sizes > 1, 0.5 * sizes / (sizes + 1) + 0.5, 0.5)
+        means = (n * means + row[blocks].astype(x.dtype)) / (n + 1)
+        anys = (n * anys + row_any.astype(x.dtype)) / (n + 1)
+        shares = means / anys[blocks]
+        log_c = _log_any_alone(shares, self._sums(shares) - 1.0, blocks)
+        c = jnp.exp(log_c)
+        costs = jnp.log(anys) - jnp.log1p(-anys) + jnp.log1p(-c) - log_c
+        of_groups = jnp.log(c[blocks] * shares) - jnp.log1p(-c[blocks] * shares) + costs[blocks]
+        of_singles = jnp.log(means) - jnp.log1p(-means)
+        bias = jnp.where(sizes[blocks] > 1, of_groups, of_singles)
+        return Exclusive(self.size, self.groups, bias, costs[: len(self.groups)])
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask of the entries outside [0, 1]."""
+        return (rows < 0) | (rows > 1)
+
+    def domain(self, unit: int) -> str:
+        """Describe the values of a unit."""
+        return "an Exclusive unit takes values in [0, 1]"
+
+
+def _log_any_alone(
+    shares: Float[Array, " units"], beyond: Float[Array, " blocks"], blocks: np.ndarray
+) -> Float[Array, " blocks"]:
+    """Return log c of each block, with 1 − c = Π (1 − c w_i) over its shares w_i = p_i / p(any).
+
+    c is the probability 1 − e^−S that any of the independent units is on. An interval of log c is
+    halved around the root other than 0. The equation is divided by c, in a form that is accurate
+    for small c too; `beyond` is Σ w − 1.
+    """
+
+    def curved(z: Array) -> Array:
+        """Return −log(1 − z) − z, which is ½z² for small z."""
+        series = z**2 * (1 / 2 + z / 3 + z**2 / 4 + z**3 / 5)
+        return jnp.where(z < 0.02, series, -jnp.log1p(-z) - z)
+
+    def halved(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = 0.5 * (low + high)
+        c = jnp.exp(middle)
+        each = jax.ops.segment_sum(curved(c[blocks] * shares), blocks, len(c))
+        is_below = beyond + (each - curved(c)) / c > 0
+        return jnp.where(is_below, middle, low), jnp.where(is_below, high, middle)
+
+    lowest = jnp.full_like(beyond, LOWEST_LOG)
+    ends = (lowest, jnp.full_like(beyond, -float(jnp.finfo(beyond.dtype).eps)))
+    low, high = jax.lax.fori_loop(0, HALVINGS, halved, ends)
+    return 0.5 * (low + high)
