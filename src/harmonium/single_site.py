@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Integer
 
 from ._numerics import product
 from .layers import AbstractLayer
-from .layers.base import places_in
+from .layers.base_arrays import places_in
 from .rbm import RBM
 
 PROPOSALS_AT_ONCE = 4

@@ -10,7 +10,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.layers import AbstractDiscrete
-from harmonium.layers.base import weighted_mean
+from harmonium.layers.base_arrays import weighted_mean
 
 
 class Ternary(AbstractDiscrete):

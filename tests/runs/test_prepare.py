@@ -1,5 +1,6 @@
 """Making rows, model and method from options."""
 
+import json
 from dataclasses import replace
 
 import jax
@@ -176,3 +177,20 @@ def test_a_whole_distribution_has_no_penalty_and_no_best_model():
         InputError, match="--keep best: expected rows that are held out; found none"
     ):
         prepare(RunConfig(source="bars", keep="best"))
+
+
+def test_columns_of_a_category_are_read_as_one(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save("rows.npy", np.eye(4, dtype=np.uint8)[rng.integers(0, 4, 200)])
+    rows = rows_of_run(RunConfig(source="rows.npy"))
+    assert rows.visible.groups == ((0, 1, 2, 3),)
+    assert "at most one is on in any row" in rows.notes[-1]
+    for told in ({"visible": "bernoulli"}, {"groups": False}):
+        config = RunConfig(source="rows.npy", **told)
+        assert str(rows_of_run(config).visible) == "Bernoulli(4)"
+
+
+def test_runs_from_before_there_were_groups_look_for_none(tmp_path):
+    options = {"source": "rows.npy", "visible": "auto"}
+    (tmp_path / "config.json").write_text(json.dumps(options))
+    assert not RunConfig.read(tmp_path / "config.json").groups

@@ -11,7 +11,8 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._numerics import chosen_states
 from ..parameters import map_parameters
-from .base import AbstractLayer, digits
+from .base import AbstractLayer
+from .base_arrays import digits
 
 EXACT_IN_BFLOAT16 = 256  # whole numbers up to here
 

@@ -11,8 +11,8 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._numerics import log_expm1, product, softplus
 from ..errors import InputError
-from .base import parameter, weighted_mean
-from .bernoulli import AbstractBernoulli
+from .base_arrays import parameter, weighted_mean
+from .base_bernoulli import AbstractBernoulli
 
 LOWEST_LOG, HALVINGS = -60.0, 40  # the interval of log c, and how often it is halved
 

@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._numerics import LOG_2PI, normals
 from ..checks import positive_integer
 from ..errors import InputError
-from .base import AbstractLayer, parameter, weighted_mean
+from .base import AbstractLayer
+from .base_arrays import parameter, weighted_mean
 from .registry import register_layer
 
 SMALLEST_PRECISION = 1e-6

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._numerics import below_sigmoid, log_2cosh
 from ..checks import positive_integer
-from .base import parameter, weighted_mean
+from .base_arrays import parameter, weighted_mean
 from .base_discrete import AbstractDiscrete
 from .registry import register_layer
 

@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 from .._numerics import chosen_states, product
 from ..checks import positive_integer
 from ..errors import InputError
-from .base import AbstractLayer, digits, parameter, weighted_mean
+from .base import AbstractLayer
+from .base_arrays import digits, parameter, weighted_mean
 from .registry import register_layer
 
 

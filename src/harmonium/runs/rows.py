@@ -62,7 +62,8 @@ def rows_of_run(config: RunConfig) -> Rows:
         table, validation=config.validation, binarize=config.binarize, seed=config.seed
     )
     visible = visible_layer(table, config.visible)
-    if config.visible == "auto" and config.groups and table.kind == "binary":
+    looks = config.visible == "auto" and config.groups and not table.exhaustive
+    if looks and table.kind == "binary":
         groups = column_groups(parts["train"])
         if groups.all:
             visible = Exclusive(parts["train"].columns, groups.all)
