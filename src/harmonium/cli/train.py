@@ -78,7 +78,8 @@ def train_cli(
         int | None,
         whole(
             "--epochs",
-            help="Passes over the rows.  [default: as many as make 10,000 updates, at least 20]",
+            help="Passes over the rows.  [default: at least 20, and as many as make 10,000 updates,"
+            " up to 40,000 for a small model of more than 2,000 rows]",
         ),
     ] = None,
     batch: Annotated[int, whole("--batch", help="Rows per update (batch size).")] = 200,

@@ -39,7 +39,8 @@ class RunConfig:
         method: a gradient method, one of `METHODS`.
         k: Gibbs sweeps per update.
         chains: total number of chains, for methods that have chains.
-        epochs: passes over the rows; None for at least 20 passes and at least 10,000 updates.
+        epochs: passes over the rows; None for at least 20 passes and at least 10,000 updates,
+            up to 40,000 for a small model of more than 2,000 rows.
         batch: rows per update.
         lr: learning rate of the first half, which falls to zero over the second; None for the
             default of the method and the model.

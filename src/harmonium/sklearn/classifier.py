@@ -47,7 +47,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     batch_size : int, default=100
         Rows in an update; all rows if there are fewer.
     n_iter : int or None, default=None
-        Passes over the rows; if None, as many as make 10,000 updates, and at least 20.
+        Passes over the rows; if None, at least 20, and as many as make 10,000
+        updates, or up to 40,000 for a small model of more than 2,000 rows.
     method : str or gradient method, default="pcd"
         The objective, and how its gradient is computed. "pcd", "cd" and "exact", as in
         `BernoulliRBM`: rows and labels together, log p(v, y). "discriminative": the labels alone,

@@ -47,7 +47,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     batch_size : int, default=100
         Rows in an update; all rows if there are fewer.
     n_iter : int or None, default=None
-        Passes over the rows in `fit`; if None, as many as make 10,000 updates, and at least 20.
+        Passes over the rows in `fit`; if None, at least 20, and as many as make 10,000
+        updates, or up to 40,000 for a small model of more than 2,000 rows.
     verbose, random_state, method, k, n_chains
         As in `BernoulliRBM`.
     optimizer : optax transformation or function of the number of updates, default=None

@@ -25,8 +25,9 @@ from .penalties import Huber
 from .strength import has_strength, prior_strength
 from .update import Method
 
-FEWEST_UPDATES = 10_000
-FEWEST_EPOCHS = 20
+FEWEST_UPDATES, MOST_UPDATES = 10_000, 40_000
+FEWEST_EPOCHS, MANY_EPOCHS = 20, 1_000
+FEW_WEIGHTS = 2**16
 
 
 class Plan(NamedTuple):
@@ -68,7 +69,7 @@ def plan_run(
     per_epoch = math.ceil(len(dataset) / batch)
     chooses = epochs is None and optimizer is None and not endless
     if epochs is None:
-        epochs = max(FEWEST_EPOCHS, math.ceil(FEWEST_UPDATES / per_epoch))
+        epochs = usual_epochs(rbm, per_epoch)
     total = positive_integer(epochs, "epochs") * per_epoch
     penalties = (Huber(),) if chooses else ()
     usual = Recipe(rate=gradient.about.rate(rbm), penalties=penalties)
@@ -78,6 +79,17 @@ def plan_run(
     follows_run = has_strength(jax.eval_shape(optimizer.init, rbm))
     prior = prior_strength(rbm, dataset.effective_rows) if follows_run else 0.0
     return Plan(dataset, method, optimizer, per_epoch, total, prior)
+
+
+def usual_epochs(rbm: RBM, per_epoch: int) -> int:
+    """Return the epochs of a run that is not told: at least 20, and at least 10,000 updates.
+
+    A small model of many rows gains by more, and its updates cost little: up to 1,000 epochs, but
+    at most 10,000 · 2¹⁶ / weights updates, and 40,000.
+    """
+    affordable = min(MOST_UPDATES, FEWEST_UPDATES * FEW_WEIGHTS // math.prod(rbm.weights.shape))
+    updates = max(FEWEST_UPDATES, min(affordable, MANY_EPOCHS * per_epoch))
+    return max(FEWEST_EPOCHS, math.ceil(updates / per_epoch))
 
 
 def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:

@@ -55,9 +55,10 @@ def fit(
 ) -> Fit:
     """Train a model.
 
-    The default is centred PCD-1 with 500 chains and at least 10,000 updates. The learning rate is
-    0.1, or up to 0.4 for more than 64 visible 0/1 units, and falls to zero over the second half of
-    the run. The result is an average of the parameters over the last part of the run.
+    The default is centred PCD-1 with 500 chains and at least 10,000 updates, up to 40,000 for a
+    small model of more than 2,000 rows. The learning rate is 0.1, or up to 0.4 for more than 64
+    visible 0/1 units, and falls to zero over the second half of the run. The result is an average
+    of the parameters over the last part of the run.
 
     Where neither `epochs` nor `optimizer` is given, overfitting is held off in two ways. The recipe
     has a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and,
