@@ -35,13 +35,21 @@ class Exclusive(AbstractBernoulli):
         groups: the units of each group, a tuple of tuples.
         bias: b, shape (size,), in nats.
         cost: κ, shape (groups,), in nats.
+        strict: whether rows that break the rule are refused as errors, instead of scored.
     """
 
     groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)
     cost: Float[Array, "*models groups"]
 
+    strict: bool = eqx.field(static=True)
+
     def __init__(
-        self, size: int, groups: Iterable[Iterable[int]] = (), bias: Any = None, cost: Any = None
+        self,
+        size: int,
+        groups: Iterable[Iterable[int]] = (),
+        bias: Any = None,
+        cost: Any = None,
+        strict: bool = False,
     ):
         super().__init__(size, bias)
         self.groups = tuple(tuple(int(unit) for unit in group) for group in groups)
@@ -50,6 +58,7 @@ class Exclusive(AbstractBernoulli):
         if not (is_known and all(len(group) > 1 for group in self.groups)):
             expected = f"groups of two or more of the units 0 to {size - 1}, each in one at most"
             raise InputError(f"Exclusive: expected {expected}; got {self.groups}.")
+        self.strict = bool(strict)
         self.cost = parameter(cost, (len(self.groups),), "Exclusive cost", default=0.0)
 
     def __str__(self) -> str:
@@ -232,14 +241,20 @@ class Exclusive(AbstractBernoulli):
         of_groups = jnp.log(c[blocks] * shares) - jnp.log1p(-c[blocks] * shares) + costs[blocks]
         of_singles = jnp.log(means) - jnp.log1p(-means)
         bias = jnp.where(sizes[blocks] > 1, of_groups, of_singles)
-        return Exclusive(self.size, self.groups, bias, costs[: len(self.groups)])
+        return Exclusive(self.size, self.groups, bias, costs[: len(self.groups)], self.strict)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries outside [0, 1]."""
-        return (rows < 0) | (rows > 1)
+        """Return a mask of the entries outside [0, 1]; if strict, of those that break the rule."""
+        found = (rows < 0) | (rows > 1)
+        for group in self.groups if self.strict else ():
+            on = rows[..., list(group)] > 0
+            found[..., list(group)] |= on & (np.cumsum(on, axis=-1) > 1)
+        return found
 
     def domain(self, unit: int) -> str:
         """Describe the values of a unit."""
+        if self.strict and self.blocks[unit] < len(self.groups):
+            return "an Exclusive unit is on only if no other unit of its group is"
         return "an Exclusive unit takes values in [0, 1]"
 
 
