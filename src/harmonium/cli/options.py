@@ -26,9 +26,18 @@ def number(*names: str, help: str) -> Any:  # noqa: A002
 
 def number_or_auto(*names: str, help: str) -> Any:  # noqa: A002
     """Return an option that takes any number, or the word "auto"."""
-    read = _reader(names[-1], float, 'a number, or "auto"')
-    parser = lambda text: text if text == "auto" else read(text)  # noqa: E731
+    parser = _or_auto(_reader(names[-1], float, 'a number, or "auto"'))
     return typer.Option(*names, parser=parser, metavar="NUMBER", help=help)
+
+
+def whole_or_auto(*names: str, help: str) -> Any:  # noqa: A002
+    """Return an option that takes a whole number, or the word "auto"."""
+    parser = _or_auto(_reader(names[-1], int, 'a whole number, or "auto"'))
+    return typer.Option(*names, parser=parser, metavar="INT", help=help)
+
+
+def _or_auto(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda text: text if text == "auto" else read(text)
 
 
 def word(*names: str, help: str, metavar: str = "NAME") -> Any:  # noqa: A002

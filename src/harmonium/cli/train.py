@@ -18,7 +18,7 @@ from .base import (
     print_json,
     run_command,
 )
-from .options import number, number_or_auto, whole, word
+from .options import number, number_or_auto, whole, whole_or_auto, word
 
 TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in a run folder.
 
@@ -51,7 +51,14 @@ Seed = Annotated[int, whole("--seed", help="Random seed.")]
 
 def train_cli(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A built-in data set or a file.")],
-    hidden: Annotated[int, whole("--hidden", help="Number of hidden units.")] = 64,
+    hidden: Annotated[
+        str,
+        whole_or_auto(
+            "--hidden",
+            help="Number of hidden units; auto is one for every 100 rows, but at most two for each"
+            " column and 500 in all, and at least 64.",
+        ),
+    ] = "auto",
     hidden_units: Annotated[
         str,
         word(

@@ -33,7 +33,8 @@ class RunConfig:
     Attributes:
         source: a built-in data set or a file.
         visible: kind of the visible units, a registered name; "auto" chooses by the data.
-        hidden: number of hidden units.
+        hidden: number of hidden units; "auto" for one for every hundred training rows, but at most
+            two for each column and 500 in all, and at least 64. A run's folder has the number.
         hidden_units: kind of the hidden units, a registered name.
         hidden_states: number of states of each hidden unit that holds codes, such as Potts.
         method: a gradient method, one of `METHODS`.
@@ -62,7 +63,7 @@ class RunConfig:
 
     source: str
     visible: str = "auto"
-    hidden: int = 64
+    hidden: int | Literal["auto"] = "auto"
     hidden_units: str = "bernoulli"
     hidden_states: int | None = None
     method: str = "pcd"
@@ -93,7 +94,9 @@ class RunConfig:
         words |= {} if self.keep is None else {"keep": KEEP}
         for name, allowed in (words | {"precision": PRECISIONS}).items():
             check_choice(f"--{name}", getattr(self, name), allowed)
-        for name in ("hidden", "k", "chains", "batch"):
+        if self.hidden != "auto":
+            check_count("--hidden", self.hidden)
+        for name in ("k", "chains", "batch"):
             check_count(f"--{name}", getattr(self, name))
         if self.epochs is not None:
             check_count("--epochs", self.epochs)

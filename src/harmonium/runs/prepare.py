@@ -33,6 +33,7 @@ from .options import LARGEST_COUNT, WITHOUT_CHAINS
 from .rows import Rows, rows_of_run
 
 ROWS_TO_START_FROM = 10_000
+FEWEST_HIDDEN, MOST_HIDDEN, ROWS_PER_HIDDEN_UNIT = 64, 500, 100
 COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
 COPIES_OF_WEIGHTS = 8  # the model, its average, gradients, updates
 BYTES = 4
@@ -158,7 +159,20 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     penalty = config.penalty
     if penalty is None:
         penalty = 0.0 if is_told or rows.exhaustive else "auto"
-    return replace(config, keep=keep, penalty=penalty)
+    return replace(config, keep=keep, penalty=penalty, hidden=hidden_count(config, rows))
+
+
+def hidden_count(config: RunConfig, rows: Rows) -> int:
+    """Return the number of hidden units: what the options say, or by the size of the table.
+
+    More rows bear more parameters: with 15,671 rows of 69 columns (plants), 138 hidden units gain
+    0.1 nats over 64; with 4,500 rows of 123 (adult), 200 gain nothing.
+    """
+    if config.hidden != "auto":
+        return config.hidden
+    train = rows.parts["train"]
+    by_rows = 0 if rows.exhaustive else len(train) // ROWS_PER_HIDDEN_UNIT
+    return max(FEWEST_HIDDEN, min(by_rows, 2 * train.columns, MOST_HIDDEN))
 
 
 def penalties_of(config: RunConfig) -> tuple[AbstractPenalty, ...]:
@@ -187,7 +201,7 @@ def hidden_layer(config: RunConfig) -> AbstractLayer:
         found = f"--hidden-states {config.hidden_states}"
         expected = f"no number of states for {row.name} units"
         raise input_error("--hidden-units", expected, found, "leave it out")
-    return row.make(config.hidden, config.hidden_states)
+    return row.make(int(config.hidden), config.hidden_states)
 
 
 def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
@@ -209,12 +223,13 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
         InputError: says how much memory is needed and what to lower, or that there are too many
             updates.
     """
-    batch, units = min(config.batch, rows), visible.size + config.hidden
+    hidden = int(config.hidden)
+    batch, units = min(config.batch, rows), visible.size + hidden
     chains = 0 if config.method in WITHOUT_CHAINS else config.chains
-    numbers = COPIES_OF_WEIGHTS * visible.size * config.hidden
+    numbers = COPIES_OF_WEIGHTS * visible.size * hidden
     numbers += COPIES_IN_FLIGHT * (batch + chains) * units
     numbers += 3 * min(rows, ROWS_TO_START_FROM) * visible.size
-    sizes = {config.source: visible.size / 1_000, "--hidden": config.hidden / RunConfig.hidden}
+    sizes = {config.source: visible.size / 1_000, "--hidden": hidden / FEWEST_HIDDEN}
     sizes |= {"--batch": batch / RunConfig.batch, "--chains": chains / RunConfig.chains}
     refuse_beyond_memory(BYTES * numbers, sizes)
     updates = config.updates_an_epoch(rows)
