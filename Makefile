@@ -82,7 +82,8 @@ reproduce: $(VENV)/.base $(INTERFACES)/.interfaces  ## reproduce published resul
 	$(BIN)/python benchmarks/likelihood.py
 	$(BIN)/python benchmarks/labels.py hybrid
 	$(BIN)/python benchmarks/missing_values.py
-	$(BIN)/python benchmarks/density.py --against
+	$(BIN)/python benchmarks/density.py --hidden 64 --plain --against
+	$(BIN)/python benchmarks/density.py --cuts --peers
 
 mnist: $(RACE)/.race  ## docs/mnist.md: the search, the models and the picture; takes hours; needs HARMONIUM_DATA
 	$(RACE)/bin/python benchmarks/mnist.py search

@@ -163,16 +163,21 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
 
 
 def hidden_count(config: RunConfig, rows: Rows) -> int:
-    """Return the number of hidden units: what the options say, or by the size of the table.
-
-    More rows bear more parameters: with 15,671 rows of 69 columns (plants), 138 hidden units gain
-    0.1 nats over 64; with 4,500 rows of 123 (adult), 200 gain nothing.
-    """
+    """Return the number of hidden units: what the options say, or `usual_hidden`."""
     if config.hidden != "auto":
         return config.hidden
     train = rows.parts["train"]
-    by_rows = 0 if rows.exhaustive else len(train) // ROWS_PER_HIDDEN_UNIT
-    return max(FEWEST_HIDDEN, min(by_rows, 2 * train.columns, MOST_HIDDEN))
+    return usual_hidden(0 if rows.exhaustive else len(train), train.columns)
+
+
+def usual_hidden(rows: int, columns: int) -> int:
+    """Return the number of hidden units for a table of so many training rows.
+
+    More rows bear more parameters: with 15,671 rows of 69 columns (plants), 138 hidden units gain
+    0.1 nats over 64; with 4,500 rows of 123 (adult), 200 gain nothing (docs/density.md).
+    """
+    by_rows = rows // ROWS_PER_HIDDEN_UNIT
+    return max(FEWEST_HIDDEN, min(by_rows, 2 * columns, MOST_HIDDEN))
 
 
 def penalties_of(config: RunConfig) -> tuple[AbstractPenalty, ...]:
