@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Integer
-from scipy.special import gammaln
 
 from ..errors import count_of
 from .dataset import Dataset
@@ -137,19 +136,24 @@ class _LogChance:
 
     def __init__(self, n: int, counts: Integer[np.ndarray, " columns"], level: float):
         self.n, self.counts, self.level = n, counts, level
+        numbers = np.arange(1, max(n, len(counts)) + 1)
+        self.log_factorials = np.concatenate([[0.0], np.cumsum(np.log(numbers))])
+
+    def _ways(self, of: Any, chosen: Any) -> Any:
+        """Return log C(of, chosen)."""
+        logs = self.log_factorials
+        return logs[of] - logs[chosen] - logs[of - chosen]
 
     def clear(self, covered: int) -> Float[np.ndarray, " columns"]:
         """Return log C(n − s, n_a) / C(n, n_a) of each column a; −∞ if there is no room."""
-        n, s = self.n, covered
-        room = n - s - self.counts
-        logs = gammaln(n - s + 1) - gammaln(np.maximum(room, 0) + 1)
-        logs += gammaln(n - self.counts + 1) - gammaln(n + 1)
-        return np.where(room < 0, -np.inf, logs)
+        room = self.n - covered
+        able = self.counts <= room
+        counts = np.minimum(self.counts, room)
+        return np.where(able, self._ways(room, counts) - self._ways(self.n, counts), -np.inf)
 
     def needed(self, size: int) -> float:
         """Return log of the level over the number of sets of this size."""
-        of = len(self.counts)
-        return self.level - (gammaln(of + 1) - gammaln(size + 1) - gammaln(of - size + 1))
+        return self.level - float(self._ways(len(self.counts), size))
 
     def is_category(self, columns: list[int]) -> bool:
         """Return whether exclusive columns have a value often, and two by chance often enough."""
@@ -160,7 +164,7 @@ class _LogChance:
 
     def ways(self, counts: np.ndarray) -> np.ndarray:
         """Return log C(n, count): the log number of ways to choose the rows of a column."""
-        return gammaln(self.n + 1) - gammaln(counts + 1) - gammaln(self.n - counts + 1)
+        return self._ways(self.n, counts)
 
 
 def _co_occurrences(data: Dataset) -> tuple[int, Any, Any]:
