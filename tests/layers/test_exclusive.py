@@ -82,7 +82,12 @@ def test_rows_that_never_break_the_rule_leave_half_a_row_for_it():
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "row",
-    [[1, np.nan, np.nan, 0, np.nan, np.nan], [0, 1, np.nan, 1, 1, np.nan], [np.nan] * 5 + [0]],
+    [
+        [1, np.nan, np.nan, 0, np.nan, np.nan],
+        [0, 1, np.nan, 1, 1, np.nan],
+        [np.nan] * 5 + [0],
+        [1, 1, 1, np.nan, 1, 0],
+    ],
 )
 def test_the_clamped_model_sums_over_the_other_columns(row, seed):
     rbm = model_with(seed)

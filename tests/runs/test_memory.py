@@ -54,7 +54,7 @@ def test_a_system_that_does_not_say_refuses_nothing(monkeypatch):
     ],
 )
 def test_what_is_most_unusual_is_named(four_gib, options, columns, named):
-    config = RunConfig(source="wide.npy", **options)
+    config = RunConfig(source="wide.npy", **({"hidden": 64} | options))
     with pytest.raises(InputError, match=f"{named}: expected sizes that fit into 4.0 GiB"):
         check_sizes(config, _Wide(columns), 1_000_000)
 
@@ -69,5 +69,5 @@ class _Wide(Bernoulli):
 
 def test_usual_sizes_fit(four_gib):
     check_sizes(RunConfig(source="mnist", hidden=500, chains=2_000), Bernoulli(784), 60_000)
-    check_sizes(RunConfig(source="x", chains=10**9, method="cd"), Bernoulli(784), 60_000)
-    check_sizes(RunConfig(source="x", batch=10**9), Bernoulli(784), 100)
+    check_sizes(RunConfig(source="x", hidden=64, chains=10**9, method="cd"), Bernoulli(784), 60_000)
+    check_sizes(RunConfig(source="x", hidden=64, batch=10**9), Bernoulli(784), 100)

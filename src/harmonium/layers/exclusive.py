@@ -75,10 +75,11 @@ class Exclusive(AbstractBernoulli):
         found[single] = len(self.groups) + np.arange(single.sum())
         return found
 
-    def _costs(self) -> Float[Array, " blocks"]:
+    def _costs(self) -> Float[Array, "*models blocks"]:
         """Return κ of each block: 0 for a single unit, where it has no effect."""
         singles = self.size - sum(map(len, self.groups))
-        return jnp.concatenate([self.cost, jnp.zeros(singles, self.cost.dtype)], axis=-1)
+        zeros = jnp.zeros((*self.cost.shape[:-1], singles), self.cost.dtype)
+        return jnp.concatenate([self.cost, zeros], axis=-1)
 
     def _sums(self, x: Array) -> Float[Array, "*batch blocks"]:
         """Sum over the units of each block."""
@@ -88,7 +89,7 @@ class Exclusive(AbstractBernoulli):
 
     def _parts(self, inputs: Array) -> tuple[Array, Array]:
         """Return I + b − κ of each unit, and log κ's term: log(e^κ (e^S − 1)) of each block."""
-        logits = inputs + self.bias - self._costs()[self.blocks]
+        logits = inputs + self.bias - self._costs()[..., self.blocks]
         return logits, self._log_any(self._sums(softplus(logits)))
 
     def _log_any(self, total: Array) -> Array:
@@ -136,23 +137,19 @@ class Exclusive(AbstractBernoulli):
         k ≤ 1 and S − κ (k − 1) beyond. That is at the first unit that is not known.
         """
         values = jnp.where(known, values, 0.0)
-        logits = inputs + self.bias - self._costs()[self.blocks]
+        logits = inputs + self.bias - self._costs()[..., self.blocks]
         rest = self._sums(jnp.where(known, 0.0, softplus(logits)))
         room = self._costs() * (1.0 - self._sums(values))
         is_full = self._sums(values) >= 1.0
         of_rest = jnp.where(is_full, rest + room, softplus(room + log_expm1(rest)))
-        numbers = jnp.where(known, self.size, jnp.arange(self.size))
-        first = self._least(numbers)[..., self.blocks] == numbers
-        none = self._least(numbers) == self.size  # all units of the block are known
-        at_first = first | (
-            none[..., self.blocks] & (np.isin(np.arange(self.size), self._firsts()))
-        )
+        numbers = jnp.where(known, self.size, 0) + np.arange(self.size)
+        at_first = self._least(numbers)[..., self.blocks] == numbers  # a known one if all are
         held = jnp.where(known, (inputs + self.bias) * values, 0.0)
         return held + jnp.where(at_first, of_rest[..., self.blocks], 0.0)
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return σ(I + b − κ) p(any) / (1 − e^−S) for each unit."""
-        logits = inputs + self.bias - self._costs()[self.blocks]
+        logits = inputs + self.bias - self._costs()[..., self.blocks]
         total = jnp.maximum(self._sums(softplus(logits)), jnp.finfo(logits.dtype).tiny)
         share = jax.nn.sigmoid(self._log_any(total)) / -jnp.expm1(-total)
         return jax.nn.sigmoid(logits) * share[..., self.blocks]
@@ -164,7 +161,7 @@ class Exclusive(AbstractBernoulli):
         same = blocks[:, None] == blocks
         apart = jnp.asarray(same ^ np.eye(self.size, dtype=bool), logits.dtype)
         others = product(softplus(logits), apart)
-        without = costs[blocks] + log_expm1(others) - log_any[..., blocks]
+        without = costs[..., blocks] + log_expm1(others) - log_any[..., blocks]
         p_any = jax.nn.sigmoid(log_any)[..., blocks]
         off = jax.nn.sigmoid(-log_any)[..., blocks] + jnp.exp(without) * p_any
         return self.mean(inputs) * off
@@ -191,7 +188,7 @@ class Exclusive(AbstractBernoulli):
         key: PRNGKeyArray,
     ) -> Float[Array, "*all columns"]:
         """Draw the units that are not known; they are independent where a known one is on."""
-        logits = inputs + self.bias - self._costs()[self.blocks]
+        logits = inputs + self.bias - self._costs()[..., self.blocks]
         rates = jnp.where(known, 0.0, softplus(logits))
         total, on = self._sums(rates), self._sums(jnp.where(known, values, 0.0))
         room = jnp.where(on >= 1.0, 0.0, self._costs() * (1.0 - on))
