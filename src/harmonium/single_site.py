@@ -89,15 +89,14 @@ def _energies_of_proposals(
     its width in total.
     """
     blocks, inverse = np.unique(visible.blocks, return_inverse=True)
-    of_units = jax.nn.one_hot(inverse, len(blocks), dtype=v.dtype)
     before, added = visible.unit_energies(v), jnp.zeros((len(units), v.shape[0]), v.dtype)
     turn = places_in(inverse[units])
     for one in range(turn.max() + 1):
         some = np.flatnonzero(turn == one)
         moved = v.at[:, columns[some]].add(changes[:, some])
         apart = visible.unit_energies(moved) - before
-        apart = apart if visible.has_independent_units else product(apart, of_units)
-        added = added.at[some].set(apart[:, inverse[units[some]]].T)
+        by_block = jax.ops.segment_sum(apart.T, inverse, len(blocks))
+        added = added.at[some].set(by_block[inverse[units[some]]])
     return added
 
 

@@ -85,9 +85,10 @@ def column_groups(rows: Any) -> Groups:
     data = Dataset.of(rows)
     if data.columns > MOST_COLUMNS or data.stochastic or data.scale != 1.0:
         return Groups()
-    n, counts, both = _co_occurrences(data)
-    if counts is None:
+    n, both = _co_occurrences(data)
+    if both is None:
         return Groups()
+    counts = np.diag(both)
     free = (counts > 0) & (counts < n)
     chance = _LogChance(n, counts, math.log(LEVEL))
     exclusive = _exclusive(free, both > 0, chance)
@@ -110,17 +111,16 @@ def _exclusive(
         if chance.is_category(taken):
             groups.append(tuple(sorted(taken)))
             free[taken] = False
+            gone = set(taken)
+            found = {s: kept for s, kept in found.items() if gone.isdisjoint((s, *kept[1]))}
         else:
-            found = {seed: kept for seed, kept in found.items() if kept[1] != taken}
-            found |= {seed: (0.0, []) for seed in taken}
-        gone = set(taken) if not free[taken[0]] else set()
-        found = {seed: kept for seed, kept in found.items() if not gone & {seed, *kept[1]}}
+            found |= dict.fromkeys(taken, (0.0, []))
 
 
 def _equal(free: np.ndarray, both: np.ndarray, chance: _LogChance) -> tuple[tuple[int, ...], ...]:
     """Return the groups of free columns that are on in the same rows."""
     counts, columns = chance.counts, np.flatnonzero(free)
-    by_chance = -chance.ways(counts) < chance.needed(2)
+    by_chance = -chance.ways(chance.n, counts) < chance.needed(2)
     groups: list[tuple[int, ...]] = []
     taken: set[int] = set()
     for a in columns:
@@ -140,8 +140,8 @@ class _LogChance:
         numbers = np.arange(1, max(n, len(counts)) + 1)
         self.log_factorials = np.concatenate([[0.0], np.cumsum(np.log(numbers))])
 
-    def _ways(self, of: Any, chosen: Any) -> Any:
-        """Return log C(of, chosen)."""
+    def ways(self, of: Any, chosen: Any) -> Any:
+        """Return log C(of, chosen), the log number of ways to choose rows or columns."""
         logs = self.log_factorials
         return logs[of] - logs[chosen] - logs[of - chosen]
 
@@ -150,11 +150,11 @@ class _LogChance:
         room = self.n - covered
         able = self.counts <= room
         counts = np.minimum(self.counts, room)
-        return np.where(able, self._ways(room, counts) - self._ways(self.n, counts), -np.inf)
+        return np.where(able, self.ways(room, counts) - self.ways(self.n, counts), -np.inf)
 
     def needed(self, size: int) -> float:
         """Return log of the level over the number of sets of this size."""
-        return self.level - float(self._ways(len(self.counts), size))
+        return self.level - float(self.ways(len(self.counts), size))
 
     def is_category(self, columns: list[int]) -> bool:
         """Return whether exclusive columns have a value often, and two by chance often enough."""
@@ -163,25 +163,21 @@ class _LogChance:
         together = 1 - none - (none * on / (1 - on)).sum()
         return bool(on.sum() >= COVER and together >= SHARE)
 
-    def ways(self, counts: np.ndarray) -> np.ndarray:
-        """Return log C(n, count): the log number of ways to choose the rows of a column."""
-        return self._ways(self.n, counts)
 
+def _co_occurrences(data: Dataset) -> tuple[int, np.ndarray | None]:
+    """Return the number of complete rows, and in how many of them each pair of columns is on.
 
-def _co_occurrences(data: Dataset) -> tuple[int, Any, Any]:
-    """Return the number of complete rows, in how many each column is on, and in how many each pair.
-
-    Without the latter two if there is anything but 0 and 1.
+    There is None instead of the latter if there is anything but 0 and 1.
     """
     n, both = 0, np.zeros((data.columns, data.columns), np.int64)
     for part in data.parts():
         rows = part[~np.isnan(part).any(1)] if data.missing else part
         if not data.stored.is_binary and not np.isin(rows, (0, 1)).all():
-            return n, None, None
+            return n, None
         x = rows.astype(np.float32)  # counts are exact below 2²⁴
         both += (x.T @ x).astype(np.int64)
         n += len(rows)
-    return n, np.diag(both).copy(), both
+    return n, both
 
 
 def _listed(columns: tuple[int, ...]) -> str:

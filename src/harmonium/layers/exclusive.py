@@ -1,13 +1,13 @@
 """0/1 units in groups of which, as a rule, at most one is on."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray, Shaped
 
 from .._numerics import log_expm1, product, softplus
 from ..errors import InputError
@@ -40,7 +40,6 @@ class Exclusive(AbstractBernoulli):
 
     groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)
     cost: Float[Array, "*models groups"]
-
     strict: bool = eqx.field(static=True)
 
     def __init__(
@@ -81,26 +80,31 @@ class Exclusive(AbstractBernoulli):
         zeros = jnp.zeros((*self.cost.shape[:-1], singles), self.cost.dtype)
         return jnp.concatenate([self.cost, zeros], axis=-1)
 
-    def _sums(self, x: Array) -> Float[Array, "*batch blocks"]:
-        """Sum over the units of each block."""
+    def _by_block(self, reduce: Callable[..., Array], x: Array) -> Shaped[Array, "*batch blocks"]:
+        """Reduce the units of each block by a function of `jax.ops`."""
         blocks = self.blocks
         count = int(blocks.max()) + 1
-        return jnp.moveaxis(jax.ops.segment_sum(jnp.moveaxis(x, -1, 0), blocks, count), 0, -1)
+        return jnp.moveaxis(reduce(jnp.moveaxis(x, -1, 0), blocks, count), 0, -1)
 
-    def _parts(self, inputs: Array) -> tuple[Array, Array]:
-        """Return I + b − κ of each unit, and log κ's term: log(e^κ (e^S − 1)) of each block."""
-        logits = inputs + self.bias - self._costs()[..., self.blocks]
-        return logits, self._log_any(self._sums(softplus(logits)))
+    def _sums(self, x: Array) -> Float[Array, "*batch blocks"]:
+        """Sum over the units of each block."""
+        return self._by_block(jax.ops.segment_sum, x)
 
-    def _log_any(self, total: Array) -> Array:
+    def _least(self, x: Array) -> Shaped[Array, "*batch blocks"]:
+        """Return the least entry of each block."""
+        return self._by_block(jax.ops.segment_min, x)
+
+    def _logits(self, inputs: Array) -> Float[Array, "*batch units"]:
+        """Return I + b − κ of each unit: its log odds where another one of its group is on."""
+        return inputs + self.bias - self._costs()[..., self.blocks]
+
+    def _log_any(self, total: Array) -> Float[Array, "*batch blocks"]:
         """Return log(e^κ (e^S − 1)), the log odds of any unit of a block being on."""
         return self._costs() + log_expm1(total)
 
-    def _least(self, x: Array) -> Array:
-        """Return the least entry of each block."""
-        blocks = self.blocks
-        count = int(blocks.max()) + 1
-        return jnp.moveaxis(jax.ops.segment_min(jnp.moveaxis(x, -1, 0), blocks, count), 0, -1)
+    def _energies_beyond(self, x: Array) -> Float[Array, "*batch blocks"]:
+        """Return κ (x_g − 1)₊ of each block."""
+        return self._costs() * jnp.maximum(self._sums(x) - 1.0, 0.0)
 
     def _firsts(self) -> np.ndarray:
         """Return the first unit of each block."""
@@ -108,22 +112,23 @@ class Exclusive(AbstractBernoulli):
 
     def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
         """Return −b·x + Σ_g κ_g (x_g − 1)₊, in nats."""
-        beyond = jnp.maximum(self._sums(x) - 1.0, 0.0)
-        return (self._costs() * beyond).sum(-1) - (self.bias * x).sum(-1)
+        return self._energies_beyond(x).sum(-1) - (self.bias * x).sum(-1)
 
     def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
         """Return Σ_g log(1 + e^κ_g (e^S_g − 1)), in nats."""
-        return softplus(self._parts(inputs)[1]).sum(-1)
+        return self._block_cgfs(inputs).sum(-1)
+
+    def _block_cgfs(self, inputs: Array) -> Float[Array, "*batch blocks"]:
+        return softplus(self._log_any(self._sums(softplus(self._logits(inputs)))))
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return −b_i x_i; the first unit of a group also has the group's κ (x_g − 1)₊."""
-        beyond = jnp.maximum(self._sums(x) - 1.0, 0.0)
-        return (-self.bias * x).at[..., self._firsts()].add(self._costs() * beyond)
+        return (-self.bias * x).at[..., self._firsts()].add(self._energies_beyond(x))
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return each block's Γ at its first unit, and 0 at the others."""
-        of_blocks = softplus(self._parts(inputs)[1])
-        return jnp.zeros_like(inputs + self.bias).at[..., self._firsts()].set(of_blocks)
+        none = jnp.zeros_like(inputs + self.bias)
+        return none.at[..., self._firsts()].set(self._block_cgfs(inputs))
 
     def unit_cgfs_given(
         self,
@@ -137,11 +142,10 @@ class Exclusive(AbstractBernoulli):
         k ≤ 1 and S − κ (k − 1) beyond. That is at the first unit that is not known.
         """
         values = jnp.where(known, values, 0.0)
-        logits = inputs + self.bias - self._costs()[..., self.blocks]
-        rest = self._sums(jnp.where(known, 0.0, softplus(logits)))
-        room = self._costs() * (1.0 - self._sums(values))
-        is_full = self._sums(values) >= 1.0
-        of_rest = jnp.where(is_full, rest + room, softplus(room + log_expm1(rest)))
+        rest = self._sums(jnp.where(known, 0.0, softplus(self._logits(inputs))))
+        on = self._sums(values)
+        room = self._costs() * (1.0 - on)
+        of_rest = jnp.where(on >= 1.0, rest + room, softplus(room + log_expm1(rest)))
         numbers = jnp.where(known, self.size, 0) + np.arange(self.size)
         at_first = self._least(numbers)[..., self.blocks] == numbers  # a known one if all are
         held = jnp.where(known, (inputs + self.bias) * values, 0.0)
@@ -149,21 +153,20 @@ class Exclusive(AbstractBernoulli):
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return σ(I + b − κ) p(any) / (1 − e^−S) for each unit."""
-        logits = inputs + self.bias - self._costs()[..., self.blocks]
+        logits = self._logits(inputs)
         total = jnp.maximum(self._sums(softplus(logits)), jnp.finfo(logits.dtype).tiny)
         share = jax.nn.sigmoid(self._log_any(total)) / -jnp.expm1(-total)
         return jax.nn.sigmoid(logits) * share[..., self.blocks]
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return p(1 − p) of each unit, with 1 − p summed from the states without the unit."""
-        blocks, costs = self.blocks, self._costs()
-        logits, log_any = self._parts(inputs)
+        blocks = self.blocks
+        rates = softplus(self._logits(inputs))
+        log_any = self._log_any(self._sums(rates))[..., blocks]
         same = blocks[:, None] == blocks
-        apart = jnp.asarray(same ^ np.eye(self.size, dtype=bool), logits.dtype)
-        others = product(softplus(logits), apart)
-        without = costs[..., blocks] + log_expm1(others) - log_any[..., blocks]
-        p_any = jax.nn.sigmoid(log_any)[..., blocks]
-        off = jax.nn.sigmoid(-log_any)[..., blocks] + jnp.exp(without) * p_any
+        apart = jnp.asarray(same ^ np.eye(self.size, dtype=bool), rates.dtype)
+        without = self._costs()[..., blocks] + log_expm1(product(rates, apart)) - log_any
+        off = jax.nn.sigmoid(-log_any) + jnp.exp(without) * jax.nn.sigmoid(log_any)
         return self.mean(inputs) * off
 
     def sample(
@@ -176,8 +179,8 @@ class Exclusive(AbstractBernoulli):
         of 1 at the rate log(1 + e^(I + b − κ)). The first arrival is drawn among times below 1; the
         others follow it as exponential times do, which have no memory.
         """
-        logits, log_any = self._parts(inputs)
-        return self._arrived(softplus(logits), jax.nn.sigmoid(log_any), key)
+        rates = softplus(self._logits(inputs))
+        return self._arrived(rates, self._log_any(self._sums(rates)), key)
 
     def sample_given(
         self,
@@ -188,17 +191,16 @@ class Exclusive(AbstractBernoulli):
         key: PRNGKeyArray,
     ) -> Float[Array, "*all columns"]:
         """Draw the units that are not known; they are independent where a known one is on."""
-        logits = inputs + self.bias - self._costs()[..., self.blocks]
-        rates = jnp.where(known, 0.0, softplus(logits))
+        rates = jnp.where(known, 0.0, softplus(self._logits(inputs)))
         total, on = self._sums(rates), self._sums(jnp.where(known, values, 0.0))
         room = jnp.where(on >= 1.0, 0.0, self._costs() * (1.0 - on))
-        drawn = self._arrived(rates, jax.nn.sigmoid(room + log_expm1(total)), key)
+        drawn = self._arrived(rates, room + log_expm1(total), key)
         return jnp.where(known, values, drawn)
 
     def _arrived(
-        self, rates: Float[Array, "*batch units"], p_any: Float[Array, "*batch blocks"], key: Any
+        self, rates: Float[Array, "*batch units"], log_any: Float[Array, "*batch blocks"], key: Any
     ) -> Float[Array, "*batch units"]:
-        """Draw which units have arrived at time 1, if any of a block has with this probability."""
+        """Draw which units have arrived at time 1, if any of a block has with these log odds."""
         key_any, key_time = jax.random.split(key)
         rates = jnp.maximum(rates, jnp.finfo(rates.dtype).tiny)
         times = jax.random.exponential(key_time, rates.shape, rates.dtype) / rates
@@ -206,7 +208,7 @@ class Exclusive(AbstractBernoulli):
         # 1 − e^(−S t) of the first arrival is uniform, and independent of which unit it is
         earliest = -jnp.log1p(jnp.expm1(-total * first) * -jnp.expm1(-total)) / total
         uniforms = jax.random.uniform(key_any, total.shape, total.dtype)
-        room = jnp.where(uniforms < p_any, 1.0 - earliest, -1.0)
+        room = jnp.where(uniforms < jax.nn.sigmoid(log_any), 1.0 - earliest, -1.0)
         drawn = (times - first[..., blocks] <= room[..., blocks]).astype(rates.dtype)
         return jnp.sqrt(drawn)  # see `below_sigmoid`
 
