@@ -4,8 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
-from harmonium.statistics import effective_size, log_mean_exp, relative_weights, resampled
+from harmonium.statistics import (
+    effective_size,
+    log_mean_exp,
+    lower_mean_bound,
+    most_expected,
+    relative_weights,
+    resampled,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -35,3 +43,26 @@ def test_it_can_be_compiled():
     weights = jnp.asarray(RNG.random(20))
     compiled = jax.jit(lambda w, u: resampled(w, 20, u))
     np.testing.assert_array_equal(compiled(weights, 0.5), resampled(weights, 20, 0.5))
+
+
+@pytest.mark.parametrize("n", [1, 4, 64, 512])
+@pytest.mark.parametrize("spread", [0.3, 1.0, 3.0])
+def test_lower_bounds_of_means_hold_for_heavy_tails(n, spread):
+    """For x normal with mean −σ²/2, the mean of e^x is 1: 10 % of bounds may be above 0."""
+    rng, draws = np.random.default_rng([n, int(10 * spread)]), 200
+    found = [
+        lower_mean_bound(spread * rng.standard_normal(n) - spread**2 / 2, 0.1) for _ in range(draws)
+    ]
+    assert stats.binom.sf(np.sum(np.array(found) > 0) - 1, draws, 0.1) > 1e-4
+
+
+def test_lower_bounds_of_means_at_their_ends():
+    assert lower_mean_bound(np.array([2.0]), 0.025) == pytest.approx(2.0 + np.log(0.025))
+    x = 0.5 * np.random.default_rng(0).standard_normal(512) + 7.0
+    normal = 1.96 * np.exp(x - log_mean_exp(x)).std() / np.sqrt(512)
+    assert normal < log_mean_exp(x) - lower_mean_bound(x, 0.025) < 2 * normal
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 10, 100])
+def test_the_most_expected_from_a_count(count):
+    assert most_expected(count) == pytest.approx(stats.chi2.ppf(0.975, 2 * count + 2) / 2, rel=0.01)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-BISECTIONS = 60  # of an interval of angles, down to below the rounding error
+BISECTIONS = 60  # of an interval, down to below the rounding error
+Z_95 = 1.959964
 
 
 class Estimate(NamedTuple):
@@ -69,6 +70,39 @@ def log_mean_exp(values: Any, axis: int | None = None) -> Any:
     """Return the log of the mean of e^x without overflow."""
     count = values.size if axis is None else values.shape[axis]
     return log_sum_exp(values, axis) - np.log(count)
+
+
+def lower_mean_bound(log_values: np.ndarray, level: float) -> float:
+    """Return b such that the mean of e^x lies below e^b with a probability of at most `level`.
+
+    It holds for any number n of independent draws of any distribution of non-negative numbers,
+    however heavy its tail. If they have the mean m, then Π (1 + λ (e^x / m − 1)) has the mean 1
+    for each λ from 0 to 1, and so has the average over λ = 1, 1/4, 1/16 … 1/n. By Markov's
+    inequality that average exceeds 1/level with a probability of at most `level`. So means for
+    which it does are ruled out, and the bound is the least that is not. One draw gives
+    x + log(level); many draws of small variance give nearly the bound of the normal distribution.
+
+    Source: Waudby-Smith & Ramdas 2024 (betting); Ville 1939.
+    """
+    shares = 0.25 ** np.arange(int(np.log2(len(log_values))) // 2 + 1)[:, None]
+    with np.errstate(divide="ignore"):  # log 0, for a share of 1
+        kept = np.log1p(-shares)
+    best, wanted = float(log_mean_exp(log_values)), -np.log(level)
+    low, high = best - wanted - np.log(len(shares)) - 5.0, best
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        wealth = np.logaddexp(kept, np.log(shares) + log_values - middle).sum(1)
+        low, high = (middle, high) if log_mean_exp(wealth) > wanted else (low, middle)
+    return low
+
+
+def most_expected(count: float) -> float:
+    """Return the upper end of the 95 % interval of a Poisson distribution's mean, from a count.
+
+    It is the approximation of Wilson & Hilferty 1931, right to 1 %.
+    """
+    k = count + 1.0
+    return k * (1.0 - 1.0 / (9.0 * k) + Z_95 / (3.0 * np.sqrt(k))) ** 3
 
 
 def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int) -> Estimate:

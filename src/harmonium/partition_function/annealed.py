@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +19,9 @@ from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
 from ..precision import check_precision, rounded_if_faster
 from ..rbm import RBM
-from ..statistics import effective_size, jackknife, log_mean_exp, relative_weights
-from .base import CHAINS, TRUSTED_ESS, AbstractLogZ, LogZ
-from .bridge import Sandwich, bennett, sandwich
+from .agreement import AnnealingRuns, contradictions
+from .base import CHAINS, AbstractLogZ, LogZ
+from .bridge import sandwich
 from .schedule import (
     SEGMENTS,
     AnnealingSchedule,
@@ -33,7 +33,6 @@ from .schedule import (
     usual_bases,
 )
 
-FEWEST_GROUPS = 4
 MOST_STARTS = 4_096  # rows from which reverse runs start
 PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among the bases
 # Nats lost forward and in reverse together: what a schedule aims at, and the most for which more
@@ -41,37 +40,6 @@ PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among t
 AIM, MOST_LOST = 0.5, 2.0
 FEWEST_STEPS, MOST_STEPS = 4, 2**20  # per segment
 MET = "The forward and reverse estimates agree."
-MARKOV_BOUND = -float(np.log(0.025))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
-
-
-class AnnealingRuns(NamedTuple):
-    """Log weights of annealing runs in both directions along one schedule.
-
-    Attributes:
-        forward: shape (n,); the mean of e^w estimates Z.
-        reverse: those of the reverse runs, shape (n,); the mean of e^w estimates 1/Z.
-        other: those of the reverse runs from the starts that the user gave; empty if none.
-    """
-
-    forward: np.ndarray
-    reverse: np.ndarray
-    other: np.ndarray
-
-    @property
-    def lost(self) -> float:
-        """The work lost forward and in reverse together, nats; 0 only for reversible runs."""
-        return -float(self.forward.mean() + self.reverse.mean())
-
-    def hardly_seen(self, tolerance: float) -> float:
-        """Return the share of the model's probability mass that too few forward chains reach.
-
-        A reverse run that costs c nats more than log Z started from a region of mass p that forward
-        chains reach with probability p e^(−c). If c < log(n · tolerance / 3), three of n chains
-        would reach any such region whose mass is the tolerance. Where a reverse run costs more,
-        forward chains find the mass only by chance.
-        """
-        costs = -bennett(self.forward, self.reverse) - self.reverse
-        return float((costs > np.log(len(self.forward) * tolerance / 3.0)).mean())
 
 
 @dataclass(frozen=True)
@@ -88,9 +56,9 @@ class Annealed(AbstractLogZ):
     there, and takes the base that loses least. Then steps and chains grow until the forward and
     reverse estimates agree within `tolerance` and the interval's half width is below it too, or
     the time is up. The 95 % interval is a jackknife that leaves out one independent group of
-    chains at a time. Where the answer has not converged, the interval reaches from the lowest to
-    the highest estimate, and log 40 = 3.7 nats further at both ends, as Markov's inequality
-    allows.
+    chains at a time. Where the answer has not converged, the interval is wider: its ends hold for
+    annealing weights of any distribution (`AnnealingRuns.wide_interval`), and enclose what other
+    bases and the given starts say.
 
     A path may end at another model close to this one; the step from there to this model is
     weighted too. So chains may be annealed to the RBM with weights rounded to bfloat16, where that
@@ -279,51 +247,31 @@ class _Search:
     def _conclude(self, kept: Sequence[AnnealingRuns], steps: int) -> LogZ:
         """Combine rounds into one answer, which always uses both directions."""
         joined = AnnealingRuns(*(np.concatenate(parts) for parts in zip(*kept, strict=True)))
-        forward, reverse = joined.forward, joined.reverse
-        if not (np.isfinite(forward).all() and np.isfinite(reverse).all()):
+        if not (np.isfinite(joined.forward).all() and np.isfinite(joined.reverse).all()):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
-        found = sandwich(forward, reverse, self.groups * len(kept))
-        warnings = _warnings(found, joined.hardly_seen(self.asked.tolerance), self.asked.tolerance)
-        estimates = [found.value, found.lower, found.upper]
-        for why, estimate in (
-            *_contradictions(found, self.cross_checks),
-            *self._unseen(found, joined),
-        ):
-            warnings.append(why)
-            estimates.append(estimate)
-        ends = estimates if warnings else [found.value]
-        half = found.half_width if np.isfinite(found.half_width) else 0.0
-        reach = half + (MARKOV_BOUND if warnings else 0.0)
+        groups, tolerance = self.groups * len(kept), self.asked.tolerance
+        found = sandwich(joined.forward, joined.reverse, groups)
         chains = self.asked.chains * len(kept)
+        against = [
+            *contradictions(found, [one.log_weights for one in self.cross_checks]),
+            *joined.unreached_starts(found, tolerance),
+        ]
+        warnings = [*joined.warnings(found, tolerance), *(why for why, _ in against)]
+        low, high = found.interval
+        if warnings:
+            low, high = joined.wide_interval(found, tolerance, [ends for _, ends in against])
         return LogZ(
             value=found.value,
-            low=min(ends) - reach,
-            high=max(ends) + reach,
+            low=low,
+            high=high,
             method=f"annealed both ways, {chains:,} chains × {steps:,} steps",
             converged=not warnings,
             ess=found.ess,
             gap=found.gap,
             message=f"Not converged: {'; '.join(warnings)}." if warnings else MET,
-            forward=forward,
-            reverse=reverse,
+            forward=joined.forward,
+            reverse=joined.reverse,
         )
-
-    def _unseen(self, found: Sandwich, kept: AnnealingRuns) -> list[tuple[str, float]]:
-        """Return a warning if some of the given starts may lie where no forward chain came.
-
-        A reverse run that costs c nats more than log Z starts in a region of mass p that forward
-        chains reach with probability p e^(−c). Where 3 e^c / n is below the tolerance, a mass that
-        matters would have been found (rule of three). Beyond that, at most one start in twenty may
-        cost more than the reverse run of any resampled forward chain.
-        """
-        costs, usual = (-found.value - w for w in (kept.other, kept.reverse))
-        known = max(np.log(self.asked.chains * self.asked.tolerance / 3.0), usual.max())
-        strange = costs[costs > known]
-        if len(strange) <= len(costs) / 20:
-            return []
-        apart = float(np.median(strange))
-        why = f"{len(strange) / len(costs):.0%} of the given starts lie where no chain came"
-        return [(f"{why}: their reverse runs cost {apart:.1f} nats more", found.value + apart)]
 
     def _next_key(self) -> PRNGKeyArray:
         self.keys_used += 1
@@ -335,32 +283,6 @@ class _Search:
     def _report(self, part: float) -> None:
         self.done = part
         self.progress(part)
-
-
-def _warnings(found: Sandwich, hardly_seen: float, tolerance: float) -> list[str]:
-    """Return the reasons not to rely on the interval."""
-    tests = {
-        f"forward and reverse estimates differ by {found.gap:.2f} nats": abs(found.gap) < tolerance,
-        f"the interval is ± {found.half_width:.2f} nats": found.half_width < tolerance,
-        f"too few chains reach {hardly_seen:.0%} of the model's mass": hardly_seen < tolerance / 3,
-        f"only {found.ess:.1f} chains carry the weight": found.ess >= TRUSTED_ESS,
-        f"{found.groups} independent groups are too few": found.groups >= FEWEST_GROUPS,
-    }
-    return [why for why, fine in tests.items() if not fine]
-
-
-def _contradictions(
-    found: Sandwich, cross_checks: Sequence[FinalStates]
-) -> list[tuple[str, float]]:
-    """Return forward estimates of other bases that lie above the interval by more than chance."""
-    against = []
-    for one in cross_checks:
-        seen = jackknife(log_mean_exp, one.log_weights, groups=16)
-        trusted = effective_size(relative_weights(one.log_weights)) >= TRUSTED_ESS
-        margin = 4 * seen.stderr if trusted else MARKOV_BOUND
-        if seen.value - margin > found.value + found.half_width:
-            against.append((f"from another base log Z is at least {seen.value:.2f}", seen.value))
-    return against
 
 
 def _check(asked: Annealed) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..statistics import (
+    Z_95,
     Estimate,
     effective_size,
     jackknife,
@@ -22,7 +23,6 @@ from ..statistics import (
     sigmoid,
 )
 
-Z_95 = 1.959964
 MOST_STEPS, CLOSE = 200, 1e-12  # of a search for a root
 
 
@@ -100,6 +100,11 @@ class Sandwich(NamedTuple):
         """The upper estimate minus the lower estimate."""
         return self.upper - self.lower
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval; infinite for fewer than two groups."""
+        return self.value - self.half_width, self.value + self.half_width
+
 
 def sandwich(forward: np.ndarray, reverse: np.ndarray, groups: int) -> Sandwich:
     """Combine log weights of forward runs (mean weight Z) and reverse runs (mean weight 1/Z).
@@ -111,7 +116,7 @@ def sandwich(forward: np.ndarray, reverse: np.ndarray, groups: int) -> Sandwich:
     half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse))
     ess = min(float(effective_size(relative_weights(w))) for w in (forward, reverse))
     ends = float(log_mean_exp(forward)), -float(log_mean_exp(reverse))
-    return Sandwich(middle.value, half, *ends, ess, groups)
+    return Sandwich(middle.value, float(half), *ends, ess, groups)
 
 
 def mbar(energies: np.ndarray, counts: np.ndarray) -> np.ndarray:
