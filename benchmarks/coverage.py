@@ -1,7 +1,7 @@
 """Coverage of the interval of log Z on random models whose exact log Z is known.
 
     python benchmarks/coverage.py --models 300
-    python benchmarks/coverage.py --models 300 --steps 128     crude runs, of which many do not converge
+    python benchmarks/coverage.py --models 300 --steps 128     crude: many do not converge
 
 The models have all pairs of layers, and couplings from weak to too strong to mix. log Z is
 estimated by annealing alone. The exact log Z comes from enumeration or, for two Gaussian layers,
