@@ -104,10 +104,11 @@ def summary(found: list[dict]) -> str:
     if rest:
         errors = np.abs([f["error"] for f in rest])
         outside = sum(f["miss"] > 0 for f in rest)
+        wide = np.median([f["high"] - f["low"] for f in rest]) / 2
         lines.append(
             f"unconverged, and said so: {len(rest)}; off by {np.median(errors):.3f} nats (median),"
-            f" {errors.max():.3f} (largest); {outside} outside the wide interval, whose half width is"
-            f" {np.median([f['high'] - f['low'] for f in rest]) / 2:.3f} (median)"
+            f" {errors.max():.3f} (largest); {outside} outside the wide interval,"
+            f" whose half width is {wide:.3f} (median)"
         )
     lines.append(f"seconds an answer: median {np.median([f['seconds'] for f in found]):.1f}")
     return "\n".join(f"- {line}" for line in lines)

@@ -1,5 +1,6 @@
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import harmonium as hm
@@ -32,11 +33,25 @@ def test_chains_persist_and_may_be_any_number():
         (hm.Bernoulli(784), hm.Bernoulli(9), 100, 0.1),
         (hm.Bernoulli(784), hm.Gaussian(9), 500, 0.1),
         (hm.Ising(784), hm.Bernoulli(9), 500, 0.1),
+        (hm.Ising(784), hm.Ising(9), 500, 0.025),
+        (hm.Gaussian(20), hm.Bernoulli(9), 500, 0.1),
+        (hm.Gaussian(20), hm.Gaussian(9), 500, 0.025),
+        (hm.Potts(5, states=3), hm.Bernoulli(9), 500, 0.1),
     ],
 )
 def test_the_usual_rate_grows_with_visible_units_of_0_and_1(visible, hidden, chains, rate):
-    rbm = random_rbm(visible, hidden, 0)
+    rbm = hm.initialize(visible, hidden, key=jax.random.key(0))
     method = hm.Persistent(hm.Gibbs(1), chains=chains)
     assert method.about.rate(rbm) == pytest.approx(rate)
     assert hm.Marginal(method).about.rate(rbm) == method.about.rate(rbm)  # as `fit` wraps it
-    assert hm.Contrastive(hm.Gibbs(1)).about.rate(rbm) == 0.1
+    assert hm.Contrastive(hm.Gibbs(1)).about.rate(rbm) == min(0.1, rate)
+
+
+def test_the_usual_rate_falls_with_the_units_of_measurement():
+    rows = np.random.default_rng(0).normal(size=(200, 5))
+    rates = []
+    for scale in (1.0, 10.0):
+        rbm = hm.initialize(hm.Gaussian(5), hm.Bernoulli(4), scale * rows, key=jax.random.key(0))
+        rates.append(hm.Contrastive(hm.Gibbs(1)).about.rate(rbm))
+    assert rates[0] == pytest.approx(0.1, rel=0.2)
+    assert rates[1] == pytest.approx(rates[0] / 100, rel=0.2)

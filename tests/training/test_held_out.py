@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.training.held_out import EXACT_WORK, Tracker
+from harmonium.training.arguments import plan_run
+from harmonium.training.held_out import EXACT_WORK, Tracker, judged
 from harmonium.training.monitors import Monitors, RowStatistics, adjusted_gap
 from harmonium.training.optimizers import averaged_model
+from harmonium.training.penalties import size_of_weights
+from harmonium.training.start import first_state
 from harmonium.training.strength import evidence_strength, next_strength, prior_strength
 from registry import random_rbm
 
@@ -220,18 +223,53 @@ def test_one_held_out_row_has_no_error():
     assert fit.history[-1]["penalty"] == pytest.approx(1 / 40)
 
 
+def noisy_copies(rows):
+    """Return rows of 100 columns: each is one of three bits, flipped with probability 0.35."""
+    bits = RNG.random((rows, 3)) < 0.5
+    return (bits[:, np.arange(100) % 3] ^ (RNG.random((rows, 100)) < 0.35)).astype(np.uint8)
+
+
 def test_the_penalty_grows_where_a_run_overfits():
     recipe = hm.Recipe(rate=0.5, penalties=(hm.Huber(),))
-    x, others = ((RNG.random((150, 30)) < 0.5).astype(np.uint8) for _ in "ab")
+    x, others = noisy_copies(150), noisy_copies(150)
     given = SHORT | {"validation": others, "epochs": 150, "keep": "last"}
-    free, held = (hm.fit(start(x, 20), x, **given, optimizer=each) for each in (STRONG, recipe))
+    fixed = hm.Recipe(rate=0.5, penalties=(hm.Huber(1 / 150),))
+    runs = [hm.fit(start(x, 20), x, **given, optimizer=each) for each in (STRONG, fixed, recipe)]
+    held = runs[-1]
     assert held.history[0]["penalty"] == pytest.approx(1 / 150)
     assert held.history[-1]["penalty"] > 1.5 / 150
-    assert held.history[-1]["log_likelihood"] > free.history[-1]["log_likelihood"] + 1.0
+    free, prior, followed = (run.history[-1]["log_likelihood"] for run in runs)
+    assert followed > prior + 1.0 > free + 2.0
     assert any("by the free-energy gap" in note for note in held.notes)
     alone = hm.fit(start(), NOISE, **SHORT, epochs=20, optimizer=recipe)
     assert alone.history[-1]["penalty"] == pytest.approx(1 / 40)
     assert any("with held-out rows it follows" in note for note in alone.notes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_gap_by_chance_does_not_hold_small_weights_at_zero(seed):
+    """Held-out rows that differ from the others from the start: the model still learns."""
+    draws, which = np.random.default_rng(seed), np.arange(30) % 3
+
+    def rows(count, on):
+        bits = draws.random((count, 3)) < on
+        return (bits[:, which] ^ (draws.random((count, 30)) < 0.2)).astype(np.uint8)
+
+    x, others = rows(300, 0.5), rows(30, 0.7)
+    recipe = hm.Recipe(rate=0.1, penalties=(hm.Huber(),))
+    given = SHORT | {"validation": others, "epochs": 300, "keep": "last", "optimizer": recipe}
+    fit = hm.fit(start(x, 8), x, **given)
+    assert max(record["penalty"] for record in fit.history) < 10 / 300
+    learned, first = (record["log_likelihood"] for record in (fit.history[-1], fit.history[0]))
+    assert learned > first + 1.0
+
+
+def test_weights_below_the_width_of_the_penalty_count_as_the_width():
+    rbm = random_rbm(hm.Bernoulli(4), hm.Bernoulli(3), 0)
+    small = eqx.tree_at(lambda m: m.weights, rbm, 1e-6 * rbm.weights)
+    assert float(size_of_weights(small)) == pytest.approx(12 * 0.05)
+    large = eqx.tree_at(lambda m: m.weights, rbm, jnp.ones((4, 3)))
+    assert float(size_of_weights(large)) == pytest.approx(12 * 0.95)
 
 
 def test_weights_can_grow_from_zero_against_the_penalty():
@@ -251,3 +289,39 @@ def test_a_stream_has_no_strength_of_its_own():
     assert not any("penalty" in note for note in found.notes)
     with pytest.raises(hm.InputError, match="penalties: expected a number as the strength"):
         hm.partial_fit(start(), NOISE, key=KEY, optimizer=hm.Recipe(penalties=(hm.Huber(),)))
+
+
+def test_annealing_both_ways_gives_an_interval_of_log_z_whatever_was_followed():
+    """The interval holds enumerated log Z, also if the particles know nothing of the model."""
+    method = hm.Persistent(hm.Gibbs(1), 50)
+    for seed in range(10):
+        rbm = random_rbm(hm.Bernoulli(9), hm.Bernoulli(7), seed, coupling=2.0)
+        plan = plan_run(rbm, NOISE[:, :9], gradient=method, epochs=1)
+        tracker = Tracker.of_run(rbm, plan.method, first_state(rbm, plan, key=KEY), key=KEY)
+        tracker.is_exact = False
+        low, high = tracker.log_z_within(tracker.begin(), rbm, 1_000)
+        assert low <= hm.log_z(rbm).value <= high
+        assert high - low < 5.0
+
+
+def test_a_best_model_that_is_not_confirmed_is_not_kept(monkeypatch):
+    """A log-likelihood that was followed wrongly: the record that seemed best is found out."""
+
+    def mistaken(state, energy, updates):
+        state, metrics = judged(state, energy, updates)
+        if metrics and updates == 10:
+            state = state._replace(value=state.value + 1e3)
+        return state, metrics
+
+    monkeypatch.setattr("harmonium.training.held_out.EXACT_WORK", 0)
+    monkeypatch.setattr("harmonium.training.recorder.judged", mistaken)
+    bits = RNG.random((2_000, 2)) < 0.5
+    x = (bits[:, np.arange(20) % 2] ^ (RNG.random((2_000, 20)) < 0.05)).astype(np.uint8)
+    recipe = hm.Recipe(rate=0.2)
+    given = {"key": KEY, "validation": x[1_800:], "optimizer": recipe, "batch_size": 900}
+    fit = hm.fit(start(x, 8), x[:1_800], **given, epochs=500, keep="best")
+    assert "did not confirm" in fit.message
+    assert int(fit.state.held_out.update) == 10
+    last = averaged_model(fit.state.optimizer, fit.state.rbm)
+    assert eqx.tree_equal(fit.rbm, last)
+    assert hm.log_likelihood(last, x).value > -10.0

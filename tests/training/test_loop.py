@@ -338,6 +338,40 @@ def test_a_transformation_without_extra_arguments_compiles_once():
     assert first.method.update is second.method.update
 
 
+class TooFast(hm.Persistent):
+    """PCD whose usual rate makes columns of any numbers diverge."""
+
+    def usual_rate(self, rbm):
+        return 16.0
+
+
+def test_a_run_that_diverges_at_its_own_rate_begins_anew_at_a_lower_one():
+    x = np.random.default_rng(0).normal(size=(60, 8)) @ np.random.default_rng(1).normal(size=(8, 8))
+    rbm = hm.initialize(hm.Gaussian(8), hm.Bernoulli(4), x / x.std(0), key=KEY)
+    given = {"key": KEY, "gradient": TooFast(hm.Gibbs(1), 20), "epochs": 30, "batch_size": 20}
+    seen = []
+    fit = hm.fit(rbm, x / x.std(0), **given, callbacks=[seen.append])
+    assert not fit.diverged
+    assert "the run diverged at higher ones, from 16" in fit.notes[-1]
+    rate = float(fit.notes[-1].split()[3].rstrip(":"))
+    assert rate in (4.0, 1.0, 0.25, 0.062, 0.016)
+    assert [record["update"] for record in fit.history] == sorted(
+        {report.updates for report in seen if report.metrics}
+    )
+    slow = type(
+        "Slow",
+        (TooFast,),
+        {"usual_rate": lambda self, rbm: 16.0 / 4 ** round(np.log(16 / rate) / np.log(4))},
+    )
+    same = hm.fit(rbm, x / x.std(0), **given | {"gradient": slow(hm.Gibbs(1), 20)})
+    assert eqx.tree_equal(fit.rbm, same.rbm)
+    again = hm.fit(rbm, x / x.std(0), **given | {"epochs": 60}, state=fit.state)
+    assert "the run diverged at higher ones" in again.notes[-1]
+    with pytest.warns(hm.DivergenceWarning):
+        told = hm.fit(rbm, x / x.std(0), **given, optimizer=hm.Recipe(rate=16.0))
+    assert told.diverged
+
+
 def test_a_warning_of_divergence_points_to_the_users_call():
     """Python shows a warning once for each place, and filters go by the place."""
     rows = np.random.default_rng(0).integers(0, 2, (40, 6))

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..errors import InputError
+from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 
 USUAL_RATE = 0.1
+BOTH_WIDE = 4.0  # s_v s_h of a model with one layer of ±1 units, the other of 0 and 1
 
 
 class PhaseInfo(NamedTuple):
@@ -32,8 +35,20 @@ class PhaseInfo(NamedTuple):
 
 
 def usual_rate(rbm: RBM) -> float:
-    """Return the learning rate of a `Recipe` that works for most models."""
-    return USUAL_RATE
+    """Return 0.1, or less where units of both layers vary widely: 0.1 · min(1, 4 / (s_v s_h)).
+
+    s is four times the variance of a layer's units without inputs, as a mean over the layer, and at
+    least 1: it is 1 for 0/1 units, 4 for ±1 units and standardised columns, more for columns in
+    large units of measurement. The gradient of W is proportional to the states of both layers. One
+    wide layer is learned best at about 0.1, as 0/1 units are at 0.4; with two of them, the chains
+    fall behind at that rate (docs/practice.md, section 11).
+    """
+    return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread(rbm.visible) * _spread(rbm.hidden)))
+
+
+@eqx.filter_jit
+def _spread(layer: AbstractLayer) -> Float[Array, ""]:
+    return jnp.maximum(1.0, 4.0 * layer.variance(layer.zero_inputs).mean())
 
 
 class About(NamedTuple):

@@ -10,13 +10,13 @@ from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
 from .base import (
-    USUAL_RATE,
     About,
     AbstractGradient,
     PhaseInfo,
     Status,
     check_sampler,
     cloud_gradient,
+    usual_rate,
 )
 
 CHAINS = 500
@@ -53,16 +53,16 @@ class Persistent(AbstractGradient):
         return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
 
     def usual_rate(self, rbm: RBM) -> float:
-        """Return 0.1; above 64 visible 0/1 units, a rate in proportion to their number, up to 0.4.
+        """Return the usual rate; above 64 visible 0/1 units, more in proportion, up to 0.4.
 
         With 10,000 updates and 500 chains, most data sets of up to 800 columns are fitted best at
         0.4 or above. But on data that a model can nearly overfit, such as bars and stripes, the
-        chains fall behind at that rate (docs/mnist.md). With fewer chains a high rate is noisier,
-        and for other units no rate was measured: in both cases the rate is 0.1.
+        chains fall behind at that rate (docs/mnist.md). With fewer chains a high rate is noisier:
+        then, and for other units, the rate is that of other methods.
         """
         is_known = _of_0_and_1(rbm.visible) and _of_0_and_1(rbm.hidden) and self.chains >= CHAINS
         times = rbm.visible.size / FEW_UNITS if is_known else 1.0
-        return USUAL_RATE * min(MOST_TIMES, max(1.0, times))
+        return usual_rate(rbm) * min(MOST_TIMES, max(1.0, times))
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the chains and their sampler."""

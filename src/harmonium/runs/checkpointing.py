@@ -35,6 +35,9 @@ class Checkpointer:
 
     def __call__(self, report: Report) -> None:
         """Write metrics, and at most every 30 seconds a checkpoint."""
+        if report.updates <= int(self.state.updates):  # begun anew, after it diverged
+            self.folder.keep_metrics_until(0)
+            self.speed.updates = 0
         self.rbm, self.state = self.prepared.restored(report.rbm), report.state
         self.speed.count(report)
         if report.metrics:

@@ -141,6 +141,7 @@ def prepare(config: RunConfig) -> Prepared:
         config.batch,
         precision,
     )
+    plan = plan._replace(may_slow=config.lr is None)
     config = replace(config, precision=SHORT if plan.method.rounds else "float32")
     return Prepared(rows, change, learned, rbm, plan, rate, config, key_run)
 

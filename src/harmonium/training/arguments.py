@@ -39,6 +39,7 @@ class Plan(NamedTuple):
     per_epoch: int
     total: int
     prior: float  # strength of a penalty that the run sets, by the number of rows alone
+    may_slow: bool = False  # whether a run that diverges begins anew at a lower rate
 
 
 def plan_run(
@@ -67,7 +68,7 @@ def plan_run(
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
     batch = min(batch, len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
-    chooses = epochs is None and optimizer is None and not endless
+    chooses, may_slow = epochs is None and optimizer is None and not endless, optimizer is None
     if epochs is None:
         epochs = usual_epochs(rbm, per_epoch)
     total = positive_integer(epochs, "epochs") * per_epoch
@@ -78,7 +79,7 @@ def plan_run(
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
     follows_run = has_strength(jax.eval_shape(optimizer.init, rbm))
     prior = prior_strength(rbm, dataset.effective_rows) if follows_run else 0.0
-    return Plan(dataset, method, optimizer, per_epoch, total, prior)
+    return Plan(dataset, method, optimizer, per_epoch, total, prior, may_slow)
 
 
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:

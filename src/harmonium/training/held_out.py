@@ -18,8 +18,15 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from .._numerics import from_numpy
 from ..likelihood import finite_z, is_exact_cheap
+from ..partition_function.agreement import AnnealingRuns
+from ..partition_function.bridge import sandwich
 from ..partition_function.enumerated import Enumerated
-from ..partition_function.schedule import base_from_data
+from ..partition_function.schedule import (
+    FinalStates,
+    base_from_data,
+    groups_of,
+    resampled_states,
+)
 from ..path import AbstractPath, Heating, Line
 from ..rbm import RBM
 from ..samplers import Annealing, Cloud, anneal, start_annealing
@@ -33,6 +40,7 @@ EXACT_WORK = 2**22  # states × width: 20 ms on two cores
 SHARE_OF_WORK = 0.05  # of the run's own products
 SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
 GOOD, TRUSTED = 0.8, 0.02  # effective fractions of the particles after a step
+TOLERANCE = 0.1  # nats, below which a mode that few particles reach does not matter
 FAR = 0.3  # effective fraction below which more steps are needed by far
 
 
@@ -169,6 +177,37 @@ class Tracker:
             is_known=_number(True, bool),
         )
         return _arrived(state, rbm, v, log_w)
+
+    def log_z_within(self, state: HeldOut, rbm: RBM, updates: int) -> tuple[float, float]:
+        """Return an interval of log Z by annealing from independent units and back again.
+
+        It is independent of what was followed: particles that miss a mode do not know it, but the
+        two directions then disagree. The work is as much as a run of so many updates may spend on
+        following. The runs use the program that followed log Z, so nothing is compiled for them.
+        """
+        keys = jax.random.split(jax.random.fold_in(self.key, 0), 5)
+        allowed = self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
+        steps = max(1, int(allowed / 2.25))  # forward and in reverse, with a quarter between
+        path = base_from_data(rbm, state.v, key=keys[0])
+        base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
+        begun, offset = start_annealing(path, PARTICLES, key=keys[1]), float(path.log_z_of_base)
+
+        def annealed(line: Line, v: Array, count: int, key: PRNGKeyArray) -> tuple[Array, Any]:
+            v, log_w = _annealed(line, v, _number(max(1, count), np.int32), key=key)
+            return v, np.asarray(log_w, np.float64)
+
+        v, forward = annealed(Line(base, rbm), begun.v, steps, keys[2])
+        forward = forward + offset
+        if not np.isfinite(forward).all():
+            return -np.inf, np.inf
+        groups = groups_of(forward)
+        v = resampled_states([FinalStates(v, forward)], PARTICLES, groups, seed=0)
+        v, _ = annealed(Line(rbm, rbm), from_numpy(v), steps // 4, keys[3])
+        reverse = annealed(Line(rbm, base), v, steps, keys[4])[1] - offset
+        if not np.isfinite(reverse).all():
+            return -np.inf, np.inf
+        runs = AnnealingRuns(forward, reverse, np.zeros(0))
+        return runs.wide_interval(sandwich(forward, reverse, groups), TOLERANCE)
 
     def _drawn(self, count: int, *, key: PRNGKeyArray) -> Array:
         return self.base.visible.sample_without_inputs((count,), key=key)

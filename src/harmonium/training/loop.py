@@ -23,6 +23,7 @@ from ..rbm import RBM
 from .arguments import Plan, checked_callbacks, plan_run
 from .optimizers import averaged_model
 from .recorder import Recorder
+from .schedules import rate_of, reschedule
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
 from .update import Method, batch_of, make_update, padded, run_keys
@@ -30,6 +31,7 @@ from .update import Method, batch_of, make_update, padded, run_keys
 Callback = Callable[[Report], Any]
 SECONDS_PER_CHUNK = 1.0
 SHARE_FOR_RATIOS = 0.005  # share of a run's time that update ratios may take
+SLOWER, SLOWEST = 4.0, 1024.0  # a run that diverges begins anew at 1/4 of its rate, five times
 GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverged
 
 
@@ -233,11 +235,12 @@ class _Run:
         self.recorder = recorder
         self.dataset, self.n = padded(plan.dataset)
         self.total, self.per_epoch = plan.total, plan.per_epoch
+        self.plan = plan._replace(dataset=self.dataset)
         self.calling = 0.0  # extra time taken by calls for single updates
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
-        state = self.recorder.begun(state)
-        limit = growth_limit(largest(state.rbm))
+        state, usual = self.recorder.begun(state), rate_of(self.plan.optimizer.init(state.rbm))
+        limit, least = growth_limit(largest(state.rbm)), (usual or 0.0) / SLOWEST
         began, history, updates = time.perf_counter(), [], int(state.updates)
         chunk, stoppers, made = 1, [], False
         while updates < self.total and not stoppers:
@@ -246,7 +249,12 @@ class _Run:
             before, new = self._advanced(state, updates, target, began)
             seconds = time.perf_counter() - started
             if not float(largest(new.rbm)) < limit:
-                return self._diverged(state, history, updates, target)
+                rate = (rate_of(state.optimizer) or 0.0) / SLOWER
+                if not (self.plan.may_slow and rate >= least > 0.0):
+                    return self._diverged(state, history, updates, target)
+                state = self._begun_anew(rate)
+                history, updates, chunk = [], 0, 1
+                continue
             per_second = (target - updates) / max(seconds, 1e-9)
             chunk = next_chunk(chunk, per_second)
             state, updates, made = new, target, True
@@ -263,7 +271,23 @@ class _Run:
             message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
             message = f"nothing to do: the run was complete {done}; choose more epochs"
-        return Fit(rbm, history, state, message, False, self.recorder.notes(state))
+        return Fit(rbm, history, state, message, False, self._notes(state, usual))
+
+    def _begun_anew(self, rate: float) -> TrainState:
+        """Return the state before the first update, at a lower rate, after a run that diverged."""
+        state = first_state(self.recorder.start, self.plan, key=self.key)
+        slower = reschedule(state.optimizer, self.total, rate)
+        return self.recorder.begun(state._replace(optimizer=slower))
+
+    def _notes(self, state: TrainState, usual: float | None) -> tuple[str, ...]:
+        """Return what was changed automatically, a sentence each; `usual` is the first rate."""
+        notes, rate = self.recorder.notes(state), rate_of(state.optimizer)
+        if not (self.plan.may_slow and rate and usual and rate < 0.99 * usual):
+            return notes
+        return (
+            *notes,
+            f"the rate is {rate:.2g}: the run diverged at higher ones, from {usual:.2g}",
+        )
 
     def _advanced(
         self, state: TrainState, updates: int, target: int, began: float

@@ -278,8 +278,14 @@ class MaxNorm(AbstractGroups):
 
 @eqx.filter_jit
 def size_of_weights(rbm: RBM) -> Float[Array, ""]:
-    """Return R(W) of a `Huber` penalty of strength 1 and the usual width."""
-    return Huber(1.0).value(rbm.dense_weights, rbm)
+    """Return R(W) of a `Huber` penalty of strength 1 and the usual width d, but at least d/2 each.
+
+    Weights below d count as d. As W goes to 0, the free-energy gap falls by chance in proportion
+    to W and R(W) to its square; their ratio would call for a penalty that keeps W at 0.
+    """
+    weights, penalty = rbm.dense_weights, Huber(1.0)
+    least = (weights != 0).sum() * (penalty.width / 2.0)  # entries that are masked do not count
+    return jnp.maximum(penalty.value(weights, rbm), least)
 
 
 def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:

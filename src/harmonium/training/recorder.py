@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray
 from ..data import Dataset
 from ..rbm import RBM
 from .arguments import Plan
-from .held_out import Tracker, judged
+from .held_out import HeldOut, Tracker, judged
 from .monitors import Monitors, adjusted_gap
 from .optimizers import averaged_model
 from .penalties import size_of_weights
@@ -50,6 +50,7 @@ class Recorder:
         self.follows_gap = held_out is not None and not self.monitors.has_missing
         self.tracks = track and not self.monitors.has_missing and len(recorded) > 1
         self.tracker: Tracker | None = None
+        self.judgements: dict[int, bool] = {}
 
     def begun(self, state: TrainState) -> TrainState:
         """Return the state with what is known of the held-out rows, begun anew if it is missing."""
@@ -100,12 +101,35 @@ class Recorder:
         found = state.held_out
         if self.keep == "last" or found is None:
             return averaged_model(state.optimizer, state.rbm), ""
+        last = averaged_model(state.optimizer, state.rbm)
         if not 0 <= int(found.update) < int(state.updates):
-            return averaged_model(state.optimizer, state.rbm), ""
+            return last, ""
+        if self._is_worse(found, last, int(state.updates)):
+            return last, (
+                f"; the last model is kept: annealing in both directions did not confirm that"
+                f" held-out rows had a higher log-likelihood after update {int(found.update):,}"
+            )
         return found.best, (
             f"; the model is that after update {int(found.update):,}, where held-out rows had their"
             " highest log-likelihood"
         )
+
+    def _is_worse(self, found: HeldOut, last: RBM, updates: int) -> bool:
+        """Return whether the last model is certainly better than the one that seemed best.
+
+        It is asked twice at the end of a run, so the answer is kept.
+        """
+        if self.tracker is None or self.tracker.is_exact:
+            return False
+        if updates not in self.judgements:
+            ends = []
+            for rbm in (found.best, last):
+                energy = self.monitors.measured(rbm)[-1].energy
+                low, high = self.tracker.log_z_within(found, rbm, updates)
+                ends.append((-energy - high, -energy - low))
+            (_, most), (least, _) = ends
+            self.judgements[updates] = most < least
+        return self.judgements[updates]
 
     def notes(self, state: TrainState) -> tuple[str, ...]:
         """Return what the method and the run changed automatically, a sentence each."""

@@ -113,6 +113,12 @@ def ramped_momentum(
     return transformation(init, update)
 
 
+def rate_of(state: Any) -> float | None:
+    """Return the learning rate before the schedule in an optimiser's state; None if it has none."""
+    nodes = jax.tree.leaves(state, is_leaf=lambda node: isinstance(node, RateState))
+    return next((float(node.rate) for node in nodes if isinstance(node, RateState)), None)
+
+
 def reschedule(state: Any, total: int | float, rate: float | None = None) -> Any:
     """Return an optimiser's state with the given run length, and the rate unless it is None."""
     kinds = (RateState, MomentumState)
