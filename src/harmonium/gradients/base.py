@@ -41,7 +41,7 @@ def usual_rate(rbm: RBM) -> float:
     least 1: it is 1 for 0/1 units, 4 for ±1 units and standardised columns, more for columns in
     large units of measurement. The gradient of W is proportional to the states of both layers. One
     wide layer is learned best at about 0.1, as 0/1 units are at 0.4; with two of them, the chains
-    fall behind at that rate (docs/practice.md, section 11).
+    fall behind at that rate (docs/practice.md, section 13).
     """
     return USUAL_RATE * min(1.0, BOTH_WIDE / float(_spread(rbm.visible) * _spread(rbm.hidden)))
 
