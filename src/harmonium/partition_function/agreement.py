@@ -78,8 +78,8 @@ class AnnealingRuns(NamedTuple):
         as if they had started from exact draws; then more for the mass that k forward chains hardly
         reach. Its share s is known no better than the mean of a Poisson distribution from a count
         of k, whose upper end is U: log(1 + s (U/k − 1)) more. Both ends enclose the narrow
-        interval and the one-sided estimates; the upper end also other estimates of log Z that
-        are `against` this one, and log 40 = 3.7 nats more, as Markov's inequality allows.
+        interval and the one-sided estimates; the upper end is also above all ends that are
+        `against` this estimate.
         """
         count = max(1, int((self.forward - found.value > self._known(tolerance)).sum()))
         share = self.hardly_seen(tolerance)
@@ -91,7 +91,7 @@ class AnnealingRuns(NamedTuple):
         highs = [-lower_mean_bound(by_group, TAIL), found.lower, found.upper]
         if found.groups > 1:
             lows, highs = [*lows, found.interval[0]], [*highs, found.interval[1]]
-        highest = max([max(highs) + unknown, *(each + MARKOV for each in against)])
+        highest = max([max(highs) + unknown, *against])
         return float(min(lows)), float(highest)
 
     def unreached_starts(self, found: Sandwich, tolerance: float) -> list[tuple[str, float]]:
@@ -102,12 +102,13 @@ class AnnealingRuns(NamedTuple):
         forward chain.
 
         If the starts are draws of the model, the share s of them is the share of its mass that no
-        chain found, so log Z is −log(1 − s) higher. Their median cost c is the other limit: such a
+        chain found, so log Z is −log(1 − s) higher; s is known as well as their count, whose upper
+        end is taken. Their median cost c is the other limit: such a
         run's estimate of 1/Z is the region's 1/Z times the probability at which forward chains
         reach it, so its part of Z is at most e^c times what was found.
 
         Returns:
-            A sentence and the higher log Z, or nothing.
+            A sentence and the highest log Z that this allows, or nothing.
         """
         costs, usual = (-found.value - w for w in (self.other, self.reverse))
         strange = costs[costs > max(self._known(tolerance), usual.max())]
@@ -119,6 +120,7 @@ class AnnealingRuns(NamedTuple):
             f"{share:.0%} of the given starts lie where no chain came:"
             f" their reverse runs cost {apart:.1f} nats more"
         )
+        share = most_expected(len(strange)) / len(costs)
         missing = -float(np.log1p(-share)) if share < 1.0 else np.inf
         return [(why, found.value + min(apart, missing))]
 
@@ -131,12 +133,13 @@ def contradictions(found: Sandwich, others: Sequence[np.ndarray]) -> list[tuple[
         others: log weights of forward runs from other bases.
 
     Returns:
-        For each contradiction a sentence, and the other base's estimate of log Z.
+        For each contradiction a sentence, and the highest log Z that it allows: the other base's
+        estimate and log 40 = 3.7 nats more, by Markov's inequality.
     """
     against = []
     for forward in others:
         bound = lower_mean_bound(forward, CONTRADICTED)
         if bound > found.value + (found.half_width if found.groups > 1 else 0.0):
             why = f"from another base log Z is at least {bound:.2f}"
-            against.append((why, float(log_mean_exp(forward))))
+            against.append((why, float(log_mean_exp(forward)) + MARKOV))
     return against

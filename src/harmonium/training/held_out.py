@@ -1,9 +1,12 @@
 """The log-likelihood of held-out rows along a run, and the model for which it is highest.
 
-The averaged models of successive records are close to each other. So particles that represent one
-of them are annealed to the next in a few steps, and their weights give the ratio of the two
-partition functions (Jarzynski's equality). That costs far less than log Z anew at each record, and
-differences between records are known much better than log Z itself.
+The averaged models of successive records are close to each other. So states of one of them are
+annealed to the next in a few steps, and states of the next one back; Bennett's acceptance ratio of
+both gives the ratio of the two partition functions. The states are the run's own chains, after a
+few sweeps under the averaged model. Without chains there are only forward runs of particles, which
+are resampled (Jarzynski's equality); they miss modes that grow later, where chains have followed
+them. That costs far less than log Z anew at each record, and differences between records are known
+much better than log Z itself.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from .._numerics import from_numpy
 from ..likelihood import finite_z, is_exact_cheap
 from ..partition_function.agreement import AnnealingRuns
-from ..partition_function.bridge import sandwich
+from ..partition_function.bridge import bennett, bennett_stderr, sandwich
 from ..partition_function.enumerated import Enumerated
 from ..partition_function.schedule import (
     FinalStates,
@@ -30,6 +33,7 @@ from ..partition_function.schedule import (
 from ..path import AbstractPath, Heating, Line
 from ..rbm import RBM
 from ..samplers import Annealing, Cloud, anneal, start_annealing
+from ..samplers.gibbs import after_sweeps
 from ..statistics import effective_size, log_mean_exp, relative_weights, resampled
 from .base import same_shapes
 from .state import TrainState
@@ -40,6 +44,7 @@ EXACT_WORK = 2**22  # states × width: 20 ms on two cores
 SHARE_OF_WORK = 0.05  # of the run's own products
 SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
 GOOD, TRUSTED = 0.8, 0.02  # effective fractions of the particles after a step
+SETTLING = 4  # sweeps of the run's chains under the averaged model
 TOLERANCE = 0.1  # nats, below which a mode that few particles reach does not matter
 FAR = 0.3  # effective fraction below which more steps are needed by far
 
@@ -128,8 +133,17 @@ class Tracker:
         """Return whether a state is one of this tracker, to go on from."""
         return same_shapes(state, jax.eval_shape(self.begin))
 
-    def followed(self, state: HeldOut, rbm: RBM, updates: int) -> HeldOut:
-        """Return the state with log Z of the averaged model at a record."""
+    def followed(
+        self, state: HeldOut, rbm: RBM, updates: int, chains: Cloud | None = None
+    ) -> HeldOut:
+        """Return the state with log Z of the averaged model at a record.
+
+        Args:
+            state: the state after the last record.
+            rbm: the averaged model.
+            updates: updates made so far.
+            chains: the run's chains, if it has any.
+        """
         state = state._replace(records=state.records + 1)
         if not finite_z(rbm):
             return _unknown(state, rbm)
@@ -138,45 +152,53 @@ class Tracker:
             return state._replace(model=rbm, log_z=log_z, is_known=_number(True, bool))
         key = jax.random.fold_in(self.key, int(state.records))
         allowed = int(self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records))
-        state = self._stepped(state, rbm, allowed, key=jax.random.fold_in(key, 0))
+        here = None
+        if chains is not None:
+            here = _settled(rbm, chains, key=jax.random.fold_in(key, 2))
+        state = self._stepped(state, rbm, here, allowed, key=jax.random.fold_in(key, 0))
         allowed -= int(state.sweeps)
         if state.is_known or allowed <= 2 * int(state.tried):
             return state
-        return self._anew(state, rbm, allowed, key=jax.random.fold_in(key, 1))
+        return self._anew(state, rbm, here, allowed, key=jax.random.fold_in(key, 1))
 
-    def _stepped(self, state: HeldOut, rbm: RBM, allowed: int, *, key: PRNGKeyArray) -> HeldOut:
-        """Anneal the particles to the next model, in as many steps as are needed and allowed."""
+    def _stepped(
+        self, state: HeldOut, rbm: RBM, here: Array | None, allowed: int, *, key: PRNGKeyArray
+    ) -> HeldOut:
+        """Anneal from the last model to the next and back, in steps as needed and allowed."""
         steps, spent, attempt = int(state.steps), int(state.sweeps), 0
+        ways = 1 if here is None else 2
         while True:
-            steps = max(1, min(steps, allowed - spent))
-            spent, attempt = spent + steps, attempt + 1
+            steps = max(1, min(steps, (allowed - spent) // ways))
+            spent, attempt = spent + ways * steps, attempt + 1
             ours = jax.random.fold_in(key, attempt)
-            line = Line(state.model, rbm)
-            v, log_w = _annealed(line, state.v, _number(steps, np.int32), key=ours)
-            part = _effective_part(log_w)
-            if part >= GOOD or spent + 2 * steps > allowed or not state.is_known:
+            found = _both_ways(state.model, rbm, state.v, here, steps, key=ours)
+            part = found.part
+            if part >= GOOD or spent + 2 * ways * steps > allowed or not state.is_known:
                 break
             steps *= 2 if part > FAR else 4
         state = state._replace(
             steps=_number(max(1, steps // 2), np.int32), sweeps=_number(spent, np.int32)
         )
-        return _arrived(state, rbm, v, log_w)
+        return _arrived(state, rbm, found)
 
-    def _anew(self, state: HeldOut, rbm: RBM, allowed: int, *, key: PRNGKeyArray) -> HeldOut:
+    def _anew(
+        self, state: HeldOut, rbm: RBM, here: Array | None, allowed: int, *, key: PRNGKeyArray
+    ) -> HeldOut:
         """Anneal from independent units with the particles' moments, after log Z was lost."""
         keys = jax.random.split(key, 3)
         path = base_from_data(rbm, state.v, key=keys[0])
+        base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
         begun = start_annealing(path, PARTICLES, key=keys[1])
-        v, log_w = _annealed(path, begun.v, _number(allowed, np.int32), key=keys[2])
-        spent = _number(int(state.sweeps) + allowed, np.int32)
+        steps = max(1, allowed // (1 if here is None else 2))
+        found = _both_ways(base, rbm, begun.v, here, steps, key=keys[2])
         state = state._replace(
-            sweeps=spent,
+            sweeps=_number(int(state.sweeps) + allowed, np.int32),
             tried=_number(allowed, np.int32),
             log_z=_number(float(path.log_z_of_base), state.log_z.dtype),
             variance=_number(0.0, state.variance.dtype),
             is_known=_number(True, bool),
         )
-        return _arrived(state, rbm, v, log_w)
+        return _arrived(state, rbm, found)
 
     def log_z_within(self, state: HeldOut, rbm: RBM, updates: int) -> tuple[float, float]:
         """Return an interval of log Z by annealing from independent units and back again.
@@ -236,20 +258,70 @@ def judged(state: HeldOut, free_energy: float, updates: int) -> tuple[HeldOut, d
     return state, dict(zip(names, (value, value - reach, value + reach), strict=True))
 
 
-def _arrived(state: HeldOut, rbm: RBM, v: Array, log_w: Array) -> HeldOut:
-    """Return the state with resampled particles at a model, and its log Z if that is known."""
-    log_weights = np.asarray(log_w, np.float64)
-    part = _effective_part(log_weights)
-    if not part >= TRUSTED:
-        return _unknown(state._replace(v=v), rbm)
-    chosen = resampled(relative_weights(log_weights), len(log_weights), 0.5)
-    added = (1.0 / part - 1.0) / len(log_weights)
+class _Found(NamedTuple):
+    """What annealing between two models gave.
+
+    Attributes:
+        v: visible states of the second model, equally weighted.
+        log_ratio: its log Z less that of the first.
+        variance: the estimated variance of that.
+        part: the effective fraction of the particles: that at which forward runs alone would have
+            this variance.
+    """
+
+    v: Any
+    log_ratio: float
+    variance: float
+    part: float
+
+
+def _both_ways(
+    first: RBM, second: RBM, v: Array, here: Array | None, steps: int, *, key: PRNGKeyArray
+) -> _Found:
+    """Anneal v from one model to another, and the states `here` of the second one back.
+
+    Without `here`, the states at the second model are those of the forward runs, resampled.
+    """
+    keys, count = jax.random.split(key), _number(steps, np.int32)
+    reached, log_w = _annealed(Line(first, second), v, count, key=keys[0])
+    forward = np.asarray(log_w, np.float64)
+    part = _effective_part(forward)
+    if not part > 0.0:
+        return _Found(reached, 0.0, 0.0, 0.0)
+    if here is None:
+        chosen = resampled(relative_weights(forward), len(forward), 0.5).astype(np.int32)
+        added = (1.0 / part - 1.0) / len(forward)
+        return _Found(reached[from_numpy(chosen)], log_mean_exp(forward), added, part)
+    back = np.asarray(_annealed(Line(second, first), here, count, key=keys[1])[1], np.float64)
+    if not np.isfinite(back).all():
+        return _Found(here, 0.0, 0.0, 0.0)
+    variance, log_ratio = bennett_stderr(forward, back) ** 2, bennett(forward, back)
+    part = 1.0 / (1.0 + len(back) * variance)
+    if part < FAR:  # the runs hardly overlap: the standard error is no measure of what is doubtful
+        low, high = AnnealingRuns(forward, back, np.zeros(0)).wide_interval(
+            sandwich(forward, back, 1), TOLERANCE
+        )
+        variance = max(variance, (max(high - log_ratio, log_ratio - low) / 2.0) ** 2)
+    return _Found(here, log_ratio, variance, part)
+
+
+def _arrived(state: HeldOut, rbm: RBM, found: _Found) -> HeldOut:
+    """Return the state with particles at a model, and its log Z if that is known."""
+    state = state._replace(v=found.v)
+    if not found.part >= TRUSTED:
+        return _unknown(state, rbm)
     return state._replace(
-        v=v[from_numpy(chosen.astype(np.int32))],
         model=rbm,
-        log_z=_number(float(state.log_z) + log_mean_exp(log_weights), state.log_z.dtype),
-        variance=_number(float(state.variance) + added, state.variance.dtype),
+        log_z=_number(float(state.log_z) + found.log_ratio, state.log_z.dtype),
+        variance=_number(float(state.variance) + found.variance, state.variance.dtype),
     )
+
+
+@eqx.filter_jit
+def _settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
+    """Return states of a model from the chains of a run whose model is close to it."""
+    places = resampled(jnp.abs(chains.weights), PARTICLES, 0.5)
+    return after_sweeps(rbm, chains.states[places], SETTLING, key=key)
 
 
 def _unknown(state: HeldOut, rbm: RBM) -> HeldOut:

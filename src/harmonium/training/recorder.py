@@ -84,7 +84,8 @@ class Recorder:
         last = updates == self.total
         metrics = self.monitors.described(rbm, found, seconds, last=last)
         if self.tracker is not None:
-            held_out = self.tracker.followed(state.held_out, rbm, updates)
+            chains = self.method.gradient.status(state.rbm, state.gradient).chains
+            held_out = self.tracker.followed(state.held_out, rbm, updates, chains)
             held_out, likelihood = judged(held_out, found[-1].energy, updates)
             state, metrics = state._replace(held_out=held_out), metrics | likelihood
         strength = strength_of(state.optimizer)
