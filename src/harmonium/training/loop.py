@@ -58,9 +58,10 @@ def fit(
     """Train a model.
 
     The default is centred PCD-1 with 500 chains and at least 10,000 updates, up to 40,000 for a
-    small model of more than 2,000 rows. The learning rate is 0.1, or up to 0.4 for more than 64
-    visible 0/1 units, and falls to zero over the second half of the run. The result is an average
-    of the parameters over the last part of the run.
+    small model of more than 2,000 rows. The learning rate is 0.1, up to 0.4 for more than 64
+    visible 0/1 units, less if the units of both layers vary widely, and falls to zero over the
+    second half of the run. If the run diverges at this rate, it begins anew at a quarter of it, up
+    to five times. The result is an average of the parameters over the last part of the run.
 
     Where neither `epochs` nor `optimizer` is given, overfitting is held off in two ways. The recipe
     has a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and,
@@ -109,7 +110,8 @@ def fit(
 
     Returns:
         A `Fit`: the averaged model, the history of measurements, the state to continue from, and a
-        message. If the run diverges, the last finite model, with a `DivergenceWarning`.
+        message. If the run diverges at a rate that was given, or again and again, the last finite
+        model, with a `DivergenceWarning`.
 
     Raises:
         InputError: an invalid argument, or data outside the visible layer's domain.

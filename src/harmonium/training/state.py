@@ -74,8 +74,10 @@ class Fit(NamedTuple):
     - `free_energy_gap`: the mean free energy of held-out rows less that of training rows, with its
       standard error `free_energy_gap_stderr`.
     - `log_likelihood`: the mean log-likelihood of held-out rows, nats per row. Its log Z is exact
-      for models with few states. Otherwise it is followed from record to record by annealing;
-      `log_likelihood_low` and `log_likelihood_high` are two standard errors of log Z apart from it.
+      for models with few states. Otherwise it is followed from record to record by annealing, in
+      both directions where the method has chains; `log_likelihood_low` and `log_likelihood_high`
+      are two standard errors of log Z apart from it. They are no bounds, and differences between
+      records are known better: for a score, use `log_likelihood`, the function.
       It is left out while log Z is not known: where the model changes too much between two records
       for the work that is spent on it.
     - `penalty`: the strength of the penalty on the weights, where the run sets it.
