@@ -1,16 +1,17 @@
 """Test log-likelihoods of default runs beside independent columns, trees and scikit-learn.
 
     python benchmarks/density.py [SET[:ROWS] ...] [--hidden auto] [--cuts] [--seconds 60]
-        [--plain] [--against] [--peers]
+        [--plain] [--against] [--peers] [--hclt]
 
 A set is one of the binary sets in the folder that HARMONIUM_DATA names, or "words": rows drawn from
 a topic model. With ROWS, so many of its training rows are used, chosen at random; `--cuts` adds
-cuts of 100, 300, 1,000 and 3,000 rows of each set. A tenth of the training rows is held out. All
-models are scored on all test rows. `--plain` takes all columns as independent units. `--against`
-adds two runs without the penalty of the default recipe: one that ends with its last model, and one
-with its best. `--peers` adds scikit-learn's BernoulliRBM with 64 hidden units, trained on all
-training rows with each of eight settings: the one with the best test score is shown, with the
-seconds of that setting alone.
+cuts of 100, 300, 1,000 and 3,000 rows of each set. A tenth of the training rows is held out, or
+none of fewer than 500, which are cross-validated. All models are scored on all test rows. `--plain`
+takes all columns as independent units. `--against` adds two runs without the penalty of the default
+recipe: one that ends with its last model, and one with its best. `--peers` adds scikit-learn's
+BernoulliRBM with 64 hidden units, trained on all training rows with each of eight settings: the one
+with the best test score is shown, with the seconds of that setting alone. `--hclt` adds a hidden
+Chow-Liu tree, trained on all training rows.
 """
 
 import argparse
@@ -22,15 +23,14 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from sklearn.neural_network import BernoulliRBM
+from trees import chow_liu, hidden_chow_liu, independent
 
 import harmonium as hm
-from harmonium.data.splits import held_out_rows
+from harmonium.data.splits import held_out_rows, usual_fraction
 from harmonium.runs.prepare import usual_hidden
 
 SETS = ("nltcs", "plants", "adult", "mushrooms", "dna", "words")
-PSEUDO_COUNT = 1.0  # for a column, or spread over the four cells of a pair
 PEER_HIDDEN = 64
 CUTS = (100, 300, 1_000, 3_000)
 RATES, PASSES = (
@@ -69,49 +69,22 @@ def topics(count: int) -> tuple[np.ndarray, np.ndarray]:
     return rows[:count], rows[count:]
 
 
-def independent(train: np.ndarray, test: np.ndarray) -> float:
-    """Return the test log-likelihood of independent columns."""
-    on = (train.sum(0) + PSEUDO_COUNT) / (len(train) + 2 * PSEUDO_COUNT)
-    return float(np.where(test, np.log(on), np.log(1 - on)).sum(1).mean())
-
-
-def chow_liu(train: np.ndarray, test: np.ndarray) -> float:
-    """Return the test log-likelihood of the tree with the most mutual information.
-
-    Source: Chow & Liu 1968.
-    """
-    x, n = train.astype(float), len(train)
-    both, on = x.T @ x, x.sum(0)
-    cells = np.array([[n - on[:, None] - on + both, on - both], [on[:, None] - both, both]])
-    cells = (cells + PSEUDO_COUNT / 4) / (n + PSEUDO_COUNT)  # [value of i, value of j, i, j]
-    first, second = cells.sum(1), cells.sum(0)
-    gained = (cells * np.log(cells / (first[:, None] * second[None]))).sum((0, 1))
-    costs = gained.max() + 1 - gained
-    np.fill_diagonal(costs, 0)
-    order, parents = breadth_first_order(minimum_spanning_tree(costs), 0, directed=False)
-    root = (on[0] + PSEUDO_COUNT / 2) / (n + PSEUDO_COUNT)
-    found = np.log(np.where(test[:, 0], root, 1 - root))
-    for i in order[1:]:
-        parent = parents[i]
-        given = cells[:, :, parent, i]
-        given = given / given.sum(1, keepdims=True)
-        found = found + np.log(given[test[:, parent].astype(int), test[:, i].astype(int)])
-    return float(found.mean())
-
-
 def trained(
     train: np.ndarray, args: argparse.Namespace, options: Callable[[hm.RBM], dict]
 ) -> tuple[hm.Fit, float]:
     """Return a fit of the rows, a tenth of them held out, and the seconds that it took."""
     key_start, key = jax.random.split(jax.random.key(0))
-    kept, held = held_out_rows(len(train), 0.1, seed=0)
+    kept, held = np.arange(len(train)), None
+    if usual_fraction(len(train), is_discrete=True):
+        kept, held = held_out_rows(len(train), 0.1, seed=0)
     started = time.perf_counter()
     groups = () if args.plain else hm.exclusive_groups(train[kept])
     columns = train.shape[1]
     count = usual_hidden(len(kept), columns) if args.hidden == "auto" else int(args.hidden)
     visible = hm.Exclusive(columns, groups) if groups else hm.Bernoulli(columns)
     rbm = hm.initialize(visible, hm.Bernoulli(count), train[kept], key=key_start)
-    found = hm.fit(rbm, train[kept], key=key, validation=train[held], **options(rbm))
+    validation = None if held is None else train[held]
+    found = hm.fit(rbm, train[kept], key=key, validation=validation, **options(rbm))
     return found, time.perf_counter() - started
 
 
@@ -155,6 +128,10 @@ def line(name: str, train: np.ndarray, test: np.ndarray, args: argparse.Namespac
         ends = f"{score.value:.2f} [{score.low:.2f}, {score.high:.2f}]"
         sure = "" if score.converged else ", not converged"
         cells.append(f"{ends}{sure}, {seconds:.0f} + {scoring:.0f} s")
+    if args.hclt:
+        started = time.perf_counter()
+        score = hidden_chow_liu(train, test)
+        cells.append(f"{score:.2f}, {time.perf_counter() - started:.0f} s")
     if args.peers:
         cells.append(of_sklearn(train, test, args))
     return "| " + " | ".join(cells) + " |"
@@ -170,9 +147,11 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--against", action="store_true")
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--hclt", action="store_true")
     args = parser.parse_args()
     heads = ["rows", "independent", "Chow-Liu", "default"]
     heads += ["no penalty, last", "no penalty, best"] if args.against else []
+    heads += ["hidden Chow-Liu tree"] if args.hclt else []
     heads += ["scikit-learn, best of eight"] if args.peers else []
     print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads), flush=True)
     wanted = [

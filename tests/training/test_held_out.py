@@ -97,8 +97,7 @@ def test_a_state_of_another_kind_of_run_is_begun_anew():
 def tracked(visible, hidden, seed, records=12, coupling=1.5):
     """Return errors of log Z along a path of models, in standard errors, and what was known."""
     end = random_rbm(visible, hidden, seed, coupling=coupling)
-    plan_like = type("Method", (), {"batch_size": 100})
-    tracker = Tracker(end, plan_like, None, key=jax.random.key(seed))
+    tracker = Tracker(end, 100, None, key=jax.random.key(seed))
     tracker.is_exact = False
     state, errors = tracker.begin(), []
     for i in range(1, records + 1):
@@ -131,7 +130,7 @@ def test_log_z_is_followed_along_the_models(layers):
 
 def test_a_leap_between_models_is_not_known_and_found_again_later():
     rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(40), 3, coupling=6.0)
-    tracker = Tracker(rbm, type("Method", (), {"batch_size": 10}), None, key=KEY)
+    tracker = Tracker(rbm, 10, None, key=KEY)
     state = tracker.followed(tracker.begin(), rbm, 1)
     assert not bool(state.is_known)
     mild = hm.RBM(rbm.visible, rbm.hidden, 0.05 * rbm.weights)

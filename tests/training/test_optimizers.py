@@ -132,7 +132,7 @@ def test_an_ensemble_of_models_is_a_vmap_of_the_loop():
     """Rates are array leaves of the state, so models with different rates train at once."""
     from harmonium.training import begin
     from harmonium.training.arguments import plan_run
-    from harmonium.training.loop import advance
+    from harmonium.training.chunks import advance
 
     rbm = random_rbm(hm.Bernoulli(5), hm.Bernoulli(3), 0)
     options = {"gradient": hm.Exact(), "epochs": 10, "batch_size": 12}

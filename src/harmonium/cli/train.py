@@ -127,8 +127,13 @@ def train_cli(
         ),
     ] = None,
     validation: Annotated[
-        float, number("--validation", help="Fraction of the rows to hold out.")
-    ] = 0.1,
+        Any,
+        number_or_auto(
+            "--validation",
+            help="Fraction of the rows to hold out; auto is a tenth, but none of fewer than 500"
+            " rows of discrete values, which are cross-validated.",
+        ),
+    ] = "auto",
     penalty: Annotated[
         str | None,
         number_or_auto(

@@ -183,8 +183,16 @@ class Dataset(eqx.Module):
             return self
         each = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
         chosen = each[np.linspace(0, len(each) - 1, min(count, len(each))).round().astype(int)]
-        weights = None if self.weights is None else self.weights[chosen]
-        return self._with(self.stored.chosen(chosen), weights)
+        return self.chosen(chosen)
+
+    def chosen(self, indices: np.ndarray) -> Dataset:
+        """Return the rows of these indices."""
+        weights = None if self.weights is None else self.weights[indices]
+        return self._with(self.stored.chosen(indices), weights)
+
+    def weighted(self, weights: Array) -> Dataset:
+        """Return the same rows with these weights, which are used as they are."""
+        return self._with(self.stored, weights)
 
     def padded(self) -> Dataset:
         """Return the dataset with padding rows added, so that fewer sizes are compiled.

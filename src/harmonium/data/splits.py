@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,9 @@ __all__ = ["split_off"]
 
 BINARIZE = ("stochastic", "threshold", "none")
 FEWEST_ROWS_TO_SPLIT = 10
-FEWEST_ROWS_TO_HOLD_OUT = 50  # by default: of fewer rows, all are used for training
+FEWEST_ROWS_TO_HOLD_OUT = 50  # of fewer rows, all are used for training
+FEW_ROWS = 500  # by default none of fewer discrete rows are held out: they are cross-validated
+USUAL_FRACTION = 0.1
 
 
 class Held(NamedTuple):
@@ -66,14 +68,14 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
 
 
 def datasets_of(
-    table: Table, *, validation: float, binarize: str, seed: int
+    table: Table, *, validation: float | Literal["auto"], binarize: str, seed: int
 ) -> tuple[dict[str, Dataset], tuple[str, ...]]:
     """Store a table's rows in datasets: "train", and "validation" and "test" if there are any.
 
     Args:
         table: the table; only the stored rows are copied.
-        validation: the fraction of the training rows to hold out, in [0, 1); with fewer than fifty
-            rows, none are held out.
+        validation: the fraction of the training rows to hold out, in [0, 1), or "auto" for
+            `usual_fraction`; with fewer than fifty rows, none are held out.
         binarize: how grey levels are binarised: "stochastic", "threshold" or "none".
         seed: the seed for the choice of the held-out rows.
 
@@ -83,9 +85,17 @@ def datasets_of(
     Raises:
         InputError: `validation` lies outside [0, 1).
     """
+    few = ""
+    if validation == "auto":
+        validation = usual_fraction(len(table.train), is_discrete=table.kind != "real")
+        few = "" if validation else "too few to hold any out: they are cross-validated"
     _check_fraction(table, validation)
     given: dict[str, tuple[np.ndarray, np.ndarray | None]] = {"train": (table.train, None)}
     notes: tuple[str, ...] = ()
+    if table.validation is not None and not table.exhaustive and few:
+        validation, few = USUAL_FRACTION, ""
+    if few and not table.exhaustive:
+        notes = (f"{table.name}: {count_of(len(table.train), 'row')}, {few}.",)
     if validation and not table.exhaustive:
         if table.validation is not None:
             given["validation"] = (table.validation, None)
@@ -103,6 +113,15 @@ def datasets_of(
         for name, (rows, which) in given.items()
     }
     return parts, (*notes, *note_on_levels(table, binarize))
+
+
+def usual_fraction(rows: int, *, is_discrete: bool) -> float:
+    """Return the fraction of so many rows that is held out by default.
+
+    A tenth of a few hundred rows is too few to decide by, and too many to lose. So they are
+    cross-validated instead, if the visible units are discrete: `training/cross_validation.py`.
+    """
+    return 0.0 if is_discrete and rows < FEW_ROWS else USUAL_FRACTION
 
 
 def dataset_of(

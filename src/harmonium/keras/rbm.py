@@ -11,6 +11,7 @@ from ..errors import InputError
 from . import convert, gap, monitors
 from . import initialization as start
 from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer
+from .default_run import DefaultRun, Penalty, split_of
 from .model import BaseModel
 from .units import registry
 from .units.base import Tensor
@@ -86,6 +87,7 @@ class RBM(BaseModel):
         self.monitor_seed_state = self.monitor_seeds.state
         self._watched: tuple[str, ...] = ()
         self._means = [keras.metrics.Mean(name=name) for name in monitors.NAMES]
+        self.penalty, self._has_penalty, self._is_told = Penalty(name="penalty"), False, True
 
     def build(self, input_shape: Any) -> None:
         """Create the parameters for rows with as many columns as the last axis has."""
@@ -177,6 +179,7 @@ class RBM(BaseModel):
         self._watched = monitors.chosen(metrics, self)
         if steps_per_execution == "auto":
             steps_per_execution = 1 if keras.backend.backend() == "torch" else STEPS_PER_EXECUTION
+        self._is_told = optimizer is not None
         optimizer = keras.optimizers.Adam(1e-3) if optimizer is None else optimizer
         super().compile(optimizer, steps_per_execution=steps_per_execution, **kwargs)
 
@@ -191,11 +194,27 @@ class RBM(BaseModel):
         if self.built:
             self.optimizer.build(self.trainable_variables)
 
-    def fit(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         """Train on rows x, as `keras.Model.fit` does: an array, a `tf.data.Dataset`, or a loader.
 
         A y, given alone or in the batches of a data set, is ignored. Sample weights weight the
         rows.
+
+        Without `epochs`, and without an optimiser in `compile`, an array of rows is learned as by
+        `harmonium.fit`: for at least 20 epochs and 10,000 updates, with a penalty on large entries
+        of the kernel. If rows are held out (`validation_split` or `validation_data`), the penalty
+        follows their free-energy gap, `val_log_likelihood` is in the logs, and the model that they
+        like best is restored at the end. The history's `message` says what was chosen; it is
+        printed unless `verbose` is 0. With `epochs` or an optimiser, none of this happens. A data
+        set without `epochs` is visited once.
 
         Raises:
             InputError: a NumPy array with values that the visible units do not take.
@@ -203,10 +222,25 @@ class RBM(BaseModel):
         if isinstance(x, np.ndarray):
             start.check_rows(self, x, "x")
         held_out = kwargs.get("validation_data")
+        weights = kwargs.get("sample_weight")
         if isinstance(held_out, tuple) and len(held_out) == 3:
             kwargs["validation_data"] = (held_out[0], start.targets(*held_out), held_out[2])
-        y = start.targets(x, y, kwargs.get("sample_weight"))
-        return super().fit(x, y, *args, **kwargs)
+        y = start.targets(x, y, weights)
+        own = None
+        if epochs is None and not self._is_told and hasattr(x, "shape"):
+            split = split_of(x, weights, kwargs.get("validation_split"), held_out)
+            start.check_rows(self, split.train, "x")
+            own = DefaultRun(self, split, batch_size or 32)
+            epochs, kwargs["callbacks"] = own.epochs, [own, *_listed(kwargs.get("callbacks"))]
+        self._has_penalty = own is not None
+        try:
+            history = super().fit(x, y, batch_size, epochs or 1, *args, **kwargs)
+        finally:
+            self._has_penalty = False
+        history.message = "" if own is None else own.message
+        if own is not None and kwargs.get("verbose", args[0] if args else "auto"):
+            print(f"harmonium: {own.message}.")
+        return history
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return the loss and the metrics on rows x, as `keras.Model.evaluate` does."""
@@ -230,6 +264,8 @@ class RBM(BaseModel):
             weights = ops.cast(ops.reshape(weights, (-1,)), rows.dtype)
         loss = gap.free_energy_gap(self, rows, weights, training)
         self._look(rows, weights, loss, training)
+        if training and self._has_penalty:
+            loss = loss + self.penalty.of(self.kernel)
         return sum(self.losses, loss)
 
     def _look(self, rows: Tensor, weights: Tensor | None, loss: Tensor, training: bool) -> None:
@@ -248,7 +284,9 @@ class RBM(BaseModel):
     @property
     def metrics(self) -> list:
         """The metrics that are shown: those of Keras, and those of harmonium that were chosen."""
-        return [m for m in super().metrics if m not in self._means or m.name in self._watched]
+        hidden = [m for m in self._means if m.name not in self._watched]
+        hidden += [] if self._has_penalty else [self.penalty]
+        return [m for m in super().metrics if all(m is not each for each in hidden)]
 
     def pseudo_likelihood(self, v: Any) -> Tensor:
         """Return n log p(v_i | other units) for one random unit i of n in each row, in nats.
@@ -310,3 +348,10 @@ class RBM(BaseModel):
         else:
             kwargs.setdefault("input_signature", convert.signature(self))
             super().export(filepath, format=format, verbose=verbose, **kwargs)
+
+
+def _listed(callbacks: Any) -> list:
+    """Return callbacks as a list."""
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]

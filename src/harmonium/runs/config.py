@@ -49,7 +49,8 @@ class RunConfig:
         binarize: how grey levels are treated, one of `BINARIZE`.
         scale: the grey level that means 1.
         states: number of states of visible Potts units.
-        validation: fraction of the rows to hold out.
+        validation: fraction of the rows to hold out; "auto" for a tenth, but none of fewer than 500
+            rows of discrete values, which are cross-validated.
         penalty: strength of the penalty on the weights, `Huber`; "auto" for one that the run sets;
             None for 0 if `epochs` is given or the rows are a whole distribution, else "auto". A
             run's folder has the one that was chosen.
@@ -76,7 +77,7 @@ class RunConfig:
     binarize: str = "stochastic"
     scale: float | None = None
     states: int | None = None
-    validation: float = 0.1
+    validation: float | Literal["auto"] = "auto"
     penalty: float | Literal["auto"] | None = None
     keep: str | None = None
     precision: str = "auto"
@@ -111,8 +112,9 @@ class RunConfig:
         if self.scale is not None:
             advice = "give the grey level that means 1, such as 255"
             check_number("--scale", self.scale, "a positive number", advice, below=1e38)
-        if not is_number(self.validation) or not 0 <= self.validation < 1:
-            expected = "a fraction of the rows, from 0 to below 1"
+        told = self.validation != "auto"
+        if told and (not is_number(self.validation) or not 0 <= float(self.validation) < 1):
+            expected = "auto, or a fraction of the rows, from 0 to below 1"
             advice = "give 0.1, or 0 for none"
             raise input_error("--validation", expected, repr(self.validation), advice)
 

@@ -29,6 +29,7 @@ SUMMARY = "summary.json"
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
 LEFT_BY_RUNS = (METRICS, MODEL, SUMMARY, "checkpoints", "pictures", EVALUATION)
 OTHER_NAME = "choose another name"
+LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
 
 
 class RunFolder:
@@ -143,16 +144,18 @@ class RunFolder:
         """Write the model and the state to resume from; the fingerprint is that of the rows."""
         save(rbm, self.path / MODEL)
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
-        header |= {"rows": fingerprint, "held_out": state.held_out is not None}
+        header |= {"rows": fingerprint}
+        header |= {name: getattr(state, name) is not None for name in LEARNED_OF_ROWS}
         save_tree(state, self.path / CHECKPOINT, header)
 
     @property
-    def knows_held_out(self) -> bool:
-        """Whether the checkpoint holds what was known of held-out rows.
+    def learned_of_rows(self) -> set[str]:
+        """What the checkpoint holds of rows that a model had not seen, names of `TrainState`.
 
-        It does not in runs of one record, and in those of earlier versions.
+        Nothing in runs of one record, and in those of earlier versions.
         """
-        return bool(read_header(self.path / CHECKPOINT).get("held_out"))
+        header = read_header(self.path / CHECKPOINT)
+        return {name for name in LEARNED_OF_ROWS if header.get(name)}
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
         """Read the training state of a run.

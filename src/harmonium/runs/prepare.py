@@ -13,6 +13,7 @@ from jax.dtypes import canonicalize_dtype
 from .._threefry import key_of
 from ..data import Dataset
 from ..data.sources import named_units
+from ..data.splits import USUAL_FRACTION
 from ..errors import input_error
 from ..gradients import AbstractGradient
 from ..gradients.exact import LARGEST_LOG2_STATES
@@ -23,6 +24,7 @@ from ..rbm import RBM
 from ..standardize import Standardization, standardization
 from ..training import Huber, Recipe, TrainState, method_named
 from ..training.arguments import Plan, plan_run
+from ..training.cross_validation import unknown
 from ..training.held_out import Tracker
 from ..training.penalties import AbstractPenalty
 from ..training.start import first_state
@@ -67,12 +69,13 @@ class Prepared(NamedTuple):
         """The state before the first update."""
         return first_state(self.rbm, self.plan, key=self.key)
 
-    @property
-    def start_with_held_out(self) -> TrainState:
-        """The same, with what is known of held-out rows before the first record."""
+    def start_with(self, parts: set[str]) -> TrainState:
+        """Return the same with the structure of what is known of rows that a model has not seen."""
         state = self.start
-        tracker = Tracker.of_run(self.rbm, self.plan.method, state, key=self.key)
-        return state._replace(held_out=tracker.begin())
+        if "held_out" in parts:
+            tracker = Tracker.of_run(self.rbm, self.plan.method, state, key=self.key)
+            state = state._replace(held_out=tracker.begin())
+        return state._replace(folds=unknown()) if "folds" in parts else state
 
     @property
     def train(self) -> Dataset:
@@ -160,7 +163,11 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     penalty = config.penalty
     if penalty is None:
         penalty = 0.0 if is_told or rows.exhaustive else "auto"
-    return replace(config, keep=keep, penalty=penalty, hidden=hidden_count(config, rows))
+    validation = config.validation
+    if validation == "auto":
+        validation = USUAL_FRACTION if has_held_out or rows.exhaustive else 0.0
+    hidden = hidden_count(config, rows)
+    return replace(config, keep=keep, penalty=penalty, validation=validation, hidden=hidden)
 
 
 def hidden_count(config: RunConfig, rows: Rows) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..data import Dataset, Table
 from ..data.groups import column_groups
 from ..data.sources import named_units, open_source
-from ..data.splits import dataset_of, datasets_of, note_on_levels
+from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
 from ..layers import AbstractLayer, Exclusive
 from ..layers.registry import row_of
@@ -59,7 +59,7 @@ def rows_of_run(config: RunConfig) -> Rows:
         seed=config.seed,
     )
     parts, notes = datasets_of(
-        table, validation=config.validation, binarize=config.binarize, seed=config.seed
+        table, validation=_fraction(config), binarize=config.binarize, seed=config.seed
     )
     visible = visible_layer(table, config.visible)
     looks = config.visible == "auto" and config.groups and not table.exhaustive
@@ -69,6 +69,12 @@ def rows_of_run(config: RunConfig) -> Rows:
             visible = Exclusive(parts["train"].columns, groups.all)
             notes = (*notes, *(f"{table.name}: {note}" for note in groups.notes))
     return _rows(table, visible, parts, notes)
+
+
+def _fraction(config: RunConfig) -> float | Literal["auto"]:
+    """Return the fraction to hold out; a run that decides nothing by cross-validation needs one."""
+    decides = config.epochs is None and config.penalty in (None, "auto") and config.keep != "best"
+    return config.validation if decides or config.validation != "auto" else USUAL_FRACTION
 
 
 def rows_for_model(data: str, rbm: RBM, binarize: str, scale: float | None) -> Rows:

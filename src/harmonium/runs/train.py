@@ -18,6 +18,7 @@ from ..likelihood import log_likelihood
 from ..rbm import RBM
 from ..sampling import sample
 from ..training import DivergenceWarning, Fit, TrainState
+from ..training.cross_validation import will_cross_validate
 from ..training.loop import run_plan
 from .checkpointing import Checkpointer
 from .config import RunConfig
@@ -74,7 +75,7 @@ def resume(
         config = replace(config, epochs=epochs)
     with folder:
         prepared = prepare(config)
-        like = prepared.start_with_held_out if folder.knows_held_out else prepared.start
+        like = prepared.start_with(folder.learned_of_rows)
         state = folder.state(like, prepared.fingerprint, config.source)
         updates = int(state.updates)
         _refuse_fewer_epochs(config, prepared, updates)
@@ -112,6 +113,8 @@ def carry_out(
         display.say(f"{prepared.rbm}, {how}, to {folder.path}")
         if (config.epochs or math.inf) * config.updates_an_epoch(len(prepared.train)) > SHORT_RUN:
             figure_process.stop()  # it would wait, and hold memory, for a long time
+        if will_cross_validate(prepared.plan, prepared.validation, state):
+            display.say("cross-validating, since rows are few")
         result = learn(prepared, state, checkpointer, display)
         checkpointer.keep(result)
         stage = "trained, and interrupted while it was scored,"

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import positive_integer
 from ..data import Dataset
-from ..data.splits import FEWEST_ROWS_TO_HOLD_OUT, held_out_rows
+from ..data.splits import FEWEST_ROWS_TO_HOLD_OUT, held_out_rows, usual_fraction
 from ..errors import InputError
 from ..initialization import initialize
 from ..likelihood import LogLikelihood, log_likelihood
@@ -54,10 +54,12 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     optimizer : optax transformation or function of the number of updates, default=None
         If None, a `hm.Recipe` at the `learning_rate`. If `n_iter` is None too, `fit` adds a penalty
         on large weights that follows the number of rows and the free-energy gap (`hm.Huber`).
-    validation_fraction : float, default=0.1
+    validation_fraction : float or "auto", default="auto"
         Part of the rows to hold out in `fit` if neither `n_iter` nor `optimizer` is given: the
-        model for which they are most likely is kept. None are held out of fewer than 50 rows,
-        or where rows have weights.
+        model for which they are most likely is kept. "auto" is a tenth, but none of fewer than 500
+        rows of discrete columns: they are cross-validated, to choose the strength of the penalty
+        and the number of updates. None are held out of fewer than 50 rows, or where rows have
+        weights.
 
     Attributes:
     ----------
@@ -98,7 +100,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         k: int = 1,
         n_chains: int | None = None,
         optimizer: Any = None,
-        validation_fraction: float = 0.1,
+        validation_fraction: float | str = "auto",
     ):
         self.n_components = n_components
         self.visible = visible
@@ -211,8 +213,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
     def _parts(self, rows: Any, sample_weight: Any, *, key: Any) -> tuple[Dataset, Dataset | None]:
         fraction = self.validation_fraction
+        if isinstance(fraction, str) and fraction == "auto":
+            is_discrete = self.columns_.layer.n_states is not None
+            fraction = usual_fraction(len(rows), is_discrete=is_discrete)
         if not isinstance(fraction, int | float | np.number) or not 0 <= fraction < 1:
-            expected = "a number from 0 to below 1"
+            expected = 'a number from 0 to below 1, or "auto"'
             raise InputError(f"validation_fraction: expected {expected}; got {fraction!r}.")
         told = self.n_iter is not None or self.optimizer is not None
         few = len(rows) < FEWEST_ROWS_TO_HOLD_OUT

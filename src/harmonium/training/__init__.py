@@ -3,8 +3,8 @@
 from .autopilot import Autopilot as Autopilot
 from .centring import centred as centred
 from .centring import enhanced as enhanced
+from .chunks import DivergenceWarning as DivergenceWarning
 from .ensemble import fit_ensemble as fit_ensemble
-from .loop import DivergenceWarning as DivergenceWarning
 from .loop import fit as fit
 from .methods import METHOD_NAMES as METHOD_NAMES
 from .methods import method_named as method_named

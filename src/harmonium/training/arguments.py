@@ -16,6 +16,7 @@ from ..checks import described, positive_integer
 from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
+from ..layers import AbstractLayer
 from ..precision import SHORT, check_precision, is_worth_rounding
 from ..rbm import RBM, checked_rbm
 from ..weights.base import is_plain
@@ -39,7 +40,9 @@ class Plan(NamedTuple):
     per_epoch: int
     total: int
     prior: float  # strength of a penalty that the run sets, by the number of rows alone
+    layer: AbstractLayer  # the visible layer
     may_slow: bool = False  # whether a run that diverges begins anew at a lower rate
+    may_stop: bool = False  # whether cross-validation may end the run before its last update
 
 
 def plan_run(
@@ -69,6 +72,7 @@ def plan_run(
     batch = min(batch, len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
     chooses, may_slow = epochs is None and optimizer is None and not endless, optimizer is None
+    may_stop = epochs is None and not endless
     if epochs is None:
         epochs = usual_epochs(rbm, per_epoch)
     total = positive_integer(epochs, "epochs") * per_epoch
@@ -79,7 +83,9 @@ def plan_run(
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
     follows_run = has_strength(jax.eval_shape(optimizer.init, rbm))
     prior = prior_strength(rbm, dataset.effective_rows) if follows_run else 0.0
-    return Plan(dataset, method, optimizer, per_epoch, total, prior, may_slow)
+    return Plan(
+        dataset, method, optimizer, per_epoch, total, prior, rbm.visible, may_slow, may_stop
+    )
 
 
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:

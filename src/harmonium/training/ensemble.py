@@ -13,13 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
+from .._numerics import from_numpy
 from ..checks import checked_key
 from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM, checked_rbm
 from .arguments import Plan, checked_optimizer, plan_run
-from .loop import DivergenceWarning, advance, growth_limit, largest, next_chunk
+from .chunks import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .monitors import Monitors
 from .optimizers import Recipe, averaged_model
 from .start import first_state
@@ -27,7 +28,7 @@ from .state import Fit, TrainState
 from .update import Method, padded
 
 NO_TIME = -1.0  # no pseudo-likelihoods: for a hundred models they take as long as all the rest
-MODEL_AXES = TrainState(0, 0, 0, None, None)  # pyright: ignore[reportArgumentType]
+MODEL_AXES = TrainState(0, 0, 0, None, None, None)  # pyright: ignore[reportArgumentType]
 
 
 def fit_ensemble(
@@ -90,7 +91,7 @@ def fit_ensemble(
         first_state(rbm, plan._replace(optimizer=each), key=key)
         for rbm, each, key in zip(models, optimizers, every, strict=True)
     ]
-    state, made = _trained(plan, _stacked(states), every, progress)
+    state, made = trained(plan, stacked(states), every, progress)
     monitors = Monitors(models[0], dataset, None)
     return [_fit(plan, state, i, int(updates), monitors) for i, updates in enumerate(made)]
 
@@ -119,7 +120,8 @@ def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     return found
 
 
-def _stacked(states: list[TrainState]) -> TrainState:
+def stacked(states: list[TrainState]) -> TrainState:
+    """Return the states of several models as one, with one count of updates."""
     updates = states[0].updates
     stacked: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
     return stacked._replace(updates=updates)
@@ -127,34 +129,57 @@ def _stacked(states: list[TrainState]) -> TrainState:
 
 @eqx.filter_jit
 def _advanced(
-    method: Method, dataset: Dataset, n: Array, state: TrainState, until: Array, keys: Array
+    method: Method,
+    dataset: Dataset,
+    n: Array,
+    state: TrainState,
+    until: Array,
+    keys: Array,
+    weights: Array | None,
 ) -> tuple[TrainState, Array]:
     """Make updates of all models; return also each one's largest absolute parameter."""
 
-    def one(state: TrainState, key: Array) -> TrainState:
-        return advance(method, dataset, n, state, until, key=key)
+    def one(state: TrainState, key: Array, weights: Array | None) -> TrainState:
+        rows = dataset if weights is None else dataset.weighted(weights)
+        return advance(method, rows, n, state, until, key=key)
 
     # All models share one count of updates: with different counts, every loop would be computed
     # to the longest, and the results selected.
     axes: Any = MODEL_AXES
-    new = eqx.filter_vmap(one, in_axes=(axes, 0), out_axes=axes)(state, keys)
+    new = eqx.filter_vmap(one, in_axes=(axes, 0, 0), out_axes=axes)(state, keys, weights)
     return new, jax.vmap(largest)(new.rbm)
 
 
-def _trained(
-    plan: Plan, state: TrainState, keys: Array, progress: Callable[[float], Any] | None
+def trained(
+    plan: Plan,
+    state: TrainState,
+    keys: Array,
+    progress: Callable[[float], Any] | None = None,
+    weights: np.ndarray | None = None,
 ) -> tuple[TrainState, np.ndarray]:
-    """Make all updates; of a model that diverges the last finite state is kept.
+    """Make all updates that are left; of a model that diverges the last finite state is kept.
 
-    Return also how many updates each model has made.
+    Args:
+        plan: the fixed parts of the run.
+        state: `stacked` states.
+        keys: a random key for each model.
+        progress: called with the part done.
+        weights: each model's own weights of the rows, shape (models, n), of mean 1.
+
+    Returns:
+        The states, and how many updates each model has made.
     """
     dataset, n = padded(plan.dataset)
+    own = None
+    if weights is not None:
+        own = from_numpy(np.pad(weights, [(0, 0), (0, len(dataset) - weights.shape[1])]))
     limit = growth_limit(jax.vmap(largest)(state.rbm))
-    kept, made, updates, chunk = state, np.zeros(len(keys), int), 0, 1
+    updates, chunk = int(state.updates), 1
+    kept, made = state, np.full(len(keys), updates)
     while updates < plan.total:
         target, started = min(updates + chunk, plan.total), time.perf_counter()
         until = jnp.asarray(target, jnp.int32)
-        state, reached = _advanced(plan.method, dataset, n, state, until, keys)
+        state, reached = _advanced(plan.method, dataset, n, state, until, keys, own)
         goes_on = (made == updates) & (np.asarray(reached) < limit)
         made = np.where(goes_on, target, made)
         kept = _replaced(kept, state, goes_on)

@@ -11,6 +11,7 @@ much better than log Z itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -87,16 +88,16 @@ TRACKING = 3  # folded into a run's key, whose parts 0 to 2 are used otherwise
 class Tracker:
     """Follows log Z from record to record, within a small share of a run's work."""
 
-    def __init__(self, start: RBM, method: Method, chains: Cloud | None, *, key: PRNGKeyArray):
+    def __init__(self, start: RBM, batch_size: int, chains: Cloud | None, *, key: PRNGKeyArray):
         """Fix the settings.
 
         Args:
             start: the model before the first update.
-            method: what an update does, and so how much work it is.
+            batch_size: rows in an update; with the chains they say how much work it is.
             chains: the chains that are moved in an update; None if there are none.
             key: the run's random key.
         """
-        rows_an_update = method.batch_size + (0 if chains is None else len(chains.states))
+        rows_an_update = batch_size + (0 if chains is None else len(chains.states))
         self.base = start.uncoupled
         self.is_exact = is_exact_cheap(start, EXACT_WORK)
         self.sweeps_an_update = SHARE_OF_WORK * rows_an_update / PARTICLES
@@ -108,7 +109,7 @@ class Tracker:
     def of_run(cls, start: RBM, method: Method, state: TrainState, *, key: PRNGKeyArray) -> Tracker:
         """Return the tracker of a run, from any of its states."""
         chains = method.gradient.status(state.rbm, state.gradient).chains
-        return cls(start, method, chains, key=key)
+        return cls(start, method.batch_size, chains, key=key)
 
     def begin(self) -> HeldOut:
         """Return the state before the first record: the model without weights, its log Z known."""
@@ -230,6 +231,26 @@ class Tracker:
             return -np.inf, np.inf
         runs = AnnealingRuns(forward, reverse, np.zeros(0))
         return runs.wide_interval(sandwich(forward, reverse, groups), TOLERANCE)
+
+    def refutes(
+        self, state: HeldOut, last: RBM, updates: int, energy_of: Callable[[RBM], float]
+    ) -> bool:
+        """Return whether the last model is certainly better than the one that seemed best.
+
+        Args:
+            state: what is known at the end of a run.
+            last: the model of the last record.
+            updates: updates made so far.
+            energy_of: the mean free energy of the held-out rows under a model, nats.
+        """
+        if self.is_exact:
+            return False
+        ends = []
+        for rbm in (state.best, last):
+            low, high = self.log_z_within(state, rbm, updates)
+            ends.append((-energy_of(rbm) - high, -energy_of(rbm) - low))
+        (_, most), (least, _) = ends
+        return most < least
 
     def _drawn(self, count: int, *, key: PRNGKeyArray) -> Array:
         return self.base.visible.sample_without_inputs((count,), key=key)

@@ -11,32 +11,25 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from ..checks import checked_key
 from ..data import Dataset
-from ..data.shuffling import batches_in_order
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import Plan, checked_callbacks, plan_run
+from .chunks import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .optimizers import averaged_model
 from .recorder import Recorder
 from .schedules import rate_of, reschedule
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
-from .update import Method, batch_of, make_update, padded, run_keys
+from .update import padded
 
 Callback = Callable[[Report], Any]
-SECONDS_PER_CHUNK = 1.0
 SHARE_FOR_RATIOS = 0.005  # share of a run's time that update ratios may take
 SLOWER, SLOWEST = 4.0, 1024.0  # a run that diverges begins anew at 1/4 of its rate, five times
-GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverged
-
-
-class DivergenceWarning(RuntimeWarning):
-    """Parameters grew without bound in a run; the last model before that was kept."""
 
 
 def fit(
@@ -168,61 +161,6 @@ def _check_keep(keep: Any, held_out: Dataset | None) -> None:
 
 
 @eqx.filter_jit
-def advance(
-    method: Method,
-    dataset: Dataset,
-    n: Array,
-    state: TrainState,
-    until: Array,
-    *,
-    key: PRNGKeyArray,
-) -> TrainState:
-    """Make updates on the first n rows until `until` of them are made: a pure function.
-
-    It is compiled once for any number of updates, and for all n that share a `padded` dataset.
-    Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates draw from keys
-    split off fold_in(key′, e), so the result does not depend on how a run is divided into chunks.
-    All keys of an epoch are made at once: for a small model, one key takes a tenth of the time of
-    an update.
-    """
-    _, key_order, key_updates = run_keys(key)
-    room, size = len(dataset), method.batch_size
-    most, per_epoch = -(-room // size), -(-n // size)
-
-    def epoch(e: Array, state: TrainState) -> TrainState:
-        rows_of = batches_in_order(room, n, size, key=jax.random.fold_in(key_order, e))
-        keys = jax.random.split(jax.random.fold_in(key_updates, e), most)
-
-        def update(t: Array, state: TrainState) -> TrainState:
-            t = t - e * per_epoch
-            present = t * size + jnp.arange(size) < n if method.short_last else None
-            key_rows, key_gradient = dataset.keys(keys[t])
-            batch, mass = batch_of(state.rbm.visible, dataset, rows_of(t), present, key=key_rows)
-            return make_update(method, batch, mass, state, key=key_gradient)
-
-        end = jnp.minimum(until, (e + 1) * per_epoch)
-        return jax.lax.fori_loop(state.updates, end, update, state)
-
-    return jax.lax.fori_loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state)
-
-
-@eqx.filter_jit
-def largest(rbm: RBM) -> Array:
-    """Return the largest absolute parameter, or NaN if any parameter is NaN."""
-    return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
-
-
-def growth_limit(before: Any) -> Any:
-    """Return the bound above which parameters have diverged, from the largest one at the start."""
-    return GROWTH_LIMIT * np.maximum(1.0, np.asarray(before, np.float64))
-
-
-def next_chunk(chunk: int, per_second: float) -> int:
-    """Return the number of updates for a chunk of about a second, at most 64 times the last one."""
-    return max(1, min(64 * chunk, int(per_second * SECONDS_PER_CHUNK)))
-
-
-@eqx.filter_jit
 def _update_ratio(before: RBM, after: RBM) -> Array:
     """Return |ΔW| / |W| of an update."""
     start = before.dense_weights
@@ -245,8 +183,9 @@ class _Run:
         limit, least = growth_limit(largest(state.rbm)), (usual or 0.0) / SLOWEST
         began, history, updates = time.perf_counter(), [], int(state.updates)
         chunk, stoppers, made = 1, [], False
-        while updates < self.total and not stoppers:
-            target = min(updates + chunk, self.recorder.next(updates), self.total)
+        end = self.recorder.end
+        while updates < end and not stoppers:
+            target = min(updates + chunk, self.recorder.next(updates), end)
             started = time.perf_counter()
             before, new = self._advanced(state, updates, target, began)
             seconds = time.perf_counter() - started
@@ -254,7 +193,7 @@ class _Run:
                 rate = (rate_of(state.optimizer) or 0.0) / SLOWER
                 if not (self.plan.may_slow and rate >= least > 0.0):
                     return self._diverged(state, history, updates, target)
-                state = self._begun_anew(rate)
+                state = self._begun_anew(rate, state)
                 history, updates, chunk = [], 0, 1
                 continue
             per_second = (target - updates) / max(seconds, 1e-9)
@@ -268,18 +207,18 @@ class _Run:
         rbm, chosen = self.recorder.kept(state)
         done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs){chosen}"
         message = f"finished {done}"
-        if updates < self.total:
+        if stoppers and updates < end:
             reason = getattr(stoppers[0], "reason", "")
             message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
             message = f"nothing to do: the run was complete {done}; choose more epochs"
         return Fit(rbm, history, state, message, False, self._notes(state, usual))
 
-    def _begun_anew(self, rate: float) -> TrainState:
+    def _begun_anew(self, rate: float, old: TrainState) -> TrainState:
         """Return the state before the first update, at a lower rate, after a run that diverged."""
         state = first_state(self.recorder.start, self.plan, key=self.key)
         slower = reschedule(state.optimizer, self.total, rate)
-        return self.recorder.begun(state._replace(optimizer=slower))
+        return self.recorder.begun(state._replace(optimizer=slower, folds=old.folds))
 
     def _notes(self, state: TrainState, usual: float | None) -> tuple[str, ...]:
         """Return what was changed automatically, a sentence each; `usual` is the first rate."""
@@ -302,7 +241,7 @@ class _Run:
         records if they are frequent.
         """
         affordable = self.calling <= SHARE_FOR_RATIOS * (time.perf_counter() - began)
-        if not self.recorder.is_due(target) or (target < self.total and not affordable):
+        if not self.recorder.is_due(target) or (target < self.recorder.end and not affordable):
             return None, self._until(target, state)
         started = time.perf_counter()
         before = self._until(target - 1, state) if target - 1 > updates else state
@@ -314,9 +253,9 @@ class _Run:
 
     def _until(self, target: int, state: TrainState) -> TrainState:
         until = jnp.asarray(target, jnp.int32)
-        moving = state._replace(held_out=None)  # which updates do not need
+        moving = state._replace(held_out=None, folds=None)  # which updates do not need
         moved = advance(self.method, self.dataset, self.n, moving, until, key=self.key)
-        return jax.block_until_ready(moved)._replace(held_out=state.held_out)
+        return jax.block_until_ready(moved)._replace(held_out=state.held_out, folds=state.folds)
 
     def _report(
         self,
@@ -339,10 +278,10 @@ class _Run:
             metrics |= {name: float(value) for name, value in of_method.items()}
             ratio = math.nan if before is None else float(_update_ratio(before.rbm, state.rbm))
             metrics |= {"update_ratio": ratio} if math.isfinite(ratio) else {}
-        epochs = self.total / self.per_epoch
-        rbm = rbm if updates < self.total else self.recorder.kept(state)[0]
-        speeds = (samples, per_second)
-        return Report(updates, self.total, epoch, epochs, seconds, *speeds, metrics, rbm, state)
+        end = self.recorder.end
+        rbm = rbm if updates < self.recorder.end else self.recorder.kept(state)[0]
+        ends = (updates, end, epoch, end / self.per_epoch)
+        return Report(*ends, seconds, samples, per_second, metrics, rbm, state)
 
     def _diverged(self, state: TrainState, history: list, updates: int, target: int) -> Fit:
         message = (

@@ -9,11 +9,14 @@ from __future__ import annotations
 import bisect
 import math
 
+import jax
 from jaxtyping import PRNGKeyArray
 
 from ..data import Dataset
 from ..rbm import RBM
 from .arguments import Plan
+from .base import same_shapes
+from .cross_validation import cross_validate, is_for, unknown
 from .held_out import HeldOut, Tracker, judged
 from .monitors import Monitors, adjusted_gap
 from .optimizers import averaged_model
@@ -40,7 +43,7 @@ class Recorder:
     ):
         """Fix the settings; the arguments are those of `run_plan`."""
         self.start, self.method, self.keep = rbm, plan.method, keep
-        self.prior, self.total = plan.prior, plan.total
+        self.prior, self.end = plan.prior, plan.total
         self.key = key
         self.monitors = Monitors(rbm, plan.dataset, held_out)
         epochs, per_epoch = plan.total // plan.per_epoch, plan.per_epoch
@@ -49,11 +52,15 @@ class Recorder:
         self.updates = [per_epoch * epoch for epoch in recorded]
         self.follows_gap = held_out is not None and not self.monitors.has_missing
         self.tracks = track and not self.monitors.has_missing and len(recorded) > 1
+        self.plan, self.uses_folds = plan, held_out is None and is_for(plan)
         self.tracker: Tracker | None = None
         self.judgements: dict[int, bool] = {}
 
     def begun(self, state: TrainState) -> TrainState:
         """Return the state with what is known of the held-out rows, begun anew if it is missing."""
+        state = self._with_folds(state)
+        best = -1 if state.folds is None else int(state.folds.best)
+        self.end = best if best > 0 and self.plan.may_stop else self.plan.total
         if not self.tracks:
             return state._replace(held_out=None)
         self.tracker = Tracker.of_run(self.start, self.method, state, key=self.key)
@@ -61,14 +68,26 @@ class Recorder:
             return state
         return state._replace(held_out=self.tracker.begin())
 
+    def _with_folds(self, state: TrainState) -> TrainState:
+        """Return the state with what cross-validation says, which is asked before a run begins."""
+        if not self.uses_folds:
+            return state._replace(folds=None)
+        if not same_shapes(state.folds, jax.eval_shape(unknown)):
+            if int(state.updates) > 0:
+                self.uses_folds = False
+                return state._replace(folds=None)
+            state = state._replace(folds=cross_validate(self.start, self.plan, key=self.key))
+        strength = state.folds.strength_after(int(state.updates))
+        return state._replace(optimizer=with_strength(state.optimizer, strength))
+
     def next(self, updates: int) -> int:
         """Return the update of the next record."""
         place = bisect.bisect_right(self.updates, updates)
-        return self.updates[place] if place < len(self.updates) else self.total
+        return self.updates[place] if place < len(self.updates) else self.end
 
     def is_due(self, updates: int) -> bool:
         """Return whether there is a record after this update."""
-        return updates == self.total or self.next(updates - 1) == updates
+        return updates == self.end or self.next(updates - 1) == updates
 
     def record(
         self, state: TrainState, rbm: RBM, seconds: float
@@ -81,7 +100,7 @@ class Recorder:
             seconds: time since the run began.
         """
         updates, found = int(state.updates), self.monitors.measured(rbm)
-        last = updates == self.total
+        last = updates == self.end
         metrics = self.monitors.described(rbm, found, seconds, last=last)
         if self.tracker is not None:
             chains = self.method.gradient.status(state.rbm, state.gradient).chains
@@ -91,7 +110,10 @@ class Recorder:
         strength = strength_of(state.optimizer)
         if strength is None:
             return state, metrics
-        if self.follows_gap:
+        if state.folds is not None:
+            strength = state.folds.strength_after(updates)
+            state = state._replace(optimizer=with_strength(state.optimizer, strength))
+        elif self.follows_gap:
             gap, size = adjusted_gap(*found), float(size_of_weights(rbm))
             strength = next_strength(strength, self.prior, *gap, size)
             state = state._replace(optimizer=with_strength(state.optimizer, strength))
@@ -120,16 +142,12 @@ class Recorder:
 
         It is asked twice at the end of a run, so the answer is kept.
         """
-        if self.tracker is None or self.tracker.is_exact:
+        if self.tracker is None:
             return False
         if updates not in self.judgements:
-            ends = []
-            for rbm in (found.best, last):
-                energy = self.monitors.measured(rbm)[-1].energy
-                low, high = self.tracker.log_z_within(found, rbm, updates)
-                ends.append((-energy - high, -energy - low))
-            (_, most), (least, _) = ends
-            self.judgements[updates] = most < least
+            self.judgements[updates] = self.tracker.refutes(
+                found, last, updates, lambda rbm: self.monitors.measured(rbm)[-1].energy
+            )
         return self.judgements[updates]
 
     def notes(self, state: TrainState) -> tuple[str, ...]:
@@ -142,7 +160,9 @@ class Recorder:
         if strength is None:
             return notes
         why = "from the number of rows; with held-out rows it follows the free-energy gap"
-        if self.follows_gap:
+        if state.folds is not None:
+            notes = (*notes, state.folds.note)
+        if self.follows_gap or state.folds is not None:
             times = strength / self.prior
             why = "from the number of rows; the free-energy gap calls for no more"
             if times > 1.01:

@@ -60,7 +60,7 @@ def resumable(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
         raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
     like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
     # What is known of held-out rows is begun anew where it does not fit.
-    if not same_shapes(state._replace(held_out=None), like):
+    if not same_shapes(state._replace(held_out=None, folds=None), like):
         raise InputError(
             "state: expected the state of a run with the same model, gradient method and optimiser;"
             " got other arrays."

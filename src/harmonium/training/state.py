@@ -18,6 +18,7 @@ class TrainState(NamedTuple):
         optimizer: the optimiser's state, with the averaged model in it.
         updates: number of updates made.
         held_out: what is known of held-out rows, a `HeldOut`; None if there are none.
+        folds: what cross-validation found, a `CrossValidated`; None if there was none.
     """
 
     rbm: RBM
@@ -25,6 +26,7 @@ class TrainState(NamedTuple):
     optimizer: Any
     updates: Int[Array, ""]
     held_out: Any = None
+    folds: Any = None
 
 
 class Report(NamedTuple):

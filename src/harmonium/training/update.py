@@ -61,7 +61,9 @@ def make_update(
         grads, extra["mass"] = jax.tree.map(lambda g: mass * g, grads), mass
     updates, optimizer_state = method.update(grads, state.optimizer, rbm, **extra)
     moved = map_parameters(jnp.add, rbm, updates).project()
-    return TrainState(moved, gradient_state, optimizer_state, state.updates + 1, state.held_out)
+    return state._replace(
+        rbm=moved, gradient=gradient_state, optimizer=optimizer_state, updates=state.updates + 1
+    )
 
 
 def batch_of(

@@ -1,0 +1,137 @@
+"""Few rows: cross-validation sets the penalty and the end of a run."""
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.training.arguments import plan_run
+from harmonium.training.cross_validation import FOLDS, cross_validate, is_for, records_of
+from harmonium.training.ensemble import stacked, trained
+from harmonium.training.start import first_state
+
+KEY = jax.random.key(3)
+RNG = np.random.default_rng(5)
+NOISE = (RNG.random((40, 10)) < 0.5).astype(np.uint8)  # to learn any of it is overfitting
+OTHERS = (RNG.random((400, 10)) < 0.5).astype(np.uint8)
+COPIES = np.repeat(RNG.random((60, 4)) < 0.5, 3, axis=1).astype(np.uint8)  # much to learn
+SHORT = {"key": KEY, "gradient": hm.Persistent(hm.Gibbs(1), 50), "batch_size": 20}
+
+
+@pytest.fixture(autouse=True)
+def _few_updates(monkeypatch):
+    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 600)
+    monkeypatch.setattr("harmonium.training.arguments.MANY_EPOCHS", 20)
+
+
+def start(x=NOISE, hidden=8):
+    return hm.initialize(hm.Bernoulli(x.shape[1]), hm.Bernoulli(hidden), x, key=KEY)
+
+
+def recipe(rate=0.5, penalty="auto"):
+    return hm.Recipe(rate=rate, penalties=(hm.Huber(penalty),))
+
+
+def test_a_run_on_few_rows_of_noise_learns_hardly_any_of_it():
+    fit = hm.fit(start(), NOISE, **SHORT, optimizer=recipe())
+    told = hm.fit(start(), NOISE, **SHORT, optimizer=recipe(penalty=1 / 40), epochs=300)
+    held_off, overfitted, independent = (
+        hm.log_likelihood(rbm, OTHERS).value for rbm in (fit.rbm, told.rbm, start().uncoupled)
+    )
+    assert held_off > overfitted + 0.2
+    assert held_off > independent - 0.2
+    assert any("by 4-fold cross-validation, rows that a model has not seen" in n for n in fit.notes)
+    assert int(fit.state.folds.best) == int(fit.state.updates) < 600
+    assert fit.message.startswith(f"finished after {int(fit.state.updates)} updates")
+
+
+def test_a_run_goes_on_where_there_is_more_to_learn():
+    fit = hm.fit(start(COPIES), COPIES, **SHORT, optimizer=recipe())
+    assert int(fit.state.updates) == 600
+    scores = np.asarray(fit.state.folds.scores)
+    assert scores[-1] == scores.max() > float(fit.state.folds.independent) + 3
+
+
+@pytest.mark.parametrize("rows", [NOISE, COPIES], ids=["noise", "copies"])
+@pytest.mark.parametrize("stop_at", [4, 40])
+def test_a_resumed_run_keeps_what_it_knew(rows, stop_at):
+    given = SHORT | {"optimizer": recipe()}
+    whole = hm.fit(start(rows), rows, **given)
+    part = hm.fit(start(rows), rows, **given, callbacks=[lambda r: r.updates >= stop_at])
+    assert int(part.state.updates) <= int(whole.state.updates)
+    rest = hm.fit(start(rows), rows, **given, state=part.state)
+    assert eqx.tree_equal(rest.state, whole.state)
+    assert eqx.tree_equal(rest.rbm, whole.rbm)
+
+
+def test_epochs_that_are_told_are_made():
+    fit = hm.fit(start(), NOISE, **SHORT, optimizer=recipe(), epochs=100)
+    assert int(fit.state.updates) == 200
+    fit = hm.fit(start(), NOISE, **SHORT, epochs=10)
+    assert fit.state.folds is None
+
+
+def test_only_runs_that_set_their_penalty_and_can_be_scored_are_cross_validated():
+    def asks(rows, rbm=None, **options):
+        return is_for(plan_run(rbm or start(), rows, **options))
+
+    assert asks(NOISE)
+    assert not asks(NOISE, epochs=5)
+    assert not asks(NOISE, optimizer=hm.Recipe())
+    assert not asks(NOISE[: 2 * FOLDS - 1])
+    assert not asks(np.resize(NOISE, (500, 10)))
+    assert not asks(hm.Dataset(NOISE, np.ones(40)))
+    missing = NOISE.astype(float)
+    missing[0, 0] = np.nan
+    assert not asks(missing)
+    reals = RNG.normal(size=(40, 3))
+    assert not asks(reals, hm.initialize(hm.Gaussian(3), hm.Bernoulli(4), reals, key=KEY))
+
+
+def test_rows_of_weight_zero_are_not_learned():
+    """So no model of a cross-validation knows the rows that judge it."""
+    hidden_from = np.array([[1.0] * 30 + [0.0] * 10, [0.0] * 10 + [1.0] * 30]) * 40 / 30
+    changed = NOISE.copy()
+    changed[30:] = 1 - changed[30:]
+    found = []
+    for rows in (NOISE, changed):
+        plan = plan_run(start(), rows, gradient=SHORT["gradient"], epochs=20, batch_size=20)
+        keys = jax.random.split(KEY, 2)
+        state = stacked([first_state(start(), plan, key=key) for key in keys])
+        found.append(trained(plan, state, keys, None, hidden_from)[0].rbm)
+    one, other = (jax.tree.leaves(rbm) for rbm in found)
+    assert all((a[0] == b[0]).all() for a, b in zip(one, other, strict=True))
+    assert not all((a[1] == b[1]).all() for a, b in zip(one, other, strict=True))
+
+
+def test_each_model_of_an_ensemble_has_its_own_weights():
+    """Weights of an ensemble give the model that `fit` makes with them."""
+    weights = RNG.random((2, 40))
+    weights /= weights.mean(1, keepdims=True)
+    plan = plan_run(start(), NOISE, gradient=hm.Exact(), epochs=20, batch_size=20)
+    keys = jax.random.split(KEY, 2)
+    state = stacked([first_state(start(), plan, key=key) for key in keys])
+    state, made = trained(plan, state, keys, None, weights)
+    assert (made == 40).all()
+    for i in range(2):
+        data = hm.Dataset(NOISE, weights[i])
+        one = hm.fit(start(), data, key=keys[i], gradient=hm.Exact(), epochs=20, batch_size=20)
+        np.testing.assert_allclose(state.rbm.weights[i], one.state.rbm.weights, atol=1e-5)
+
+
+def test_models_that_diverge_end_the_search(recwarn):
+    """What was found before is used, and the user is not warned of models that they do not see."""
+    plan = plan_run(start(), NOISE, optimizer=recipe(1e30), gradient=SHORT["gradient"])
+    found = cross_validate(start(), plan, key=KEY)
+    assert all(np.isfinite(np.asarray(leaf)).all() for leaf in found)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("rows", [8, 40, 499])
+def test_records_reach_half_of_the_run(rows):
+    plan = plan_run(start(), np.resize(NOISE, (rows, 10)))
+    records = records_of(plan)
+    assert records == sorted(records)
+    assert records[0] == 10
+    assert records[-1] == plan.total // 2
