@@ -1,6 +1,7 @@
 """The race: the speed of harmonium and other packages, each in a process of its own, in turn.
 
     python benchmarks/race [WORKLOAD ...] [--rounds 3] [--seconds 2] [--out runs/race] [--report]
+        [--only CONTESTANT ...]
 
 A workload is given by the first words of its name, such as "train 784x500" or "ais"; without one,
 all workloads run. Every contestant starts up; then, `--rounds` times, each in turn makes the number
@@ -102,10 +103,12 @@ class Contestant:
         return {"ready": self.ready, "speeds": self.speeds, "peak_mib": self.peak}
 
 
-def run(load: Workload, rounds: int, seconds: float) -> dict:
-    """Let all contestants run a workload, in turn."""
+def run(load: Workload, rounds: int, seconds: float, only: list[str]) -> dict:
+    """Let contestants run a workload, in turn: all of them, or only those named."""
     field = []
     for name in CONTESTANTS:
+        if only and name not in only:
+            continue
         each = Contestant(name, load)
         if each.cannot is None:
             each.settle(seconds)
@@ -245,6 +248,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", default="runs/race")
+    parser.add_argument("--only", nargs="+", default=[], metavar="CONTESTANT")
     parser.add_argument("--report", action="store_true", help="Report stored results; run nothing.")
     given = parser.parse_args()
     folder = Path(given.out)
@@ -257,7 +261,7 @@ def main() -> None:
         if given.report or target.exists() or not asked:
             continue
         print(load.name, flush=True)
-        found = run(load, given.rounds, given.seconds)
+        found = run(load, given.rounds, given.seconds, given.only)
         about = {
             "processor": processor(),
             "date": time.strftime("%d %B %Y"),

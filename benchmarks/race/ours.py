@@ -65,10 +65,11 @@ def sample(load, precision=None):
 
 
 def ais(load, precision=None):
-    """Make steps of annealing."""
-    only_once(precision)
+    """Make steps of annealing, on the path of `hm.log_z`."""
     rbm, key = model_of(load), key_of(0)
-    path = hm.Heating.from_neutral(rounded_if_faster(rbm, load.batch))  # the path of `hm.log_z`
+    if precision is None:
+        rbm = rounded_if_faster(rbm, load.batch)
+    path = hm.Heating.from_neutral(hm.rounded(rbm) if precision == "bfloat16" else rbm)
 
     @jax.jit
     def run_chains(steps, key):

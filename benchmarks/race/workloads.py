@@ -103,6 +103,7 @@ WORKLOADS = [
 CONTESTANTS = {
     "harmonium": ("ours", {}, "ours"),
     "harmonium, float32": ("ours", {"precision": "float32"}, "ours"),
+    "harmonium, bfloat16": ("ours", {"precision": "bfloat16"}, "ours"),
     "scikit-learn": ("scikit", {}, "package"),
     "rbms": ("rbms_peer", {}, "package"),
     "learnergy": ("learnergy_peer", {}, "package"),

@@ -151,6 +151,27 @@ def test_a_resumed_run_decides_alike(cli, no_pictures, monkeypatch, options):
     assert "where held-out rows had their highest log-likelihood" in said
 
 
+def test_few_rows_are_cross_validated_once(cli, no_pictures, monkeypatch):
+    """A run that is resumed knows what was found, and one of more epochs is not ended early."""
+    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 400)
+    np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
+    command = f"train rows.npy {SMALL} --lr 0.5"
+    whole = cli(f"{command} --out whole")
+    assert whole.status == 0
+    assert "80 rows, too few to hold any out: they are cross-validated" in whole.out
+    assert "by 4-fold cross-validation, rows that a model has not seen have" in whole.out
+    with monkeypatch.context() as patch:
+        stop_after(patch, 5, KeyboardInterrupt())
+        assert cli(f"{command} --out cut").status == 130
+    monkeypatch.setattr("harmonium.training.recorder.cross_validate", lambda *_, **__: 1 / 0)
+    assert cli("resume cut").status == 0
+    same_arrays("whole/model.safetensors", "cut/model.safetensors")
+    same_arrays("whole/checkpoints/last.safetensors", "cut/checkpoints/last.safetensors")
+    assert json.loads(Path("whole/config.json").read_text())["validation"] == 0.0
+    assert cli("resume cut --epochs 60").status == 0
+    assert json.loads(Path("cut/summary.json").read_text())["updates"] == 600
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -32,7 +32,7 @@ def test_help_after_the_source_shows_every_option_with_its_default(cli):
     for option in wanted.split():
         assert f"--{option}" in out
     text = " ".join(out.split())
-    for default in ("pcd", "1", "500", "200", "0.1", "0", "stochastic", "auto"):
+    for default in ("pcd", "1", "500", "200", "0", "stochastic", "auto"):
         assert f"[default: {default}]" in text
 
 

@@ -87,6 +87,31 @@ def test_few_rows_are_all_learned_from():
     assert notes == ("x: 49 rows, too few to hold any out.",)
 
 
+@pytest.mark.parametrize(
+    ("rows", "options", "held"),
+    [
+        (499, {}, 0),
+        (500, {}, 50),
+        (499, {"weights": np.arange(499.0)}, 50),
+        (20, {"validation": np.array([[3], [4]])}, 2),
+    ],
+    ids=["few", "enough", "weighted", "own"],
+)
+def test_by_default_few_rows_are_cross_validated(rows, options, held):
+    table = numbered(rows, **options)
+    parts, notes = datasets_of(table, validation="auto", binarize="none", seed=3)
+    assert len(parts.get("validation", [])) == held
+    said = "x: 499 rows, too few to hold any out: they are cross-validated."
+    assert (notes == (said,)) == (held == 0)
+
+
+def test_by_default_a_tenth_of_real_rows_is_held_out():
+    """They have no pseudo-likelihood to be judged by."""
+    table = as_table(np.random.default_rng(0).normal(size=(100, 2)), name="x", coding="real")
+    parts, _ = datasets_of(table, validation="auto", binarize="none", seed=3)
+    assert len(parts["validation"]) == 10
+
+
 def test_rows_are_looked_at_once_for_each_layer(monkeypatch):
     rows, layer = np.arange(12.0).reshape(6, 2), hm.Gaussian(2)
     seen = []

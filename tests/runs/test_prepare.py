@@ -123,7 +123,7 @@ def test_real_columns_are_learned_standardised_and_the_model_is_of_the_rows():
 )
 def test_a_large_file_stays_on_disk_and_gives_the_same_rows(monkeypatch, rows, options):
     np.save("rows.npy", rows)
-    config = RunConfig(source="rows.npy", **options)
+    config = RunConfig(source="rows.npy", validation=0.1, **options)
     read, prepared = rows_of_run(config), prepare(config)
     monkeypatch.setattr("harmonium.data.readers.LARGE", 1)
     table = hm.open_source("rows.npy", **options)
@@ -154,7 +154,8 @@ def test_a_run_keeps_the_precision_that_was_chosen(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "chosen"),
     [
-        ({}, ("auto", "best")),
+        ({}, ("auto", "last")),  # 80 rows are cross-validated
+        ({"validation": 0.1}, ("auto", "best")),
         ({"epochs": 3}, (0.0, "last")),
         ({"validation": 0.0}, ("auto", "last")),
         ({"penalty": 0.01}, (0.01, "best")),

@@ -87,7 +87,8 @@ def datasets_of(
     """
     few = ""
     if validation == "auto":
-        validation = usual_fraction(len(table.train), is_discrete=table.kind != "real")
+        scored = table.kind != "real" and table.weights is None
+        validation = usual_fraction(len(table.train), can_cross_validate=scored)
         few = "" if validation else "too few to hold any out: they are cross-validated"
     _check_fraction(table, validation)
     given: dict[str, tuple[np.ndarray, np.ndarray | None]] = {"train": (table.train, None)}
@@ -115,13 +116,13 @@ def datasets_of(
     return parts, (*notes, *note_on_levels(table, binarize))
 
 
-def usual_fraction(rows: int, *, is_discrete: bool) -> float:
+def usual_fraction(rows: int, *, can_cross_validate: bool) -> float:
     """Return the fraction of so many rows that is held out by default.
 
     A tenth of a few hundred rows is too few to decide by, and too many to lose. So they are
-    cross-validated instead, if the visible units are discrete: `training/cross_validation.py`.
+    cross-validated instead, if they have no weights and the visible units are discrete.
     """
-    return 0.0 if is_discrete and rows < FEW_ROWS else USUAL_FRACTION
+    return 0.0 if can_cross_validate and rows < FEW_ROWS else USUAL_FRACTION
 
 
 def dataset_of(

@@ -214,8 +214,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def _parts(self, rows: Any, sample_weight: Any, *, key: Any) -> tuple[Dataset, Dataset | None]:
         fraction = self.validation_fraction
         if isinstance(fraction, str) and fraction == "auto":
-            is_discrete = self.columns_.layer.n_states is not None
-            fraction = usual_fraction(len(rows), is_discrete=is_discrete)
+            discrete = self.columns_.layer.n_states is not None
+            fraction = usual_fraction(len(rows), can_cross_validate=discrete)
         if not isinstance(fraction, int | float | np.number) or not 0 <= fraction < 1:
             expected = 'a number from 0 to below 1, or "auto"'
             raise InputError(f"validation_fraction: expected {expected}; got {fraction!r}.")
