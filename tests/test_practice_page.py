@@ -4,7 +4,7 @@ from answers import run_page
 
 
 def test_the_python_runs(capsys):
-    assert run_page("docs/practice.md") == 13
+    assert run_page("docs/practice.md") == 14
     said = capsys.readouterr().out
     assert "update_ratio" in said
     assert "0% of the weights" not in said.splitlines()

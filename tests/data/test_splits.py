@@ -107,7 +107,7 @@ def test_by_default_few_rows_are_cross_validated(rows, options, held):
 
 def test_by_default_a_tenth_of_real_rows_is_held_out():
     """They have no pseudo-likelihood to be judged by."""
-    table = as_table(np.random.default_rng(0).normal(size=(100, 2)), name="x", coding="real")
+    table = as_table(np.random.default_rng(0).normal(size=(100, 2)), name="x", coding="reals")
     parts, _ = datasets_of(table, validation="auto", binarize="none", seed=3)
     assert len(parts["validation"]) == 10
 

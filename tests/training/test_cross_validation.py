@@ -15,7 +15,7 @@ KEY = jax.random.key(3)
 RNG = np.random.default_rng(5)
 NOISE = (RNG.random((40, 10)) < 0.5).astype(np.uint8)  # to learn any of it is overfitting
 OTHERS = (RNG.random((400, 10)) < 0.5).astype(np.uint8)
-COPIES = np.repeat(RNG.random((60, 4)) < 0.5, 3, axis=1).astype(np.uint8)  # much to learn
+COPIES = np.repeat(RNG.random((120, 3)) < 0.5, 5, axis=1).astype(np.uint8)  # much to learn
 SHORT = {"key": KEY, "gradient": hm.Persistent(hm.Gibbs(1), 50), "batch_size": 20}
 
 
@@ -35,7 +35,7 @@ def recipe(rate=0.5, penalty="auto"):
 
 def test_a_run_on_few_rows_of_noise_learns_hardly_any_of_it():
     fit = hm.fit(start(), NOISE, **SHORT, optimizer=recipe())
-    told = hm.fit(start(), NOISE, **SHORT, optimizer=recipe(penalty=1 / 40), epochs=300)
+    told = hm.fit(start(), NOISE, **SHORT, optimizer=recipe(penalty=1e-4), epochs=300)
     held_off, overfitted, independent = (
         hm.log_likelihood(rbm, OTHERS).value for rbm in (fit.rbm, told.rbm, start().uncoupled)
     )
