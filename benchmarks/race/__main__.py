@@ -206,7 +206,7 @@ def report(folder: Path) -> None:
             print(f"{line} | {found['peak_mib']:,} |")
     draw(results, folder / "race.png")
     for result in list(results.values())[:1]:
-        print(f"\n{result['model']}; {result['date']}; {result['versions']}")
+        print(f"\n{result['processor']}; {result['date']}; {result['versions']}")
 
 
 def draw(results: dict, path: Path) -> None:

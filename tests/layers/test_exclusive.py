@@ -98,10 +98,10 @@ def test_the_clamped_model_sums_over_the_other_columns(row, seed):
     minus_f = -rbm.free_energy(jnp.asarray(every, jnp.float32))
     clamped = hm.condition(rbm, row[None])
     np.testing.assert_allclose(log_z(clamped), jax.nn.logsumexp(minus_f), rtol=1e-5)
-    drawn = hm.sample(rbm, 20_000, key=jax.random.key(seed), sampler=hm.Gibbs(30), given=row)
+    drawn = hm.sample(rbm, 2_000, key=jax.random.key(seed), sampler=hm.Gibbs(30), given=row)
     found, p = drawn[:, free].mean(0), jax.nn.softmax(minus_f) @ every[:, free]
     bound = stats.norm.isf(LEVEL / (2 * 9 * len(free)))
-    assert (abs(found - p) < bound * np.sqrt(p * (1 - p) / 20_000) + 1e-4).all()
+    assert (abs(found - p) < bound * np.sqrt(p * (1 - p) / 2_000) + 1e-4).all()
 
 
 def test_missing_values_are_summed_out_exactly():
