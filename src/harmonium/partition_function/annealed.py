@@ -39,6 +39,9 @@ PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among t
 # chains are enough.
 AIM, MOST_LOST = 0.5, 2.0
 FEWEST_STEPS, MOST_STEPS = 4, 2**20  # per segment
+ENOUGH_GROUPS = 8  # of forward chains; with fewer, an interval is hardly ever narrow
+WHOLE_ROUND = 2.6  # time of a round over that of its forward runs: burn-in, reverse runs, starts
+ON_TIME = 0.95  # share of the time left that a round may take by the pace of the last one
 MET = "The forward and reverse estimates agree."
 
 
@@ -189,7 +192,13 @@ class _Search:
         while True:
             started = time.perf_counter()
             final, gains = self._forward(schedule, steps)
-            self.groups = self.groups if kept else groups_of(final.log_weights)
+            if not kept:
+                self.groups = groups_of(final.log_weights)
+                self.pace = WHOLE_ROUND * (time.perf_counter() - started) / steps
+                more = self._more_steps(steps)
+                if self.groups < ENOUGH_GROUPS and more > steps:  # it would hardly converge
+                    schedule, steps = schedule.respaced(gains), more
+                    continue
             self._report(self.done + 0.4 * (1 - self.done))
             back = self._reverse(schedule, [final, *self.cross_checks], steps)
             self._report(self.done + 0.5 * (1 - self.done))
@@ -198,16 +207,28 @@ class _Search:
             found = self._conclude(kept, steps * self.segments)
             if found.converged or self.asked.steps is not None:
                 break
-            within = int(self._left() / self.pace)  # steps that fit in the remaining time
-            if self._needs_more_steps(kept[-1]) and within > 1.25 * steps:
-                kept, steps = [], min(2 * steps, within)
+            more = self._more_steps(steps)
+            if self._needs_more_steps(kept[-1]) and more > steps:
+                kept, steps = [], more
                 schedule = schedule.respaced(gains, back[::-1, : self.asked.chains])
-            elif within < steps:  # otherwise the next round adds more chains
+            elif self._left() < self.pace * steps:  # otherwise the next round adds more chains
                 late = f" The time limit of {self.asked.seconds:g} s was reached; raise `seconds`."
                 found = found._replace(message=found.message + late)
                 break
         self._report(1.0)
         return found
+
+    def _more_steps(self, steps: int) -> int:
+        """Return the steps of a round with more of them; the same if no such round is in time.
+
+        They are doubled. But if only one more round can be longer, it takes the time that is left.
+        """
+        if self.asked.steps is not None:
+            return steps
+        within = int(ON_TIME * self._left() / self.pace)
+        if within < 4 * steps:
+            return within if within > 1.25 * steps else steps
+        return 2 * steps
 
     def _needs_more_steps(self, last: AnnealingRuns) -> bool:
         """Return whether more steps would help more than more chains."""
