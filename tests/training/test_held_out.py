@@ -104,7 +104,8 @@ def tracked(visible, hidden, seed, records=12, coupling=1.5):
         rbm = hm.RBM(end.visible, end.hidden, end.weights * (i / records))
         state = tracker.followed(state, rbm, 100 * i)
         exact = hm.log_z(rbm).value
-        errors.append((float(state.log_z) - exact) / math.sqrt(float(state.variance) + 1e-8))
+        found = state.found
+        errors.append((float(found.log_z) - exact) / math.sqrt(float(found.variance) + 1e-8))
     return np.array(errors), state
 
 
@@ -123,7 +124,7 @@ def test_log_z_is_followed_along_the_models(layers):
     errors = []
     for seed in range(10):
         found, state = tracked(*layers, seed, coupling=0.5 if "Gaussian" in str(layers) else 1.5)
-        assert bool(state.is_known)
+        assert bool(state.found.is_known)
         errors.append(found[-1])
     assert np.square(errors).sum() < 35.6 * 2.0  # twice χ²₁₀: variances are estimated, too
 
@@ -132,13 +133,14 @@ def test_a_leap_between_models_is_not_known_and_found_again_later():
     rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(40), 3, coupling=6.0)
     tracker = Tracker(rbm, 10, None, key=KEY)
     state = tracker.followed(tracker.begin(), rbm, 1)
-    assert not bool(state.is_known)
+    assert not bool(state.found.is_known)
     mild = hm.RBM(rbm.visible, rbm.hidden, 0.05 * rbm.weights)
     for i in range(2, 12):
         state = tracker.followed(state, mild, 1_000 * i)
-    assert bool(state.is_known)
+    assert bool(state.found.is_known)
     near = hm.log_z(mild, key=KEY)
-    assert abs(float(state.log_z) - near.value) < 5 * math.sqrt(float(state.variance)) + 0.2
+    reach = 5 * math.sqrt(float(state.found.variance)) + 0.2
+    assert abs(float(state.found.log_z) - near.value) < reach
 
 
 def test_rows_that_cannot_be_scored_leave_the_last_model():

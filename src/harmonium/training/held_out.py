@@ -3,10 +3,11 @@
 The averaged models of successive records are close to each other. So states of one of them are
 annealed to the next in a few steps, and states of the next one back; Bennett's acceptance ratio of
 both gives the ratio of the two partition functions. The states are the run's own chains, after a
-few sweeps under the averaged model. Without chains there are only forward runs of particles, which
-are resampled (Jarzynski's equality); they miss modes that grow later, where chains have followed
-them. That costs far less than log Z anew at each record, and differences between records are known
-much better than log Z itself.
+few sweeps under the averaged model. Beside them go forward runs of particles, which are resampled
+(Jarzynski's equality). Chains miss modes that they never visited, and particles miss modes that
+grow later. What is missed makes log Z too small, so the larger one is taken. That costs far less
+than log Z anew at each record, and differences between records are known much better than log Z
+itself.
 """
 
 from __future__ import annotations
@@ -46,40 +47,58 @@ SHARE_OF_WORK = 0.05  # of the run's own products
 SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
 GOOD, TRUSTED = 0.8, 0.02  # effective fractions of the particles after a step
 SETTLING = 4  # sweeps of the run's chains under the averaged model
+SHARES = (2 / 3, 1 / 3)  # of that work: following by the run's chains, and by particles
 TOLERANCE = 0.1  # nats, below which a mode that few particles reach does not matter
 FAR = 0.3  # effective fraction below which more steps are needed by far
 
 
-class HeldOut(NamedTuple):
-    """What is known of the partition function at the last record, and the best model so far.
+class Followed(NamedTuple):
+    """What one way of following log Z knows at the last record.
 
     Attributes:
-        v: particles, visible states of `model`, shape (particles, visible); none if log Z is exact.
-        model: the averaged model of the last record.
-        log_z: its log Z, nats.
+        v: visible states of the record's model, shape (particles, visible); none if log Z is exact.
+        log_z: log Z of that model, nats.
         variance: estimated variance of `log_z` from sampling.
         is_known: whether `log_z` can be relied on.
         steps: annealing steps that were needed last.
-        sweeps: sweeps of the particles made so far.
+        sweeps: sweeps of the states made so far.
         tried: sweeps that the last attempt to find log Z anew was allowed.
-        records: number of records so far.
-        best: the model with the highest log-likelihood of the held-out rows.
-        value: that log-likelihood, nats per row.
-        update: the update of `best`; −1 if no model has a log-likelihood.
     """
 
     v: Float[Array, "particles visible"]
-    model: RBM
     log_z: Float[Array, ""]
     variance: Float[Array, ""]
     is_known: Bool[Array, ""]
     steps: Int[Array, ""]
     sweeps: Int[Array, ""]
     tried: Int[Array, ""]
+
+
+class HeldOut(NamedTuple):
+    """What is known of the partition function at the last record, and the best model so far.
+
+    Attributes:
+        ways: by the run's chains if it has any, then by particles.
+        model: the averaged model of the last record.
+        records: number of records so far.
+        best: the model with the highest log-likelihood of the held-out rows.
+        value: that log-likelihood, nats per row.
+        update: the update of `best`; −1 if no model has a log-likelihood.
+    """
+
+    ways: tuple[Followed, ...]
+    model: RBM
     records: Int[Array, ""]
     best: RBM
     value: Float[Array, ""]
     update: Int[Array, ""]
+
+    @property
+    def found(self) -> Followed:
+        """The way that is believed: the first, or a later one that knows of a larger log Z."""
+        first, *others = self.ways
+        known = [one for one in others if bool(first.is_known) and bool(one.is_known)]
+        return max([first, *known], key=lambda way: float(way.log_z))
 
 
 TRACKING = 3  # folded into a run's key, whose parts 0 to 2 are used otherwise
@@ -99,6 +118,7 @@ class Tracker:
         """
         rows_an_update = batch_size + (0 if chains is None else len(chains.states))
         self.base = start.uncoupled
+        self.shares = SHARES if chains is not None else (1.0,)
         self.is_exact = is_exact_cheap(start, EXACT_WORK)
         self.sweeps_an_update = SHARE_OF_WORK * rows_an_update / PARTICLES
         self.key = jax.random.fold_in(key, TRACKING)
@@ -115,15 +135,18 @@ class Tracker:
         """Return the state before the first record: the model without weights, its log Z known."""
         count = 0 if self.is_exact else PARTICLES
         real, whole = self.base.visible.dtype, np.int32
-        return HeldOut(
+        way = Followed(
             v=self._drawn(count, key=self.key),
-            model=self.base,
             log_z=_number(self.log_z_of_base, real),
             variance=_number(0.0, real),
             is_known=_number(True, bool),
             steps=_number(1, whole),
             sweeps=_number(0, whole),
             tried=_number(0, whole),
+        )
+        return HeldOut(
+            ways=(way,) * (1 if self.is_exact else len(self.shares)),
+            model=self.base,
             records=_number(0, whole),
             best=self.base,
             value=_number(0.0, real),
@@ -147,59 +170,22 @@ class Tracker:
         """
         state = state._replace(records=state.records + 1)
         if not finite_z(rbm):
-            return _unknown(state, rbm)
+            return state._replace(model=rbm, ways=tuple(map(_unknown, state.ways)))
         if self.is_exact:
-            log_z = _number(Enumerated().estimate(rbm).value, state.log_z.dtype)
-            return state._replace(model=rbm, log_z=log_z, is_known=_number(True, bool))
+            way = state.ways[0]
+            log_z = _number(Enumerated().estimate(rbm).value, way.log_z.dtype)
+            way = way._replace(log_z=log_z, is_known=_number(True, bool))
+            return state._replace(model=rbm, ways=(way,))
         key = jax.random.fold_in(self.key, int(state.records))
-        allowed = int(self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records))
-        here = None
+        here: list[Array | None] = [None] * len(state.ways)
         if chains is not None:
-            here = _settled(rbm, chains, key=jax.random.fold_in(key, 2))
-        state = self._stepped(state, rbm, here, allowed, key=jax.random.fold_in(key, 0))
-        allowed -= int(state.sweeps)
-        if state.is_known or allowed <= 2 * int(state.tried):
-            return state
-        return self._anew(state, rbm, here, allowed, key=jax.random.fold_in(key, 1))
-
-    def _stepped(
-        self, state: HeldOut, rbm: RBM, here: Array | None, allowed: int, *, key: PRNGKeyArray
-    ) -> HeldOut:
-        """Anneal from the last model to the next and back, in steps as needed and allowed."""
-        steps, spent, attempt = int(state.steps), int(state.sweeps), 0
-        ways = 1 if here is None else 2
-        while True:
-            steps = max(1, min(steps, (allowed - spent) // ways))
-            spent, attempt = spent + ways * steps, attempt + 1
-            ours = jax.random.fold_in(key, attempt)
-            found = _both_ways(state.model, rbm, state.v, here, steps, key=ours)
-            part = found.part
-            if part >= GOOD or spent + 2 * ways * steps > allowed or not state.is_known:
-                break
-            steps *= 2 if part > FAR else 4
-        state = state._replace(
-            steps=_number(max(1, steps // 2), np.int32), sweeps=_number(spent, np.int32)
-        )
-        return _arrived(state, rbm, found)
-
-    def _anew(
-        self, state: HeldOut, rbm: RBM, here: Array | None, allowed: int, *, key: PRNGKeyArray
-    ) -> HeldOut:
-        """Anneal from independent units with the particles' moments, after log Z was lost."""
-        keys = jax.random.split(key, 3)
-        path = base_from_data(rbm, state.v, key=keys[0])
-        base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
-        begun = start_annealing(path, PARTICLES, key=keys[1])
-        steps = max(1, allowed // (1 if here is None else 2))
-        found = _both_ways(base, rbm, begun.v, here, steps, key=keys[2])
-        state = state._replace(
-            sweeps=_number(int(state.sweeps) + allowed, np.int32),
-            tried=_number(allowed, np.int32),
-            log_z=_number(float(path.log_z_of_base), state.log_z.dtype),
-            variance=_number(0.0, state.variance.dtype),
-            is_known=_number(True, bool),
-        )
-        return _arrived(state, rbm, found)
+            here[0] = _settled(rbm, chains, key=jax.random.fold_in(key, 2))
+        work = self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
+        ways = []
+        for i, way in enumerate(state.ways):
+            ends, allowed = (state.model, rbm), int(self.shares[i] * work)
+            ways.append(_next(way, ends, here[i], allowed, key=jax.random.fold_in(key, 3 + i)))
+        return state._replace(model=rbm, ways=tuple(ways))
 
     def log_z_within(self, state: HeldOut, rbm: RBM, updates: int) -> tuple[float, float]:
         """Return an interval of log Z by annealing from independent units and back again.
@@ -211,7 +197,7 @@ class Tracker:
         keys = jax.random.split(jax.random.fold_in(self.key, 0), 5)
         allowed = self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
         steps = max(1, int(allowed / 2.25))  # forward and in reverse, with a quarter between
-        path = base_from_data(rbm, state.v, key=keys[0])
+        path = base_from_data(rbm, state.found.v, key=keys[0])
         base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
         begun, offset = start_annealing(path, PARTICLES, key=keys[1]), float(path.log_z_of_base)
 
@@ -267,16 +253,74 @@ def judged(state: HeldOut, free_energy: float, updates: int) -> tuple[HeldOut, d
         free_energy: ⟨F⟩ of held-out rows under its model, nats.
         updates: updates made so far.
     """
-    value = -free_energy - float(state.log_z)
+    found = state.found
+    value = -free_energy - float(found.log_z)
     here = _number(updates, np.int32)
-    if not (state.is_known and np.isfinite(value)):
+    if not (found.is_known and np.isfinite(value)):
         return state._replace(best=state.model, update=_number(-1, np.int32)), {}
     if int(state.update) < 0 or value >= float(state.value):
         reached = _number(value, state.value.dtype)
         state = state._replace(best=state.model, value=reached, update=here)
-    reach = 2.0 * float(state.variance) ** 0.5
+    reach = 2.0 * float(found.variance) ** 0.5
     names = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
     return state, dict(zip(names, (value, value - reach, value + reach), strict=True))
+
+
+def _next(
+    way: Followed, ends: tuple[RBM, RBM], here: Array | None, allowed: int, *, key: PRNGKeyArray
+) -> Followed:
+    """Return a way at the next record, whose sweeps in all may be as many as `allowed`.
+
+    Args:
+        way: the way at the last record.
+        ends: the models of the last record and of the next.
+        here: states of the next model, from the run's chains; None for forward runs alone.
+        allowed: sweeps.
+        key: a JAX random key.
+    """
+    way = _stepped(way, ends, here, allowed, key=jax.random.fold_in(key, 0))
+    allowed -= int(way.sweeps)
+    if way.is_known or allowed <= 2 * int(way.tried):
+        return way
+    return _anew(way, ends[1], here, allowed, key=jax.random.fold_in(key, 1))
+
+
+def _stepped(
+    way: Followed, ends: tuple[RBM, RBM], here: Array | None, allowed: int, *, key: PRNGKeyArray
+) -> Followed:
+    """Anneal from the last model to the next, and back if there are states of the next."""
+    steps, spent, attempt = int(way.steps), int(way.sweeps), 0
+    directions = 1 if here is None else 2
+    while True:
+        steps = max(1, min(steps, (allowed - spent) // directions))
+        spent, attempt = spent + directions * steps, attempt + 1
+        found = _both_ways(*ends, way.v, here, steps, key=jax.random.fold_in(key, attempt))
+        part = found.part
+        if part >= GOOD or spent + 2 * directions * steps > allowed or not way.is_known:
+            break
+        steps *= 2 if part > FAR else 4
+    way = way._replace(steps=_number(max(1, steps // 2), np.int32), sweeps=_number(spent, np.int32))
+    return _arrived(way, found)
+
+
+def _anew(
+    way: Followed, rbm: RBM, here: Array | None, allowed: int, *, key: PRNGKeyArray
+) -> Followed:
+    """Anneal from independent units with the states' moments, after log Z was lost."""
+    keys = jax.random.split(key, 3)
+    path = base_from_data(rbm, way.v, key=keys[0])
+    base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
+    begun = start_annealing(path, PARTICLES, key=keys[1])
+    steps = max(1, allowed // (1 if here is None else 2))
+    found = _both_ways(base, rbm, begun.v, here, steps, key=keys[2])
+    way = way._replace(
+        sweeps=_number(int(way.sweeps) + allowed, np.int32),
+        tried=_number(allowed, np.int32),
+        log_z=_number(float(path.log_z_of_base), way.log_z.dtype),
+        variance=_number(0.0, way.variance.dtype),
+        is_known=_number(True, bool),
+    )
+    return _arrived(way, found)
 
 
 class _Found(NamedTuple):
@@ -326,15 +370,14 @@ def _both_ways(
     return _Found(here, log_ratio, variance, part)
 
 
-def _arrived(state: HeldOut, rbm: RBM, found: _Found) -> HeldOut:
-    """Return the state with particles at a model, and its log Z if that is known."""
-    state = state._replace(v=found.v)
+def _arrived(way: Followed, found: _Found) -> Followed:
+    """Return a way with states at the next model, and its log Z if that is known."""
+    way = way._replace(v=found.v)
     if not found.part >= TRUSTED:
-        return _unknown(state, rbm)
-    return state._replace(
-        model=rbm,
-        log_z=_number(float(state.log_z) + found.log_ratio, state.log_z.dtype),
-        variance=_number(float(state.variance) + found.variance, state.variance.dtype),
+        return _unknown(way)
+    return way._replace(
+        log_z=_number(float(way.log_z) + found.log_ratio, way.log_z.dtype),
+        variance=_number(float(way.variance) + found.variance, way.variance.dtype),
     )
 
 
@@ -345,9 +388,9 @@ def _settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
     return after_sweeps(rbm, chains.states[places], SETTLING, key=key)
 
 
-def _unknown(state: HeldOut, rbm: RBM) -> HeldOut:
-    """Return the state at a model whose log Z is not known."""
-    return state._replace(model=rbm, is_known=_number(False, bool))
+def _unknown(way: Followed) -> Followed:
+    """Return a way whose log Z is not known."""
+    return way._replace(is_known=_number(False, bool))
 
 
 def _number(value: Any, dtype: Any) -> Array:
