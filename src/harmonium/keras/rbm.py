@@ -232,15 +232,21 @@ class RBM(BaseModel):
             start.check_rows(self, split.train, "x")
             own = DefaultRun(self, split, batch_size or 32)
             epochs, kwargs["callbacks"] = own.epochs, [own, *_listed(kwargs.get("callbacks"))]
-        self._has_penalty = own is not None
+        self._set_penalty(own is not None)
         try:
             history = super().fit(x, y, batch_size, epochs or 1, *args, **kwargs)
         finally:
-            self._has_penalty = False
+            self._set_penalty(False)
         history.message = "" if own is None else own.message
         if own is not None and kwargs.get("verbose", args[0] if args else "auto"):
             print(f"harmonium: {own.message}.")
         return history
+
+    def _set_penalty(self, present: bool) -> None:
+        """Add the penalty to the loss and to what is shown, or leave it out."""
+        if present != self._has_penalty:
+            self._has_penalty = present
+            self.train_function = self.test_function = None  # compiled for the loss before
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Return the loss and the metrics on rows x, as `keras.Model.evaluate` does."""
