@@ -75,8 +75,9 @@ def trained(
     """Return a fit of the rows, a tenth of them held out, and the seconds that it took."""
     key_start, key = jax.random.split(jax.random.key(0))
     kept, held = np.arange(len(train)), None
-    if usual_fraction(len(train), can_cross_validate=True):
-        kept, held = held_out_rows(len(train), 0.1, seed=0)
+    fraction = usual_fraction(len(train), can_cross_validate=True)
+    if fraction:
+        kept, held = held_out_rows(len(train), fraction, seed=0)
     started = time.perf_counter()
     groups = () if args.plain else hm.exclusive_groups(train[kept])
     columns = train.shape[1]

@@ -91,19 +91,27 @@ def _anew(
 ) -> Followed:
     """Anneal from independent units with the states' moments, after log Z was lost."""
     keys = jax.random.split(key, 3)
-    path = base_from_data(rbm, way.v, key=keys[0])
-    base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
-    begun = start_annealing(path, PARTICLES, key=keys[1])
+    base, v, log_z = independent_start(rbm, way.v, keys=keys[:2])
     steps = max(1, allowed // (1 if here is None else 2))
-    found = _both_ways(base, rbm, begun.v, here, steps, key=keys[2])
+    found = _both_ways(base, rbm, v, here, steps, key=keys[2])
     way = way._replace(
         sweeps=number(int(way.sweeps) + allowed, np.int32),
         tried=number(allowed, np.int32),
-        log_z=number(float(path.log_z_of_base), way.log_z.dtype),
+        log_z=number(log_z, way.log_z.dtype),
         variance=number(0.0, way.variance.dtype),
         is_known=number(True, bool),
     )
     return _arrived(way, found)
+
+
+def independent_start(
+    rbm: RBM, v: Array, *, keys: PRNGKeyArray
+) -> tuple[RBM, Float[Array, "particles visible"], float]:
+    """Return a model without weights that has the moments of v, draws of it, and its log Z."""
+    path = base_from_data(rbm, v, key=keys[0])
+    base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
+    begun = start_annealing(path, PARTICLES, key=keys[1])
+    return base, begun.v, float(path.log_z_of_base)
 
 
 class _Found(NamedTuple):

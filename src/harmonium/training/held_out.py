@@ -26,19 +26,19 @@ from ..partition_function.bridge import sandwich
 from ..partition_function.enumerated import Enumerated
 from ..partition_function.schedule import (
     FinalStates,
-    base_from_data,
     groups_of,
     resampled_states,
 )
 from ..path import Heating, Line
 from ..rbm import RBM
-from ..samplers import Cloud, start_annealing
+from ..samplers import Cloud
 from .base import same_shapes
 from .following import (
     PARTICLES,
     TOLERANCE,
     Followed,
     annealed,
+    independent_start,
     next_record,
     number,
     settled,
@@ -159,7 +159,7 @@ class Tracker:
         here: list[Array | None] = [None] * len(state.ways)
         if chains is not None:
             here[0] = settled(rbm, chains, key=jax.random.fold_in(key, 2))
-        work = self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
+        work = self._allowed(state, updates)
         ways = []
         for i, way in enumerate(state.ways):
             ends, allowed = (state.model, rbm), int(self.shares[i] * work)
@@ -176,17 +176,15 @@ class Tracker:
         following. The runs use the program that followed log Z, so nothing is compiled for them.
         """
         keys = jax.random.split(jax.random.fold_in(self.key, 0), 5)
-        allowed = self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
+        allowed = self._allowed(state, updates)
         steps = max(1, int(allowed / 2.25))  # forward and in reverse, with a quarter between
-        path = base_from_data(rbm, state.found.v, key=keys[0])
-        base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
-        begun, offset = start_annealing(path, PARTICLES, key=keys[1]), float(path.log_z_of_base)
+        base, drawn, offset = independent_start(rbm, state.found.v, keys=keys[:2])
 
         def ran(line: Line, v: Array, count: int, key: PRNGKeyArray) -> tuple[Array, Any]:
             v, log_w = annealed(line, v, number(max(1, count), np.int32), key=key)
             return v, np.asarray(log_w, np.float64)
 
-        v, forward = ran(Line(base, rbm), begun.v, steps, keys[2])
+        v, forward = ran(Line(base, rbm), drawn, steps, keys[2])
         forward = forward + offset
         if not np.isfinite(forward).all():
             return -np.inf, np.inf
@@ -218,6 +216,10 @@ class Tracker:
             ends.append((-energy_of(rbm) - high, -energy_of(rbm) - low))
         (_, most), (least, _) = ends
         return most < least
+
+    def _allowed(self, state: HeldOut, updates: int) -> float:
+        """Return the sweeps that a run may spend on following until so many updates."""
+        return self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
 
     def _drawn(self, count: int, *, key: PRNGKeyArray) -> Array:
         return self.base.visible.sample_without_inputs((count,), key=key)
