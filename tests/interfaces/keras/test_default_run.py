@@ -28,6 +28,15 @@ def new(rows=NOISE, optimizer=None, **options):
     return rbm
 
 
+class Spoil(keras.callbacks.Callback):
+    """Adds 2 to all weights before epoch 55, so that the last model is surely a worse one."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 55:
+            for weight in self.model.trainable_variables:
+                weight.assign(weight + 2)
+
+
 @pytest.mark.parametrize("given", ["data", "split", "cd"])
 def test_the_model_that_held_out_rows_like_best_is_restored(given, capsys):
     rbm = new(method="cd" if given == "cd" else "pcd")
@@ -35,13 +44,13 @@ def test_the_model_that_held_out_rows_like_best_is_restored(given, capsys):
         rows, held = np.concatenate([NOISE, OTHERS]), {"validation_split": 0.4}
     else:
         rows, held = NOISE, {"validation_data": (OTHERS,)}
-    history = rbm.fit(rows, verbose=0, **held)
+    history = rbm.fit(rows, verbose=0, callbacks=[Spoil()], **held)
     shown = history.history["val_log_likelihood"]
     assert len(shown) == 60  # 120 updates of two batches
     best = max(value for value in shown if np.isfinite(value))
     found = hm.log_likelihood(rbm.to_harmonium(), OTHERS.astype(int)).value
     assert found == pytest.approx(best, abs=1e-3)
-    assert found > shown[-1] + 0.05, "it overfits"
+    assert found > shown[-1] + 0.1
     assert "the model is that of epoch" in history.message
     assert capsys.readouterr().out == ""
 

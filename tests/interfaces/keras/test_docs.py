@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "keras.md"
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python ?(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     scope: dict = {}
     for backend, block in blocks:
         if backend in ("", keras.backend.backend()):
