@@ -93,7 +93,7 @@ def below_sigmoid(inputs: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float
 
 
 def chosen_states(
-    logits: Float[Array, "states *shape"], *, key: PRNGKeyArray
+    logits: Float[Array, " states *shape"], *, key: PRNGKeyArray
 ) -> Integer[Array, "*shape"]:
     """Draw one state for each column of unnormalised log probabilities, by one uniform number each.
 
@@ -104,7 +104,7 @@ def chosen_states(
     return lax.platform_dependent(odds, uniforms, cpu=_passed_one_by_one, default=_passed)
 
 
-def _passed(odds: Float[Array, "states *shape"], uniforms: Array) -> Integer[Array, "*shape"]:
+def _passed(odds: Float[Array, " states *shape"], uniforms: Array) -> Integer[Array, "*shape"]:
     """Count the states whose cumulative odds are at most the uniform number times all odds."""
     cumulative = jnp.cumsum(odds, axis=0)
     return (cumulative[:-1] <= uniforms * cumulative[-1]).sum(0)
