@@ -3,6 +3,7 @@
 from .base import AbstractLayer as AbstractLayer
 from .base_discrete import AbstractDiscrete as AbstractDiscrete
 from .bernoulli import Bernoulli as Bernoulli
+from .categorical import Categorical as Categorical
 from .clamped import AbstractPartial as AbstractPartial
 from .clamped import Clamped as Clamped
 from .clamped import Masked as Masked

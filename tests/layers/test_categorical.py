@@ -1,0 +1,57 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+
+EXAMPLES = [hm.Categorical(2, states=(3, 2))]
+
+
+def test_rows_are_codes_and_states_are_one_hot():
+    layer = hm.Categorical(3, states=(3, 2, 4))
+    assert (layer.size, layer.n_units) == (9, 3)
+    x = layer.encode(np.array([[2, 0, 3]]))
+    np.testing.assert_array_equal(x, [[0, 0, 1, 1, 0, 0, 0, 0, 1]])
+    np.testing.assert_array_equal(layer.decode(x), [[2, 0, 3]])
+    assert layer.decode(x).dtype == np.uint8
+    assert str(layer) == "Categorical(states=(3, 2, 4))"
+
+
+def test_with_equal_numbers_of_states_it_is_a_potts_layer():
+    key = jax.random.key(0)
+    bias, inputs = jax.random.normal(key, (2, 12))
+    many, one = hm.Categorical(3, 4, bias), hm.Potts(3, 4, bias)
+    states = many.states(jnp.arange(64))
+    np.testing.assert_array_equal(states, one.states(jnp.arange(64)))
+    np.testing.assert_allclose(many.unit_cgfs(inputs), one.unit_cgfs(inputs), rtol=1e-6)
+    np.testing.assert_allclose(many.mean(inputs), one.mean(inputs), rtol=1e-6)
+    np.testing.assert_allclose(many.variance(inputs), one.variance(inputs), rtol=1e-5)
+    np.testing.assert_allclose(
+        many.fit_moments(states).bias, one.fit_moments(states).bias, atol=1e-6
+    )
+
+
+def test_a_unit_far_below_another_keeps_its_digits():
+    layer = hm.Categorical(2, states=(2, 3))
+    inputs = jnp.array([300.0, 299.0, -300.0, -300.0, -301.0])
+    np.testing.assert_allclose(layer.fold(layer.mean(inputs)), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(layer.unit_cgfs(inputs)[1], -300 + np.log(2 + np.exp(-1)), rtol=1e-6)
+
+
+def test_every_draw_has_one_state_a_unit_and_none_of_no_probability():
+    layer = hm.Categorical(3, states=(2, 5, 3))
+    inputs = jnp.array([0.0, -1e9] + [0.0] * 5 + [0.0, -1e9, 2.0])
+    drawn = layer.sample(jnp.broadcast_to(inputs, (20_000, 10)), key=jax.random.key(1))
+    assert (layer.fold(drawn) == 1).all()
+    assert not drawn[:, [1, 8]].any()
+
+
+def test_what_is_no_number_of_states_is_refused():
+    for states in ((3,), (1, 2), 1):
+        with pytest.raises(hm.InputError, match="Categorical: expected a positive number of units"):
+            hm.Categorical(2, states=states)
+    with pytest.raises(hm.InputError, match="integer codes from 0 to 1; found 2 in row 0, col"):
+        hm.Categorical(2, states=(3, 2)).validate([[2, 2]])
+    with pytest.raises(hm.InputError, match="2\\^40 joint states cannot be indexed"):
+        hm.Categorical(40, 2).states(jnp.arange(2))
