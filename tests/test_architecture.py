@@ -14,6 +14,7 @@ LEVELS = [
     {"errors", "_threefry", "parameters", "statistics"},
     {"checks", "_numerics"},
     {"layers", "weights"},
+    {"tables"},
     {"data", "rbm"},
     {"initialization", "standardize", "path", "precision", "single_site"},
     {"samplers"},

@@ -15,6 +15,7 @@ from .checks import as_array, checked_key
 from .data import Dataset
 from .data.parts import in_parts, parts_of
 from .errors import InputError, NotFiniteError
+from .missing.annealed import energies_of_rows
 from .missing.marginal import SLOW_SUMS, entries_of_sum, posterior, way_to_sum, with_missing
 from .partition_function.annealed import Annealed
 from .partition_function.base import AbstractLogZ, LogZ
@@ -183,8 +184,9 @@ def log_likelihood(
 
     For an annealed log Z, the independent model with the moments of the rows is tried as a base
     too, and reverse runs from the rows serve as a check. Rows with sample weights count in
-    proportion to them. For rows with missing values the value is exactly ⟨log p(v_seen)⟩; see
-    `free_energies`.
+    proportion to them. For rows with missing values the value is ⟨log p(v_seen)⟩: exact where the
+    missing units can be summed (see `free_energies`), else by annealing, whose error the interval
+    includes.
 
     Args:
         rbm: the model.
@@ -202,17 +204,29 @@ def log_likelihood(
     way = _way(rbm, method, settings)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
     dataset = Dataset.of(data).checked_for(rbm.visible)
-    found, note = [], ""
-    for part in dataset.parts(key=keys[0]):
-        found.append(_free_energies(rbm, part))
+    found, note, reach = [], "", 0.0
+    is_summed = way_to_sum(rbm, dataset.missing, SLOW_SUMS)[0] is not None
+    for i, part in enumerate(dataset.parts(key=keys[0])):
+        if keys[0] is None or is_summed or not np.isnan(part).any():
+            found.append(_free_energies(rbm, part))
+        else:
+            estimates = energies_of_rows(rbm, part, key=jax.random.fold_in(keys[0], i))
+            found.append(estimates.value)
+            reach += estimates.reach * len(part) / len(dataset)
         note = note or _note(rbm, part)
     energies = np.concatenate(found)
+    if dataset.log_density is not None:
+        energies = energies - np.asarray(dataset.log_density)
     if log_z is None:
         if keys[1] is not None and way.is_estimate(rbm):
             way = way.with_rows(rbm, dataset, key=keys[1])
         log_z = _log_z(rbm, key=keys[2], method=way, progress=progress)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
-    return likelihood_from(energies, log_z, note, weights)
+    if not reach:
+        return likelihood_from(energies, log_z, note, weights)
+    note += f"; missing values by annealing, within {reach:.2g} nats"
+    whole = likelihood_from(energies, log_z, note, weights)
+    return whole._replace(low=whole.low - reach, high=whole.high + reach)
 
 
 def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
@@ -257,8 +271,8 @@ def _free_energies(rbm: RBM, rows: np.ndarray) -> np.ndarray:
         raise InputError(
             f"data: rows with missing values need at most {SLOW_SUMS.hidden:,} hidden states or"
             f" {SLOW_SUMS.completions:,} completions of a row to sum over; {rbm} with"
-            f" {missing} missing units has more. Estimate F of one row's seen units by"
-            " -hm.log_z(hm.condition(rbm, row[None]), key=key).value."
+            f" {missing} missing units has more. hm.log_likelihood(rbm, rows, key=key) estimates"
+            " their mean log-likelihood."
         )
     width = max(rbm.widest, entries_of_sum(rbm, missing, SLOW_SUMS))
     return in_parts(lambda some, _: _free_energy_of_seen(rbm, some, missing), rows, width)

@@ -55,3 +55,9 @@ def test_what_is_no_number_of_states_is_refused():
         hm.Categorical(2, states=(3, 2)).validate([[2, 2]])
     with pytest.raises(hm.InputError, match="2\\^40 joint states cannot be indexed"):
         hm.Categorical(40, 2).states(jnp.arange(2))
+
+
+def test_a_missing_unit_leaves_the_others_known():
+    layer = hm.Categorical(2, states=(2, 3))
+    x = jnp.array([jnp.nan, jnp.nan, 0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(layer.fold(x), [np.nan, 1.0])

@@ -13,6 +13,7 @@ from .base import INTERRUPTED, USERS_MISTAKE, complain
 from .errors import sentence_of
 from .evaluate import EVALUATE_HELP, evaluate_cli
 from .export import EXPORT_HELP, export_cli
+from .impute import IMPUTE_HELP, impute_cli
 from .info import INFO_HELP, info_cli
 from .sample import SAMPLE_HELP, sample_cli
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
@@ -42,6 +43,7 @@ app = typer.Typer(
 app.command("train", help=TRAIN_HELP, short_help="Train a model on data.")(train_cli)
 app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")(resume_cli)
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(sample_cli)
+app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(impute_cli)
 app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
 app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)
 app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(info_cli)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,16 +41,26 @@ def sample_cli(
     """Draw rows from a model; its help text is SAMPLE_HELP."""
 
     def command() -> None:
-        from ..runs.sample import csv_lines, draw_rows, write_rows
+        from ..runs.sample import csv_lines, draw_rows, table_of_rows, write_rows, write_table
+        from ..tables.writing import text_of
 
         rows = draw_rows(run, n, sweeps, seed, given, out, overwrite)
+        table = table_of_rows(run, rows, seed)
         summary = {"run": run, "rows": len(rows), "columns": rows.shape[1], "out": out}
-        if out is not None:
+        values: Any = rows
+        if table is not None:
+            summary["columns"] = len(table.names)
+            values = {column.name: column.values for column in table.columns}
+        if out is not None and table is not None:
+            write_table(table, out)
+        elif out is not None:
             write_rows(rows, out, run)
         if as_json:
-            print_json(summary if out is not None else summary | {"values": rows})
+            print_json(summary if out is not None else summary | {"values": values})
         elif out is not None:
-            display(as_json).say(f"{len(rows):,} rows written to {out}")
+            display(as_json).say(f"{summary['rows']:,} rows written to {out}")
+        elif table is not None:
+            print(text_of(table, "rows.csv"), end="")
         else:
             for line in csv_lines(rows):
                 print(line)

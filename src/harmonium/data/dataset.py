@@ -29,6 +29,8 @@ class Dataset(eqx.Module):
     Attributes:
         stored: the n rows, as bits, bytes, floats, or nonzero entries.
         weights: sample weights, shape (n,), or None if all rows count equally.
+        log_density: for rows that are codes of something else, log p(that) − log p(codes) of each
+            row, nats, shape (n,), which log-likelihoods include; else None.
         scale: the number that stored values are divided by; 255 for grey levels in bytes.
         stochastic: whether each visit to a row draws binary values, with the scaled stored values
             as their probabilities.
@@ -39,6 +41,7 @@ class Dataset(eqx.Module):
 
     stored: AbstractStored
     weights: Array | None
+    log_density: Array | None
     scale: float = eqx.field(static=True)
     stochastic: bool = eqx.field(static=True)
     missing: int = eqx.field(static=True)
@@ -52,6 +55,7 @@ class Dataset(eqx.Module):
         scale: float = 1.0,
         stochastic: bool = False,
         which: np.ndarray | None = None,
+        log_density: Any = None,
         name: str = "data",
     ):
         """Store rows.
@@ -64,6 +68,7 @@ class Dataset(eqx.Module):
             scale: the number to divide values by.
             stochastic: whether to draw binary values from grey levels at each visit.
             which: indices of the rows to store, or a mask of all rows; all of them if None.
+            log_density: log p(row) − log p(codes) of each row that is stored, if rows are codes.
             name: what to call the rows in an error message.
 
         Raises:
@@ -76,6 +81,7 @@ class Dataset(eqx.Module):
         self.scale = float(scale)
         self.stochastic = stochastic and not self.stored.is_binary
         self.weights = None if weights is None else checked_weights(weights, len(self.stored))
+        self.log_density = None if log_density is None else jnp.asarray(log_density, jnp.float32)
         self.missing = self.stored.most_missing
         self.fits = None
 
@@ -188,11 +194,12 @@ class Dataset(eqx.Module):
     def chosen(self, indices: np.ndarray) -> Dataset:
         """Return the rows of these indices."""
         weights = None if self.weights is None else self.weights[indices]
-        return self._with(self.stored.chosen(indices), weights)
+        density = None if self.log_density is None else self.log_density[indices]
+        return self._with(self.stored.chosen(indices), weights, density)
 
     def weighted(self, weights: Array) -> Dataset:
         """Return the same rows with these weights, which are used as they are."""
-        return self._with(self.stored, weights)
+        return self._with(self.stored, weights, self.log_density)
 
     def padded(self) -> Dataset:
         """Return the dataset with padding rows added, so that fewer sizes are compiled.
@@ -207,9 +214,12 @@ class Dataset(eqx.Module):
         weights = None if weights is None else from_numpy(weights)
         return self._with(self.stored.filled_to(count), weights)
 
-    def _with(self, stored: AbstractStored, weights: Array | None) -> Dataset:
-        where = lambda d: (d.stored, d.weights)  # noqa: E731
-        return eqx.tree_at(where, self, (stored, weights), is_leaf=lambda x: x is None)
+    def _with(
+        self, stored: AbstractStored, weights: Array | None, log_density: Array | None = None
+    ) -> Dataset:
+        where = lambda d: (d.stored, d.weights, d.log_density)  # noqa: E731
+        new = (stored, weights, log_density)
+        return eqx.tree_at(where, self, new, is_leaf=lambda x: x is None)
 
     def values(self, first: int, last: int) -> Array:
         """Return the stored values of a slice of the rows, divided by the scale, without a draw."""

@@ -5,7 +5,6 @@ reader by the file's name. The meaning of the numbers is not decided here (see `
 nothing is ever unpickled.
 """
 
-import csv
 import gzip
 import math
 import os
@@ -15,11 +14,12 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 from tokenize import TokenError
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, MissingDependencyError, count_of, input_error
+from ..errors import InputError, count_of, input_error
+from ..tables.frames import Frame, frame_of_array, read_parquet, read_text
 
 LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)
@@ -47,21 +47,23 @@ class Contents(NamedTuple):
 
     Attributes:
         name: The file's stem.
-        train: The training rows.
+        train: The training rows; None if they are no complete numbers.
         test: Test rows, or None.
         validation: Validation rows, or None.
         labels: One label for each training row, or None.
         test_labels: One label for each test row, or None.
         notes: One sentence for each thing that was done.
+        frame: The columns of a table with their names; None for arrays.
     """
 
     name: str
-    train: np.ndarray
+    train: Any
     test: np.ndarray | None = None
     validation: np.ndarray | None = None
     labels: np.ndarray | None = None
     test_labels: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    frame: Frame | None = None
 
 
 class _Source(NamedTuple):
@@ -93,7 +95,6 @@ def read_file(path: str | os.PathLike, key: str | None = None) -> Contents:
 
     Raises:
         InputError: The file is missing, damaged, or not of the format that its name says.
-        MissingDependencyError: A Parquet file without pandas and pyarrow.
     """
     path = Path(path)
     label, name = str(path), Path(re.sub(r"\.gz$", "", path.name, flags=re.IGNORECASE)).stem
@@ -113,6 +114,22 @@ def read_file(path: str | os.PathLike, key: str | None = None) -> Contents:
     except OSError as error:
         found, advice = _WHY_NOT.get(type(error), (str(error), _COPY_AGAIN))
         raise input_error(label, "a readable file", found, advice) from None
+
+
+def read_frame(path: str | os.PathLike) -> Frame:
+    """Read the columns of a table; those of an array are named by their numbers.
+
+    Raises:
+        InputError: as `read_file`, or an array that is no matrix of numbers.
+    """
+    found = read_file(path)
+    if found.frame is not None:
+        return found.frame
+    rows = np.asarray(found.train)
+    if rows.ndim != 2 or rows.dtype.kind not in "biuf":
+        shown = f"an array of {rows.dtype}, shape {rows.shape}"
+        raise input_error(str(path), "a table", shown, "give rows of columns")
+    return frame_of_array(rows, ())
 
 
 def _reader_of(path: Path) -> Callable[[_Source], Contents] | None:
@@ -236,88 +253,37 @@ def _labels(
 
 
 def _read_text(source: _Source) -> Contents:
-    try:
-        text = source.file.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        advice = "save it as UTF-8 text, or rename it after its format"
-        raise input_error(source.label, "text with one row a line", "binary content", advice)
-    lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
-    delimiter = _delimiter([line for _, line in lines[:10]])
-    header = _cells(lines[0][1], delimiter) if lines else []
-    if any(map(_is_number, header)) or not any(header):
-        header = []
-    body = lines[1:] if header else lines
-    if not body:
-        found = "a header and no rows" if header else "only blank lines"
-        raise input_error(source.label, "rows of numbers", found, "check how it was written")
-    try:
-        plain = [line for _, line in body]
-        values = np.loadtxt(plain, delimiter=delimiter, ndmin=2, comments=None, quotechar='"')
-    except ValueError as error:
-        raise _text_error(source.label, header, body, delimiter, str(error)) from None
-    if header and len(header) != values.shape[1]:
-        raise _text_error(source.label, header, body, delimiter, "a header of another width")
-    is_text_whole = not any(mark in line for line in plain for mark in ".eEnN")
-    is_whole = is_text_whole and np.abs(values).max() < 2**53
-    names = f"{source.name}: the first line names the {count_of(len(header), 'column')}."
-    rows = values.astype(np.int64) if is_whole else values
-    return Contents(source.name, rows, notes=(names,) if header else ())
+    numbers = _matrix_of(source.file.read())
+    if numbers is not None:
+        is_levels = numbers.min() >= 0 and (numbers.dtype.kind == "i" or numbers.max() <= 1)
+        frame = None if is_levels else frame_of_array(numbers, ())
+        return Contents(source.name, numbers, frame=frame)
+    return _of_frame(source, read_text(Path(source.file.name), source.label))
 
 
-def _cells(line: str, delimiter: str | None) -> list[str]:
-    if delimiter is None:
-        return [cell.strip('"') for cell in line.split()]
+def _matrix_of(content: bytes) -> np.ndarray | None:
+    """Return plain text without names as a matrix, integers if all are whole; None if it is not."""
     try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
-    except csv.Error:  # a cell of more than 131,072 characters
-        return [line]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
+        text = content.decode("utf-8-sig")
+        lines = [line for line in text.splitlines() if line.strip()]
+        marks = next((mark for mark in ";\t," if lines and mark in lines[0]), None)
+        values = np.loadtxt(lines, delimiter=marks, ndmin=2, comments=None, quotechar='"')
     except ValueError:
-        return False
-    return "_" not in cell
+        return None
+    is_whole = not any(mark in text for mark in ".eEnN") and np.abs(values).max() < 2**53
+    return None if not values.size else values.astype(np.int64) if is_whole else values
 
 
-def _delimiter(lines: list[str]) -> str | None:
-    """Return the delimiter of the cells: the one by which most lines consist of numbers only.
-
-    None stands for spaces, and also fits a single column.
-    """
-    candidates = [mark for mark in ";\t," if any(mark in line for line in lines)]
-
-    def numeric_lines(delimiter: str | None) -> int:
-        return sum(all(map(_is_number, _cells(line, delimiter))) for line in lines)
-
-    return max([*candidates, None], key=numeric_lines)
+def _of_frame(source: _Source, frame: Frame) -> Contents:
+    """Return the numbers of a frame of complete numbers; otherwise its columns."""
+    count = count_of(len(frame.names), "column")
+    named = (f"{source.name}: the first line names the {count}.",) if frame.has_names else ()
+    return Contents(source.name, frame.numbers(), notes=named, frame=frame)
 
 
-def _text_error(
-    label: str, header: list[str], body: list[tuple[int, str]], delimiter: str | None, reason: str
-) -> InputError:
-    """Return the error for the first line that has another width or a cell that is no number."""
-    width = len(header or _cells(body[0][1], delimiter))
-    for number, line in body:
-        cells = _cells(line, delimiter)
-        if len(cells) != width:
-            expected, advice = f"{count_of(width, 'column')} as in the first line", "complete it"
-            return input_error(label, expected, f"{len(cells)} in line {number}", advice)
-        for column, cell in enumerate(cells):
-            if not _is_number(cell):
-                named = f" ({header[column]!r})" if header else ""
-                found = f"{cell[:40]!r}" if cell else "an empty cell"
-                found += f" in line {number}, column {column + 1}{named}"
-                advice = "drop or encode that column, and fill in missing values"
-                if not cell:
-                    advice = "fill in or drop that column, or use Python: hm.fit learns from NaN"
-                if re.fullmatch(r"[+-]?\d*,\d+", cell):
-                    advice = "write decimals with a point"
-                return input_error(label, "a number in every cell", found, advice)
-    return input_error(label, "rows of numbers", reason, "check how it was written")
+def _read_parquet(source: _Source) -> Contents:
+    frame = read_parquet(Path(source.file.name), source.label)
+    return Contents(source.name, frame.numbers(), frame=frame)
 
 
 def _read_idx(source: _Source) -> Contents:
@@ -342,36 +308,12 @@ def _read_idx(source: _Source) -> Contents:
     return Contents(source.name, values.astype(dtype.newbyteorder("="), copy=False))
 
 
-def _read_parquet(source: _Source) -> Contents:
-    try:
-        import pandas as pd
-
-        frame = pd.read_parquet(source.file)
-    except ImportError:
-        advice = 'install them with: pip install "harmonium[parquet]"'
-        raise MissingDependencyError(
-            f"{source.label}: reading Parquet needs pandas and pyarrow; {advice}"
-        ) from None
-    except _DAMAGE as error:
-        expected, found = "a Parquet file", f"other or damaged content ({error})"
-        raise input_error(source.label, expected, found, _COPY_AGAIN) from None
-    kinds = {str(name): dtype.kind for name, dtype in frame.dtypes.items()}
-    others = [name for name, kind in kinds.items() if kind not in "biuf"]
-    if others:
-        found = f"{count_of(len(others), 'other column')}: {', '.join(map(repr, others[:10]))}"
-        advice = "drop or encode them"
-        raise input_error(source.label, "numeric columns only", found, advice)
-    missing = frame.isna().to_numpy().any()
-    dtype = np.float64 if missing or "f" in kinds.values() else np.int64
-    values = frame.to_numpy(dtype=dtype, na_value=np.nan) if missing else frame.to_numpy(dtype)
-    return Contents(source.name, values)
-
-
 _READERS: dict[str, Callable[[_Source], Contents]] = {
     ".npy": _read_npy,
     ".npz": _read_npz,
     ".csv": _read_text,
     ".tsv": _read_text,
     ".txt": _read_text,
+    ".data": _read_text,
     ".parquet": _read_parquet,
 }

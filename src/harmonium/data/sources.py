@@ -3,18 +3,23 @@
 import difflib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, input_error
 from ..layers.registry import Registered, registered_layers
+from ..tables import Columns, Frame, columns_from
 from .builtin import BUILTIN, builtin
-from .readers import is_readable, read_file
-from .table import Table, as_table
+from .parts import holds_only
+from .readers import is_readable, read_file, read_frame
+from .table import Table, as_table, table_of
 
 __all__ = ["open_source"]
 
+FEWEST_PIXELS = 64  # so many columns of levels with names are a picture
 _FILE_AND_KEY = re.compile(r"(?P<file>.+\.npz):(?P<key>[^/\\]+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -25,8 +30,12 @@ def open_source(
     scale: int | float | None = None,
     states: int | None = None,
     seed: int = 0,
+    columns: Columns | Mapping[str, Any] | None = None,
 ) -> Table:
     """Return the rows of a built-in data set or of a file.
+
+    A text or Parquet file with words, dates, missing cells, or numbers of different scales is a
+    table: what each column means is decided, and can be told by `columns`.
 
     The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always means
     that set; to open a file of that name, write it with a folder or a suffix: `./digits`,
@@ -38,17 +47,33 @@ def open_source(
         scale: The grey level that means 1, for files of other levels than 0 to 255.
         states: The number of states, for Potts units.
         seed: The seed for the configurations of `ising`.
+        columns: What the columns of a table mean: those of another table, or a record such as
+            `{"columns": [{"name": "age", "kind": "continuous"}]}`; columns that it does not name
+            are decided by their cells.
 
     Raises:
         InputError: There is no such source, or it cannot be used as given; the message is one line.
-        MissingDependencyError: A Parquet file without pandas and pyarrow.
     """
-    if source in BUILTIN:
+    if source in BUILTIN and columns is None:
         return _open_builtin(source, visible, scale, states, seed)
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
     found = read_file(path, key)
+    told = visible != "auto" or scale is not None or states is not None
+    if columns is not None or (found.frame is not None and not told and _is_table(found.frame)):
+        frame = found.frame or read_frame(path)
+        if not isinstance(columns, Columns):
+            columns = columns_from(columns or {"columns": []}, frame, source)
+        return table_of(frame, columns, name=found.name)
+    if found.train is None:
+        option = (
+            "--visible" if visible != "auto" else "--scale" if scale is not None else "--states"
+        )
+        expected, seen = f"complete numbers with {option}", "words or missing cells"
+        raise input_error(
+            source, expected, seen, f"leave {option} out: columns are then told apart"
+        )
     return as_table(
         found.train,
         name=found.name,
@@ -62,6 +87,18 @@ def open_source(
         notes=found.notes,
         source=source,
     )
+
+
+def _is_table(frame: Frame) -> bool:
+    """Return whether columns should be told apart: they are not all pixels, 0/1 or spins."""
+    numbers = frame.numbers()
+    if numbers is None:
+        return True
+    if holds_only(numbers, 0, 1) or holds_only(numbers, -1, 1):
+        return False
+    low, high = numbers.min(), numbers.max()
+    is_levels = low >= 0 and (high <= 1 or (numbers.dtype.kind == "i" and high <= 255))
+    return not is_levels or len(frame.names) < FEWEST_PIXELS
 
 
 def _open_builtin(

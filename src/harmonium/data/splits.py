@@ -87,7 +87,7 @@ def datasets_of(
     """
     few = ""
     if validation == "auto":
-        scored = table.kind != "real" and table.weights is None
+        scored = table.is_discrete and table.weights is None
         validation = usual_fraction(len(table.train), can_cross_validate=scored)
         few = "" if validation else "too few to hold any out: they are cross-validated"
     _check_fraction(table, validation)
@@ -110,7 +110,14 @@ def datasets_of(
     if table.test is not None:
         given["test"] = (table.test, None)
     parts = {
-        name: dataset_of(table, rows, binarize, which, table.weights if name == "train" else None)
+        name: dataset_of(
+            table,
+            rows,
+            binarize,
+            which,
+            table.weights if name == "train" else None,
+            table.log_density,
+        )
         for name, (rows, which) in given.items()
     }
     return parts, (*notes, *note_on_levels(table, binarize))
@@ -131,13 +138,17 @@ def dataset_of(
     binarize: str,
     which: np.ndarray | None = None,
     weights: np.ndarray | None = None,
+    log_density: np.ndarray | None = None,
 ) -> Dataset:
     """Store rows of a table, all or those of these indices, with grey levels as `binarize` says."""
     if binarize not in BINARIZE:
         advice, expected = "choose one of them", f"one of {', '.join(BINARIZE)}"
         raise input_error(f"{table.name}: binarize", expected, repr(binarize), advice)
-    weights = weights if weights is None or which is None else weights[which]
+    if which is not None:
+        weights = None if weights is None else weights[which]
+        log_density = None if log_density is None else log_density[which]
     given: dict[str, Any] = {"weights": weights, "which": which, "name": table.name}
+    given["log_density"] = log_density
     if table.kind != "grey":
         return Dataset(rows, **given)
     if binarize == "threshold":

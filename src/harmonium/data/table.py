@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import count_of, input_error
+from ..tables import Columns, Frame
 from .parts import extremes, holds_only, is_mapped, parts_of
 
 CODINGS = ("auto", "levels", "spins", "codes", "reals")
@@ -32,7 +33,7 @@ class Table:
     Attributes:
         name: The built-in set's name, or the file's stem.
         train: The training rows, shape (rows, columns).
-        kind: "binary", "grey", "spins", "codes" or "real".
+        kind: "binary", "grey", "spins", "codes", "real" or "columns".
         test: The source's own test rows in the same coding, or None.
         validation: The source's own validation rows in the same coding, or None.
         scale: The grey level that means 1; 1.0 for every other kind.
@@ -43,6 +44,9 @@ class Table:
         weights: One weight for each row of `train`, or None if all count equally.
         exhaustive: Whether the rows are the whole distribution, so that none are held out.
         notes: One sentence for each step that was applied to the data.
+        columns: What the columns mean, for rows of kind "columns", whose numbers are their codes;
+            NaN stands for a missing cell.
+        log_density: For such rows, log p(row of the table) − log p(row of codes) of each.
     """
 
     name: str
@@ -58,6 +62,16 @@ class Table:
     weights: np.ndarray | None = None
     exhaustive: bool = False
     notes: tuple[str, ...] = ()
+    columns: Columns | None = None
+    log_density: np.ndarray | None = None
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether all values are known, and each is one of a few."""
+        if self.columns is not None:
+            complete = not np.isnan(self.train).any()
+            return complete and self.columns.layer.n_states is not None
+        return self.kind != "real"
 
 
 class _Given(NamedTuple):
@@ -90,6 +104,7 @@ def describe(table: Table, kept: int | None = None) -> str:
         "spins": "spins (−1/+1)",
         "codes": f"codes ({table.states} states)",
         "real": "real numbers",
+        "columns": "columns of a table",
     }[table.kind]
     rows, columns = table.train.shape
     line = f"{table.name}: {count_of(kept or rows, 'row')} × {columns:,} {meaning}"
@@ -176,6 +191,28 @@ def as_table(
         weights=_one_each(weights, rows.get("row"), "weights", source),
         exhaustive=exhaustive,
         notes=(*notes, *_notes(name, read, raw["row"])),
+    )
+
+
+def table_of(frame: Frame, columns: Columns, *, name: str, notes: tuple[str, ...] = ()) -> Table:
+    """Return the rows of a table of named columns, as codes.
+
+    Args:
+        frame: the cells.
+        columns: what they mean.
+        name: the table's name.
+        notes: sentences to put first.
+
+    Raises:
+        InputError: a cell that a column does not know.
+    """
+    return Table(
+        name=name,
+        train=columns.encode(frame, name),
+        kind="columns",
+        notes=(*notes, *columns.described(frame)),
+        columns=columns,
+        log_density=columns.log_density(frame),
     )
 
 

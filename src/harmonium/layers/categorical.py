@@ -87,7 +87,13 @@ class Categorical(AbstractLayer):
         return jax.lax.stop_gradient(jnp.moveaxis(found, 0, -1))
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Sum over the states of each unit."""
+        """Sum over the states of each unit; NaN stays within its unit."""
+        columns = jnp.moveaxis(x, -1, 0)
+        found = jax.ops.segment_sum(columns, self._units, self.n_units, indices_are_sorted=True)
+        return jnp.moveaxis(found, 0, -1)
+
+    def _sums(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return the same for finite numbers, faster."""
         member = self._units[:, None] == np.arange(self.n_units)
         return product(x, jnp.asarray(member, x.dtype))
 
@@ -97,13 +103,13 @@ class Categorical(AbstractLayer):
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return −b_i·x_i, the bias of each unit's state."""
-        return -self.fold(self.bias * x)
+        return -self._sums(self.bias * x)
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return log Σ_a e^(I_ia + b_ia)."""
         logits = inputs + self.bias
         highest = self._highest(logits)
-        return highest + jnp.log(self.fold(jnp.exp(logits - self.spread(highest))))
+        return highest + jnp.log(self._sums(jnp.exp(logits - self.spread(highest))))
 
     def _odds(self, inputs: Array) -> Float[Array, "*batch columns"]:
         """Return e^(I + b) of each state, divided by the largest of its unit."""
@@ -113,14 +119,14 @@ class Categorical(AbstractLayer):
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return each state's probability, the softmax over a unit's states."""
         odds = self._odds(inputs)
-        return odds / self.spread(self.fold(odds))
+        return odds / self.spread(self._sums(odds))
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return p(1 − p) for each column, with 1 − p summed from a unit's other states."""
         odds = self._odds(inputs)
         others = (self._units[:, None] == self._units) & ~np.eye(self.size, dtype=bool)
         rest = product(odds, jnp.asarray(others, odds.dtype))
-        return odds * rest / self.spread(self.fold(odds)) ** 2
+        return odds * rest / self.spread(self._sums(odds)) ** 2
 
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
@@ -189,7 +195,7 @@ class Categorical(AbstractLayer):
         mean, n = weighted_mean(x, weights)
         counts = from_numpy(np.array(self.counts, self.dtype))
         logs = jnp.log((n * mean + 1.0 / self.spread(counts)) / (n + 1.0))
-        bias = logs - self.spread(self.fold(logs) / counts)
+        bias = logs - self.spread(self._sums(logs) / counts)
         return eqx.tree_at(lambda layer: layer.bias, self, bias)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:

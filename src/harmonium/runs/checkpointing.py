@@ -31,7 +31,7 @@ class Checkpointer:
         """Convert log-likelihoods of standardised rows to those of the source's rows."""
         for name in LOG_LIKELIHOODS:
             if name in report.metrics:
-                report.metrics[name] -= self.prepared.change.log_volume
+                report.metrics[name] += self.prepared.log_density
 
     def __call__(self, report: Report) -> None:
         """Write metrics, and at most every 30 seconds a checkpoint."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,6 +60,8 @@ class RunConfig:
             exact and measured to be faster. A run's folder has the one that was chosen.
         groups: whether visible="auto" looks for groups of 0/1 columns, `exclusive_groups`. Runs
             did not before there was this option.
+        columns: a file that says what the columns of a table mean, as a run's columns.json.
+        kinds: kinds of columns of a table by their names, such as {"age": "continuous"}.
     """
 
     source: str
@@ -82,6 +84,8 @@ class RunConfig:
     keep: str | None = None
     precision: str = "auto"
     groups: bool = True
+    columns: str | None = None
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         """Check each option on its own; options that depend on the rows are checked later.

@@ -18,16 +18,18 @@ from ..io.formats.base import write_whole
 from ..io.formats.native import load_tree, read_header, save_tree
 from ..io.storage import MODEL, save
 from ..rbm import RBM
+from ..tables import Columns
 from ..training import TrainState
 from .config import RunConfig
-from .jsonable import to_json
+from .jsonable import read_json, to_json
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
+COLUMNS = "columns.json"
 CHECKPOINT = "checkpoints/last.safetensors"
 SUMMARY = "summary.json"
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
-LEFT_BY_RUNS = (METRICS, MODEL, SUMMARY, "checkpoints", "pictures", EVALUATION)
+LEFT_BY_RUNS = (METRICS, COLUMNS, MODEL, SUMMARY, "checkpoints", "pictures", EVALUATION)
 OTHER_NAME = "choose another name"
 LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
 
@@ -115,6 +117,21 @@ class RunFolder:
     def write_config(self, config: RunConfig) -> None:
         """Write the run's options."""
         write_whole(self.path / CONFIG, config.to_json().encode())
+
+    def columns(self) -> Columns | None:
+        """Read what the columns of the run's table mean; None if its rows are plain numbers.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        path = self.path / COLUMNS
+        return Columns.from_record(read_json(path), str(path)) if path.is_file() else None
+
+    def write_columns(self, columns: Columns | None) -> None:
+        """Write what the columns of the run's table mean, if it is a table."""
+        if columns is not None:
+            text = json.dumps(columns.record(), indent=2, ensure_ascii=False) + "\n"
+            write_whole(self.path / COLUMNS, text.encode())
 
     def add_metrics(self, record: dict[str, Any]) -> None:
         """Append a record to the metrics."""

@@ -1,4 +1,4 @@
-"""Conversion of values to JSON, which has no NaN and no infinity."""
+"""JSON, which has no NaN and no infinity: values for it, and objects from files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from ..errors import input_error
 
 
 def jsonable(value: Any) -> Any:
@@ -25,3 +27,16 @@ def jsonable(value: Any) -> Any:
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """Return a value as standard JSON, which every reader accepts."""
     return json.dumps(jsonable(value), indent=indent, allow_nan=False)
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+        InputError: there is no such file, or it holds something else.
+    """
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise input_error(str(path), "a JSON file", reason, "check the path") from None

@@ -22,6 +22,7 @@ from ..layers import AbstractLayer
 from ..precision import SHORT
 from ..rbm import RBM
 from ..standardize import Standardization, standardization
+from ..tables import Columns
 from ..training import Huber, Recipe, TrainState, method_named
 from ..training.arguments import Plan, plan_run
 from ..training.cross_validation import unknown
@@ -92,6 +93,13 @@ class Prepared(NamedTuple):
         return rbm if self.change.is_identity else self.change.of_rows(rbm)
 
     @property
+    def log_density(self) -> float:
+        """The log-likelihood of the source's held-out rows minus that of the standardised ones."""
+        held_out = self.rows.parts.get("validation")
+        density = None if held_out is None else held_out.log_density
+        return (0.0 if density is None else float(density.mean())) - self.change.log_volume
+
+    @property
     def fingerprint(self) -> str:
         """A hash of the training rows, so that a run is only resumed on the same rows."""
         train = self.rows.parts["train"]
@@ -112,18 +120,24 @@ class Prepared(NamedTuple):
         return name, parts[name]
 
 
-def prepare(config: RunConfig) -> Prepared:
+def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
     """Read the source, hold out rows, and create the model and the method.
+
+    Args:
+        config: the options.
+        columns: what the columns of a table mean, for a run that has begun.
 
     Raises:
         InputError: the options or the source cannot be used.
     """
-    rows = rows_of_run(config)
+    rows = rows_of_run(config, columns)
     config = with_choices(config, rows)
     visible = rows.visible
     check_sizes(config, visible, len(rows.parts["train"]))
     key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
-    change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
+    change = Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
+    if rows.columns is None:  # those of a table are standardised already
+        change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
     used = [name for name in ("train", "validation") if name in rows.parts]
     learned = {name: _standardised(rows.parts[name], change) for name in used}
     if not change.is_identity:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from ..data import Dataset, Table
 from ..data.groups import column_groups
@@ -12,8 +13,11 @@ from ..data.table import describe
 from ..layers import AbstractLayer, Exclusive
 from ..layers.registry import row_of
 from ..rbm import RBM
+from ..tables import Columns
+from ..tables.columns import entries_of
 from .checks import refuse_misfit
 from .config import RunConfig
+from .jsonable import read_json
 
 
 class Rows(NamedTuple):
@@ -29,6 +33,7 @@ class Rows(NamedTuple):
         parts: training rows, and validation and test rows where there are any.
         notes: sentences that say what was done to the data.
         exhaustive: whether the rows are a whole distribution, not a sample of one.
+        columns: what the columns of a table mean; None for rows of plain numbers.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Rows(NamedTuple):
     parts: dict[str, Dataset]
     notes: tuple[str, ...]
     exhaustive: bool = False
+    columns: Columns | None = None
 
     @property
     def introduction(self) -> list[str]:
@@ -45,8 +51,12 @@ class Rows(NamedTuple):
         return [self.about, *(f"  {note}" for note in self.notes)]
 
 
-def rows_of_run(config: RunConfig) -> Rows:
+def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
     """Read a run's source and hold out rows, always the same ones.
+
+    Args:
+        config: the options.
+        columns: what the columns of a table mean, if that is known; else it is decided.
 
     Raises:
         InputError: the source cannot be used as given.
@@ -57,6 +67,7 @@ def rows_of_run(config: RunConfig) -> Rows:
         scale=config.scale,
         states=config.states,
         seed=config.seed,
+        columns=told_columns(config) if columns is None else columns,
     )
     parts, notes = datasets_of(
         table, validation=_fraction(config), binarize=config.binarize, seed=config.seed
@@ -77,12 +88,39 @@ def _fraction(config: RunConfig) -> float | Literal["auto"]:
     return config.validation if decides or config.validation != "auto" else USUAL_FRACTION
 
 
-def rows_for_model(data: str, rbm: RBM, binarize: str, scale: float | None) -> Rows:
+def told_columns(config: RunConfig) -> dict[str, Any] | None:
+    """Return what the options say of the columns of a table, as a record; None for nothing.
+
+    Raises:
+        InputError: the file of columns cannot be read.
+    """
+    entries: list[dict[str, Any]] = []
+    if config.columns is not None:
+        entries = entries_of(read_json(Path(config.columns)), config.columns)
+    entries += [{"name": name, "kind": kind} for name, kind in config.kinds.items()]
+    last = {str(entry.get("name")): entry for entry in entries}
+    return {"columns": list(last.values())} if last else None
+
+
+def rows_for_model(
+    data: str, rbm: RBM, binarize: str, scale: float | None, columns: Columns | None = None
+) -> Rows:
     """Read the rows of a source in the form that a model's visible units take.
+
+    Args:
+        data: the source.
+        rbm: the model.
+        binarize: how grey levels are treated.
+        scale: the grey level that means 1.
+        columns: what the columns mean, for a model of a table.
 
     Raises:
         InputError: the source cannot be read, or its width or values do not fit the model.
     """
+    if columns is not None:
+        table = open_source(data, columns=columns)
+        part = dataset_of(table, table.train, binarize, log_density=table.log_density)
+        return _rows(table, rbm.visible, {"train": part}, ())
     visible, row = rbm.visible, row_of(rbm.visible)
     states = visible.size // visible.n_units if row and row.rows == "codes" else None
     low, high = visible.support
@@ -101,6 +139,8 @@ def rows_for_model(data: str, rbm: RBM, binarize: str, scale: float | None) -> R
 
 def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
     """Return the layer of this kind; for "auto", the usual one for the table's kind of rows."""
+    if table.columns is not None:
+        return table.columns.layer
     usual = {"codes": "potts", "spins": "ising", "real": "gaussian"}.get(table.kind, "bernoulli")
     row = named_units("--visible", usual if name == "auto" else name, "auto")
     return row.make(table.train.shape[1], table.states)
@@ -112,4 +152,4 @@ def _rows(
     about = describe(table, len(parts["train"]))
     checked = {name: part.checked_for(visible, table.name) for name, part in parts.items()}
     shape, said = table.image_shape, (*table.notes, *notes)
-    return Rows(table.name, about, visible, shape, checked, said, table.exhaustive)
+    return Rows(table.name, about, visible, shape, checked, said, table.exhaustive, table.columns)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from .._threefry import key_of
-from ..data.readers import read_file
+from ..data.readers import read_file, read_frame
 from ..errors import HarmoniumError, NotFiniteError, input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
@@ -18,14 +18,18 @@ from ..plot.base import save_figure
 from ..rbm import RBM
 from ..samplers import Gibbs
 from ..sampling import sample
+from ..tables import Columns, Frame
+from ..tables.writing import SUFFIXES as TEXT
+from ..tables.writing import text_of
 from .checks import refuse_misfit
 from .folder import CONFIG, RunFolder
 from .memory import refuse_beyond_memory
 from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .rows import rows_of_run
+from .target import is_run
 
-SUFFIXES = (".npy", ".npz", ".csv", ".png")
+SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
 
 
 def draw_rows(
@@ -52,7 +56,8 @@ def draw_rows(
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm = load(run)
-    held = None if given is None else read_given(given, rbm)
+    columns = RunFolder(run).columns() if is_run(run) else None
+    held = None if given is None else read_given(given, rbm, columns)
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
     rows = sample(rbm, n, key=key_of(seed), sampler=Gibbs(sweeps), steps=1, given=held)
@@ -64,12 +69,39 @@ def draw_rows(
     return rows
 
 
-def read_given(given: str, rbm: RBM) -> np.ndarray:
+def table_of_rows(run: str, rows: np.ndarray, seed: int) -> Frame | None:
+    """Return drawn rows as a table of the run's columns; None if its rows are plain numbers."""
+    columns = RunFolder(run).columns() if is_run(run) else None
+    return None if columns is None else columns.decode(rows, seed=seed)
+
+
+def write_table(frame: Frame, out: str) -> None:
+    """Write a table as text, whole or not at all.
+
+    Raises:
+        InputError: the ending names another format.
+    """
+    if Path(out).suffix.lower() not in TEXT:
+        expected = f"a name ending in {' or '.join(TEXT)} for a table"
+        raise input_error(f"--out {out}", expected, repr(Path(out).name), "rename it")
+    write_whole(Path(out), text_of(frame, out).encode())
+
+
+def read_given(given: str, rbm: RBM, columns: Columns | None = None) -> np.ndarray:
     """Read rows to complete: numbers, and nan where a value is to be drawn.
+
+    Args:
+        given: a file; for the columns of a table also cells such as "sex=female,age=30".
+        rbm: the model.
+        columns: what the columns of its table mean, if it is one.
 
     Raises:
         InputError: the width or the values of the rows do not fit the visible units.
     """
+    if columns is not None:
+        is_file = Path(given).is_file()
+        frame = read_frame(given) if is_file else columns.cells_told(given, f"--given {given}")
+        return columns.encode(frame, f"--given {given}", may_lack=True)
     name, advice = f"--given {given}", "write nan where a value is to be drawn"
     array = read_file(given).train
     if array.dtype.kind not in "biuf" or array.ndim not in (2, 3) or not array.size:

@@ -11,6 +11,7 @@ import numpy as np
 from .._threefry import key_of
 from ..data import Dataset
 from ..errors import input_error
+from ..missing import impute
 from ..rbm import RBM
 from .folder import CONFIG, RunFolder
 from .rows import Rows, rows_for_model, rows_of_run
@@ -64,8 +65,14 @@ class Target(NamedTuple):
         return jax.random.fold_in(self.key, number)
 
     def rows(self, name: str, most: int) -> np.ndarray:
-        """Return at most `most` rows of a part, evenly spaced; grey levels are drawn once."""
-        return self.parts[name].some(most).rows(key=self.key_of(0))
+        """Return at most `most` rows of a part, evenly spaced; grey levels are drawn once.
+
+        Missing values are drawn from the model, given the seen values of their row.
+        """
+        rows = self.parts[name].some(most).rows(key=self.key_of(0))
+        if not self.parts[name].missing:
+            return rows
+        return impute(self.rbm, rows, key=self.key_of(0), draws=1).draws[0]
 
 
 def is_run(path: str) -> bool:
@@ -97,10 +104,11 @@ def target_of(
         InputError: the rows cannot be read or do not fit the model.
     """
     rows = None
+    columns = RunFolder(run).columns() if is_run(run) else None
     if data is not None:
-        rows = rows_for_model(data, rbm, binarize or _binarize_of(run), scale)
+        rows = rows_for_model(data, rbm, binarize or _binarize_of(run), scale, columns)
     elif is_run(run):
-        rows = rows_of_run(RunFolder(run).config())
+        rows = rows_of_run(RunFolder(run).config(), columns)
     key = key_of(seed)
     if rows is None:
         return Target(rbm, run, None, None, False, key)

@@ -53,6 +53,7 @@ def train(
     state = prepared.start
     config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
+        folder.write_columns(prepared.rows.columns)
         return carry_out(config, prepared, state, folder, display, figure_process)
 
 
@@ -74,7 +75,7 @@ def resume(
         check_count("--epochs", epochs)
         config = replace(config, epochs=epochs)
     with folder:
-        prepared = prepare(config)
+        prepared = prepare(config, folder.columns())
         like = prepared.start_with(folder.learned_of_rows)
         state = folder.state(like, prepared.fingerprint, config.source)
         updates = int(state.updates)

@@ -21,6 +21,7 @@ from .._threefry import key_of
 from ..data import Dataset
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
+from ..missing.annealed import seen_energies
 from ..missing.marginal import completed, with_missing
 from ..rbm import RBM
 from ..statistics import effective_size
@@ -31,6 +32,7 @@ FEWEST_ROWS = 100
 WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
 PSEUDO_WORK = 2**23  # below 0.1 s
 FILLING_SWEEPS = 10
+CHAINS, STEPS = 8, 8  # of annealing for each row with missing values
 SHARE_OF_TIME = 0.02  # share of a run's time that pseudo-likelihoods may take
 
 
@@ -62,11 +64,11 @@ class Monitors:
     def __init__(self, rbm: RBM, train: Dataset, held_out: Dataset | None):
         self.judged = train if held_out is None else held_out
         sets = [train] if held_out is None else [train, held_out]
-        affordable = max(FEWEST_ROWS, WORK // (rbm.visible.size * rbm.hidden.size))
+        each = CHAINS * STEPS if any(rows.missing for rows in sets) else 1
+        affordable = max(FEWEST_ROWS, WORK // (rbm.visible.size * rbm.hidden.size * each))
         some = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
         self.watching = sum(map(len, some))
         self.watched = [padded(rows) for rows in some]
-        self.has_missing = any(rows.missing > 0 for rows in some)
         self.reference = rbm.uncoupled
         self.few: Dataset | None = None
         self.spent = 0.0
@@ -161,10 +163,13 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)
-    if dataset.missing:
-        cloud = cloud._replace(states=_filled(rbm, cloud.states, key))
     share = cloud.weights
-    energies, others = rbm.free_energy(cloud.states), reference.free_energy(cloud.states)
+    if dataset.missing:
+        energies = seen_energies(rbm, cloud.states, CHAINS, STEPS, key=key).value
+        others = seen_energies(reference, cloud.states, 1, 1, key=key).value  # exact without W
+        cloud = cloud._replace(states=_filled(rbm, cloud.states, key))
+    else:
+        energies, others = rbm.free_energy(cloud.states), reference.free_energy(cloud.states)
     mean, of_reference = share @ energies, share @ others
     apart, away = energies - mean, others - of_reference
     return jnp.stack(

@@ -50,8 +50,8 @@ class Recorder:
         every = epochs_a_record(epochs, len(plan.dataset), self.monitors.watching)
         recorded = recorded_epochs(epochs, every, math.ceil(FIRST_RECORD / per_epoch))
         self.updates = [per_epoch * epoch for epoch in recorded]
-        self.follows_gap = held_out is not None and not self.monitors.has_missing
-        self.tracks = track and not self.monitors.has_missing and len(recorded) > 1
+        self.follows_gap = held_out is not None
+        self.tracks = track and len(recorded) > 1
         self.plan, self.uses_folds = plan, held_out is None and is_for(plan)
         self.tracker: Tracker | None = None
         self.judgements: dict[int, bool] = {}

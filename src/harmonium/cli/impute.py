@@ -1,0 +1,63 @@
+"""`harmonium impute`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .base import display, print_json, run_command
+from .options import whole, word
+from .train import Json, Seed
+
+IMPUTE_HELP = """Fill in the missing cells of a table.
+
+RUN is the folder of a run on this table, or on another one with the same columns. Each missing
+cell gets the best single guess given the seen cells of its row. With --draws, complete tables are
+drawn instead, whose differences show how uncertain the guesses are (multiple imputation); they are
+written one below the other, numbered in a first column.
+
+\b
+Examples:
+  harmonium train titanic.csv
+  harmonium impute titanic.csv runs/titanic --out filled.csv
+  harmonium impute titanic.csv runs/titanic --out five.csv --draws 5
+"""
+
+
+def impute_cli(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A text or Parquet file.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run on a table.")],
+    out: Annotated[str, word("--out", metavar="FILE", help="File to write: .csv or .tsv.")],
+    draws: Annotated[
+        int | None, whole("--draws", help="Draw so many tables instead of the best guesses.")
+    ] = None,
+    sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain.")] = 200,
+    seed: Seed = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Fill in missing cells; its help text is IMPUTE_HELP."""
+
+    def command() -> None:
+        from ..runs.impute import fill
+
+        summary = fill(table, run, out, draws, sweeps, seed, overwrite)
+        if as_json:
+            print_json(summary)
+            return
+        show = display(as_json)
+        width = max((len(line["name"]) for line in summary["columns"]), default=0)
+        for line in summary["columns"]:
+            show.say(f"{line['name']:<{width}}  {line['missing']:,} filled{_sureness(line)}")
+        show.say(f"{summary['rows']:,} rows written to {out}")
+
+    raise typer.Exit(run_command(command))
+
+
+def _sureness(line: dict[str, Any]) -> str:
+    if "probability" in line:
+        return f", each with probability {line['probability']:.2f} on average"
+    if "standard_deviation" in line:
+        return f", standard deviation {line['standard_deviation']:.3g}"
+    return ""

@@ -1,0 +1,101 @@
+"""Free energies of rows with missing values where no sum over them is feasible: by annealing."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._numerics import from_numpy
+from ..data.parts import rows_at_once
+from ..rbm import RBM
+from .marginal import missing_units, with_missing
+
+CHAINS, STEPS = 64, 64
+
+
+class SeenEnergies(NamedTuple):
+    """Estimates of F(v_seen), nats.
+
+    Attributes:
+        value: one for each row, corrected for the mean error of a logarithm, variance/2.
+        variance: the variance of each, from the spread of its chains' weights.
+    """
+
+    value: Float[Array, " n"]
+    variance: Float[Array, " n"]
+
+    @property
+    def reach(self) -> float:
+        """How far the mean over rows may lie off: two standard errors, and the correction."""
+        variance = np.asarray(self.variance, np.float64)
+        return float(2.0 * np.sqrt(variance.sum()) / len(variance) + variance.mean() / 2.0)
+
+
+def seen_energies(
+    rbm: RBM, v: Float[Array, "n visible"], chains: int, steps: int, *, key: PRNGKeyArray
+) -> SeenEnergies:
+    r"""Return F(v_seen) = −log Σ_h ∫ exp(−E) dv_missing by annealed importance sampling. Traceable.
+
+    W between the missing units and the hidden units is multiplied by t, from 0 to 1 in equal
+    steps. At t = 0 the missing units are independent of all others, and the sum is known. Each
+    chain moves by one Gibbs sweep a step, with the seen units held.
+
+    Args:
+        rbm: the model.
+        v: states, NaN in all columns of a missing unit.
+        chains: chains for each row.
+        steps: steps of t.
+        key: a JAX random key.
+
+    Source: Neal 2001.
+    """
+    visible, hidden = rbm.visible, rbm.hidden
+    known = ~missing_units(visible, v)
+    values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
+    by_seen = rbm.inputs_to_h(jnp.where(visible.spread(known), values, 0.0))
+    nothing = jnp.zeros((chains, *v.shape), v.dtype)
+
+    def drawn(inputs: Array, key: PRNGKeyArray) -> Array:
+        return visible.sample_given(inputs, known, values, key=key)
+
+    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        by_missing, log_w = carry
+        before, after = by_seen + i / steps * by_missing, by_seen + (i + 1) / steps * by_missing
+        log_w = log_w + hidden.cgf(after) - hidden.cgf(before)
+        key_h, key_v = jax.random.split(jax.random.fold_in(key, i + 1))
+        h = hidden.sample(after, key=key_h)
+        x = drawn((i + 1) / steps * rbm.inputs_to_v(h), key_v)
+        return rbm.inputs_to_h(x) - by_seen, log_w
+
+    start = rbm.inputs_to_h(drawn(nothing, jax.random.fold_in(key, 0))) - by_seen
+    ends = jax.lax.fori_loop(0, steps, step, (start, jnp.zeros(nothing.shape[:-1], v.dtype)))
+    log_w = ends[1]
+    alone = visible.unit_cgfs_given(jnp.zeros_like(v), known, values).sum(-1) + hidden.cgf(by_seen)
+    total = jax.nn.logsumexp(log_w, axis=0) - jnp.log(chains)
+    share = jnp.exp(log_w - total)
+    variance = ((share - 1.0) ** 2).sum(0) / (chains * max(1, chains - 1))
+    return SeenEnergies(-(alone + total + variance / 2.0), variance)
+
+
+@eqx.filter_jit
+def _of_rows(rbm: RBM, rows: Array, key: PRNGKeyArray) -> SeenEnergies:
+    return seen_energies(rbm, with_missing(rbm.visible, rows), CHAINS, STEPS, key=key)
+
+
+def energies_of_rows(rbm: RBM, rows: Any, *, key: PRNGKeyArray) -> SeenEnergies:
+    """Return estimates for rows in the user's coding, NaN where missing; some rows at a time."""
+    size = rows_at_once(CHAINS * rbm.widest)
+    found = []
+    for part, first in enumerate(range(0, len(rows), size)):
+        some = np.asarray(rows[first : first + size])
+        filled = np.concatenate([some, np.repeat(some[-1:], size - len(some), axis=0)])
+        whole = len(rows) > size  # so that one program serves all parts
+        given = from_numpy(filled if whole else some)
+        estimate = _of_rows(rbm, given, jax.random.fold_in(key, part))
+        found.append(SeenEnergies(*(each[: len(some)] for each in estimate)))
+    return SeenEnergies(*(np.concatenate(each) for each in zip(*found, strict=True)))  # pyright: ignore

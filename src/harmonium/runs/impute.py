@@ -1,0 +1,124 @@
+"""Fill in the missing cells of a table by a model that was trained on such a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._threefry import key_of
+from ..data.readers import read_frame
+from ..errors import input_error
+from ..io.formats.base import write_whole
+from ..io.storage import load
+from ..missing import impute
+from ..tables import Columns, Frame, RawColumn
+from ..tables.writing import SUFFIXES, text_of
+from .folder import RunFolder
+from .options import check_count, check_seed, check_target
+from .target import is_run
+
+DRAWS = 10  # chains of each row, of which the averages are taken
+
+
+def fill(
+    table: str, run: str, out: str, draws: int | None, sweeps: int, seed: int, overwrite: bool
+) -> dict[str, Any]:
+    """Write a table with its missing cells filled in; return what was filled, column by column.
+
+    Args:
+        table: the table, a text or Parquet file.
+        run: a run folder.
+        out: the file to write, .csv or .tsv.
+        draws: None for the best guess of each cell; else a number of complete tables, whose cells
+            are drawn from p(missing | seen). They are written one below the other, numbered in a
+            first column `imputation`.
+        sweeps: Gibbs sweeps of each chain.
+        seed: the random seed.
+        overwrite: whether an existing file is replaced.
+
+    Raises:
+        InputError: a file that cannot be read or written, or a table that does not fit the run.
+    """
+    check_count("--sweeps", sweeps)
+    check_seed(seed)
+    if draws is not None:
+        check_count("--draws", draws)
+    check_target(f"--out {out}", out, SUFFIXES, overwrite)
+    rbm, columns = load(run), RunFolder(run).columns() if is_run(run) else None
+    if columns is None:
+        expected, found = "the folder of a run on a table", "a model of plain numbers"
+        raise input_error(run, expected, found, "train one with: harmonium train TABLE")
+    frame = read_frame(table)
+    codes = columns.encode(frame, table)
+    found = impute(rbm, codes, key=key_of(seed), draws=draws or DRAWS, sweeps=sweeps)
+    if draws is None:
+        filled = columns.filled(frame, found.mean, table)
+    else:
+        each = enumerate(found.draws)
+        filled = _stacked([_drawn(columns, frame, one, seed + i) for i, one in each])
+    write_whole(Path(out), text_of(filled, out).encode())
+    return {
+        "table": table,
+        "run": run,
+        "out": out,
+        "rows": len(frame),
+        "method": found.method,
+        "columns": _summary(columns, frame, found.mean, found.draws),
+    }
+
+
+def _drawn(columns: Columns, frame: Frame, codes: np.ndarray, seed: int) -> Frame:
+    """Return the table with its missing cells from a completed row of codes."""
+    made = {column.name: column for column in columns.decode(codes, seed=seed).columns}
+    filled = []
+    for raw in frame.columns:
+        missing = raw.is_missing
+        other = made.get(raw.name)
+        if other is None or not missing.any() or other.is_missing.all():
+            filled.append(raw)
+            continue
+        values = raw.values.astype(other.values.dtype) if missing.all() else raw.values
+        values = np.where(missing, other.values.astype(values.dtype), values)
+        filled.append(RawColumn(raw.name, values, raw.form or other.form))
+    return Frame(tuple(filled), frame.has_names)
+
+
+def _stacked(frames: list[Frame]) -> Frame:
+    """Return the tables one below the other, numbered from 1 in a first column."""
+    first = frames[0]
+    numbers = np.repeat(np.arange(1.0, len(frames) + 1), len(first))
+    columns = [RawColumn("imputation", numbers)]
+    for i, column in enumerate(first.columns):
+        values = np.concatenate([frame.columns[i].values for frame in frames])
+        columns.append(replace(column, values=values))
+    return Frame(tuple(columns), first.has_names)
+
+
+def _summary(
+    columns: Columns, frame: Frame, means: np.ndarray, draws: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return for each column how many cells were missing, and how sure their guesses are.
+
+    That is the mean probability of the most probable state or, for real numbers, the standard
+    deviation of the draws in the column's own unit.
+    """
+    raw, lines, first = {column.name: column for column in frame.columns}, [], 0
+    for place, column in enumerate(columns.modelled):
+        width = 1 if column.states in (2, None) else int(column.states or 0)
+        here, missing = means[:, first : first + width], raw[column.name].is_missing
+        first += width
+        if not missing.any():
+            continue
+        line: dict[str, Any] = {"name": column.name, "missing": int(missing.sum())}
+        if column.states is None:
+            cells = [column.cells(one[missing, place], np.random.default_rng(0)) for one in draws]
+            if cells[0].dtype.kind == "f":
+                line["standard_deviation"] = float(np.std(cells, axis=0).mean())
+        else:
+            best = np.maximum(here, 1 - here) if column.states == 2 else here
+            line["probability"] = float(best[missing].max(1).mean())
+        lines.append(line)
+    return lines

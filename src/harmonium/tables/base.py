@@ -1,0 +1,107 @@
+"""The base class of the columns of a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import input_error
+from .frames import RawColumn
+
+MOST_DECIMALS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbstractColumn(ABC):
+    """A column of a table and what it means.
+
+    Attributes:
+        name: its name.
+        form: how text stands for its dates or numbers, as in `RawColumn`.
+    """
+
+    kind: ClassVar[str]
+    name: str
+    form: str = ""
+
+    @property
+    @abstractmethod
+    def states(self) -> int | None:
+        """The number of codes, 0, 1, …; None if codes are real numbers; 0 without a unit."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The column's values in a few words."""
+
+    @abstractmethod
+    def codes(self, raw: RawColumn, label: str) -> np.ndarray:
+        """Return the code of each cell, NaN where it is missing.
+
+        Raises:
+            InputError: a cell that the column does not know.
+        """
+
+    @abstractmethod
+    def log_density(self, raw: RawColumn) -> np.ndarray:
+        """Return log p(cell | code), or log |dcode/dcell|; 0 where the cell is missing."""
+
+    @abstractmethod
+    def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return a cell for each code, drawn where a code stands for several."""
+
+    def told(self, text: str) -> RawColumn:
+        """Return a column of one cell that a user wrote.
+
+        Raises:
+            ValueError: it is no cell of such a column.
+        """
+        return RawColumn(self.name, np.array([float(text)]), self.form)
+
+    def best(self, means: np.ndarray) -> np.ndarray:
+        """Return the best single cell for each row, from the mean state of the unit.
+
+        Args:
+            means: each code's probability, shape (n, states), or the mean code, shape (n, 1).
+        """
+        codes = means[:, 0] if self.states is None else means.argmax(1).astype(float)
+        return self.cells(codes, np.random.default_rng(0))
+
+    def record(self) -> dict[str, Any]:
+        """Return the column as JSON can hold it."""
+        return {"name": self.name, "kind": self.kind} | {
+            field.name: _plain(getattr(self, field.name))
+            for field in fields(self)
+            if field.name != "name" and getattr(self, field.name) != field.default
+        }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, AbstractColumn):
+        return value.record()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def check_numbers(raw: RawColumn, label: str) -> None:
+    """Raise InputError unless all cells that are not missing are finite numbers."""
+    where = f"{label}: column {raw.name!r}"
+    if raw.values.dtype.kind != "f":
+        if raw.is_missing.all():
+            return
+        odd = next(value for value in raw.values if value is not None)
+        raise input_error(where, "numbers", f"{str(odd)[:40]!r}", "correct it, or leave it empty")
+    infinite = np.isinf(raw.values)
+    if infinite.any():
+        found = f"infinity in row {int(np.argmax(infinite)) + 1}"
+        raise input_error(where, "finite numbers", found, "correct it, or leave the cell empty")
+
+
+def decimals_of(values: np.ndarray) -> int | None:
+    """Return the digits after the point of the numbers, or None if there are more than six."""
+    for decimals in range(MOST_DECIMALS + 1):
+        if np.allclose(values, np.round(values, decimals), rtol=1e-12, atol=1e-9):
+            return decimals
+    return None

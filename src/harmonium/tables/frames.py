@@ -1,0 +1,337 @@
+"""Tables of words, numbers and dates: columns with names, read from text, Parquet or data frames.
+
+The meaning of a column is not decided here (see `columns.py`); a cell is read as a number or a date
+where all cells of its column are one, and as a word otherwise.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError, count_of, input_error
+
+MISSING = (  # what stands for a missing cell, besides an empty one; upper and lower case alike
+    *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"),
+)
+DATES = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d")
+TIMES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%d.%m.%Y %H:%M", "%Y-%m-%d %H:%M")
+DELIMITERS = ",;\t|"
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)(inity)?"
+COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
+THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"
+NUMERIC = (  # types of Parquet columns
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+)
+LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which the delimiter is found
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumn:
+    """A column as it was read.
+
+    Attributes:
+        name: its name.
+        values: float64 with NaN where a cell is missing, datetime64 with NaT, or an object array of
+            text with None; shape (rows,).
+        form: how text stands for the numbers or dates: a format of `datetime.strftime`, "," for a
+            decimal comma, else "".
+        note: what a person should know about how it was read, or "".
+    """
+
+    name: str
+    values: np.ndarray
+    form: str = ""
+    note: str = ""
+
+    @property
+    def is_missing(self) -> np.ndarray:
+        """Which cells are missing."""
+        if self.values.dtype.kind == "O":
+            return np.array([value is None for value in self.values], bool)
+        return np.isnan(self.values) if self.values.dtype.kind == "f" else np.isnat(self.values)
+
+    def taken(self, rows: np.ndarray) -> RawColumn:
+        """Return the column of some rows."""
+        return RawColumn(self.name, self.values[rows], self.form, self.note)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Columns of equal length, with different names.
+
+    Attributes:
+        columns: the columns, in order.
+        has_names: whether the names are those of the source; else they are "column 1" and so on.
+    """
+
+    columns: tuple[RawColumn, ...]
+    has_names: bool = True
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.columns[0].values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+    def taken(self, rows: np.ndarray) -> Frame:
+        """Return some rows."""
+        return Frame(tuple(column.taken(rows) for column in self.columns), self.has_names)
+
+    def numbers(self) -> np.ndarray | None:
+        """Return the columns side by side, integers if all are whole; None unless all are complete.
+
+        Infinite numbers count as numbers.
+        """
+        if any(
+            column.values.dtype.kind != "f" or column.is_missing.any() for column in self.columns
+        ):
+            return None
+        found = np.stack([column.values for column in self.columns], axis=1)
+        if (
+            np.isfinite(found).all()
+            and (found == np.rint(found)).all()
+            and abs(found).max() < 2**53
+        ):
+            return found.astype(np.int64)
+        return found
+
+
+def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
+    """Return the columns of numbers as a frame."""
+    given = names or tuple(f"column {i + 1}" for i in range(array.shape[1]))
+    columns = (RawColumn(n, c.astype(float)) for n, c in zip(given, array.T, strict=True))
+    return Frame(tuple(columns), bool(names))
+
+
+def read_text(path: Path, label: str) -> Frame:
+    """Read a text file of any usual make: delimiter, quotes, header, encoding, gzip.
+
+    Args:
+        path: the file.
+        label: what error messages call it.
+
+    Raises:
+        InputError: lines of different numbers of cells, names that occur twice, no rows, or an
+            encoding that is not known.
+    """
+    import duckdb
+
+    text = _decoded(path, label)
+    start = _start(text, label)
+    first, *others = start.records
+    has_names = _is_header(first, others)
+    names = (
+        _checked_names(first, label)
+        if has_names
+        else [f"column {i + 1}" for i in range(len(first))]
+    )
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        # A name without signs that the reader takes for patterns, and one encoding.
+        plain = Path(folder, "rows.csv")
+        plain.write_text(text, "utf-8", newline="")
+        try:
+            connection.execute(
+                "create table cells as select * from read_csv(?, auto_detect = false,"
+                " header = false, delim = ?, quote = '\"', escape = '\"', skip = ?, columns = ?)",
+                [
+                    str(plain),
+                    start.delimiter,
+                    start.skip + has_names,
+                    {f"c{i}": "VARCHAR" for i in range(len(names))},
+                ],
+            )
+        except duckdb.Error as error:
+            raise _text_error(label, str(error)) from None
+        columns = _columns(connection, names, start.delimiter)
+    frame = Frame(tuple(columns), has_names)
+    if not len(frame):
+        raise input_error(label, "rows", "a header and no rows", "check how it was written")
+    return frame
+
+
+class _Start(NamedTuple):
+    """The beginning of a text file: its delimiter, lines before the first row, some records."""
+
+    delimiter: str
+    skip: int
+    records: list[list[str]]
+
+
+def _decoded(path: Path, label: str) -> str:
+    """Return the text of a file: from UTF-8, UTF-16 with its mark, or else Windows-1252."""
+    content = path.read_bytes()
+    if content[:2] == b"\x1f\x8b":
+        content = gzip.decompress(content)
+    mark = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    for encoding in ("utf-16",) if mark else ("utf-8-sig", "cp1252"):
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            return text
+    advice = "save it as UTF-8 text, or rename it after its format"
+    raise input_error(label, "text with one row a line", "binary content", advice)
+
+
+def _start(text: str, label: str) -> _Start:
+    """Find the delimiter: the one by which most of the first records have as many cells."""
+    beginning = text[:LOOKED_AT]
+    lines = beginning.splitlines(keepends=True)
+    skip = 0
+    while skip < len(lines) and (not lines[skip].strip() or lines[skip].startswith("#")):
+        skip += 1
+    if skip == len(lines):
+        raise input_error(label, "rows", "only blank lines", "check how it was written")
+    found = {}
+    for delimiter in DELIMITERS:
+        try:
+            records = list(csv.reader(lines[skip:], delimiter=delimiter))[:RECORDS]
+        except csv.Error:  # a cell of more than 131,072 characters
+            continue
+        records = [record for record in records if record]
+        widths = [len(record) for record in records]
+        common = max(set(widths), key=widths.count)
+        alike = widths.count(common) / len(widths) if common > 1 else 0.0
+        found[delimiter] = (alike, common, records)
+    if not found:
+        expected, advice = "cells of at most 131,072 characters", "drop the column of long text"
+        raise input_error(label, expected, "a longer one", advice)
+    delimiter = max(found, key=lambda mark: found[mark][:2])
+    return _Start(delimiter, skip, found[delimiter][2])
+
+
+def _is_header(first: list[str], others: list[list[str]]) -> bool:
+    """Return whether the first record names the columns: no number, and no cell of its column."""
+    cells = [cell.strip() for cell in first]
+    if not any(cells) or any(re.fullmatch(NUMBER, cell) for cell in cells):
+        return False
+    return not any(
+        cell and cell == other.strip()
+        for record in others
+        for cell, other in zip(cells, record, strict=False)
+    )
+
+
+def _checked_names(cells: list[str], label: str) -> list[str]:
+    names = [cell.strip() or f"column {i + 1}" for i, cell in enumerate(cells)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        found = f"{twice[0]!r} {names.count(twice[0])} times"
+        raise input_error(label, "a different name for each column", found, "rename one of them")
+    return names
+
+
+def _text_error(label: str, message: str) -> InputError:
+    """Return the error for text that DuckDB could not divide into cells."""
+    line = re.search(r"Line: (\d+)", message)
+    where = f" in line {line[1]}" if line else ""
+    widths = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if widths:
+        expected = f"{count_of(int(widths[1]), 'column')} as in the first line"
+        return input_error(label, expected, f"{widths[2]}{where}", "complete it")
+    first = " ".join(message.splitlines()[2:3]) or message
+    return input_error(label, "a table of cells", f"{first.rstrip('.')}{where}", "mend it")
+
+
+def _columns(connection: Any, names: list[str], delimiter: str) -> list[RawColumn]:
+    """Return the columns of the table `cells`, each as what all of its cells are."""
+    blank = ", ".join(f"'{word}'" for word in ("", *MISSING))
+    trimmed = ", ".join(
+        f"case when lower(trim(c{i})) in ({blank}) then null else trim(c{i}) end as c{i}"
+        for i in range(len(names))
+    )
+    connection.execute(f"create table seen as select {trimmed} from cells")
+    grouped = THOUSANDS if delimiter == "," else COMMA
+    counts = ", ".join(
+        f"count(c{i}), count_if(regexp_full_match(c{i}, '{NUMBER}')),"
+        f" count_if(regexp_full_match(c{i}, '{NUMBER}|{grouped}'))"
+        for i in range(len(names))
+    )
+    found = np.array(connection.execute(f"select {counts} from seen").fetchone()).reshape(-1, 3)
+    columns = []
+    for i, (name, (seen, plain, other)) in enumerate(zip(names, found, strict=True)):
+        if plain == seen:
+            columns.append(RawColumn(name, _fetched(connection, f"cast(c{i} as double)")))
+        elif other == seen:
+            changed = f"replace(c{i}, ',', '{'.' if grouped is COMMA else ''}')"
+            form = "," if grouped is COMMA else ""
+            columns.append(
+                RawColumn(name, _fetched(connection, f"cast({changed} as double)"), form)
+            )
+        else:
+            columns.append(_dates_or_words(connection, f"c{i}", name, seen, plain))
+    return columns
+
+
+def _dates_or_words(connection: Any, cell: str, name: str, seen: int, numbers: int) -> RawColumn:
+    """Return a column as dates if one format fits all of its cells, else as words."""
+    first = connection.execute(f"select {cell} from seen where {cell} is not null").fetchone()
+    for form in (*DATES, *TIMES) if first and re.search(r"\d\D+\d", first[0]) else ():
+        time = f"try_strptime({cell}, '{form}')"
+        if connection.execute(f"select count({time}) from seen").fetchone()[0] == seen:
+            return RawColumn(name, _fetched(connection, f"cast({time} as timestamp)"), form)
+    note = ""
+    if numbers > seen / 2:
+        odd = connection.execute(
+            f"select {cell} from seen where not regexp_full_match({cell}, '{NUMBER}') limit 1"
+        ).fetchone()[0]
+        note = f"read as words, since {odd[:40]!r} is no number"
+    return RawColumn(name, _fetched(connection, cell), note=note)
+
+
+def read_parquet(path: Path, label: str) -> Frame:
+    """Read a Parquet file.
+
+    Raises:
+        InputError: a damaged file, or one of another format.
+    """
+    import duckdb
+
+    with duckdb.connect() as connection:
+        try:
+            connection.execute("create table seen as select * from read_parquet(?)", [str(path)])
+        except duckdb.Error as error:
+            found = f"other or damaged content ({' '.join(str(error).split())[:100]})"
+            raise input_error(
+                label, "a Parquet file", found, "copy or write the file again"
+            ) from None
+        kinds = connection.execute("describe seen").fetchall()
+        columns = [_typed(connection, name, kind) for name, kind, *_ in kinds]
+    frame = Frame(tuple(columns))
+    if not len(frame):
+        raise input_error(label, "rows", "none", "check how it was written")
+    return frame
+
+
+def _typed(connection: Any, name: str, kind: str) -> RawColumn:
+    """Return a column of a Parquet file by its type: numbers, dates, or else words."""
+    cell = '"' + name.replace('"', '""') + '"'
+    if kind in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S"):
+        form = "%Y-%m-%d" if kind == "DATE" else "%Y-%m-%d %H:%M:%S"
+        return RawColumn(name, _fetched(connection, f"cast({cell} as timestamp)"), form)
+    is_number = kind.startswith("DECIMAL") or kind in NUMERIC
+    return RawColumn(
+        name, _fetched(connection, f"cast({cell} as {'double' if is_number else 'varchar'})")
+    )
+
+
+def _fetched(connection: Any, expression: str) -> np.ndarray:
+    values = connection.execute(f"select {expression} as it from seen").fetchnumpy()["it"]
+    if not np.ma.isMaskedArray(values):
+        return values
+    filled = values.data.copy()
+    filled[values.mask] = {"O": None, "M": np.datetime64("NaT")}.get(values.dtype.kind, np.nan)
+    return filled

@@ -1,0 +1,109 @@
+"""Columns of categories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import count_of, input_error
+from .base import AbstractColumn
+from .frames import RawColumn
+
+MOST_WORDS = 50  # a column of more different words keeps the most frequent ones
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(AbstractColumn):
+    """Categories.
+
+    Attributes:
+        words: the categories, sorted.
+        others: rare words that are one further category together, and how often each occurred.
+    """
+
+    kind = "category"
+    words: tuple[str, ...]
+    others: dict[str, int] | None = None
+
+    @classmethod
+    def of(cls, raw: RawColumn, name: str) -> Words:
+        """Return the categories of a column, at most `MOST_WORDS`."""
+        counts = Counter(value for value in _text(raw) if value is not None)
+        others = None
+        if len(counts) > MOST_WORDS:
+            ranked = counts.most_common()
+            others = dict(ranked[MOST_WORDS - 1 :])
+            counts = dict(ranked[: MOST_WORDS - 1])
+        return cls(name=name, form=raw.form, words=tuple(sorted(counts, key=_order)), others=others)
+
+    @property
+    def states(self) -> int:
+        """The number of categories, at least two."""
+        return max(2, len(self.words) + (self.others is not None))
+
+    @property
+    def summary(self) -> str:
+        """The categories, or how many there are."""
+        shown = ", ".join(self.words)
+        if len(shown) > 50:
+            shown = f"{len(self.words)} words: {', '.join(self.words[:3])}, …"[:70]
+        more = f", and {len(self.others):,} rare ones together" if self.others else ""
+        return shown + more
+
+    def codes(self, raw: RawColumn, label: str) -> np.ndarray:
+        """Return the place of each word."""
+        places = {word: float(i) for i, word in enumerate(self.words)}
+        places |= dict.fromkeys(self.others or (), float(len(self.words)))
+        text = _text(raw)
+        found = np.array([np.nan if word is None else places.get(str(word), -1.0) for word in text])
+        if (found < 0).any():
+            row = int(np.argmax(found < 0))
+            expected = f"one of the {count_of(len(places), 'category').replace('ys', 'ies')}"
+            shown = f"{str(text[row])[:40]!r} in row {row + 1}"
+            advice = f"correct it, or leave the cell empty; known are {self.summary}"
+            raise input_error(f"{label}: column {self.name!r}", expected, shown, advice)
+        return found
+
+    def told(self, text: str) -> RawColumn:
+        """Return a column of one word."""
+        return RawColumn(self.name, np.array([text], object), self.form)
+
+    def log_density(self, raw: RawColumn) -> np.ndarray:
+        """Return the log share of each rare word among the rare ones, 0 for all others."""
+        if not self.others:
+            return np.zeros(len(raw.values))
+        total = sum(self.others.values())
+        logs = {word: float(np.log(count / total)) for word, count in self.others.items()}
+        return np.array([logs.get(str(word), 0.0) for word in _text(raw)])
+
+    def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return the words; a rare one is drawn by how often it occurred."""
+        known = np.array([*self.words, *[""] * (self.states - len(self.words))], object)
+        found = known[codes.astype(int)]
+        if self.others:
+            which = codes == len(self.words)
+            shares = np.array(list(self.others.values()), float)
+            rare = np.array(list(self.others), object)
+            found[which] = rng.choice(rare, int(which.sum()), p=shares / shares.sum())
+        return found
+
+
+def _text(raw: RawColumn) -> list[str | None]:
+    """Return the cells as words; whole numbers without a point."""
+    if raw.values.dtype.kind == "O":
+        return list(raw.values)
+    blank = raw.is_missing
+    return [
+        None if m else f"{v:g}" if raw.values.dtype.kind == "f" else str(v)
+        for v, m in zip(raw.values, blank, strict=True)
+    ]
+
+
+def _order(word: str) -> tuple:
+    """Sort numbers by their size, before words."""
+    try:
+        return (0, float(word), word)
+    except ValueError:
+        return (1, 0.0, word)

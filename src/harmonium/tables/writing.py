@@ -1,0 +1,51 @@
+"""Writing a table as text, each cell as it was read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .frames import Frame, RawColumn
+
+SUFFIXES = (".csv", ".tsv")
+
+
+def text_of(frame: Frame, path: str | Path) -> str:
+    """Return a frame as text: separated by tabs for .tsv, else by commas.
+
+    Whole numbers are written without a point, others with the fewest digits that read back as the
+    same number, dates in the form in which they were read, and missing cells empty. A table without
+    names is written without names.
+    """
+    out = io.StringIO()
+    delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    if frame.has_names:
+        writer.writerow(frame.names)
+    writer.writerows(zip(*map(_cells, frame.columns), strict=True))
+    return out.getvalue()
+
+
+def _cells(column: RawColumn) -> list[str]:
+    missing = column.is_missing
+    return [
+        "" if gap else _cell(value, column.form)
+        for value, gap in zip(column.values, missing, strict=True)
+    ]
+
+
+def _cell(value: Any, form: str) -> str:
+    if isinstance(value, np.datetime64):
+        moment: datetime = value.astype("datetime64[us]").item()
+        return moment.strftime(form or "%Y-%m-%d")
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    if np.isfinite(value) and value == np.rint(value) and abs(value) < 2**53:
+        return str(int(value))
+    return re.sub(r"\.", ",", repr(float(value))) if form == "," else repr(float(value))
