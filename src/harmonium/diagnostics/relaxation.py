@@ -12,9 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from .._numerics import from_numpy
 from ..checks import checked_key, positive_integer
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
+from ..missing.marginal import completed, with_missing
 from ..rbm import RBM, checked_rbm
 from ..samplers import AbstractSampler, Gibbs
 from ..statistics import same_distribution
@@ -30,6 +32,7 @@ LENGTH_IN_TAU = 50
 LARGEST_RHAT = 1.01
 LEVEL = 0.01  # of the test whether chains from both starts agree
 ROWS = 10_000
+FILLING_SWEEPS = 100  # of missing values, with the seen ones held
 
 
 def mixing(
@@ -217,9 +220,17 @@ def _other_side(rbm: RBM, starts: Any, n: int, *, key: PRNGKeyArray) -> Array:
         return _from_hidden(rbm, n, key=key)
     key_rows, key_order = jax.random.split(key)
     rows = starts.some(ROWS).rows(key=key_rows) if isinstance(starts, Dataset) else starts
-    rows = rbm.visible.validate(rows, "starts")
+    rows = rbm.visible.validate(rows, "starts", missing=True)
     order = np.asarray(jax.random.permutation(key_order, len(rows)))
-    return rbm.visible.encode(rows[np.resize(order, n)])
+    chosen = rows[np.resize(order, n)]
+    if not np.isnan(chosen).any():
+        return rbm.visible.encode(chosen)
+    return _filled(rbm, from_numpy(chosen), key=jax.random.fold_in(key, 1))
+
+
+@eqx.filter_jit
+def _filled(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
+    return completed(rbm, with_missing(rbm.visible, rows), FILLING_SWEEPS, key=key)
 
 
 @eqx.filter_jit

@@ -12,3 +12,5 @@ from .moments import means as means
 from .parameters import weight_histogram as weight_histogram
 from .planes import pca_plane as pca_plane
 from .samples import samples_beside_data as samples_beside_data
+from .tables import columns_beside_data as columns_beside_data
+from .tables import dependence as dependence

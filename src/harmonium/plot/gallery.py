@@ -13,12 +13,14 @@ from typing import Any
 from ..errors import InputError
 from ..evaluation.moments import states_of
 from ..rbm import RBM
+from ..tables import Columns
 from .base import ImageShape, save_figure
 from .curves import learning_curves
 from .hidden_units import filters
 from .moments import means
 from .parameters import weight_histogram
 from .samples import samples_beside_data
+from .tables import columns_beside_data, dependence
 
 
 def pictures(
@@ -30,8 +32,11 @@ def pictures(
     data: Any,
     image_shape: ImageShape = None,
     weights: Any = None,
+    columns: Columns | None = None,
 ) -> list[Path]:
     """Write filters, samples, learning curves, weights and means as PNG files.
+
+    For a table, its columns and their dependence take the places of filters, samples and means.
 
     All are drawn before the first is written, so an error leaves the folder as it was.
 
@@ -43,6 +48,7 @@ def pictures(
         data: training rows, in the user's coding.
         image_shape: (rows, columns) of a row, "square" to infer it, or None.
         weights: sample weights of the data.
+        columns: what the columns of a table mean, whose rows are codes; NaN for a missing cell.
 
     Returns:
         The paths, in the order above.
@@ -56,13 +62,20 @@ def pictures(
             f"folder: expected a folder; found the file {str(target)!r}. Name another."
         )
     rbm.visible.validate(samples, "samples")
-    rbm.visible.validate(data, "data")
-    figures = {
-        "filters": filters(rbm, image_shape=image_shape),
-        "samples": samples_beside_data(samples, data, image_shape=image_shape),
-        "learning_curves": learning_curves(history),
-        "weights": weight_histogram(rbm),
-        "means": means(samples, data, states=states_of(rbm.visible), weights=weights),
-    }
+    rbm.visible.validate(data, "data", missing=columns is not None)
+    own = {"learning_curves": learning_curves(history), "weights": weight_histogram(rbm)}
+    if columns is not None:
+        figures = {
+            "columns": columns_beside_data(columns, samples, data),
+            "dependence": dependence(columns, samples, data),
+            **own,
+        }
+    else:
+        figures = {
+            "filters": filters(rbm, image_shape=image_shape),
+            "samples": samples_beside_data(samples, data, image_shape=image_shape),
+            **own,
+            "means": means(samples, data, states=states_of(rbm.visible), weights=weights),
+        }
     target.mkdir(parents=True, exist_ok=True)
     return [save_figure(figure, target / f"{name}.png") for name, figure in figures.items()]

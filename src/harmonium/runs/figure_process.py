@@ -126,6 +126,7 @@ def main() -> None:
             rbm=load(folder / MODEL),
             history=history,
             image_shape=asked["image_shape"],
+            columns=RunFolder(folder).columns(),
             **given,
         )
         found = Painted([str(path) for path in drawn], "")

@@ -211,5 +211,8 @@ def ask_for_pictures(
 def rows_to_draw(prepared: Prepared, rbm: RBM) -> tuple[Any, Any]:
     """Return samples of the model, and as many rows of the data."""
     key = jax.random.fold_in(prepared.key, 2)
-    rows = prepared.scored[1].some(ROWS_TO_PICTURE).rows(key=key)
+    _, scored = prepared.scored
+    if prepared.rows.columns is not None:  # many rows show how columns are distributed
+        scored = prepared.rows.parts["train"]
+    rows = scored.some(ROWS_TO_PICTURE).rows(key=key)
     return sample(rbm, len(rows), key=key), rows

@@ -21,7 +21,8 @@ class Continuous(AbstractColumn):
     λ; λ = 1 changes nothing.
 
     Attributes:
-        centre, width: of the numbers, robust: the median and a spread.
+        centre, width: of the numbers, so that the transform fits best: their median and a spread,
+            or one of their ends and a small part of the way to the median.
         power: λ, from 0 (logarithmic) to 2.
         mean, scale: of the transformed numbers.
         decimals: digits after the point, or None for as many as there are.
@@ -44,18 +45,22 @@ class Continuous(AbstractColumn):
         from scipy.optimize import minimize_scalar
 
         x = raw.values[~raw.is_missing]
-        quarters = np.quantile(x, (0.25, 0.5, 0.75))
-        width = float((quarters[2] - quarters[0]) / 1.349) or float(x.std()) or 1.0
-        centre = float(quarters[1])
-        u = (x - centre) / width
-
-        def loss(power: float) -> float:
-            spread = float(_powered(u, power).std())
-            return np.log(spread) - float(_log_slope(u, power).mean())
-
-        best: Any = minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded")
-        power = float(best.x) if len(x) * (loss(1.0) - best.fun) > GAIN else 1.0
-        z = _powered(u, power)
+        low, lower, middle, upper, high = np.quantile(x, (0.0, 0.25, 0.5, 0.75, 1.0)).tolist()
+        plain = middle, (upper - lower) / 1.349 or float(x.std()) or 1.0
+        chosen = (*plain, 1.0, _loss(x, *plain, 1.0) - GAIN / len(x))
+        from_low = [(low, (lower - low) / part) for part in (1.0, 10.0)]
+        from_high = [(high, (high - upper) / part) for part in (1.0, 10.0)]
+        for centre, width in (plain, *from_low, *from_high):
+            if width > 0:
+                found: Any = minimize_scalar(
+                    lambda power, c=centre, w=width: _loss(x, c, w, power),
+                    bounds=(0.0, 2.0),
+                    method="bounded",
+                )
+                if found.fun < chosen[3]:
+                    chosen = (centre, width, float(found.x), float(found.fun))
+        centre, width, power, _ = chosen
+        z = _powered((x - centre) / width, power)
         return cls(
             name=name,
             form=raw.form,
@@ -65,8 +70,8 @@ class Continuous(AbstractColumn):
             mean=float(z.mean()),
             scale=float(z.std()) or 1.0,
             decimals=decimals_of(x),
-            low=float(x.min()),
-            high=float(x.max()),
+            low=low,
+            high=high,
         )
 
     @property
@@ -77,7 +82,8 @@ class Continuous(AbstractColumn):
     @property
     def summary(self) -> str:
         """The range, and the power if there is one."""
-        power = "" if self.power == 1.0 else f", to the power {self.power:.2g}"
+        power = "" if self.power == 1.0 else f", power {self.power:.2f}"
+        power = ", logarithmic" if self.power < 0.005 else power
         return f"{self.low:g} … {self.high:g}{power}"
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
@@ -98,6 +104,14 @@ class Continuous(AbstractColumn):
         x = _unpowered(powered, self.power) * self.width + self.centre
         x = np.clip(x, self.low, self.high)
         return x if self.decimals is None else np.round(x, self.decimals)
+
+
+def _loss(x: np.ndarray, centre: float, width: float, power: float) -> float:
+    """Return −log p of a number by the transform and a fitted normal density, up to a constant."""
+    u = (x - centre) / width
+    with np.errstate(divide="ignore"):
+        spread = float(np.log(_powered(u, power).std()))
+    return spread - float(_log_slope(u, power).mean()) + float(np.log(width))
 
 
 def _powered(u: np.ndarray, power: float) -> np.ndarray:

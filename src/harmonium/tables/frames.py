@@ -260,9 +260,9 @@ def _columns(connection: Any, names: list[str], delimiter: str) -> list[RawColum
         f" count_if(regexp_full_match(c{i}, '{NUMBER}|{grouped}'))"
         for i in range(len(names))
     )
-    found = np.array(connection.execute(f"select {counts} from seen").fetchone()).reshape(-1, 3)
+    found = np.array(connection.execute(f"select {counts} from seen").fetchone(), float)
     columns = []
-    for i, (name, (seen, plain, other)) in enumerate(zip(names, found, strict=True)):
+    for i, (name, (seen, plain, other)) in enumerate(zip(names, found.reshape(-1, 3), strict=True)):
         if plain == seen:
             columns.append(RawColumn(name, _fetched(connection, f"cast(c{i} as double)")))
         elif other == seen:
@@ -276,7 +276,9 @@ def _columns(connection: Any, names: list[str], delimiter: str) -> list[RawColum
     return columns
 
 
-def _dates_or_words(connection: Any, cell: str, name: str, seen: int, numbers: int) -> RawColumn:
+def _dates_or_words(
+    connection: Any, cell: str, name: str, seen: float, numbers: float
+) -> RawColumn:
     """Return a column as dates if one format fits all of its cells, else as words."""
     first = connection.execute(f"select {cell} from seen where {cell} is not null").fetchone()
     for form in (*DATES, *TIMES) if first and re.search(r"\d\D+\d", first[0]) else ():

@@ -1,0 +1,219 @@
+"""What columns mean: decided from cells, coded, undone, with probabilities that sum to one."""
+
+import json
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.tables import Columns, Frame, RawColumn, columns_from, columns_of
+
+RNG = np.random.default_rng(0)
+N = 400
+
+
+def column(values, name="x", form=""):
+    array = np.asarray(values)
+    return RawColumn(name, array if array.dtype.kind in "OM" else array.astype(float), form)
+
+
+def words(values, name="x"):
+    return RawColumn(name, np.array(values, object))
+
+
+def kind_of(raw):
+    return columns_of(Frame((raw, words(["a", "b"] * (len(raw.values) // 2), "other")))).columns[0]
+
+
+TIED = np.where(RNG.random(N) < 0.5, 0, RNG.integers(1, 3000, N)).astype(float)
+SPREAD = np.exp(RNG.normal(size=N)) * 20
+DAYS = np.datetime64("2020-01-01") + RNG.integers(0, 900, N)
+EXAMPLES = {
+    "yes or no": (words(RNG.choice(["yes", "no"], N)), "category", 2),
+    "categories": (words(RNG.choice(["a", "b", "c"], N)), "category", 3),
+    "many words": (words([f"w{int(i)}" for i in RNG.exponential(25, N)]), "category", 50),
+    "0 and 1": (column(RNG.integers(0, 2, N)), "discrete", 2),
+    "few numbers": (column(RNG.integers(1, 7, N)), "discrete", 6),
+    "halves": (column(RNG.integers(0, 5, N) / 2), "discrete", 5),
+    "tied": (column(TIED), "discrete", None),
+    "continuous": (column(RNG.normal(size=N)), "continuous", None),
+    "skewed": (column(SPREAD), "continuous", None),
+    "whole": (column(RNG.integers(18, 90, N)), "continuous", None),
+    "dates": (column(DAYS.astype("datetime64[us]"), form="%Y-%m-%d"), "date", None),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_kind_is_what_a_person_would_say(name):
+    raw, kind, states = EXAMPLES[name]
+    found = kind_of(raw)
+    assert found.kind == kind
+    if states is not None:
+        assert found.states == states
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (column(np.arange(1.0, N + 1)), "an identifier: it counts the rows"),
+        (words([f"person {i}" for i in range(N)]), "text: 400 different values"),
+        (column(np.full(N, 7.0)), "always 7"),
+        (column(np.full(N, np.nan)), "no cell has a value"),
+    ],
+)
+def test_what_no_unit_models_is_left_out_with_the_reason(raw, why):
+    found = kind_of(raw)
+    assert (found.kind, found.states) == ("left out", 0)
+    assert found.summary.startswith(why)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_cells_come_back_in_the_tables_own_types(name):
+    raw, *_ = EXAMPLES[name]
+    found = kind_of(raw)
+    codes = found.codes(raw, "t")
+    back = found.cells(codes, np.random.default_rng(1))
+    again = found.codes(RawColumn(raw.name, back, raw.form), "t")
+    np.testing.assert_allclose(again, codes, atol=1e-5)  # a code may stand for several cells
+    if found.kind == "continuous" or (found.states or 99) <= 6:
+        same = [x == y for x, y in zip(back.tolist(), raw.values.tolist(), strict=True)]
+        assert np.mean(same) > 0.99 or np.allclose(back.astype(float), raw.values, rtol=1e-6)
+    assert set(map(str, back)) <= set(map(str, raw.values)) or found.kind in ("continuous", "date")
+
+
+@pytest.mark.parametrize("name", ["0 and 1", "few numbers", "halves", "tied"])
+def test_probabilities_of_the_numbers_of_a_code_sum_to_one(name):
+    raw, *_ = EXAMPLES[name]
+    found = kind_of(raw)
+    far = 10 * (raw.values.max() - raw.values.min())
+    every = np.arange(raw.values.min() - far, raw.values.max() + far, found.step)
+    p = np.exp(found.log_density(column(every))) * found.step
+    code = found.codes(column(every), "t").astype(int)
+    np.testing.assert_allclose(np.bincount(code, p), 1.0, atol=1e-3)
+
+
+def test_rare_words_share_a_category_and_its_probability():
+    raw, *_ = EXAMPLES["many words"]
+    found = kind_of(raw)
+    rare = words(list(found.others))
+    assert (found.codes(rare, "t") == found.states - 1).all()
+    assert np.exp(found.log_density(rare)).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["continuous", "skewed", "whole"])
+def test_the_density_of_a_number_is_the_slope_of_its_code(name):
+    raw, *_ = EXAMPLES[name]
+    found = kind_of(raw)
+    x, step = raw.values, 1e-4
+    rise = found.codes(column(x + step), "t") - found.codes(column(x - step), "t")
+    np.testing.assert_allclose(found.log_density(raw), np.log(rise / (2 * step)), atol=1e-3)
+
+
+def test_skewed_numbers_are_made_normal():
+    raw, *_ = EXAMPLES["skewed"]
+    z = kind_of(raw).codes(raw, "t")
+    assert (
+        abs((z**3).mean())
+        < 0.3
+        < ((raw.values - raw.values.mean()) ** 3).mean() / raw.values.std() ** 3
+    )
+
+
+def frame_of_all():
+    raw = [RawColumn(name, e[0].values.copy(), e[0].form) for name, e in EXAMPLES.items()]
+    for one in raw:
+        one.values[RNG.random(N) < 0.1] = {"O": None, "M": np.datetime64("NaT")}.get(
+            one.values.dtype.kind, np.nan
+        )
+    return Frame((*raw, words([f"text {i}" for i in range(N)], "text")))
+
+
+def test_rows_are_those_of_the_layer_and_missing_cells_stay_missing():
+    frame = frame_of_all()
+    columns = columns_of(frame)
+    rows = columns.encode(frame, "t")
+    assert rows.shape == (N, columns.layer.n_units)
+    columns.layer.validate(rows, "rows", missing=True)
+    back = columns.decode(rows)
+    assert back.names == frame.names
+    for given, made in zip(frame.columns[:-1], back.columns[:-1], strict=True):
+        np.testing.assert_array_equal(given.is_missing, made.is_missing)
+
+
+def test_columns_are_stored_and_read_as_json():
+    frame = frame_of_all()
+    columns = columns_of(frame)
+    record = json.loads(json.dumps(columns.record()))
+    assert Columns.from_record(record, "t").columns == columns.columns
+    told = columns_from({"columns": [{"name": "few numbers", "kind": "continuous"}]}, frame, "t")
+    kinds = {one.name: one.kind for one in told.columns}
+    assert kinds.pop("few numbers") == "continuous"
+    assert kinds == {one.name: one.kind for one in columns.columns if one.name != "few numbers"}
+
+
+def test_order_is_repaired_and_other_columns_are_ignored():
+    frame = frame_of_all()
+    columns = columns_of(frame)
+    turned = Frame((words(["?"] * N, "another"), *frame.columns[::-1]))
+    np.testing.assert_array_equal(columns.encode(turned, "t"), columns.encode(frame, "t"))
+    lacking = Frame(frame.columns[1:])
+    with pytest.raises(hm.InputError, match="t: expected 11 columns by name; found no column 'yes"):
+        columns.encode(lacking, "t")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "message"),
+    [
+        ("categories", "d", "expected one of the 3 categories; found 'd' in row 1"),
+        ("continuous", np.inf, "expected finite numbers; found infinity in row 1"),
+    ],
+)
+def test_a_cell_that_a_column_does_not_know_is_named(name, cell, message):
+    raw, *_ = EXAMPLES[name]
+    found = kind_of(raw)
+    values = raw.values.copy()
+    values[0] = cell
+    with pytest.raises(hm.InputError, match=f"t: column 'x': {message}"):
+        found.codes(RawColumn("x", values), "t")
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"nobody": "category"}, "'nobody'"),
+        ({"categories": "continuous"}, "column 'categories': expected numbers; found words such"),
+        ({"continuous": "date"}, "column 'continuous': expected dates"),
+        ({"continuous": "gausian"}, "a kind among category, discrete, continuous, date, left out"),
+    ],
+)
+def test_what_is_told_wrong_is_refused(told, message):
+    with pytest.raises(hm.InputError, match=message):
+        columns_of(frame_of_all(), told, "t")
+
+
+def test_the_best_guess_is_the_mode_of_words_and_the_mean_of_numbers():
+    few, many = kind_of(EXAMPLES["few numbers"][0]), kind_of(EXAMPLES["tied"][0])
+    assert few.best(np.eye(6)[[2, 5]]).tolist() == [3.0, 6.0]
+    spread = np.full((1, many.states), 1 / many.states)
+    assert many.best(spread)[0] == pytest.approx(
+        np.mean([np.mean(many.cells(np.full(500, float(c)), RNG)) for c in range(many.states)]),
+        rel=0.1,
+    )
+
+
+def test_cells_that_are_told_are_a_row():
+    frame = frame_of_all()
+    columns = columns_of(frame)
+    row = columns.cells_told("categories=b, few numbers=3, dates=2020-02-01", "--given")
+    assert row.columns[2].values[0] == np.datetime64(datetime(2020, 2, 1))
+    rows = columns.encode(row, "t", may_lack=True)
+    assert rows.shape == (1, columns.layer.n_units)
+    assert np.isnan(rows).sum() == columns.layer.n_units - 3
+    for text, message in (
+        ("colour=b", "NAME=VALUE with a name among"),
+        ("few numbers=many", "'many' for 'few numbers'"),
+        ("", "cells such as sex=female"),
+    ):
+        with pytest.raises(hm.InputError, match=message):
+            columns.cells_told(text, "--given")

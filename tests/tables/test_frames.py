@@ -1,0 +1,167 @@
+"""Reading tables: every usual make of a text file, and what is wrong with a file."""
+
+import gzip
+import sys
+
+import numpy as np
+import pytest
+
+from harmonium.errors import InputError
+from harmonium.tables.frames import read_parquet, read_text
+from harmonium.tables.writing import text_of
+
+TABLE = "name,age,when\nAnna,30,2024-01-31\nBob,,2024-02-29\n"
+
+
+def written(path, content, encoding="utf-8"):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
+    return path
+
+
+def cells(frame):
+    """Return the cells of each column by name, None where one is missing."""
+    return {
+        column.name: [
+            None if gap else value
+            for value, gap in zip(column.values.tolist(), column.is_missing, strict=True)
+        ]
+        for column in frame.columns
+    }
+
+
+def read(tmp_path, content, encoding="utf-8", name="t.csv"):
+    return read_text(written(tmp_path / name, content, encoding), name)
+
+
+def refusal(tmp_path, content):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, content)
+    message = str(caught.value)
+    assert message.startswith("t.csv: expected ")
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("delimiter", list(",;\t|"))
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_delimiters_and_line_ends(tmp_path, delimiter, end):
+    found = read(tmp_path, TABLE.replace(",", delimiter).replace("\n", end))
+    assert found.has_names
+    assert cells(found)["name"] == ["Anna", "Bob"]
+    assert cells(found)["age"] == [30.0, None]
+    assert [str(day)[:10] for day in found.columns[2].values] == ["2024-01-31", "2024-02-29"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_encodings(tmp_path, encoding):
+    found = read(tmp_path, "name,age\nJosé,1\nZoë,2\n", encoding)
+    assert cells(found) == {"name": ["José", "Zoë"], "age": [1.0, 2.0]}
+
+
+def test_gzip(tmp_path):
+    assert len(read(tmp_path, gzip.compress(TABLE.encode()), name="t.csv.gz")) == 2
+
+
+@pytest.mark.parametrize("word", ["", "NA", "n/a", "?", "-", ".", "NaN", "nan", "NULL", " ? "])
+def test_what_stands_for_a_missing_cell(tmp_path, word):
+    assert cells(read(tmp_path, f"a,b\n1,x\n{word},y\n"))["a"] == [1.0, None]
+
+
+def test_quotes_spaces_and_line_ends_within_cells(tmp_path):
+    found = read(tmp_path, 'a, b\n"x, y", 1\n"two\nlines", 2\n"say ""hi""", 3\n')
+    assert cells(found) == {"a": ["x, y", "two\nlines", 'say "hi"'], "b": [1.0, 2.0, 3.0]}
+
+
+def test_decimal_commas_and_thousands(tmp_path):
+    assert cells(read(tmp_path, "a;b\n1,75;x\n2;y\n"))["a"] == [1.75, 2.0]
+    assert cells(read(tmp_path, 'a,b\n"1,234.5",x\n12,y\n'))["a"] == [1234.5, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("2024-01-31", "%Y-%m-%d"),
+        ("31.01.2024", "%d.%m.%Y"),
+        ("31/01/2024", "%d/%m/%Y"),
+        ("01/31/2024", "%m/%d/%Y"),
+        ("2024-01-31 08:30:00", "%Y-%m-%d %H:%M:%S"),
+    ],
+)
+def test_dates_come_back_in_their_form(tmp_path, text, form):
+    found = read(tmp_path, f"when,x\n{text},a\n,b\n")
+    assert found.columns[0].form == form
+    assert str(found.columns[0].values[0])[:10] == "2024-01-31"
+    assert text_of(found, "t.csv") == f"when,x\n{text},a\n,b\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("red,1\nblue,2\n", None),
+        ("red,big\nblue,small\nred,big\n", None),
+        ("colour,size\nred,big\nblue,small\n", ("colour", "size")),
+        (",size\n1,big\n2,small\n", ("column 1", "size")),
+        ("# made by hand\n\ncolour,size\nred,1\n", ("colour", "size")),
+        ("1,2\n3,x\n", None),
+    ],
+)
+def test_a_first_line_of_names_is_told_from_a_row(tmp_path, content, names):
+    found = read(tmp_path, content)
+    assert found.has_names == (names is not None)
+    assert found.names == (names or ("column 1", "column 2"))
+
+
+def test_a_column_of_mixed_types_is_read_as_words_and_said(tmp_path):
+    found = read(tmp_path, "a,b\n1,x\n2,y\nforty,x\n3,y\n")
+    assert cells(found)["a"] == ["1", "2", "forty", "3"]
+    assert found.columns[0].note == "read as words, since 'forty' is no number"
+
+
+def test_what_is_wrong_is_named_with_its_line(tmp_path):
+    ragged = "a,b,c\n1,x,3\n4,y\n" + "5,z,6\n" * 9
+    assert "3 columns as in the first line; found 2 in line 3" in refusal(tmp_path, ragged)
+    longer = "a,b,c\n1,x,3\n4,y,5,6\n" + "5,z,6\n" * 9
+    assert "3 columns as in the first line; found 4 in line 3" in refusal(tmp_path, longer)
+    twice = refusal(tmp_path, "a,b,a\n1,x,2\n")
+    assert "a different name for each column; found 'a' 2 times" in twice
+    assert "only blank lines" in refusal(tmp_path, "\n \n")
+    assert "a header and no rows" in refusal(tmp_path, "name,age\n")
+    assert "binary content" in refusal(tmp_path, b"a,b\n\x00\x01,2\n")
+    assert "at most 131,072 characters" in refusal(tmp_path, "a,b\nx," + "y" * 200_000)
+
+
+def test_a_name_with_signs_of_a_pattern(tmp_path):
+    assert len(read(tmp_path, TABLE, name="what[1]*.csv")) == 2
+
+
+def test_parquet(tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "word": ["a", None, "b"],
+            "whole": pd.array([1, None, 3], "Int64"),
+            "yes": [True, False, True],
+            "when": pd.to_datetime(["2024-01-31", None, "2024-03-01"]),
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    found = read_parquet(tmp_path / "t.parquet", "t")
+    assert cells(found)["word"] == ["a", None, "b"]
+    assert cells(found)["whole"] == [1.0, None, 3.0]
+    assert cells(found)["yes"] == [1.0, 0.0, 1.0]
+    assert np.isnat(found.columns[3].values).tolist() == [False, True, False]
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1" + b"x" * 50)
+    with pytest.raises(InputError, match="bad: expected a Parquet file; found other or damaged"):
+        read_parquet(tmp_path / "bad.parquet", "bad")
+
+
+def test_numbers_alone_start_without_the_reader_of_tables(tmp_path):
+    import subprocess
+
+    written(tmp_path / "t.csv", "0,1\n1,1\n")
+    code = (
+        "import sys; from harmonium.data.readers import read_file;"
+        f" read_file({str(tmp_path / 't.csv')!r}); assert 'duckdb' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
