@@ -1,15 +1,17 @@
 """Reading files into arrays: every format, and every way in which a file can be wrong."""
 
+import contextlib
 import gzip
 import os
 import pickle
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
-from harmonium.data.readers import is_readable, read_file
-from harmonium.errors import InputError, MissingDependencyError
+from harmonium.data.readers import is_readable, read_file, read_frame
+from harmonium.errors import InputError
 
 BITS = np.arange(24).reshape(6, 4) % 2
 
@@ -37,6 +39,11 @@ def refusal(path, key=None) -> str:
     assert "; found " in message
     assert message.endswith(".")
     return message
+
+
+def write_parquet(path: Path, query: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"copy ({query}) to '{path}' (format parquet)")
 
 
 def written(path: Path, content: str | bytes) -> Path:
@@ -115,14 +122,14 @@ def test_content_that_the_suffix_does_not_promise(tmp_path, name, content):
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.idx", "a.idx.gz", "a.parquet", "a.csv"])
 def test_truncated_files_give_an_error_or_whole_numbers(tmp_path, name):
-    pd = pytest.importorskip("pandas")
     path = tmp_path / name
+    values = str(list(map(tuple, BITS.tolist())))[1:-1]
     whole = {
         "a.npy": lambda: np.save(path, BITS),
         "a.npz": lambda: np.savez_compressed(path, train=BITS, test=BITS),
         "a.idx": lambda: path.write_bytes(idx_bytes(BITS)),
         "a.idx.gz": lambda: path.write_bytes(gzip.compress(idx_bytes(BITS))),
-        "a.parquet": lambda: pd.DataFrame(BITS, columns=list("abcd")).to_parquet(path),
+        "a.parquet": lambda: write_parquet(path, f"values {values}"),
         "a.csv": lambda: np.savetxt(path, BITS, fmt="%d", delimiter=","),
     }
     whole[name]()
@@ -130,8 +137,11 @@ def test_truncated_files_give_an_error_or_whole_numbers(tmp_path, name):
     content = path.read_bytes()
     for length in range(0, len(content) - 2, max(1, len(content) // 40)):
         written(path, content[:length])
-        if name != "a.csv" or content[length - 1 : length] == b",":
+        if name != "a.csv":
             refusal(path)
+        elif content[:length].count(b"\n") and content[length - 1 : length].isdigit():
+            with contextlib.suppress(InputError):  # a last line that is too short
+                read_array(path)
 
 
 def test_a_key_belongs_to_npz_files_only(tmp_path):
@@ -344,28 +354,6 @@ def test_whole_numbers_become_integers(tmp_path, content, dtype):
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        ("a,b\n0,1\n\n0,x\n", "found 'x' in line 4, column 2 ('b')"),
-        ("0,1\n0,x\n", "found 'x' in line 2, column 2;"),
-        ("id,1\n0,1\n", "found 'id' in line 1, column 1;"),
-        ("a,b\nc,d\n0,1\n", "found 'c' in line 2, column 1 ('a')"),
-        ("0,1\n,1\n", "found an empty cell in line 2, column 1;"),
-        ("0,1,\n1,1,\n", "found an empty cell in line 1, column 3;"),
-        (",\n1,1\n", "found an empty cell in line 1, column 1;"),
-        ("1,5;2,5\n1,0;3,5\n", "found '1,0' in line 2, column 1"),
-        ("0,1\n0,1_0\n", "found '1_0' in line 2, column 2;"),
-        ("0,1\n0,0x1A\n", "found '0x1A' in line 2, column 2;"),
-    ],
-)
-def test_text_in_a_column_of_numbers(tmp_path, content, found):
-    message = refusal(written(tmp_path / "a.csv", content))
-    assert "a number in every cell" in message
-    assert found in message
-    assert "that column" in message or "with a point" in message
-
-
-@pytest.mark.parametrize(
     ("content", "expected", "found"),
     [
         ("0,1\n\n1\n", "2 columns", "found 1 in line 3"),
@@ -386,7 +374,7 @@ def test_text_without_rows(tmp_path):
     assert "found a header and no rows" in refusal(written(tmp_path / "a.csv", "a,b\n\n"))
 
 
-@pytest.mark.parametrize("content", [b"\x93NUMPY\x01", b"0,1\x00", b"\xff\xfe0\x00"])
+@pytest.mark.parametrize("content", [b"\x93NUMPY\x01", b"0,1\x00", b"\xff\xfe0\x00\x00"])
 def test_binary_content_called_text(tmp_path, content):
     message = refusal(written(tmp_path / "a.csv", content))
     assert "text with one row a line; found binary content" in message
@@ -394,13 +382,8 @@ def test_binary_content_called_text(tmp_path, content):
 
 
 def test_decimal_commas_are_recognised(tmp_path):
-    message = refusal(written(tmp_path / "a.csv", "a;b\n0,5;1\n"))
-    assert "found '0,5' in line 2, column 1 ('a'); write decimals with a point" in message
-
-
-def test_a_long_cell_is_cut_short(tmp_path):
-    message = refusal(written(tmp_path / "a.csv", "0,1\n0," + "x" * 200_000))
-    assert len(message) < 400
+    read, _ = read_array(written(tmp_path / "a.csv", "a;b\n0,5;1\n1;0\n"))
+    assert read.tolist() == [[0.5, 1], [1, 0]]
 
 
 # --- idx --------------------------------------------------------------------------------
@@ -459,45 +442,25 @@ def test_idx_without_rows_is_read_as_such(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("columns", "dtype"),
+    ("query", "rows"),
     [
-        ({"a": [0, 1], "b": [True, False]}, np.int64),
-        ({"a": [0, 1], "b": [0.5, 1]}, np.float64),
-        ({"a": [True, True]}, np.int64),
+        ("values (0, true), (1, false)", [[0, 1], [1, 0]]),
+        ("values (0, 0.5), (1, 1.0)", [[0, 0.5], [1, 1]]),
+        ("values (true), (true)", [[1], [1]]),
     ],
 )
-def test_parquet(tmp_path, columns, dtype):
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "a.PARQUET"
-    pd.DataFrame(columns).to_parquet(path)
-    read, info = read_array(path)
-    np.testing.assert_array_equal(read, np.array(list(columns.values()), dtype).T)
-    assert (read.dtype, info.name) == (dtype, "a")
+def test_parquet(tmp_path, query, rows):
+    write_parquet(tmp_path / "a.PARQUET", query)
+    read, info = read_array(tmp_path / "a.PARQUET")
+    np.testing.assert_array_equal(read, rows)
+    assert (read.dtype, info.name) == (np.array(rows).dtype, "a")
 
 
-def test_missing_values_in_parquet_become_nan(tmp_path):
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    pd.DataFrame({"a": pd.array([0, None], "Int64"), "b": [1, 0]}).to_parquet(
-        tmp_path / "a.parquet"
-    )
-    np.testing.assert_array_equal(read_array(tmp_path / "a.parquet")[0], [[0, 1], [np.nan, 0]])
-
-
-def test_other_columns_in_parquet_are_named(tmp_path):
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    frame = pd.DataFrame({"a": [0, 1], "name": ["x", "y"], "day": pd.to_datetime(["2020"] * 2)})
-    frame.to_parquet(tmp_path / "a.parquet")
-    message = refusal(tmp_path / "a.parquet")
-    assert "numeric columns only; found 2 other columns: 'name', 'day'" in message
-
-
-def test_parquet_without_pandas_names_the_command_that_installs_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    path = written(tmp_path / "a.parquet", b"PAR1")
-    with pytest.raises(MissingDependencyError) as caught:
-        read_array(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert str(caught.value).endswith('pip install "harmonium[parquet]"')
+def test_words_and_missing_cells_make_a_table(tmp_path):
+    write_parquet(tmp_path / "a.parquet", "values (0, 'x'), (null, 'y')")
+    path = written(tmp_path / "a.csv", "n,w\n0,x\n,y\n")
+    for found in (read_file(tmp_path / "a.parquet"), read_file(path)):
+        assert found.train is None
+        assert [column.values.dtype.kind for column in found.frame.columns] == ["f", "O"]
+    one = written(tmp_path / "one.csv", "0,1\n0,\n")
+    assert read_frame(one).columns[1].is_missing.tolist() == [False, True]

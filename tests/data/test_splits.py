@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from harmonium.data.coding import as_table
 from harmonium.data.splits import datasets_of, split_off
-from harmonium.data.table import as_table
 from harmonium.errors import InputError
 from refusals import refusal
 

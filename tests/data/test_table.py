@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from harmonium.data.table import CODINGS, Table, as_table, describe
+from harmonium.data.coding import CODINGS, as_table
+from harmonium.data.table import Table, describe
 from harmonium.errors import InputError, count_of, input_error
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.data.table import CODINGS, as_table
+from harmonium.data.coding import CODINGS, as_table
 from harmonium.layers import registry
 from harmonium.layers.registry import layer_named, registered_layers, row_of
 

@@ -10,6 +10,8 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.gradients import Marginal
+from harmonium.likelihood import free_energies
+from harmonium.missing.annealed import energies_of_rows
 from harmonium.missing.marginal import Limits, posterior, with_missing
 from harmonium.partition_function import enumerated as exact_sums
 from registry import LEVEL, exact_states, random_rbm
@@ -167,10 +169,35 @@ def test_log_likelihood_of_what_is_seen():
     found = hm.log_likelihood(rbm, hm.Dataset(rows, np.asarray(weights)))
     np.testing.assert_allclose(found.value, -float(loss), rtol=1e-5)
     wide = hm.RBM(hm.Bernoulli(20), hm.Gaussian(2), jnp.zeros((20, 2)))
-    with pytest.raises(
-        hm.InputError, match=r"data: rows with missing values need at most.*hm\.condition"
-    ):
-        hm.log_likelihood(wide, np.full((1, 20), np.nan), key=KEY)
+    nothing = np.full((1, 20), np.nan)
+    match = r"data: rows with missing values need at most.*hm\.log_likelihood\(rbm, rows, key=key\)"
+    with pytest.raises(hm.InputError, match=match):
+        free_energies(wide, nothing)
+    assert hm.log_likelihood(wide, nothing, key=KEY).value == pytest.approx(0.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "visible",
+    [
+        hm.Bernoulli(6),
+        hm.Mixed(hm.Bernoulli(2), hm.Categorical(2, (3, 4)), hm.Gaussian(2)),
+        hm.Exclusive(6, ((0, 1, 2), (3, 4))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_annealed_free_energies_of_what_is_seen_are_those_of_the_sum(visible, seed):
+    """Errors in stated deviations have the mean square 1; for normal errors, 1.8 is 8 sigma off."""
+    rbm = random_rbm(visible, hm.Bernoulli(6), seed)
+    key, key_rows = jax.random.split(jax.random.key(seed))
+    rows = visible.decode(rbm.visible.sample_without_inputs((200,), key=key_rows)).astype(float)
+    rows[np.random.default_rng(seed).random(rows.shape) < 0.4] = np.nan
+    found = energies_of_rows(rbm, rows, key=key)
+    errors = np.asarray(found.value) - free_energies(rbm, rows)
+    known = np.asarray(found.variance) > 1e-10
+    np.testing.assert_allclose(errors[~known], 0.0, atol=1e-4)
+    assert np.mean(errors[known] ** 2 / np.asarray(found.variance)[known]) < 1.8
+    assert abs(errors.mean()) < found.reach
 
 
 def test_fit_learns_from_rows_with_a_missing_value():

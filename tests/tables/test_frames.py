@@ -3,6 +3,7 @@
 import gzip
 import sys
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -135,17 +136,12 @@ def test_a_name_with_signs_of_a_pattern(tmp_path):
 
 
 def test_parquet(tmp_path):
-    import pandas as pd
-
-    frame = pd.DataFrame(
-        {
-            "word": ["a", None, "b"],
-            "whole": pd.array([1, None, 3], "Int64"),
-            "yes": [True, False, True],
-            "when": pd.to_datetime(["2024-01-31", None, "2024-03-01"]),
-        }
+    query = (
+        "select * from (values ('a', 1, true, date '2024-01-31'), (null, null, false, null),"
+        " ('b', 3, true, date '2024-03-01')) as t(word, whole, yes, \"when\")"
     )
-    frame.to_parquet(tmp_path / "t.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f"copy ({query}) to '{tmp_path / 't.parquet'}' (format parquet)")
     found = read_parquet(tmp_path / "t.parquet", "t")
     assert cells(found)["word"] == ["a", None, "b"]
     assert cells(found)["whole"] == [1.0, None, 3.0]

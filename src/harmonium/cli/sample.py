@@ -42,7 +42,7 @@ def sample_cli(
 
     def command() -> None:
         from ..runs.sample import csv_lines, draw_rows, table_of_rows, write_rows, write_table
-        from ..tables.writing import text_of
+        from ..tables.writing import plain, text_of
 
         rows = draw_rows(run, n, sweeps, seed, given, out, overwrite)
         table = table_of_rows(run, rows, seed)
@@ -50,7 +50,7 @@ def sample_cli(
         values: Any = rows
         if table is not None:
             summary["columns"] = len(table.names)
-            values = {column.name: column.values for column in table.columns}
+            values = {column.name: plain(column) for column in table.columns}
         if out is not None and table is not None:
             write_table(table, out)
         elif out is not None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import input_error
 from .base import (
     DONE,
     INTERRUPTED,
@@ -23,14 +24,15 @@ from .options import number, number_or_auto, whole, whole_or_auto, word
 TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in a run folder.
 
 SOURCE is a built-in data set (digits, bars, shifter, ising, mnist) or a file: .npy, .npz,
-.csv, .parquet, idx, idx.gz, one row per example. FILE.npz:KEY picks one array of an archive. Ctrl-C
-stops a run and saves it.
+.csv, .tsv, .parquet, idx, idx.gz, one row per example. FILE.npz:KEY picks one array of an archive.
+Of a table with words, numbers of any scale, dates or empty cells, it is decided and printed what
+each column means. Ctrl-C stops a run and saves it.
 
 \b
 Examples:
   harmonium train digits
   harmonium train mnist --hidden 500
-  harmonium train bars --method auto
+  harmonium train titanic.csv
   harmonium train rows.csv --hidden 16 --method exact --json
   harmonium train spins.npy --visible ising --k 10 --out runs/spins
 """
@@ -160,6 +162,26 @@ def train_cli(
             " model only at the same precision.",
         ),
     ] = "auto",
+    columns: Annotated[
+        str | None,
+        word(
+            "--columns",
+            metavar="FILE",
+            help="What the columns of a table mean: columns.json of a run, perhaps edited.",
+        ),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        word(
+            "--as",
+            metavar="NAME=KIND",
+            help="What a column of a table is: category, discrete, continuous or date; repeatable.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        word("--drop", help="Leave a column of a table out; repeatable."),
+    ] = None,
     out: Annotated[
         str | None,
         word("--out", metavar="FOLDER", help="Folder for the run.  [default: a new one in runs]"),
@@ -169,7 +191,7 @@ def train_cli(
 ) -> None:
     """Train a model; its help text is TRAIN_HELP."""
     options = dict(locals())
-    for name in ("out", "overwrite", "as_json"):
+    for name in ("out", "overwrite", "as_json", "kind", "drop"):
         options.pop(name)
 
     def command() -> int:
@@ -178,6 +200,7 @@ def train_cli(
             from ..runs.train import train
 
             show = display(as_json)
+            options["kinds"] = kinds_told(kind or [], drop or [])
             summary = train(RunConfig(**options), out, overwrite, show, figure_process)
         return tell(summary, as_json, show)
 
@@ -216,6 +239,17 @@ def figure_process_for(epochs: int | None) -> Any:
     if epochs is not None:
         figure_process.start()
     return figure_process
+
+
+def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
+    """Return the kinds of columns by name that `--as` and `--drop` say."""
+    found = {}
+    for text in kinds:
+        name, equals, kind = text.rpartition("=")
+        if not equals or not name:
+            raise input_error("--as", "NAME=KIND", repr(text), "write it as age=continuous")
+        found[name] = kind
+    return found | dict.fromkeys(dropped, "left out")
 
 
 def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:

@@ -3,9 +3,9 @@
 from .builtin import bars_and_stripes as bars_and_stripes
 from .builtin import ising_configurations as ising_configurations
 from .builtin import labelled_shifter as labelled_shifter
+from .coding import as_table as as_table
 from .dataset import Dataset as Dataset
 from .groups import exclusive_groups as exclusive_groups
 from .sources import open_source as open_source
 from .splits import split_off as split_off
 from .table import Table as Table
-from .table import as_table as as_table

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import input_error
-from .table import Table, as_table
+from .coding import as_table
+from .table import Table
 
 DATA_VARIABLE = "HARMONIUM_DATA"
 DIGITS_TEST_ROWS = 360

@@ -253,32 +253,81 @@ def _labels(
 
 
 def _read_text(source: _Source) -> Contents:
-    numbers = _matrix_of(source.file.read())
-    if numbers is not None:
-        is_levels = numbers.min() >= 0 and (numbers.dtype.kind == "i" or numbers.max() <= 1)
-        frame = None if is_levels else frame_of_array(numbers, ())
-        return Contents(source.name, numbers, frame=frame)
-    return _of_frame(source, read_text(Path(source.file.name), source.label))
+    found = _matrix_of(source)
+    if found is None:
+        return _of_frame(source, read_text(Path(source.file.name), source.label))
+    numbers, has_names = found
+    is_levels = numbers.min() >= 0 and (numbers.dtype.kind == "i" or numbers.max() <= 1)
+    frame = None if is_levels else frame_of_array(numbers, ())
+    notes = _note_on_names(source, numbers, has_names)
+    return Contents(source.name, numbers, notes=notes, frame=frame)
 
 
-def _matrix_of(content: bytes) -> np.ndarray | None:
-    """Return plain text without names as a matrix, integers if all are whole; None if it is not."""
+def _note_on_names(source: _Source, rows: np.ndarray, has_names: bool) -> tuple[str, ...]:
+    count = count_of(rows.shape[1], "column")
+    return (f"{source.name}: the first line names the {count}.",) if has_names else ()
+
+
+def _matrix_of(source: _Source) -> tuple[np.ndarray, bool] | None:
+    """Return plain text as a matrix of numbers, and whether its columns had names.
+
+    It is None for any other table. Numbers may be separated by spaces; names too, if they are.
+
+    Raises:
+        InputError: numbers that are separated by spaces, of which lines have not equally many.
+    """
     try:
-        text = content.decode("utf-8-sig")
-        lines = [line for line in text.splitlines() if line.strip()]
-        marks = next((mark for mark in ";\t," if lines and mark in lines[0]), None)
-        values = np.loadtxt(lines, delimiter=marks, ndmin=2, comments=None, quotechar='"')
-    except ValueError:
+        text = source.file.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
         return None
-    is_whole = not any(mark in text for mark in ".eEnN") and np.abs(values).max() < 2**53
-    return None if not values.size else values.astype(np.int64) if is_whole else values
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return None
+    marks = [mark for mark in ";\t," if mark in lines[0]]
+    head = lines[0].split()
+    has_names = not marks and len(head) > 1 and not any(map(_is_number, head))
+    for mark in (*marks, None):
+        try:
+            values = np.loadtxt(
+                lines[has_names:], delimiter=mark, ndmin=2, comments=None, quotechar='"'
+            )
+        except ValueError:
+            continue
+        if values.size and (not has_names or len(head) == values.shape[1]):
+            is_whole = not any(sign in text for sign in ".eEnN") or has_names
+            is_whole = is_whole and np.isfinite(values).all() and np.abs(values).max() < 2**53
+            is_whole = is_whole and (values == np.rint(values)).all()
+            return (values.astype(np.int64) if is_whole else values), has_names
+    if not marks and len(head) > 1:
+        _refuse_ragged(source.label, lines, text)
+    return None
+
+
+def _refuse_ragged(label: str, lines: list[str], text: str) -> None:
+    """Raise InputError if lines hold numbers alone, separated by spaces, but not equally many."""
+    widths = {line: len(line.split()) for line in lines}
+    if not all(_is_number(cell) for line in lines[1:] for cell in line.split()):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and widths[line] != widths[lines[0]]:
+            expected = f"{count_of(widths[lines[0]], 'column')} as in the first line"
+            found = f"{widths[line]} in line {number}"
+            raise input_error(label, expected, found, "complete it")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
 
 
 def _of_frame(source: _Source, frame: Frame) -> Contents:
     """Return the numbers of a frame of complete numbers; otherwise its columns."""
-    count = count_of(len(frame.names), "column")
-    named = (f"{source.name}: the first line names the {count}.",) if frame.has_names else ()
-    return Contents(source.name, frame.numbers(), notes=named, frame=frame)
+    numbers = frame.numbers()
+    notes = () if numbers is None else _note_on_names(source, numbers, frame.has_names)
+    return Contents(source.name, numbers, notes=notes, frame=frame)
 
 
 def _read_parquet(source: _Source) -> Contents:

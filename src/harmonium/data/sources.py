@@ -13,9 +13,10 @@ from ..errors import InputError, input_error
 from ..layers.registry import Registered, registered_layers
 from ..tables import Columns, Frame, columns_from
 from .builtin import BUILTIN, builtin
+from .coding import as_table
 from .parts import holds_only
 from .readers import is_readable, read_file, read_frame
-from .table import Table, as_table, table_of
+from .table import Table, table_of
 
 __all__ = ["open_source"]
 
@@ -65,7 +66,7 @@ def open_source(
         frame = found.frame or read_frame(path)
         if not isinstance(columns, Columns):
             columns = columns_from(columns or {"columns": []}, frame, source)
-        return table_of(frame, columns, name=found.name)
+        return table_of(frame, columns, name=found.name, source=source)
     if found.train is None:
         option = (
             "--visible" if visible != "auto" else "--scale" if scale is not None else "--states"

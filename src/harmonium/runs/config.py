@@ -113,6 +113,10 @@ class RunConfig:
             check_penalty(self.penalty)
         if self.lr is not None:
             check_number("--lr", self.lr, "a positive number", "0.1 is a good start", below=1e38)
+        told = isinstance(self.kinds, dict) and isinstance(self.columns, str | None)
+        if not told or not all(isinstance(x, str) for pair in self.kinds.items() for x in pair):
+            expected, found = "a file, and kinds by column", f"{self.columns!r}, {self.kinds!r}"
+            raise input_error("--columns", expected, found, "correct the run's config.json")
         if self.scale is not None:
             advice = "give the grey level that means 1, such as 255"
             check_number("--scale", self.scale, "a positive number", advice, below=1e38)

@@ -103,7 +103,11 @@ def read_given(given: str, rbm: RBM, columns: Columns | None = None) -> np.ndarr
         frame = read_frame(given) if is_file else columns.cells_told(given, f"--given {given}")
         return columns.encode(frame, f"--given {given}", may_lack=True)
     name, advice = f"--given {given}", "write nan where a value is to be drawn"
-    array = read_file(given).train
+    found = read_file(given)
+    gaps = None if found.frame is None else found.frame.with_gaps()
+    if found.frame is not None and gaps is None:
+        raise input_error(name, "rows of numbers", "words", advice)
+    array: np.ndarray = found.train if gaps is None else gaps
     if array.dtype.kind not in "biuf" or array.ndim not in (2, 3) or not array.size:
         expected, found = "rows of numbers", f"an array of {array.dtype}, shape {array.shape}"
         raise input_error(name, expected, found, advice)

@@ -94,18 +94,17 @@ class Frame:
 
         Infinite numbers count as numbers.
         """
-        if any(
-            column.values.dtype.kind != "f" or column.is_missing.any() for column in self.columns
-        ):
+        found = self.with_gaps()
+        if found is None or np.isnan(found).any():
             return None
-        found = np.stack([column.values for column in self.columns], axis=1)
-        if (
-            np.isfinite(found).all()
-            and (found == np.rint(found)).all()
-            and abs(found).max() < 2**53
-        ):
-            return found.astype(np.int64)
-        return found
+        is_whole = np.isfinite(found).all() and (found == np.rint(found)).all()
+        return found.astype(np.int64) if is_whole and abs(found).max() < 2**53 else found
+
+    def with_gaps(self) -> np.ndarray | None:
+        """Return the columns side by side, NaN where missing; None unless they are numbers."""
+        if any(column.values.dtype.kind != "f" for column in self.columns):
+            return None
+        return np.stack([column.values for column in self.columns], axis=1)
 
 
 def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
@@ -180,7 +179,7 @@ def _decoded(path: Path, label: str) -> str:
             text = content.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if "\0" not in text:
+        if not re.search(r"[\x00-\x08\x0e-\x1f]", text):
             return text
     advice = "save it as UTF-8 text, or rename it after its format"
     raise input_error(label, "text with one row a line", "binary content", advice)

@@ -1,0 +1,308 @@
+"""What the numbers of an array are: 0/1, grey levels, spins, codes or reals.
+
+`as_table` decides it, raises an error that names the value and its position if a value does not
+fit, stores the rows in their smallest form and reports what it did in English sentences.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from ..errors import count_of, input_error
+from .parts import extremes, holds_only, is_mapped, parts_of
+from .table import Table
+
+CODINGS = ("auto", "levels", "spins", "codes", "reals")
+MOST_STATES = 65_536
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+class _Given(NamedTuple):
+    """The parts given to `as_table`, checked to be rows of numbers, and the options."""
+
+    source: str
+    parts: dict[str, np.ndarray]  # "row", "test row", "validation row" -> (rows, columns)
+    scale: int | float | None = None
+    states: int | None = None
+
+
+class _Coding(NamedTuple):
+    """What the numbers mean and how they are stored."""
+
+    kind: str
+    dtype: DTypeLike
+    scale: float = 1.0
+    states: int | None = None
+    note: str = ""
+
+
+def as_table(
+    array: ArrayLike,
+    *,
+    name: str,
+    coding: str = "auto",
+    scale: int | float | None = None,
+    states: int | None = None,
+    test: ArrayLike | None = None,
+    validation: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    test_labels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    image_shape: tuple[int, int] | None = None,
+    exhaustive: bool = False,
+    notes: tuple[str, ...] = (),
+    source: str | None = None,
+) -> Table:
+    """Turn a raw array into rows of one coding.
+
+    `array`, `test` and `validation` are examined together and share one coding:
+
+    - "levels": values in [0, 1]. If all are 0 or 1, they are binary. Floats in between are grey
+      levels, used as they are. Integers with a maximum of 128 to 255 are grey levels divided by
+      255. Other levels need `scale`.
+    - "spins": exactly -1 and +1. "codes": codes 0 ... states - 1. "reals": any finite reals.
+    - "auto": "spins" when both -1 and +1 occur and nothing else, otherwise "levels".
+
+    Args:
+        array: Numbers of shape (rows, columns), or (rows, height, width), which is flattened.
+        name: The table's name.
+        coding: What the numbers are, or "auto".
+        scale: The grey level that means 1 (levels only).
+        states: The number of states (codes only); the largest code + 1 if left out.
+        test: Test rows, of the same width.
+        validation: Validation rows, of the same width.
+        labels: One label for each row.
+        test_labels: One label for each test row.
+        weights: One finite weight for each row, kept as given.
+        image_shape: Height and width; taken from a three-dimensional `array` if left out.
+        exhaustive: Whether the rows are the whole distribution.
+        notes: Sentences to put before the ones added here.
+        source: What to call the data in error messages; `name` if left out.
+
+    Returns:
+        The table, whose arrays may share memory with those given.
+
+    Raises:
+        InputError: The array does not fit; the message gives the first wrong value and its
+            position.
+    """
+    source = source or name
+    _check_options(source, coding, scale, states)
+    parts = {"row": array, "test row": test, "validation row": validation}
+    raw = {where: _numbers(part, source) for where, part in parts.items() if part is not None}
+    given = _Given(source, {k: v.reshape(len(v), -1) for k, v in raw.items()}, scale, states)
+    _check_parts(given)
+    read = _READERS[coding](given)
+    rows = {
+        where: part if is_mapped(part) else part.astype(read.dtype, copy=False)
+        for where, part in given.parts.items()
+    }
+    own_shape = raw["row"].shape[1:]
+    return Table(
+        name=name,
+        train=rows["row"],
+        kind=read.kind,
+        test=rows.get("test row"),
+        validation=rows.get("validation row"),
+        scale=read.scale,
+        states=read.states,
+        image_shape=image_shape or (own_shape if len(own_shape) == 2 else None),
+        labels=_one_each(labels, rows.get("row"), "labels", source),
+        test_labels=_one_each(test_labels, rows.get("test row"), "test labels", source),
+        weights=_one_each(weights, rows.get("row"), "weights", source),
+        exhaustive=exhaustive,
+        notes=(*notes, *_notes(name, read, raw["row"])),
+    )
+
+
+def _check_options(source: str, coding: str, scale: int | float | None, states: int | None) -> None:
+    """Raise InputError for an unknown coding, and for options that are wrong or of another one."""
+    if coding not in CODINGS:
+        expected = f"a coding among {', '.join(CODINGS)}"
+        raise input_error(source, expected, repr(coding), "choose one of them")
+    if scale is not None:
+        found, level = f"scale={scale:g}", "the grey level that means 1, such as --scale 255"
+        if coding not in ("auto", "levels"):
+            advice = "leave the scale out, or choose --visible bernoulli"
+            raise input_error(source, f"no scale with {coding}", found, advice)
+        if not 0 < scale <= _FLOAT32_MAX:
+            raise input_error(source, "a finite positive scale", found, f"give {level}")
+    if states is not None:
+        found, advice = f"states={states}", "leave the states out, or choose --visible potts"
+        if coding != "codes":
+            raise input_error(source, f"no states with {coding}", found, advice)
+        if not 2 <= states <= MOST_STATES:
+            advice = "give the number of different codes, or leave it out"
+            raise input_error(source, f"2 to {MOST_STATES:,} states", found, advice)
+
+
+def _numbers(array: ArrayLike, source: str) -> np.ndarray:
+    """Return the array if it holds bools, integers or floats in 2 or 3 non-empty dimensions."""
+    try:
+        numbers = np.asarray(array)
+    except ValueError:
+        advice = "give every row the same length"
+        raise input_error(source, "rows of equal length", "a ragged list", advice) from None
+    expected = "numbers of shape (rows, columns) or (rows, height, width)"
+    if numbers.dtype.kind not in "biuf":
+        kinds = {"O": "Python objects", "c": "complex numbers", "U": "text", "S": "text"}
+        found = f"{kinds.get(numbers.dtype.kind, 'something else')} (dtype {numbers.dtype})"
+        raise input_error(source, expected, found, "convert them to integers or floats first")
+    if numbers.ndim not in (2, 3):
+        advice = "reshape it with array.reshape(len(array), -1)"
+        if numbers.ndim < 2:
+            advice = "reshape it with array.reshape(-1, 1) for one column or (1, -1) for one row"
+        raise input_error(source, expected, f"an array of shape {numbers.shape}", advice)
+    if numbers.size == 0:
+        found, advice = f"an empty array of shape {numbers.shape}", "check how it was written"
+        raise input_error(source, "at least one row and one column", found, advice)
+    return numbers
+
+
+def _check_parts(given: _Given) -> None:
+    """Raise InputError for test rows of another width, and for NaN or infinity with its place."""
+    width = given.parts["row"].shape[1]
+    for where, rows in given.parts.items():
+        if rows.shape[1] != width:
+            found = f"{where}s of {rows.shape[1]:,}"
+            raise input_error(
+                given.source, f"{width:,} columns everywhere", found, "use the same columns"
+            )
+    advice = (
+        "fill in or drop the rows that have missing or infinite values; in Python, hm.fit also"
+        " learns from rows with NaN for a missing value"
+    )
+    if not _is_whole(given):
+        _refuse_where(given, lambda rows: ~np.isfinite(rows), "finite numbers", advice)
+
+
+def _refuse_where(
+    given: _Given, is_bad: Callable[[np.ndarray], np.ndarray], expected: str, advice: str
+) -> None:
+    """Raise InputError for the first bad value, with its position and the number of others."""
+    for where, rows in given.parts.items():
+        count, before, first = 0, 0, ""
+        for part in parts_of(rows):
+            bad = is_bad(part)
+            if not count and bad.any():
+                row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
+                place = f"{where} {before + row}, column {column} (counted from 0)"
+                first = f"{part[row, column]} at {place}"
+            count, before = count + int(np.count_nonzero(bad)), before + len(part)
+        if count:
+            more = f" and {count - 1:,} more such" if count > 1 else ""
+            raise input_error(given.source, expected, first + more, advice)
+
+
+def _extremes(given: _Given) -> tuple[int | float, int | float]:
+    ends = [extremes(rows) for rows in given.parts.values()]
+    return min(low for low, _ in ends).item(), max(high for _, high in ends).item()
+
+
+def _is_whole(given: _Given) -> bool:
+    """Return whether every part has an integer or bool dtype; a float 3.0 does not count."""
+    return all(part.dtype.kind in "biu" for part in given.parts.values())
+
+
+def _only(given: _Given, low: int, high: int) -> bool:
+    """Return whether every value is one of the two."""
+    return all(holds_only(rows, low, high) for rows in given.parts.values())
+
+
+def _auto(given: _Given) -> _Coding:
+    if given.scale is None and _extremes(given) == (-1, 1) and _only(given, -1, 1):
+        return _spins(given)._replace(note=", taken for Ising spins as every value is −1 or +1")
+    return _levels(given)
+
+
+def _levels(given: _Given) -> _Coding:
+    low, high = _extremes(given)
+    if given.scale not in (None, 1):
+        return _scaled(given, float(given.scale))
+    if low >= 0 and high <= 1 and (_is_whole(given) or _only(given, 0, 1)):
+        return _Coding("binary", np.uint8)
+    if _is_whole(given) and low >= 0 and 127 < high <= 255 and given.scale is None:
+        return _Coding("grey", np.uint8, scale=255.0, note=", divided by 255")
+    expected, advice = "values in [0, 1]", "rescale them, or choose --visible gaussian"
+    if low < 0:
+        advice += " (ising for spins −1/+1)"
+    elif _is_whole(given) and high <= 127:
+        expected += ", or grey levels whose maximum is given"
+        advice = f"give it with --scale MAX (scale={high} is the largest seen), or choose "
+        advice += "--visible potts for codes, gaussian for reals"
+    else:
+        advice = f"divide by the largest level with --scale MAX ({high:g} is the largest seen)"
+        advice += ", or choose --visible gaussian"
+    _refuse_where(given, lambda rows: (rows < 0) | (rows > 1), expected, advice)
+    return _Coding("grey", np.float32, note=" between 0 and 1, used as they are")
+
+
+def _scaled(given: _Given, scale: float) -> _Coding:
+    """Return the coding of grey levels whose maximum the user gave."""
+    advice = "give the largest possible level as --scale, or choose --visible gaussian"
+    expected = f"grey levels in [0, {scale:g}]"
+    _refuse_where(given, lambda rows: (rows < 0) | (rows > scale), expected, advice)
+    small = _is_whole(given) and _extremes(given)[1] <= 255
+    dtype = np.uint8 if small else np.float32
+    return _Coding("grey", dtype, scale=scale, note=f", divided by {scale:g}")
+
+
+def _spins(given: _Given) -> _Coding:
+    advice = "write 0/1 as 2 * x - 1, or choose --visible bernoulli for them"
+    _refuse_where(given, lambda rows: (rows != -1) & (rows != 1), "spins −1 or +1", advice)
+    return _Coding("spins", np.int8)
+
+
+def _codes(given: _Given) -> _Coding:
+    limit = given.states or MOST_STATES
+    advice = "number the states from 0, and give no fewer --states than there are"
+    expected = f"whole codes from 0 to {limit - 1:,}"
+
+    def is_outside(rows: np.ndarray) -> np.ndarray:
+        return (rows < 0) | (rows >= limit) | (rows != np.floor(rows))
+
+    _refuse_where(given, is_outside, expected, advice)
+    states = given.states or max(2, int(_extremes(given)[1]) + 1)
+    note = f" with {states:,} states"
+    return _Coding("codes", np.min_scalar_type(states - 1), states=states, note=note)
+
+
+def _reals(given: _Given) -> _Coding:
+    expected = f"reals within ±{_FLOAT32_MAX:.1e}, the range of float32"
+    _refuse_where(given, lambda rows: np.abs(rows) > _FLOAT32_MAX, expected, "rescale them")
+    return _Coding("real", np.float32)
+
+
+_READERS: dict[str, Callable[[_Given], _Coding]] = {
+    "auto": _auto,
+    "levels": _levels,
+    "spins": _spins,
+    "codes": _codes,
+    "reals": _reals,
+}
+
+
+def _one_each(
+    values: ArrayLike | None, rows: np.ndarray | None, what: str, source: str
+) -> np.ndarray | None:
+    """Return the labels or weights as an array, after a check that there is one for each row."""
+    if values is None or rows is None:
+        return None
+    array, advice = np.asarray(values), f"give one of the {what} for each row"
+    if array.shape != (len(rows),):
+        raise input_error(source, f"{len(rows):,} {what}", f"shape {array.shape}", advice)
+    if what == "weights" and not (array.dtype.kind in "biuf" and np.isfinite(array).all()):
+        raise input_error(source, "finite weights", "NaN, infinity or no numbers", advice)
+    return array
+
+
+def _notes(name: str, coding: _Coding, train: np.ndarray) -> tuple[str, ...]:
+    """Return the notes on what the rows became, and that pictures were flattened."""
+    nouns = {"binary": "binary values", "grey": "grey levels", "real": "real numbers"}
+    columns, noun = int(np.prod(train.shape[1:])), nouns.get(coding.kind, coding.kind)
+    done = f"{name}: {count_of(len(train), 'row')} of {columns:,} {noun}{coding.note}."
+    if train.ndim == 2:
+        return (done,)
+    return (f"{name}: pictures of {train.shape[1]} × {train.shape[2]} laid out as rows.", done)

@@ -1,0 +1,173 @@
+"""From a table as people have it to its model, filled cells and new rows."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harmonium as hm
+from answers import strict
+
+RUN = "--hidden 4 --chains 20 --batch 50 --epochs 20 --out run"
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table whose columns depend on each other, with gaps, a constant and an identifier."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = [["id", "species", "mass", "legs", "seen", "planet", "note"]]
+    for i in range(120):
+        is_cat = rng.random() < 0.5
+        mass = f"{rng.normal(4 if is_cat else 3_000, 0.5 if is_cat else 300):.1f}"
+        day = f"2024-0{1 + rng.integers(9)}-1{rng.integers(10)}"
+        gap = rng.random() < 0.1
+        row = [i + 1, "cat" if is_cat else "cow", "" if gap else mass, rng.integers(3, 5), day]
+        lines.append([*row, "Earth", f"no. {i}"])
+    with Path("animals.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(lines)
+    return lines
+
+
+def read(path):
+    with Path(path).open(newline="") as file:
+        return list(csv.reader(file))
+
+
+@pytest.fixture
+def run(cli, table):
+    status, out, err = cli(f"train animals.csv {RUN}")
+    assert (status, err) == (0, "")
+    return out
+
+
+def test_what_was_inferred_is_printed_and_kept(run):
+    for words in (
+        "id       left out    an identifier: it counts the rows",
+        "species  category    cat, cow",
+        "legs     discrete    3, 4",
+        "seen     date        dates such as",
+        "planet   left out    always Earth",
+        "note     left out    text: 120 different values",
+    ):
+        assert words in run
+    assert "missing" in next(line for line in run.splitlines() if line.startswith("  mass"))
+    kept = json.loads(Path("run/columns.json").read_text())["columns"]
+    assert [one["name"] for one in kept] == [
+        "id",
+        "species",
+        "mass",
+        "legs",
+        "seen",
+        "planet",
+        "note",
+    ]
+    assert {path.name for path in Path("run/pictures").iterdir()} == {
+        *("columns.png", "dependence.png", "learning_curves.png", "weights.png")
+    }
+    assert "missing values by annealing" in run or "exact" in run
+
+
+def test_new_rows_look_like_those_of_the_table(cli, table, run):
+    _, out, _ = cli("sample run -n 30 --sweeps 20 --out new.csv")
+    assert "30 rows written to new.csv" in out
+    names, *rows = read("new.csv")
+    assert names == table[0]
+    assert {row[1] for row in rows} <= {"cat", "cow"}
+    assert {row[3] for row in rows} <= {"3", "4"}
+    assert {row[5] for row in rows} == {"Earth"}
+    assert {row[0] + row[6] for row in rows} == {""}
+    assert all(len(row[4]) == 10 and row[4].startswith("2024-0") for row in rows)
+    printed = cli("sample run -n 3 --sweeps 20 --given species=cat,legs=4").out.splitlines()
+    assert [line.split(",")[1] + line.split(",")[3] for line in printed[1:]] == ["cat4"] * 3
+    assert (
+        strict(cli("sample run -n 2 --sweeps 20 --json").out)["values"]["planet"] == ["Earth"] * 2
+    )
+
+
+def test_missing_cells_are_filled_and_all_others_stay(cli, table, run):
+    _, out, _ = cli("impute animals.csv run --out filled.csv")
+    gaps = sum(row[2] == "" for row in table[1:])
+    assert f"mass  {gaps} filled, standard deviation" in out
+    filled = read("filled.csv")
+    assert filled[0] == table[0]
+    for old, new in zip(table[1:], filled[1:], strict=True):
+        assert all(str(a) == b or a == "" for a, b in zip(map(str, old), new, strict=True))
+        assert new[2] != ""
+    cli("impute animals.csv run --out three.csv --draws 3")
+    drawn = read("three.csv")
+    assert drawn[0] == ["imputation", *table[0]]
+    assert [row[0] for row in drawn[1:]] == ["1"] * 120 + ["2"] * 120 + ["3"] * 120
+    assert (
+        strict(cli("impute animals.csv run --out j.csv --json").out)["columns"][0]["missing"]
+        == gaps
+    )
+
+
+def test_a_run_goes_on_and_is_scored_on_another_file(cli, table, run):
+    again = cli("resume run --epochs 22 --json")
+    assert strict(again.out)["status"] == "done"
+    turned = [[row[j] for j in (3, 2, 1, 4, 5, 0, 6)] for row in table]  # order is repaired by name
+    with Path("other.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(turned)
+    first, other = (
+        strict(cli(f"evaluate run {data} --quick --json --chains 64").out)["log_likelihood"][
+            "value"
+        ]
+        for data in ("animals.csv", "other.csv")
+    )
+    assert first == pytest.approx(other, abs=0.2)
+
+
+def test_kinds_can_be_told(cli, table):
+    cli(f"train animals.csv {RUN} --as legs=continuous --drop seen")
+    kinds = {
+        one["name"]: one for one in json.loads(Path("run/columns.json").read_text())["columns"]
+    }
+    assert kinds["legs"]["kind"] == "continuous"
+    assert kinds["seen"]["kind"] == "left out"
+    edited = {"columns": [{"name": "mass", "kind": "left out"}]}
+    Path("mine.json").write_text(json.dumps(edited))
+    ended = cli(f"train animals.csv {RUN} --overwrite --columns mine.json")
+    mass = next(line for line in ended.out.splitlines() if line.startswith("  mass"))
+    assert mass.split()[1:7] == ["left", "out", "left", "out", "as", "told"]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("train animals.csv --as legs", "--as: expected NAME=KIND; found 'legs'"),
+        (
+            "train animals.csv --as wings=discrete",
+            "column 'wings': expected a column of animals.csv",
+        ),
+        ("train animals.csv --as species=date", "column 'species': expected dates; found words"),
+        ("train animals.csv --columns no.json", "no.json: expected a JSON file"),
+        ("train animals.csv --visible potts", "expected complete numbers with --visible"),
+        ("impute animals.csv run --out filled.npy", "--out filled.npy: expected a name ending in"),
+        (
+            "impute fewer.csv run --out filled.csv",
+            "fewer.csv: expected 4 columns by name; found no",
+        ),
+        (
+            "impute animals.csv model.npz --out f.csv",
+            "model.npz: expected the folder of a run on a",
+        ),
+        ("sample run --given wings=2", "--given wings=2: expected NAME=VALUE with a name among"),
+        ("sample run --given species=dog", "column 'species': expected one of the 2 categories"),
+        ("sample run --out new.npy", "--out new.npy: expected a name ending in .csv or .tsv"),
+        ("evaluate run strange.csv", "strange.csv: column 'species': expected one of the 2"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(cli, run, command, message):
+    Path("fewer.csv").write_text("mass,legs\n3.5,4\n,3\n")
+    Path("strange.csv").write_text("species,mass,legs,seen\ndog,3.5,4,2024-01-01\ncat,4,3,\n")
+    hm.save(hm.RBM.from_arrays(np.zeros((4, 2)), np.zeros(4), np.zeros(2)), "model.npz")
+    before = sorted(Path().rglob("*"))
+    status, _, err = cli(command)
+    assert status == 2
+    assert message in err
+    assert err.count("\n") == 1
+    assert sorted(Path().rglob("*")) == before
