@@ -106,6 +106,19 @@ def test_missing_cells_are_filled_and_all_others_stay(cli, table, run):
     )
 
 
+def test_a_question_is_answered(cli, run):
+    _, out, err = cli("ask", "run", "species, mass | legs=4", "--sweeps", "50")
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[0].startswith("species (")
+    shares = [float(line.split()[1]) for line in lines[1:3]]
+    assert sum(shares) == pytest.approx(1.0, abs=2e-3)
+    assert [line.split()[0] for line in lines[4:9]] == ["5%", "25%", "50%", "75%", "95%"]
+    found = strict(cli("ask run legs --json").out)["answers"]
+    assert found[0]["values"] == ["3", "4"]
+    assert sum(found[0]["shares"]) == pytest.approx(1.0)
+
+
 def test_a_run_goes_on_and_is_scored_on_another_file(cli, table, run):
     again = cli("resume run --epochs 22 --json")
     assert strict(again.out)["status"] == "done"
@@ -157,6 +170,9 @@ def test_kinds_can_be_told(cli, table):
         ),
         ("sample run --given wings=2", "--given wings=2: expected NAME=VALUE with a name among"),
         ("sample run --given species=dog", "column 'species': expected one of the 2 categories"),
+        ("ask run wings", "QUESTION: expected columns among"),
+        ("ask run legs|legs=3", "expected unknown columns before the bar; found 'legs'"),
+        ("ask model.npz legs", "model.npz: expected the folder of a run on a"),
         ("sample run --out new.npy", "--out new.npy: expected a name ending in .csv or .tsv"),
         ("evaluate run strange.csv", "strange.csv: column 'species': expected one of the 2"),
     ],

@@ -213,6 +213,15 @@ def test_fold_sums_the_columns_that_spread_fills(layer, seed):
 
 
 @over_layers
+def test_a_missing_unit_leaves_the_sums_of_the_others_as_they_are(layer, seed):
+    layer, inputs, key = drawn(layer, seed)
+    x = layer.sample(inputs, key=key)
+    missing = np.arange(layer.n_units) == 0
+    found = layer.fold(jnp.where(layer.spread(jnp.asarray(missing)), jnp.nan, x))
+    np.testing.assert_array_equal(found, np.where(missing, np.nan, layer.fold(x)))
+
+
+@over_layers
 def test_projecting_changes_nothing_inside_the_domain(layer, seed):
     layer, _, _ = drawn(layer, seed)
     again = layer.project()

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from .ask import ASK_HELP, ask_cli
 from .base import INTERRUPTED, USERS_MISTAKE, complain
 from .errors import sentence_of
 from .evaluate import EVALUATE_HELP, evaluate_cli
@@ -44,6 +45,7 @@ app.command("train", help=TRAIN_HELP, short_help="Train a model on data.")(train
 app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")(resume_cli)
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(sample_cli)
 app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(impute_cli)
+app.command("ask", help=ASK_HELP, short_help="Ask how columns of a table are distributed.")(ask_cli)
 app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
 app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)
 app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(info_cli)

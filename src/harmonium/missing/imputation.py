@@ -41,6 +41,8 @@ class Imputation(NamedTuple):
         mean: ⟨v⟩ given the seen units, in columns as `visible.encode` returns them, shape (n,
             columns): the probability of a 1 for a Bernoulli unit, of each state for a Potts unit.
         spread: the standard deviation of each column, 0 where it is seen, shape (n, columns).
+        stderr: the standard error of `mean` by the differences between chains, 0 where it is exact,
+            shape (n, columns).
         draws: complete rows drawn from p(v_missing | v_seen), including all dependence between
             missing units, shape (draws, n, visible units).
         method: how this was computed, in words.
@@ -49,6 +51,7 @@ class Imputation(NamedTuple):
     rows: np.ndarray
     mean: np.ndarray
     spread: np.ndarray
+    stderr: np.ndarray
     draws: np.ndarray
     method: str
 
@@ -95,7 +98,9 @@ def impute(
             found.append(_exact(rbm, v, missing, draws, key=key_part))
         else:
             found.append(_from_chains(rbm, v, draws, sweeps, key=key_part))
-    mean, variance = (np.concatenate([np.asarray(each[i]) for each in found]) for i in (0, 1))
+    mean, variance, error = (
+        np.concatenate([np.asarray(each[i]) for each in found]) for i in (0, 1, 3)
+    )
     drawn = np.concatenate([rbm.visible.decode(each[2]) for each in found], axis=1)
     nearest = [_nearest_states(rbm.visible, each[0]) for each in found]
     likely = np.concatenate([rbm.visible.decode(each) for each in nearest])
@@ -105,6 +110,7 @@ def impute(
         np.where(is_missing, likely, rows),
         mean,
         np.sqrt(np.maximum(variance, 0.0)),
+        error,
         np.where(is_missing, drawn, rows),
         method,
     )
@@ -113,8 +119,8 @@ def impute(
 @eqx.filter_jit
 def _exact(
     rbm: RBM, v: Float[Array, "n columns"], missing: int, draws: int, *, key: PRNGKeyArray
-) -> tuple[Array, Array, Array]:
-    """Return mean, variance and draws, computed from the sum over all terms."""
+) -> tuple[Array, Array, Array, Array]:
+    """Return mean, variance, draws and an error of 0, computed from the sum over all terms."""
     found = posterior(rbm, v, missing, SLOW_SUMS)
     assert found is not None
     share = jnp.exp(found.log_share)
@@ -131,14 +137,14 @@ def _exact(
     seen = ~jnp.isnan(v)
     mean, variance = jnp.where(seen, v, mean), jnp.where(seen, 0.0, variance)
     drawn = jax.lax.map(lambda k: draw(rbm, found, key=k, seen=v), jax.random.split(key, draws))
-    return mean, variance, drawn
+    return mean, variance, drawn, jnp.zeros_like(mean)
 
 
 @eqx.filter_jit
 def _from_chains(
     rbm: RBM, v: Float[Array, "n columns"], draws: int, sweeps: int, *, key: PRNGKeyArray
-) -> tuple[Array, Array, Array]:
-    """Return mean and variance over the later half of Gibbs chains, and their final states."""
+) -> tuple[Array, Array, Array, Array]:
+    """Return mean, variance, last states and error of Gibbs chains, over their later half."""
     key_start, key_sweep = jax.random.split(key)
     model, gibbs = given_seen(rbm, jnp.repeat(v, draws, axis=0)), Gibbs(1)
     chains = gibbs.init(model, len(v) * draws, key=key_start)
@@ -156,11 +162,13 @@ def _from_chains(
     zero = jnp.zeros_like(chains.v)
     chains, *sums = jax.lax.fori_loop(0, sweeps, sweep, (chains, zero, zero, zero))
     by_row = (len(v), draws, v.shape[1])
-    total, squares, variances = ((s / (sweeps - first)).reshape(by_row).mean(1) for s in sums)
+    each = [(s / (sweeps - first)).reshape(by_row) for s in sums]
+    total, squares, variances = (one.mean(1) for one in each)
+    error = jnp.sqrt(each[0].var(1) / max(1, draws - 1))
     seen = ~jnp.isnan(v)
-    mean = jnp.where(seen, v, total)
+    mean, error = jnp.where(seen, v, total), jnp.where(seen, 0.0, error)
     variance = jnp.where(seen, 0.0, variances + squares - total**2)
-    return mean, variance, jnp.swapaxes(chains.v.reshape(by_row), 0, 1)
+    return mean, variance, jnp.swapaxes(chains.v.reshape(by_row), 0, 1), error
 
 
 @eqx.filter_jit

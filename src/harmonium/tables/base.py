@@ -70,6 +70,14 @@ class AbstractColumn(ABC):
         codes = means[:, 0] if self.states is None else means.argmax(1).astype(float)
         return self.cells(codes, np.random.default_rng(0))
 
+    def shown(self, cell: Any) -> str:
+        """Return a cell as text."""
+        return f"{cell:g}" if isinstance(cell, float | np.floating) else str(cell)
+
+    def state_names(self) -> list[str]:
+        """Return what each code stands for, as text."""
+        raise NotImplementedError(f"{type(self).__name__}.state_names")
+
     def record(self) -> dict[str, Any]:
         """Return the column as JSON can hold it."""
         return {"name": self.name, "kind": self.kind} | {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,15 @@ class Dates(AbstractColumn):
         """Return a column of one date in the column's form."""
         moment = datetime.strptime(text, self.form)
         return RawColumn(self.name, np.array([moment], "datetime64[us]"), self.form)
+
+    def shown(self, cell: Any) -> str:
+        """Return a date in its form."""
+        return cell.astype("datetime64[us]").item().strftime(self.form)
+
+    def state_names(self) -> list[str]:
+        """Return the dates of the states of the numbers."""
+        days = self.inner.cells(np.arange(float(self.states or 0)), np.random.default_rng(0))
+        return [self.shown(date) for date in self._dates(days)]
 
     def best(self, means: np.ndarray) -> np.ndarray:
         """Return the dates of the best numbers."""

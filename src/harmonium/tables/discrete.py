@@ -126,6 +126,17 @@ class Discrete(AbstractColumn):
         p = np.where(beyond > 0, tail, np.where(cell > last, 1.0, inside))
         return np.where(raw.is_missing, 0.0, np.log(p) - np.log(self.step))
 
+    def state_names(self) -> list[str]:
+        """Return each state's number, or the lowest and the highest that were seen."""
+        cell, _, _ = self._shares()
+        seen = np.array(self.seen) * self.step
+        names = []
+        for code in range(self.states):
+            here = seen[cell == code]
+            ends = sorted({float(x) for x in (here.min(), here.max())}) if len(here) else []
+            names.append(" … ".join(f"{end:g}" for end in ends) or "other")
+        return names
+
     def best(self, means: np.ndarray) -> np.ndarray:
         """Return the most probable number if they are few, else the mean, rounded to a multiple."""
         cell, rows, _ = self._shares()

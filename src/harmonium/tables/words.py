@@ -66,6 +66,10 @@ class Words(AbstractColumn):
             raise input_error(f"{label}: column {self.name!r}", expected, shown, advice)
         return found
 
+    def state_names(self) -> list[str]:
+        """Return the words; rare ones together are "other"."""
+        return [*self.words, *["other"] * (self.states - len(self.words))]
+
     def told(self, text: str) -> RawColumn:
         """Return a column of one word."""
         return RawColumn(self.name, np.array([text], object), self.form)
