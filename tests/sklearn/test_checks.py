@@ -5,7 +5,7 @@ import importlib.util
 import sklearn.neural_network.tests.test_rbm as theirs
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from harmonium.sklearn import RBM, BernoulliRBM, RBMClassifier
+from harmonium.sklearn import RBM, BernoulliRBM, RBMClassifier, RBMImputer
 
 STOCHASTIC = "batches are drawn at random, so weighted and repeated rows agree only in distribution"
 EXPECTED = {
@@ -20,6 +20,7 @@ EXPECTED = {
         BernoulliRBM(4, n_iter=2),
         RBM(4, n_iter=5),
         RBMClassifier(16, n_iter=200, learning_rate=0.15),
+        RBMImputer(4, n_iter=5, draws=2, sweeps=5),
     ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )

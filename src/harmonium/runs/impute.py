@@ -58,7 +58,7 @@ def fill(
         filled = columns.filled(frame, found.mean, table)
     else:
         each = enumerate(found.draws)
-        filled = _stacked([_drawn(columns, frame, one, seed + i) for i, one in each])
+        filled = _stacked([columns.completed(frame, one, seed=seed + i) for i, one in each])
     write_whole(Path(out), text_of(filled, out).encode())
     return {
         "table": table,
@@ -68,22 +68,6 @@ def fill(
         "method": found.method,
         "columns": _summary(columns, frame, found.mean, found.draws),
     }
-
-
-def _drawn(columns: Columns, frame: Frame, codes: np.ndarray, seed: int) -> Frame:
-    """Return the table with its missing cells from a completed row of codes."""
-    made = {column.name: column for column in columns.decode(codes, seed=seed).columns}
-    filled = []
-    for raw in frame.columns:
-        missing = raw.is_missing
-        other = made.get(raw.name)
-        if other is None or not missing.any() or other.is_missing.all():
-            filled.append(raw)
-            continue
-        values = raw.values.astype(other.values.dtype) if missing.all() else raw.values
-        values = np.where(missing, other.values.astype(values.dtype), values)
-        filled.append(RawColumn(raw.name, values, raw.form or other.form))
-    return Frame(tuple(filled), frame.has_names)
 
 
 def _stacked(frames: list[Frame]) -> Frame:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import positive_integer
 from ..data import Dataset
-from ..data.splits import FEWEST_ROWS_TO_HOLD_OUT, held_out_rows, usual_fraction
 from ..errors import InputError
 from ..initialization import initialize
 from ..likelihood import LogLikelihood, log_likelihood
 from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
-from ..training import Fit, Huber, TrainState
-from .base import FLOATS, SAMPLING, SCORING, BaseRBM, floats, free_energy, key_from, mean_h, mean_v
+from .base import FLOATS, SAMPLING, SCORING, floats, free_energy, key_from, mean_h, mean_v
 from .columns import hidden_layer, read_columns
+from .holding_out import HoldsOut
 
 
-class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
+class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HoldsOut):
     """Restricted Boltzmann machine with any two layers: features, density estimates and samples.
 
     Parameters
@@ -201,32 +198,6 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood in nats per row; `log_likelihood(X)` has the method."""
         return self.log_likelihood(X).value
-
-    def _held_off(self) -> dict[str, Any]:
-        if self.optimizer is not None or self.n_iter is not None:
-            return {}
-        return {"optimizer": replace(self._optimizer(), penalties=(Huber(),))}
-
-    def _kept(self, found: Fit) -> TrainState | None:
-        """Let portions begin anew at the model, without the penalty, which a stream cannot set."""
-        return None if self._held_off() else found.state
-
-    def _parts(self, rows: Any, sample_weight: Any, *, key: Any) -> tuple[Dataset, Dataset | None]:
-        fraction = self.validation_fraction
-        if isinstance(fraction, str) and fraction == "auto":
-            discrete = self.columns_.layer.n_states is not None
-            fraction = usual_fraction(len(rows), can_cross_validate=discrete)
-        if not isinstance(fraction, int | float | np.number) or not 0 <= fraction < 1:
-            expected = 'a number from 0 to below 1, or "auto"'
-            raise InputError(f"validation_fraction: expected {expected}; got {fraction!r}.")
-        told = self.n_iter is not None or self.optimizer is not None
-        few = len(rows) < FEWEST_ROWS_TO_HOLD_OUT
-        # Weighted rows stand for others: no choice of them leaves out just a part.
-        if told or few or not fraction or sample_weight is not None:
-            return super()._parts(rows, sample_weight, key=key)
-        seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])
-        kept, held = held_out_rows(len(rows), float(fraction), seed=seed)
-        return Dataset(rows, which=kept, name="X"), Dataset(rows, which=held, name="X")
 
     def _read(self, X: np.ndarray) -> Any:
         return read_columns(self.visible, X, getattr(self, "feature_names_in_", None))

@@ -161,6 +161,23 @@ class Columns:
             frame.has_names,
         )
 
+    def completed(self, frame: Frame, codes: np.ndarray, *, seed: int = 0) -> Frame:
+        """Return the table with its missing cells taken from completed rows of codes.
+
+        Args:
+            frame: the table; columns without a unit stay as they are, but for missing constants.
+            codes: one row of codes for each row of the table.
+            seed: seed of the cells that a code stands for.
+        """
+        made = {column.name: column.values for column in self.decode(codes, seed=seed).columns}
+        known = {column.name: column for column in self.columns}
+        modelled = {column.name for column in self.modelled}
+        guesses = {name: cells for name, cells in made.items() if name in modelled}
+        return Frame(
+            tuple(_filled(raw, guesses, known.get(raw.name)) for raw in frame.columns),
+            frame.has_names,
+        )
+
     def described(self, frame: Frame) -> list[str]:
         """Return a table in text: each column, what it is, its values, the share missing."""
         lines = []
@@ -190,13 +207,20 @@ class Columns:
         return {"format": "harmonium columns", "columns": [c.record() for c in self.columns]}
 
 
-def columns_of(frame: Frame, told: dict[str, str] | None = None, label: str = "table") -> Columns:
+def columns_of(
+    frame: Frame,
+    told: dict[str, str] | None = None,
+    label: str = "table",
+    *,
+    keep_counters: bool = False,
+) -> Columns:
     """Decide what each column of a table is.
 
     Args:
         frame: the table.
         told: kinds by name of column, which are not decided: names of `KINDS`.
         label: what error messages call the table.
+        keep_counters: whether numbers that count the rows are modelled like others.
 
     Raises:
         InputError: `told` names a column or a kind that does not exist, a column cannot be of the
@@ -213,7 +237,9 @@ def columns_of(frame: Frame, told: dict[str, str] | None = None, label: str = "t
             raise input_error(
                 f"column {name!r}", f"a kind among {', '.join(KINDS)}", repr(kind), "choose one"
             )
-    columns = tuple(_column_of(raw, told.get(raw.name), label) for raw in frame.columns)
+    columns = tuple(
+        _column_of(raw, told.get(raw.name), label, keep_counters) for raw in frame.columns
+    )
     found = Columns(columns)
     if not found.modelled:
         reasons = "; ".join(f"{c.name}: {c.summary}" for c in columns[:5])
@@ -221,7 +247,7 @@ def columns_of(frame: Frame, told: dict[str, str] | None = None, label: str = "t
     return found
 
 
-def _column_of(raw: RawColumn, kind: str | None, label: str) -> AbstractColumn:
+def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool) -> AbstractColumn:
     if kind is not None:
         return _told(raw, kind, label)
     values = raw.values[~raw.is_missing]
@@ -242,7 +268,7 @@ def _column_of(raw: RawColumn, kind: str | None, label: str) -> AbstractColumn:
     if values.dtype.kind == "M":
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
     check_numbers(raw, label)
-    if _counts_rows(values):
+    if _counts_rows(values) and not keep_counters:
         return LeftOut(name=raw.name, form=raw.form, why="an identifier: it counts the rows")
     return _numbers_of(raw, raw.name)
 

@@ -78,10 +78,9 @@ def like(frame: Frame, data: Any) -> Any:
     for column in frame.columns:
         series = nw.new_series(column.name, _cells(column, model), backend=space)
         if column.name in model.columns:
-            series = _cast(series, model[column.name].dtype)
+            series = _cast(series, model[column.name])
         made.append(series)
-    table = nw.DataFrame.from_dict({s.name: s for s in made}, backend=space)
-    native = table.to_native()
+    native = nw.concat([series.to_frame() for series in made], how="horizontal").to_native()
     if hasattr(native, "index") and len(native) == len(getattr(data, "index", ())):
         native.index = data.index  # pandas: rows keep their labels
     return native
@@ -97,10 +96,14 @@ def _cells(column: RawColumn, model: Any) -> list[Any]:
     return [None if gap else cell for gap, cell in zip(gaps, cells, strict=True)]
 
 
-def _cast(series: Any, kind: Any) -> Any:
-    if series.dtype == kind or kind == nw.Object:
+def _cast(series: Any, model: Any) -> Any:
+    """Return a series with the type of another one, if its values allow that."""
+    if series.dtype == nw.Object:
         return series
+    native, wanted = series.to_native(), model.to_native()
     try:
-        return series.cast(kind)
-    except Exception:  # noqa: BLE001  (libraries raise errors of their own kinds)
+        if hasattr(native, "astype"):  # pandas and its like: categories and extension types too
+            return nw.from_native(native.astype(wanted.dtype), series_only=True)
+        return series.cast(model.dtype)
+    except Exception:  # libraries raise errors of their own kinds
         return series

@@ -1,0 +1,188 @@
+"""An imputer of tables with words and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..checks import positive_integer
+from ..missing import impute
+from ..rbm import RBM as Model
+from ..tables import Columns, Frame, RawColumn, columns_of
+from ..tables.dataframes import frame_of, is_dataframe, like
+from ..tables.frames import frame_of_array
+from .base import FLOATS, SAMPLING, key_from
+from .columns import hidden_layer
+from .holding_out import HoldsOut
+
+
+class RBMImputer(OneToOneFeatureMixin, TransformerMixin, HoldsOut):
+    """Fills in missing cells of a table by a restricted Boltzmann machine of its columns.
+
+    A cell is filled given the seen cells of its row: a word with the most probable one, a number
+    with its mean. Data frames of pandas, polars and others may have words, booleans and dates, and
+    come back with their own types. What each column is taken for is in `columns_`
+    (docs/tables.md).
+
+    Parameters
+    ----------
+    n_components : int, default=64
+        Number of hidden units.
+    hidden : str or tuple, default="bernoulli"
+        The type of the hidden units, as in `RBM`.
+    kinds : dict or None, default=None
+        What columns are, by name: "category", "discrete", "continuous", "date" or "left out".
+        Others are decided by their cells.
+    sample_posterior : bool, default=False
+        Whether `transform` draws each row's missing cells together from their distribution given
+        the seen ones, for multiple imputation.
+    add_indicator : bool, default=False
+        Whether `transform` adds a column for each one that had missing cells in `fit`: 1 where a
+        cell was missing.
+    draws : int, default=20
+        Gibbs chains of each row, whose average is taken.
+    sweeps : int, default=200
+        Sweeps of each chain.
+    learning_rate, batch_size, n_iter, verbose, random_state, method, k, n_chains, optimizer, \
+validation_fraction
+        As in `RBM`.
+
+    Attributes:
+    ----------
+    columns_ : harmonium.tables.Columns
+        What each column is.
+    rbm_ : harmonium.RBM
+        The model of the columns' codes.
+    message_ : str
+        How `fit` ended.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Examples:
+    --------
+    >>> import numpy as np
+    >>> from harmonium.sklearn import RBMImputer
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=200)
+    >>> X = np.stack([x, 2 * x, rng.normal(size=200)], axis=1)
+    >>> X[:20, 1] = np.nan
+    >>> filled = RBMImputer(8, n_iter=200, random_state=0).fit_transform(X)
+    >>> bool(np.corrcoef(filled[:20, 1], X[:20, 0])[0, 1] > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        hidden: str = "bernoulli",
+        kinds: dict[str, str] | None = None,
+        sample_posterior: bool = False,
+        add_indicator: bool = False,
+        draws: int = 20,
+        sweeps: int = 200,
+        learning_rate: float = 0.1,
+        batch_size: int = 100,
+        n_iter: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        method: Any = "pcd",
+        k: int = 1,
+        n_chains: int | None = None,
+        optimizer: Any = None,
+        validation_fraction: float | str = "auto",
+    ):
+        self.n_components = n_components
+        self.hidden = hidden
+        self.kinds = kinds
+        self.sample_posterior = sample_posterior
+        self.add_indicator = add_indicator
+        self.draws = draws
+        self.sweeps = sweeps
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.verbose = verbose
+        self.random_state = random_state
+        self.method = method
+        self.k = k
+        self.n_chains = n_chains
+        self.optimizer = optimizer
+        self.validation_fraction = validation_fraction
+
+    def fit(self, X: Any, y: Any = None) -> RBMImputer:
+        """Train on the rows of X; cells are missing where they are NaN or None."""
+        self._learning()  # raises before anything has changed
+        frame = self._frame(X, reset=True)
+        self.columns_: Columns = columns_of(frame, self.kinds, "X", keep_counters=True)
+        hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
+        rows = self.columns_.encode(frame, "X")
+        self.rbm_ = self._learn(self.columns_.layer, hidden, rows, None)
+        self._gaps: list[bool] = [bool(column.is_missing.any()) for column in frame.columns]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return X with its missing cells filled: a data frame if X is one, else an array.
+
+        A column without a unit keeps its missing cells, but a constant is filled in.
+        """
+        check_is_fitted(self)
+        frame = self._frame(X, reset=False)
+        rows = self.columns_.encode(frame, "X")
+        draws = 1 if self.sample_posterior else positive_integer(self.draws, "draws")
+        key, sweeps = key_from(self.random_state, SAMPLING), positive_integer(self.sweeps, "sweeps")
+        found = impute(self.rbm_, rows, key=key, draws=draws, sweeps=sweeps)
+        if self.sample_posterior:
+            filled = self.columns_.completed(frame, found.draws[0])
+        else:
+            filled = self.columns_.filled(frame, found.mean, "X")
+        if self.add_indicator:
+            filled = Frame((*filled.columns, *self._indicators(frame)))
+        if is_dataframe(X):
+            return like(filled, X)
+        array = filled.with_gaps()
+        if array is None:  # a told category of words cannot be: the input was an array of numbers
+            return np.stack([column.values for column in filled.columns], axis=1)
+        return array.astype(X.dtype if getattr(X, "dtype", None) in FLOATS else float)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns of `transform`."""
+        check_is_fitted(self)
+        names: Any = super().get_feature_names_out(input_features)
+        if not self.add_indicator:
+            return names
+        missing = [f"missingindicator_{n}" for n, gap in zip(names, self._gaps, strict=True) if gap]
+        return np.concatenate([names, np.array(missing, object)])
+
+    def _frame(self, X: Any, *, reset: bool) -> Frame:
+        """Return the cells of X, after scikit-learn's own checks of it."""
+        if is_dataframe(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return frame_of(X, "X")
+        finite: Any = "allow-nan"
+        least = 2 if reset else 1
+        array: Any = validate_data(
+            self, X, reset=reset, dtype=FLOATS, ensure_all_finite=finite, ensure_min_samples=least
+        )
+        names = tuple(f"x{i}" for i in range(array.shape[1]))
+        return frame_of_array(array, names)
+
+    def _indicators(self, frame: Frame) -> list[RawColumn]:
+        """Return a column of 0 and 1 for each column that had missing cells in `fit`."""
+        return [
+            RawColumn(f"missingindicator_{column.name}", column.is_missing.astype(float))
+            for column, gap in zip(frame.columns, self._gaps, strict=True)
+            if gap
+        ]
+
+    def _model(self) -> Model:
+        return self.rbm_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
