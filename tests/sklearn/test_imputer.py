@@ -42,7 +42,9 @@ def polars_table():
 
 
 def imputer(**options):
-    return RBMImputer(16, n_iter=1_000, random_state=0, sweeps=50, **options)
+    return RBMImputer(
+        **{"n_components": 24, "n_iter": 400, "random_state": 0, "sweeps": 50} | options
+    )
 
 
 def test_pandas_comes_back_with_its_types_and_labels():
@@ -82,15 +84,15 @@ def test_draws_differ_as_much_as_the_cells_are_uncertain():
 
 def test_indicators_and_names():
     table = pandas_table()
-    model = imputer(add_indicator=True).fit(table)
+    model = imputer(add_indicator=True, n_iter=2).fit(table)
     filled = model.transform(table)
     names = [*table.columns, "missingindicator_animal", "missingindicator_mass"]
     assert list(filled.columns) == list(model.get_feature_names_out()) == names
     assert filled["missingindicator_mass"].tolist() == table["mass"].isna().tolist()
     numbers = table[["mass", "legs"]].to_numpy(float)
-    assert imputer().fit_transform(numbers).shape == (N, 2)
+    assert imputer(n_iter=2).fit_transform(numbers).shape == (N, 2)
     with config_context(transform_output="pandas"):
-        named = imputer().fit(numbers).transform(numbers)
+        named = imputer(n_iter=2).fit(numbers).transform(numbers)
     assert list(named.columns) == ["x0", "x1"]
 
 
