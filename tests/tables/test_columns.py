@@ -195,6 +195,9 @@ def test_what_is_told_wrong_is_refused(told, message):
 def test_the_best_guess_is_the_mode_of_words_and_the_mean_of_numbers():
     few, many = kind_of(EXAMPLES["few numbers"][0]), kind_of(EXAMPLES["tied"][0])
     assert few.best(np.eye(6)[[2, 5]]).tolist() == [3.0, 6.0]
+    assert few.best(np.array([[0.4, 0.0, 0.0, 0.0, 0.0, 0.6]])).tolist() == [4.0]
+    words = kind_of(EXAMPLES["categories"][0])
+    assert words.best(np.array([[0.4, 0.25, 0.35]])).tolist() == ["a"]
     spread = np.full((1, many.states), 1 / many.states)
     assert many.best(spread)[0] == pytest.approx(
         np.mean([np.mean(many.cells(np.full(500, float(c)), RNG)) for c in range(many.states)]),

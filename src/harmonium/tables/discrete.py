@@ -138,13 +138,15 @@ class Discrete(AbstractColumn):
         return names
 
     def best(self, means: np.ndarray) -> np.ndarray:
-        """Return the most probable number if they are few, else the mean, rounded to a multiple."""
+        """Return the mean, rounded to a multiple, or to a number that was seen if they are few."""
         cell, rows, _ = self._shares()
         each = np.bincount(cell, np.multiply(self.seen, self.counts), minlength=self.states)
         each = each / np.maximum(rows, 1)
-        if len(self.seen) <= FEW_NUMBERS:
-            return each[means.argmax(1)].round() * self.step
-        return (means @ each).round() * self.step
+        mean = means @ each
+        if len(self.seen) > FEW_NUMBERS:
+            return mean.round() * self.step
+        seen = np.array(self.seen)
+        return seen[np.searchsorted((seen[1:] + seen[:-1]) / 2, mean)] * self.step
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return a number for each code, as often as it was seen."""
