@@ -152,6 +152,27 @@ def test_columns_are_stored_and_read_as_json():
     assert kinds == {one.name: one.kind for one in columns.columns if one.name != "few numbers"}
 
 
+def test_numbers_that_are_told_to_be_categories_come_back_as_numbers():
+    codes = RNG.choice([1234567.0, 2.5, -1.0], N)
+    raw = column(codes)
+    found = columns_of(Frame((raw,)), {"x": "category"}).columns[0]
+    assert found.words == ("-1", "2.5", "1234567")
+    np.testing.assert_array_equal(found.cells(found.codes(raw, "t"), RNG), codes)
+
+
+def test_tenths_come_back_without_rounding_errors():
+    tenths = RNG.integers(1, 8, N) / 10
+    found = kind_of(column(tenths))
+    assert found.cells(found.codes(column(tenths), "t"), RNG).tolist() == tenths.tolist()
+
+
+def test_large_tied_numbers_and_very_many_words():
+    large = np.where(RNG.random(N) < 0.5, 3e17, RNG.normal(size=N) * 1e17)
+    assert kind_of(column(large)).kind == "continuous"
+    many = words([f"w{i // 3}" for i in range(31_000)])
+    assert kind_of(many).summary == "text: 10,334 different values"
+
+
 def test_order_is_repaired_and_other_columns_are_ignored():
     frame = frame_of_all()
     columns = columns_of(frame)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import count_of, input_error
 from ..layers import AbstractLayer, Bernoulli, Categorical, Gaussian, Mixed
-from .base import AbstractColumn, check_numbers
+from .base import AbstractColumn, check_numbers, decimals_of
 from .continuous import Continuous
 from .dates import Dates, since_1970
 from .discrete import FEW_NUMBERS, Discrete
@@ -24,6 +24,8 @@ from .left_out import LeftOut
 from .words import MOST_WORDS, Words
 
 TIED = 0.1  # a number that this share of the rows has needs a probability of its own
+LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
+MOST_DIFFERENT = 10_000  # words of which there are more are no categories
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
 
 
@@ -260,7 +262,8 @@ def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool
         constant = only if values.dtype.kind != "M" else None
         return LeftOut(name=raw.name, form=raw.form, why=f"always {shown}", value=constant)
     if values.dtype.kind == "O":
-        if different > max(MOST_WORDS, IS_TEXT * len(values)) or different == len(values) > 10:
+        hardly_repeats = different > max(MOST_WORDS, IS_TEXT * len(values))
+        if hardly_repeats or different == len(values) > 10 or different > MOST_DIFFERENT:
             return LeftOut(
                 name=raw.name, form=raw.form, why=f"text: {different:,} different values"
             )
@@ -278,6 +281,8 @@ def _numbers_of(raw: RawColumn, name: str) -> AbstractColumn:
     seen, counts = np.unique(values, return_counts=True)
     few = len(seen) <= FEW_NUMBERS and len(values) >= 10 * len(seen)
     tied = counts.max() >= TIED * len(values) and counts.max() > 1
+    if abs(values).max() >= LARGEST * 10.0 ** -(decimals_of(values) or 0):
+        return Continuous.of(raw, name)
     return (Discrete if few or tied or len(seen) == 2 else Continuous).of(raw, name)
 
 

@@ -80,6 +80,11 @@ class Discrete(AbstractColumn):
             return ", ".join(f"{number * self.step:g}" for number in self.seen)
         return f"{low:g} … {high:g}, {self.states} states"
 
+    def _numbers(self, multiples: np.ndarray) -> np.ndarray:
+        """Return multiples of the step as numbers, without the rounding error of the product."""
+        digits = max(0, round(-np.log10(self.step)))
+        return np.round(np.asarray(multiples, float) * self.step, digits)
+
     def _multiples(self, raw: RawColumn) -> np.ndarray:
         return np.rint(np.nan_to_num(raw.values) / self.step).astype(np.int64)
 
@@ -144,9 +149,9 @@ class Discrete(AbstractColumn):
         each = each / np.maximum(rows, 1)
         mean = means @ each
         if len(self.seen) > FEW_NUMBERS:
-            return mean.round() * self.step
+            return self._numbers(mean.round())
         seen = np.array(self.seen)
-        return seen[np.searchsorted((seen[1:] + seen[:-1]) / 2, mean)] * self.step
+        return self._numbers(seen[np.searchsorted((seen[1:] + seen[:-1]) / 2, mean)])
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return a number for each code, as often as it was seen."""
@@ -158,4 +163,4 @@ class Discrete(AbstractColumn):
             if not len(seen):
                 seen, counts = np.array(self.seen[-1:]), np.ones(1)
             found[which] = rng.choice(seen, int(which.sum()), p=counts / counts.sum())
-        return found * self.step
+        return self._numbers(found)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import count_of, input_error
-from .base import AbstractColumn
+from .base import AbstractColumn, check_numbers
 from .frames import RawColumn
 
 MOST_WORDS = 50  # a column of more different words keeps the most frequent ones
@@ -21,11 +21,13 @@ class Words(AbstractColumn):
     Attributes:
         words: the categories, sorted.
         others: rare words that are one further category together, and how often each occurred.
+        are_numbers: whether the words are numbers, and come back as such.
     """
 
     kind = "category"
     words: tuple[str, ...]
     others: dict[str, int] | None = None
+    are_numbers: bool = False
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Words:
@@ -36,7 +38,13 @@ class Words(AbstractColumn):
             ranked = counts.most_common()
             others = dict(ranked[MOST_WORDS - 1 :])
             counts = dict(ranked[: MOST_WORDS - 1])
-        return cls(name=name, form=raw.form, words=tuple(sorted(counts, key=_order)), others=others)
+        return cls(
+            name=name,
+            form=raw.form,
+            words=tuple(sorted(counts, key=_order)),
+            others=others,
+            are_numbers=raw.values.dtype.kind == "f",
+        )
 
     @property
     def states(self) -> int:
@@ -54,6 +62,8 @@ class Words(AbstractColumn):
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
         """Return the place of each word."""
+        if raw.values.dtype.kind == "f":
+            check_numbers(raw, label)
         places = {word: float(i) for i, word in enumerate(self.words)}
         places |= dict.fromkeys(self.others or (), float(len(self.words)))
         text = _text(raw)
@@ -91,6 +101,8 @@ class Words(AbstractColumn):
             shares = np.array(list(self.others.values()), float)
             rare = np.array(list(self.others), object)
             found[which] = rng.choice(rare, int(which.sum()), p=shares / shares.sum())
+        if self.are_numbers:
+            return np.array([float(word or "nan") for word in found])
         return found
 
 
@@ -99,10 +111,13 @@ def _text(raw: RawColumn) -> list[str | None]:
     if raw.values.dtype.kind == "O":
         return list(raw.values)
     blank = raw.is_missing
-    return [
-        None if m else f"{v:g}" if raw.values.dtype.kind == "f" else str(v)
-        for v, m in zip(raw.values, blank, strict=True)
-    ]
+    if raw.values.dtype.kind == "f":
+        cells = [
+            str(int(x)) if x == np.rint(x) else repr(float(x)) for x in np.nan_to_num(raw.values)
+        ]
+    else:
+        cells = [str(x) for x in raw.values]
+    return [None if gap else cell for gap, cell in zip(blank, cells, strict=True)]
 
 
 def _order(word: str) -> tuple:
