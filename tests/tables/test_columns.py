@@ -40,6 +40,7 @@ EXAMPLES = {
     "continuous": (column(RNG.normal(size=N)), "continuous", None),
     "skewed": (column(SPREAD), "continuous", None),
     "whole": (column(RNG.integers(18, 90, N)), "continuous", None),
+    "a coarse scale": (column((RNG.normal(size=N) * 4).round() / 2 + 10), "continuous", None),
     "dates": (column(DAYS.astype("datetime64[us]"), form="%Y-%m-%d"), "date", None),
 }
 

@@ -23,7 +23,8 @@ from .frames import Frame, RawColumn
 from .left_out import LeftOut
 from .words import MOST_WORDS, Words
 
-TIED = 0.1  # a number that this share of the rows has needs a probability of its own
+TIED = 0.1  # a number that this share of the rows has needs a probability of its own,
+STANDS_OUT = 10.0  # if it occurs so many times as often as the median one: not by a coarse scale
 LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
 MOST_DIFFERENT = 10_000  # words of which there are more are no categories
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
@@ -280,7 +281,7 @@ def _numbers_of(raw: RawColumn, name: str) -> AbstractColumn:
     values = raw.values[~raw.is_missing]
     seen, counts = np.unique(values, return_counts=True)
     few = len(seen) <= FEW_NUMBERS and len(values) >= 10 * len(seen)
-    tied = counts.max() >= TIED * len(values) and counts.max() > 1
+    tied = counts.max() >= max(TIED * len(values), STANDS_OUT * np.median(counts))
     if abs(values).max() >= LARGEST * 10.0 ** -(decimals_of(values) or 0):
         return Continuous.of(raw, name)
     return (Discrete if few or tied or len(seen) == 2 else Continuous).of(raw, name)
