@@ -180,7 +180,7 @@ def test_order_is_repaired_and_other_columns_are_ignored():
     turned = Frame((words(["?"] * N, "another"), *frame.columns[::-1]))
     np.testing.assert_array_equal(columns.encode(turned, "t"), columns.encode(frame, "t"))
     lacking = Frame(frame.columns[1:])
-    with pytest.raises(hm.InputError, match="t: expected 11 columns by name; found no column 'yes"):
+    with pytest.raises(hm.InputError, match="t: expected 12 columns by name; found no column 'yes"):
         columns.encode(lacking, "t")
 
 
