@@ -1,7 +1,10 @@
 """From a table as people have it to its model, filled cells and new rows."""
 
+import contextlib
 import csv
+import io
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +12,13 @@ import pytest
 
 import harmonium as hm
 from answers import strict
+from harmonium.cli import main
 
 RUN = "--hidden 4 --chains 20 --batch 50 --epochs 20 --out run"
 
 
-@pytest.fixture
-def table(tmp_path, monkeypatch):
-    """A table whose columns depend on each other, with gaps, a constant and an identifier."""
-    monkeypatch.chdir(tmp_path)
+def written(path):
+    """Write a table whose columns depend on each other, with gaps, a constant and an identifier."""
     rng = np.random.default_rng(0)
     lines = [["id", "species", "mass", "legs", "seen", "planet", "note"]]
     for i in range(120):
@@ -26,9 +28,26 @@ def table(tmp_path, monkeypatch):
         gap = rng.random() < 0.1
         row = [i + 1, "cat" if is_cat else "cow", "" if gap else mass, rng.integers(3, 5), day]
         lines.append([*row, "Earth", f"no. {i}"])
-    with Path("animals.csv").open("w", newline="") as file:
+    with path.open("w", newline="") as file:
         csv.writer(file).writerows(lines)
     return lines
+
+
+@pytest.fixture
+def table(tmp_path):
+    return written(tmp_path / "animals.csv")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run on the table, which tests must not change, and what it printed."""
+    folder, out = tmp_path_factory.mktemp("finished"), io.StringIO()
+    written(folder / "animals.csv")
+    inside, told = contextlib.chdir(folder), contextlib.redirect_stdout(out)
+    with inside, told, pytest.raises(SystemExit) as ended:
+        main(f"train animals.csv {RUN}".split())
+    assert not ended.value.code
+    return folder, out.getvalue()
 
 
 def read(path):
@@ -37,9 +56,10 @@ def read(path):
 
 
 @pytest.fixture
-def run(cli, table):
-    status, out, err = cli(f"train animals.csv {RUN}")
-    assert (status, err) == (0, "")
+def run(finished, table):
+    """A copy of the run beside the table, and what it printed."""
+    folder, out = finished
+    shutil.copytree(folder / "run", "run")
     return out
 
 
