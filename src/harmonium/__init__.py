@@ -7,6 +7,7 @@ The packages, each importing only from those above it in this list:
     errors, parameters, statistics, _threefry   errors; parameters and data; sums; random numbers
     checks, _numerics   checks of what users pass; stable functions
     layers, weights     what a unit is; what W is kept as
+    tables              tables of words, numbers and dates: columns and their units
     data, rbm           rows to learn from; the model: energy, free energy, conditionals, `.T`
     initialization, standardize, path, precision, single_site
     samplers            how states are drawn
@@ -91,7 +92,7 @@ _HOMES = (
     "likelihood",
     "training",
 )
-_INSIDE = ("io",)  # whose names are kept inside
+_INSIDE = ("io", "tables")  # whose names are kept inside
 
 
 def __getattr__(name: str) -> Any:

@@ -66,6 +66,7 @@ def idx_bytes(array: np.ndarray, code: int = 8, dtype: str = ">u1") -> bytes:
         ("a.NPZ", True),
         ("a.CSV", True),
         ("a.parquet", True),
+        ("a.csv.gz", True),
         ("train-images-idx3-ubyte", True),
         ("train-images.idx3-ubyte.gz", True),
         ("a.IDX.GZ", True),

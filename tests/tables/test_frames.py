@@ -131,6 +131,11 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path):
     assert "at most 131,072 characters" in refusal(tmp_path, "a,b\nx," + "y" * 200_000)
 
 
+def test_damaged_gzip(tmp_path):
+    with pytest.raises(InputError, match=r"t.csv.gz: expected a gzip file; found a truncated"):
+        read(tmp_path, gzip.compress(TABLE.encode() * 99)[:-20], name="t.csv.gz")
+
+
 def test_a_name_with_signs_of_a_pattern(tmp_path):
     assert len(read(tmp_path, TABLE, name="what[1]*.csv")) == 2
 
@@ -147,6 +152,8 @@ def test_parquet(tmp_path):
     assert cells(found)["whole"] == [1.0, None, 3.0]
     assert cells(found)["yes"] == [1.0, 0.0, 1.0]
     assert np.isnat(found.columns[3].values).tolist() == [False, True, False]
+    (tmp_path / "what[1]*.parquet").write_bytes((tmp_path / "t.parquet").read_bytes())
+    assert len(read_parquet(tmp_path / "what[1]*.parquet", "t")) == 3
     (tmp_path / "bad.parquet").write_bytes(b"PAR1" + b"x" * 50)
     with pytest.raises(InputError, match="bad: expected a Parquet file; found other or damaged"):
         read_parquet(tmp_path / "bad.parquet", "bad")

@@ -1,4 +1,6 @@
-"""Readers of data files: .npy, .npz, .csv, .tsv, .txt, .parquet and idx (also .gz).
+"""Readers of data files: .npy, .npz, text (.csv, .tsv, .txt, .data), .parquet and idx.
+
+Text and idx may be compressed (.gz).
 
 A reader turns the bytes of one format into arrays and notes what it did; `read_file` chooses the
 reader by the file's name. The meaning of the numbers is not decided here (see `as_table`), and
@@ -102,7 +104,7 @@ def read_file(path: str | os.PathLike, key: str | None = None) -> Contents:
     try:
         with path.open("rb") as file:
             if reader is None:
-                known = ", ".join(_READERS) + ", .idx or -idx3-ubyte (these two also with .gz)"
+                known = ", ".join(_READERS) + ", .idx or -idx3-ubyte (text and idx also with .gz)"
                 found = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
                 advice = "rename it after its format, or convert it"
                 raise input_error(label, f"a file of a known format: {known}", found, advice)
@@ -134,7 +136,12 @@ def read_frame(path: str | os.PathLike) -> Frame:
 
 def _reader_of(path: Path) -> Callable[[_Source], Contents] | None:
     """Choose the reader by the file's name."""
-    return _read_idx if _IDX_NAME.fullmatch(path.name) else _READERS.get(path.suffix.lower())
+    if _IDX_NAME.fullmatch(path.name):
+        return _read_idx
+    suffix, before = path.suffix.lower(), Path(path.stem).suffix.lower()
+    if suffix == ".gz":
+        return _READERS.get(before) if _READERS.get(before) is _read_text else None
+    return _READERS.get(suffix)
 
 
 def _read_npy(source: _Source) -> Contents:

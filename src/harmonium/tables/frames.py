@@ -9,7 +9,9 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+import shutil
 import tempfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -172,7 +174,11 @@ def _decoded(path: Path, label: str) -> str:
     """Return the text of a file: from UTF-8, UTF-16 with its mark, or else Windows-1252."""
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
-        content = gzip.decompress(content)
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            found, advice = f"a truncated or damaged one ({error})", "copy or write the file again"
+            raise input_error(label, "a gzip file", found, advice) from None
     mark = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     for encoding in ("utf-16",) if mark else ("utf-8-sig", "cp1252"):
         try:
@@ -301,7 +307,9 @@ def read_parquet(path: Path, label: str) -> Frame:
     """
     import duckdb
 
-    with duckdb.connect() as connection:
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        if set("*?[") & set(str(path)):  # the reader would take the name for a pattern
+            path = Path(shutil.copy(path, Path(folder, "rows.parquet")))
         try:
             connection.execute("create table seen as select * from read_parquet(?)", [str(path)])
         except duckdb.Error as error:
