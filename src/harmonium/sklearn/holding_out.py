@@ -15,7 +15,7 @@ from ..training import Fit, Huber, TrainState
 from .base import BaseRBM
 
 
-class HoldsOut(BaseRBM):
+class BaseHoldingOut(BaseRBM):
     """The base class of estimators whose `fit` ends with the model that held-out rows like best.
 
     They have a `validation_fraction`, and know their columns before they learn.

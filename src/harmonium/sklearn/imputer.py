@@ -16,10 +16,10 @@ from ..tables.dataframes import frame_of, is_dataframe, like
 from ..tables.frames import frame_of_array
 from .base import FLOATS, SAMPLING, key_from
 from .columns import hidden_layer
-from .holding_out import HoldsOut
+from .holding_out import BaseHoldingOut
 
 
-class RBMImputer(OneToOneFeatureMixin, TransformerMixin, HoldsOut):
+class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
     """Fills in missing cells of a table by a restricted Boltzmann machine of its columns.
 
     A cell is filled given the seen cells of its row: a word with the most probable one, a number

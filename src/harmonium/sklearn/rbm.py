@@ -18,10 +18,10 @@ from ..samplers import Gibbs
 from ..sampling import sample
 from .base import FLOATS, SAMPLING, SCORING, floats, free_energy, key_from, mean_h, mean_v
 from .columns import hidden_layer, read_columns
-from .holding_out import HoldsOut
+from .holding_out import BaseHoldingOut
 
 
-class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HoldsOut):
+class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     """Restricted Boltzmann machine with any two layers: features, density estimates and samples.
 
     Parameters
