@@ -124,13 +124,17 @@ def read_frame(path: str | os.PathLike) -> Frame:
     Raises:
         InputError: as `read_file`, or an array that is no matrix of numbers.
     """
-    found = read_file(path)
+    return frame_in(read_file(path), str(path))
+
+
+def frame_in(found: Contents, label: str) -> Frame:
+    """Return the columns of a file that was read; `read_frame` says what is raised."""
     if found.frame is not None:
         return found.frame
     rows = np.asarray(found.train)
     if rows.ndim != 2 or rows.dtype.kind not in "biuf":
         shown = f"an array of {rows.dtype}, shape {rows.shape}"
-        raise input_error(str(path), "a table", shown, "give rows of columns")
+        raise input_error(label, "a table", shown, "give rows of columns")
     return frame_of_array(rows, ())
 
 

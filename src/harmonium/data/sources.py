@@ -15,7 +15,7 @@ from ..tables import Columns, Frame, columns_from
 from .builtin import BUILTIN, builtin
 from .coding import as_table
 from .parts import holds_only
-from .readers import is_readable, read_file, read_frame
+from .readers import frame_in, is_readable, read_file
 from .table import Table, table_of
 
 __all__ = ["open_source"]
@@ -63,7 +63,7 @@ def open_source(
     found = read_file(path, key)
     told = visible != "auto" or scale is not None or states is not None
     if columns is not None or (found.frame is not None and not told and _is_table(found.frame)):
-        frame = found.frame or read_frame(path)
+        frame = frame_in(found, source)
         if not isinstance(columns, Columns):
             columns = columns_from(columns or {"columns": []}, frame, source)
         return table_of(frame, columns, name=found.name, source=source)

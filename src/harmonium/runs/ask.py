@@ -13,7 +13,6 @@ from ..missing import impute
 from ..tables import Columns
 from .folder import RunFolder
 from .options import check_count, check_seed
-from .target import is_run
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_STATES = 20  # of more, the distribution is told by its quantiles
@@ -57,10 +56,7 @@ def ask(run: str, question: str, chains: int, sweeps: int, seed: int) -> list[An
     check_count("--chains", chains, least=8)
     check_count("--sweeps", sweeps, least=2)
     check_seed(seed)
-    rbm, columns = load(run), RunFolder(run).columns() if is_run(run) else None
-    if columns is None:
-        expected, found = "the folder of a run on a table", "a model of plain numbers"
-        raise input_error(run, expected, found, "train one with: harmonium train TABLE")
+    rbm, columns = load(run), RunFolder(run).columns_of_table()
     wanted, _, known = question.partition("|")
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     modelled = {column.name: i for i, column in enumerate(columns.modelled)}
@@ -81,18 +77,14 @@ def ask(run: str, question: str, chains: int, sweeps: int, seed: int) -> list[An
 
 def _answer(columns: Columns, place: int, found: Any, seed: int) -> Answer:
     column = columns.modelled[place]
-    widths = [1 if one.states in (2, None) else int(one.states or 0) for one in columns.modelled]
-    first, width = sum(widths[:place]), widths[place]
     cells = column.cells(found.draws[:, 0, place].astype(float), np.random.default_rng(seed))
     if column.states is None or column.states > MOST_STATES:
         ends = np.quantile(np.sort(cells), QUANTILES, method="nearest") if len(cells) else cells
         words = [column.shown(end) for end in ends]
         names = [f"{share:.0%}" for share in QUANTILES]
         return Answer(column.name, names, None, None, words, found.method)
-    shares = found.mean[0, first : first + width].astype(float)
-    reach = 2.0 * found.stderr[0, first : first + width].astype(float)
-    if column.states == 2:
-        shares = np.array([1.0 - shares[0], shares[0]])
-        reach = np.repeat(reach, 2)
+    shares = columns.probabilities(found.mean)[place][0].astype(float)
+    reach = 2.0 * columns.pieces(found.stderr)[place][0].astype(float)
+    reach = np.broadcast_to(reach, shares.shape)  # of two values both are as uncertain
     values = column.state_names()
     return Answer(column.name, values, shares.tolist(), reach.tolist(), None, found.method)

@@ -127,6 +127,19 @@ class RunFolder:
         path = self.path / COLUMNS
         return Columns.from_record(read_json(path), str(path)) if path.is_file() else None
 
+    def columns_of_table(self) -> Columns:
+        """Read what the columns of the run's table mean.
+
+        Raises:
+            InputError: it is no run on a table, or the file is damaged.
+        """
+        columns = self.columns()
+        if columns is None:
+            expected, found = "the folder of a run on a table", "a model of plain numbers"
+            advice = "train one with: harmonium train TABLE"
+            raise input_error(str(self.path), expected, found, advice)
+        return columns
+
     def write_columns(self, columns: Columns | None) -> None:
         """Write what the columns of the run's table mean, if it is a table."""
         if columns is not None:

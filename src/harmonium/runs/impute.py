@@ -10,7 +10,6 @@ import numpy as np
 
 from .._threefry import key_of
 from ..data.readers import read_frame
-from ..errors import input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..missing import impute
@@ -18,7 +17,6 @@ from ..tables import Columns, Frame, RawColumn
 from ..tables.writing import SUFFIXES, text_of
 from .folder import RunFolder
 from .options import check_count, check_seed, check_target
-from .target import is_run
 
 DRAWS = 10  # chains of each row, of which the averages are taken
 
@@ -47,15 +45,12 @@ def fill(
     if draws is not None:
         check_count("--draws", draws)
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
-    rbm, columns = load(run), RunFolder(run).columns() if is_run(run) else None
-    if columns is None:
-        expected, found = "the folder of a run on a table", "a model of plain numbers"
-        raise input_error(run, expected, found, "train one with: harmonium train TABLE")
+    rbm, columns = load(run), RunFolder(run).columns_of_table()
     frame = read_frame(table)
     codes = columns.encode(frame, table)
     found = impute(rbm, codes, key=key_of(seed), draws=draws or DRAWS, sweeps=sweeps)
     if draws is None:
-        filled = columns.filled(frame, found.mean, table)
+        filled = columns.filled(frame, found.mean)
     else:
         each = enumerate(found.draws)
         filled = _stacked([columns.completed(frame, one, seed=seed + i) for i, one in each])
@@ -89,11 +84,10 @@ def _summary(
     That is the mean probability of the most probable state or, for real numbers, the standard
     deviation of the draws in the column's own unit.
     """
-    raw, lines, first = {column.name: column for column in frame.columns}, [], 0
+    raw, lines = {column.name: column for column in frame.columns}, []
+    probabilities = columns.probabilities(means)
     for place, column in enumerate(columns.modelled):
-        width = 1 if column.states in (2, None) else int(column.states or 0)
-        here, missing = means[:, first : first + width], raw[column.name].is_missing
-        first += width
+        missing = raw[column.name].is_missing
         if not missing.any():
             continue
         line: dict[str, Any] = {"name": column.name, "missing": int(missing.sum())}
@@ -102,7 +96,6 @@ def _summary(
             if cells[0].dtype.kind == "f":
                 line["standard_deviation"] = float(np.std(cells, axis=0).mean())
         else:
-            best = np.maximum(here, 1 - here) if column.states == 2 else here
-            line["probability"] = float(best[missing].max(1).mean())
+            line["probability"] = float(probabilities[place][missing].max(1).mean())
         lines.append(line)
     return lines

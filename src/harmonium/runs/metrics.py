@@ -109,7 +109,7 @@ def equilibrium_report(target: Target, progress: ReportProgress) -> EquilibriumR
         raise NotMeasuredError("a model alone does not tell how it was trained; name a run folder")
     folder = RunFolder(target.run)
     config = folder.config()
-    prepared = prepare(config, RunFolder(target.run).columns())
+    prepared = prepare(config, folder.columns())
     state = folder.state(prepared.start, prepared.fingerprint, config.source)
     return equilibrium(
         state.rbm,

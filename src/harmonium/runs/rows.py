@@ -14,7 +14,7 @@ from ..layers import AbstractLayer, Exclusive
 from ..layers.registry import row_of
 from ..rbm import RBM
 from ..tables import Columns
-from ..tables.columns import entries_of
+from ..tables.records import entries_of
 from .checks import refuse_misfit
 from .config import RunConfig
 from .jsonable import read_json

@@ -27,7 +27,6 @@ from .memory import refuse_beyond_memory
 from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .rows import rows_of_run
-from .target import is_run
 
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
 
@@ -55,8 +54,9 @@ def draw_rows(
     check_seed(seed)
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
-    rbm = load(run)
-    columns = RunFolder(run).columns() if is_run(run) else None
+    rbm, columns = load(run), RunFolder(run).columns()
+    if columns is not None and out is not None:
+        check_target(f"--out {out}", out, TEXT, overwrite)
     held = None if given is None else read_given(given, rbm, columns)
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
@@ -71,19 +71,12 @@ def draw_rows(
 
 def table_of_rows(run: str, rows: np.ndarray, seed: int) -> Frame | None:
     """Return drawn rows as a table of the run's columns; None if its rows are plain numbers."""
-    columns = RunFolder(run).columns() if is_run(run) else None
+    columns = RunFolder(run).columns()
     return None if columns is None else columns.decode(rows, seed=seed)
 
 
 def write_table(frame: Frame, out: str) -> None:
-    """Write a table as text, whole or not at all.
-
-    Raises:
-        InputError: the ending names another format.
-    """
-    if Path(out).suffix.lower() not in TEXT:
-        expected = f"a name ending in {' or '.join(TEXT)} for a table"
-        raise input_error(f"--out {out}", expected, repr(Path(out).name), "rename it")
+    """Write a table as text, whole or not at all."""
     write_whole(Path(out), text_of(frame, out).encode())
 
 

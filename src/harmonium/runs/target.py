@@ -104,7 +104,7 @@ def target_of(
         InputError: the rows cannot be read or do not fit the model.
     """
     rows = None
-    columns = RunFolder(run).columns() if is_run(run) else None
+    columns = RunFolder(run).columns()
     if data is not None:
         rows = rows_for_model(data, rbm, binarize or _binarize_of(run), scale, columns)
     elif is_run(run):

@@ -138,7 +138,7 @@ validation_fraction
         if self.sample_posterior:
             filled = self.columns_.completed(frame, found.draws[0])
         else:
-            filled = self.columns_.filled(frame, found.mean, "X")
+            filled = self.columns_.filled(frame, found.mean)
         if self.add_indicator:
             filled = Frame((*filled.columns, *self._indicators(frame)))
         if is_dataframe(X):

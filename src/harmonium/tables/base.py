@@ -75,8 +75,9 @@ class AbstractColumn(ABC):
         return f"{cell:g}" if isinstance(cell, float | np.floating) else str(cell)
 
     def state_names(self) -> list[str]:
-        """Return what each code stands for, as text."""
-        raise NotImplementedError(f"{type(self).__name__}.state_names")
+        """Return a cell of each code, as text; nothing where codes are real numbers."""
+        codes = np.arange(float(self.states or 0))
+        return [self.shown(cell) for cell in self.cells(codes, np.random.default_rng(0))]
 
     def record(self) -> dict[str, Any]:
         """Return the column as JSON can hold it."""

@@ -1,9 +1,9 @@
-"""What the columns of a table mean, and the units that model them, exactly undone.
+"""The columns of a table, and the units that model them, exactly undone.
 
-`columns_of` decides for each column of a `Frame` what it is. A column turns its cells into
-codes, which its unit takes, and codes into cells. One code may stand for several cells: then the
-column knows how probable each of them is, given the code. So every cell has a probability (or a
-density, in the column's own unit of measurement), and two ways to read a column can be compared.
+A column turns its cells into codes, which its unit takes, and codes into cells. One code may stand
+for several cells: then the column knows how probable each of them is, given the code. So every cell
+has a probability (or a density, in the column's own unit of measurement), and two ways to read a
+column can be compared.
 """
 
 from __future__ import annotations
@@ -15,19 +15,9 @@ import numpy as np
 
 from ..errors import count_of, input_error
 from ..layers import AbstractLayer, Bernoulli, Categorical, Gaussian, Mixed
-from .base import AbstractColumn, check_numbers, decimals_of
-from .continuous import Continuous
-from .dates import Dates, since_1970
-from .discrete import FEW_NUMBERS, Discrete
-from .frames import Frame, RawColumn
-from .left_out import LeftOut
-from .words import MOST_WORDS, Words
-
-TIED = 0.1  # a number that this share of the rows has needs a probability of its own,
-STANDS_OUT = 10.0  # if it occurs so many times as often as the median one: not by a coarse scale
-LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
-MOST_DIFFERENT = 10_000  # words of which there are more are no categories
-IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
+from .base import AbstractColumn
+from .frames import Frame, RawColumn, with_gaps
+from .records import column_from, entries_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,54 +122,65 @@ class Columns:
             codes = rows[:, place[column.name]] if column.name in place else np.zeros(len(rows))
             missing = np.isnan(codes)
             cells = column.cells(np.where(missing, 0.0, codes), rng)
-            if missing.any():
-                cells = cells.astype(object) if cells.dtype.kind == "O" else cells
-                blank = {"O": None, "M": np.datetime64("NaT")}.get(cells.dtype.kind, np.nan)
-                cells[missing] = blank
+            cells = with_gaps(cells, missing) if missing.any() else cells
             raw.append(RawColumn(column.name, cells, column.form))
         return Frame(tuple(raw))
 
-    def filled(self, frame: Frame, means: np.ndarray, label: str) -> Frame:
+    def pieces(self, states: np.ndarray) -> list[np.ndarray]:
+        """Split numbers for the columns of states among `modelled`; one for a unit of two values.
+
+        Args:
+            states: shape (n, columns), in the order in which `layer.encode` writes states.
+        """
+        widths = [1 if column.states in (2, None) else column.states for column in self.modelled]
+        return np.split(states, np.cumsum(widths[:-1], dtype=int), axis=1)
+
+    def probabilities(self, means: np.ndarray) -> list[np.ndarray]:
+        """Return each modelled column's probabilities of its codes, or its mean code.
+
+        Args:
+            means: the mean state of all units in each row, as `layer.encode` writes states.
+        """
+        pairs = zip(self.modelled, self.pieces(means), strict=True)
+        return [
+            np.concatenate([1.0 - piece, piece], axis=1) if column.states == 2 else piece
+            for column, piece in pairs
+        ]
+
+    def filled(self, frame: Frame, means: np.ndarray) -> Frame:
         """Return the table with its missing cells filled by the best single guesses.
 
         Args:
-            frame: the table; columns without a unit stay as they are, but for missing constants.
+            frame: the table, of which all modelled columns are there.
             means: the mean state of all units in each row, as `layer.encode` writes states.
-            label: what error messages call the table.
-
-        Raises:
-            InputError: a column of a unit is not there.
         """
-        self.encode(frame, label)
-        guesses, first = {}, 0
-        for column in self.modelled:
-            width = 1 if column.states in (2, None) else int(column.states or 0)
-            here = means[:, first : first + width]
-            pair = np.concatenate([1.0 - here, here], axis=1) if column.states == 2 else here
-            guesses[column.name] = column.best(pair)
-            first += width
-        known = {column.name: column for column in self.columns}
-        return Frame(
-            tuple(_filled(raw, guesses, known.get(raw.name)) for raw in frame.columns),
-            frame.has_names,
-        )
+        pairs = zip(self.modelled, self.probabilities(means), strict=True)
+        guesses = {column.name: column.best(each) for column, each in pairs}
+        return self._with_cells(frame, guesses)
 
     def completed(self, frame: Frame, codes: np.ndarray, *, seed: int = 0) -> Frame:
         """Return the table with its missing cells taken from completed rows of codes.
 
         Args:
-            frame: the table; columns without a unit stay as they are, but for missing constants.
+            frame: the table.
             codes: one row of codes for each row of the table.
             seed: seed of the cells that a code stands for.
         """
-        made = {column.name: column.values for column in self.decode(codes, seed=seed).columns}
+        made = self.decode(codes, seed=seed).columns
+        return self._with_cells(frame, {column.name: column.values for column in made})
+
+    def _with_cells(self, frame: Frame, cells: dict[str, np.ndarray]) -> Frame:
+        """Return the table with missing cells replaced, also those of constants."""
+        rng, nothing = np.random.default_rng(0), np.zeros(len(frame))
         known = {column.name: column for column in self.columns}
-        modelled = {column.name for column in self.modelled}
-        guesses = {name: cells for name, cells in made.items() if name in modelled}
-        return Frame(
-            tuple(_filled(raw, guesses, known.get(raw.name)) for raw in frame.columns),
-            frame.has_names,
-        )
+        filled = []
+        for raw in frame.columns:
+            column = known.get(raw.name)
+            if column is not None:
+                made = cells[raw.name] if raw.name in cells else column.cells(nothing, rng)
+                raw = _filled(raw, RawColumn(raw.name, made, raw.form or column.form))
+            filled.append(raw)
+        return Frame(tuple(filled), frame.has_names)
 
     def described(self, frame: Frame) -> list[str]:
         """Return a table in text: each column, what it is, its values, the share missing."""
@@ -203,176 +204,18 @@ class Columns:
         Raises:
             InputError: the record is damaged.
         """
-        return cls(tuple(_from_record(entry, label) for entry in entries_of(record, label)))
+        return cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
 
     def record(self) -> dict[str, Any]:
         """Return the columns as JSON can hold them."""
         return {"format": "harmonium columns", "columns": [c.record() for c in self.columns]}
 
 
-def columns_of(
-    frame: Frame,
-    told: dict[str, str] | None = None,
-    label: str = "table",
-    *,
-    keep_counters: bool = False,
-) -> Columns:
-    """Decide what each column of a table is.
-
-    Args:
-        frame: the table.
-        told: kinds by name of column, which are not decided: names of `KINDS`.
-        label: what error messages call the table.
-        keep_counters: whether numbers that count the rows are modelled like others.
-
-    Raises:
-        InputError: `told` names a column or a kind that does not exist, a column cannot be of the
-            kind that it should be, or no column can be modelled.
-    """
-    told = told or {}
-    for name, kind in told.items():
-        if name not in frame.names:
-            expected = f"a column of {label}"
-            raise input_error(
-                f"column {name!r}", expected, "none", f"choose among {', '.join(frame.names)}"[:200]
-            )
-        if kind not in KINDS:
-            raise input_error(
-                f"column {name!r}", f"a kind among {', '.join(KINDS)}", repr(kind), "choose one"
-            )
-    columns = tuple(
-        _column_of(raw, told.get(raw.name), label, keep_counters) for raw in frame.columns
-    )
-    found = Columns(columns)
-    if not found.modelled:
-        reasons = "; ".join(f"{c.name}: {c.summary}" for c in columns[:5])
-        raise input_error(label, "a column that can be modelled", reasons, "check how it was read")
-    return found
-
-
-def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool) -> AbstractColumn:
-    if kind is not None:
-        return _told(raw, kind, label)
-    values = raw.values[~raw.is_missing]
-    if not len(values):
-        return LeftOut(name=raw.name, form=raw.form, why="no cell has a value")
-    different = len(set(values.tolist()))
-    if different == 1:
-        only = values[0].item() if isinstance(values[0], np.generic) else values[0]
-        shown = str(only)[:40]
-        constant = only if values.dtype.kind != "M" else None
-        return LeftOut(name=raw.name, form=raw.form, why=f"always {shown}", value=constant)
-    if values.dtype.kind == "O":
-        hardly_repeats = different > max(MOST_WORDS, IS_TEXT * len(values))
-        if hardly_repeats or different == len(values) > 10 or different > MOST_DIFFERENT:
-            return LeftOut(
-                name=raw.name, form=raw.form, why=f"text: {different:,} different values"
-            )
-        return Words.of(raw, raw.name)
-    if values.dtype.kind == "M":
-        return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
-    check_numbers(raw, label)
-    if _counts_rows(values) and not keep_counters:
-        return LeftOut(name=raw.name, form=raw.form, why="an identifier: it counts the rows")
-    return _numbers_of(raw, raw.name)
-
-
-def _numbers_of(raw: RawColumn, name: str) -> AbstractColumn:
-    values = raw.values[~raw.is_missing]
-    seen, counts = np.unique(values, return_counts=True)
-    few = len(seen) <= FEW_NUMBERS and len(values) >= 10 * len(seen)
-    tied = counts.max() >= max(TIED * len(values), STANDS_OUT * np.median(counts))
-    if abs(values).max() >= LARGEST * 10.0 ** -(decimals_of(values) or 0):
-        return Continuous.of(raw, name)
-    return (Discrete if few or tied or len(seen) == 2 else Continuous).of(raw, name)
-
-
-def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
-    if kind == LeftOut.kind:
-        return LeftOut(name=raw.name, form=raw.form)
-    if raw.is_missing.all():
-        raise input_error(
-            f"{label}: column {raw.name!r}", "cells with values", "none", "leave it out"
-        )
-    if kind != Words.kind:
-        wanted = "M" if kind == Dates.kind else "f"
-        if raw.values.dtype.kind != wanted:
-            odd = next(value for value in raw.values if value is not None)
-            found = f"words such as {str(odd)[:40]!r}"
-            expected = "dates" if wanted == "M" else "numbers"
-            raise input_error(
-                f"{label}: column {raw.name!r}", expected, found, "read it as category"
-            )
-    if kind == Dates.kind:
-        return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
-    return KINDS[kind].of(raw, raw.name)
-
-
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Words, Discrete, Continuous, Dates, LeftOut)}
-
-
-def columns_from(record: Any, frame: Frame, label: str) -> Columns:
-    """Return the columns that `Columns.record` described; a kind without details is fitted anew.
-
-    Raises:
-        InputError: the record is damaged, or does not fit the table.
-    """
-    entries = entries_of(record, label)
-    told = {entry["name"]: entry["kind"] for entry in entries if len(entry) == 2}
-    given = {e["name"]: _from_record(e, label) for e in entries if len(e) > 2}
-    for name in given:
-        if name not in frame.names:
-            raise input_error(label, "columns of the table", f"{name!r}", "correct the name")
-    fitted = columns_of(frame, told, label).columns
-    return Columns(tuple(given.get(column.name, column) for column in fitted))
-
-
-def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
-    """Return the entries of a record of columns, each with a name and a kind.
-
-    Raises:
-        InputError: the record is damaged.
-    """
-    try:
-        entries = [dict(entry) for entry in record["columns"]]
-        named = [isinstance(entry["name"], str) and entry["kind"] in KINDS for entry in entries]
-        if not all(named):
-            wrong = entries[named.index(False)]
-            expected = f"a name and a kind among {', '.join(KINDS)} for each column"
-            raise input_error(label, expected, f"{wrong}"[:80], "correct it")
-        return entries
-    except (TypeError, KeyError, ValueError):
-        expected = 'an object {"columns": [{"name": …, "kind": …}, …]}'
-        raise input_error(label, expected, "something else", "see columns.json of a run") from None
-
-
-def _from_record(entry: dict[str, Any], label: str) -> AbstractColumn:
-    try:
-        kind = KINDS[entry["kind"]]
-        others = {name: value for name, value in entry.items() if name != "kind"}
-        made: dict[str, Any] = {
-            n: tuple(v) if isinstance(v, list) else v for n, v in others.items()
-        }
-        if "inner" in made:
-            made["inner"] = _from_record(made["inner"], label)
-        return kind(**made)
-    except (KeyError, TypeError, ValueError) as error:
-        expected = f"a kind among {', '.join(KINDS)} with its fields"
-        raise input_error(label, expected, str(error), "give the name and the kind alone") from None
-
-
-def _filled(raw: RawColumn, guesses: dict[str, np.ndarray], column: Any) -> RawColumn:
-    missing, values = raw.is_missing, raw.values
-    if raw.name in guesses:
-        cells = guesses[raw.name]
-        values = values.astype(cells.dtype) if missing.all() else values
-        values = np.where(missing, cells.astype(values.dtype), values)
-    elif column is not None and missing.any():
-        values = values.astype(object) if column.value is not None else values
-        values = np.where(missing, column.value, values) if column.value is not None else values
-    return RawColumn(raw.name, values, raw.form or (column.form if column else ""))
-
-
-def _counts_rows(values: np.ndarray) -> bool:
-    """Return whether numbers rise by one from row to row, as an index does."""
-    return len(values) > 10 and bool((np.diff(values) == 1).all())
+def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
+    """Return a column with its missing cells taken from another one, if that has any cell."""
+    missing = raw.is_missing
+    if not missing.any() or other.is_missing.all():
+        return raw
+    values = raw.values.astype(other.values.dtype) if missing.all() else raw.values
+    values = np.where(missing, other.values.astype(values.dtype), values)
+    return RawColumn(raw.name, values, other.form)

@@ -15,7 +15,7 @@ GAIN = 3.0  # nats by which a power transform must explain a column better
 
 @dataclass(frozen=True, kw_only=True)
 class Continuous(AbstractColumn):
-    """Discrete that are all different, or nearly: one normal unit after a power transform.
+    """Numbers that are all different, or nearly: one normal unit after a power transform.
 
     The code of x is (T((x − centre)/width) − mean)/scale, with T the Yeo–Johnson transform of power
     λ; λ = 1 changes nothing.

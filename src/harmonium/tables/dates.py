@@ -59,11 +59,6 @@ class Dates(AbstractColumn):
         """Return a date in its form."""
         return cell.astype("datetime64[us]").item().strftime(self.form)
 
-    def state_names(self) -> list[str]:
-        """Return the dates of the states of the numbers."""
-        days = self.inner.cells(np.arange(float(self.states or 0)), np.random.default_rng(0))
-        return [self.shown(date) for date in self._dates(days)]
-
     def best(self, means: np.ndarray) -> np.ndarray:
         """Return the dates of the best numbers."""
         return self._dates(self.inner.best(means))

@@ -17,9 +17,9 @@ CELL_ROWS, CELL_SHARE = 20, 0.03  # the others are joined until a cell has as ma
 
 @dataclass(frozen=True, kw_only=True)
 class Discrete(AbstractColumn):
-    """Discrete of which some occur again and again: each is a state, others share one.
+    """Numbers of which some occur again and again: each is a state, others share one.
 
-    Discrete are whole multiples of a step. A cell is a range of them, and the numbers of a cell are
+    Numbers are whole multiples of a step. A cell is a range of them, and the numbers of a cell are
     as probable as often they were seen, as if each that was not seen shared one more observation.
 
     Attributes:

@@ -339,8 +339,11 @@ def _typed(connection: Any, name: str, kind: str) -> RawColumn:
 
 def _fetched(connection: Any, expression: str) -> np.ndarray:
     values = connection.execute(f"select {expression} as it from seen").fetchnumpy()["it"]
-    if not np.ma.isMaskedArray(values):
-        return values
-    filled = values.data.copy()
-    filled[values.mask] = {"O": None, "M": np.datetime64("NaT")}.get(values.dtype.kind, np.nan)
-    return filled
+    return with_gaps(np.ma.getdata(values), np.ma.getmaskarray(values))
+
+
+def with_gaps(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Return a copy of cells, of words, dates or numbers, with some of them missing."""
+    found = values.copy()
+    found[missing] = {"O": None, "M": np.datetime64("NaT")}.get(values.dtype.kind, np.nan)
+    return found

@@ -1,0 +1,143 @@
+"""What the columns of a table are: decided by their cells, or as told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import input_error
+from .base import AbstractColumn, check_numbers, decimals_of
+from .columns import Columns
+from .continuous import Continuous
+from .dates import Dates, since_1970
+from .discrete import FEW_NUMBERS, Discrete
+from .frames import Frame, RawColumn
+from .left_out import LeftOut
+from .records import KINDS, column_from, entries_of
+from .words import MOST_WORDS, Words
+
+TIED = 0.1  # a number that this share of the rows has needs a probability of its own,
+STANDS_OUT = 10.0  # if it occurs so many times as often as the median one: not by a coarse scale
+LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
+MOST_DIFFERENT = 10_000  # words of which there are more are no categories
+IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
+
+
+def columns_of(
+    frame: Frame,
+    told: dict[str, str] | None = None,
+    label: str = "table",
+    *,
+    keep_counters: bool = False,
+) -> Columns:
+    """Decide what each column of a table is.
+
+    Args:
+        frame: the table.
+        told: kinds by name of column, which are not decided: names of `KINDS`.
+        label: what error messages call the table.
+        keep_counters: whether numbers that count the rows are modelled like others.
+
+    Raises:
+        InputError: `told` names a column or a kind that does not exist, a column cannot be of the
+            kind that it should be, or no column can be modelled.
+    """
+    told = told or {}
+    for name, kind in told.items():
+        if name not in frame.names:
+            expected = f"a column of {label}"
+            raise input_error(
+                f"column {name!r}", expected, "none", f"choose among {', '.join(frame.names)}"[:200]
+            )
+        if kind not in KINDS:
+            raise input_error(
+                f"column {name!r}", f"a kind among {', '.join(KINDS)}", repr(kind), "choose one"
+            )
+    columns = tuple(
+        _column_of(raw, told.get(raw.name), label, keep_counters) for raw in frame.columns
+    )
+    found = Columns(columns)
+    if not found.modelled:
+        reasons = "; ".join(f"{c.name}: {c.summary}" for c in columns[:5])
+        raise input_error(label, "a column that can be modelled", reasons, "check how it was read")
+    return found
+
+
+def columns_from(record: Any, frame: Frame, label: str) -> Columns:
+    """Return the columns that `Columns.record` described; a kind without details is fitted anew.
+
+    Raises:
+        InputError: the record is damaged, or does not fit the table.
+    """
+    entries = entries_of(record, label)
+    told = {entry["name"]: entry["kind"] for entry in entries if len(entry) == 2}
+    given = {e["name"]: column_from(e, label) for e in entries if len(e) > 2}
+    for name in given:
+        if name not in frame.names:
+            raise input_error(label, "columns of the table", f"{name!r}", "correct the name")
+    fitted = columns_of(frame, told, label).columns
+    return Columns(tuple(given.get(column.name, column) for column in fitted))
+
+
+def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool) -> AbstractColumn:
+    if kind is not None:
+        return _told(raw, kind, label)
+    values = raw.values[~raw.is_missing]
+    if not len(values):
+        return LeftOut(name=raw.name, form=raw.form, why="no cell has a value")
+    different = len(set(values.tolist()))
+    if different == 1:
+        only = values[0].item() if isinstance(values[0], np.generic) else values[0]
+        shown = str(only)[:40]
+        constant = only if values.dtype.kind != "M" else None
+        return LeftOut(name=raw.name, form=raw.form, why=f"always {shown}", value=constant)
+    if values.dtype.kind == "O":
+        hardly_repeats = different > max(MOST_WORDS, IS_TEXT * len(values))
+        if hardly_repeats or different == len(values) > 10 or different > MOST_DIFFERENT:
+            return LeftOut(
+                name=raw.name, form=raw.form, why=f"text: {different:,} different values"
+            )
+        return Words.of(raw, raw.name)
+    if values.dtype.kind == "M":
+        return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
+    check_numbers(raw, label)
+    if _counts_rows(values) and not keep_counters:
+        return LeftOut(name=raw.name, form=raw.form, why="an identifier: it counts the rows")
+    return _numbers_of(raw, raw.name)
+
+
+def _numbers_of(raw: RawColumn, name: str) -> AbstractColumn:
+    values = raw.values[~raw.is_missing]
+    seen, counts = np.unique(values, return_counts=True)
+    few = len(seen) <= FEW_NUMBERS and len(values) >= 10 * len(seen)
+    tied = counts.max() >= max(TIED * len(values), STANDS_OUT * np.median(counts))
+    if abs(values).max() >= LARGEST * 10.0 ** -(decimals_of(values) or 0):
+        return Continuous.of(raw, name)
+    return (Discrete if few or tied or len(seen) == 2 else Continuous).of(raw, name)
+
+
+def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
+    if kind == LeftOut.kind:
+        return LeftOut(name=raw.name, form=raw.form)
+    if raw.is_missing.all():
+        raise input_error(
+            f"{label}: column {raw.name!r}", "cells with values", "none", "leave it out"
+        )
+    if kind != Words.kind:
+        wanted = "M" if kind == Dates.kind else "f"
+        if raw.values.dtype.kind != wanted:
+            odd = next(value for value in raw.values if value is not None)
+            found = f"words such as {str(odd)[:40]!r}"
+            expected = "dates" if wanted == "M" else "numbers"
+            raise input_error(
+                f"{label}: column {raw.name!r}", expected, found, "read it as category"
+            )
+    if kind == Dates.kind:
+        return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
+    return KINDS[kind].of(raw, raw.name)
+
+
+def _counts_rows(values: np.ndarray) -> bool:
+    """Return whether numbers rise by one from row to row, as an index does."""
+    return len(values) > 10 and bool((np.diff(values) == 1).all())

@@ -1,0 +1,54 @@
+"""Columns as JSON holds them: the kinds by their names, and columns from their records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import input_error
+from .base import AbstractColumn
+from .continuous import Continuous
+from .dates import Dates
+from .discrete import Discrete
+from .left_out import LeftOut
+from .words import Words
+
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (Words, Discrete, Continuous, Dates, LeftOut)}
+
+
+def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
+    """Return the entries of a record of columns, each with a name and a kind.
+
+    Raises:
+        InputError: the record is damaged.
+    """
+    try:
+        entries = [dict(entry) for entry in record["columns"]]
+        named = [isinstance(entry["name"], str) and entry["kind"] in KINDS for entry in entries]
+        if not all(named):
+            wrong = entries[named.index(False)]
+            expected = f"a name and a kind among {', '.join(KINDS)} for each column"
+            raise input_error(label, expected, f"{wrong}"[:80], "correct it")
+        return entries
+    except (TypeError, KeyError, ValueError):
+        expected = 'an object {"columns": [{"name": …, "kind": …}, …]}'
+        raise input_error(label, expected, "something else", "see columns.json of a run") from None
+
+
+def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
+    """Return the column that `AbstractColumn.record` described.
+
+    Raises:
+        InputError: the entry is damaged.
+    """
+    try:
+        kind = KINDS[entry["kind"]]
+        others = {name: value for name, value in entry.items() if name != "kind"}
+        made: dict[str, Any] = {
+            n: tuple(v) if isinstance(v, list) else v for n, v in others.items()
+        }
+        if "inner" in made:
+            made["inner"] = column_from(made["inner"], label)
+        return kind(**made)
+    except (KeyError, TypeError, ValueError) as error:
+        expected = f"a kind among {', '.join(KINDS)} with its fields"
+        raise input_error(label, expected, str(error), "give the name and the kind alone") from None
