@@ -12,15 +12,15 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._numerics import from_numpy, product
 from ..errors import InputError
-from .base import AbstractLayer
 from .base_arrays import parameter, places_in, weighted_mean
+from .base_one_hot import AbstractOneHot
 from .registry import register_layer
 
 TINIEST = float(np.finfo(np.float32).tiny)
 
 
 @register_layer("categorical", rows="codes")
-class Categorical(AbstractLayer):
+class Categorical(AbstractOneHot):
     """Units with q_i states each, one-hot: U(x) = −b·x, Γ(I) = Σ_i log Σ_a e^(I_ia + b_ia).
 
     These are `Potts` units whose numbers of states differ, as those of a table's columns do. One
@@ -101,10 +101,6 @@ class Categorical(AbstractLayer):
         """Repeat each unit's entry over its states."""
         return x[..., self._units]
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Return −b_i·x_i, the bias of each unit's state."""
-        return -self._sums(self.bias * x)
-
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return log Σ_a e^(I_ia + b_ia)."""
         logits = inputs + self.bias
@@ -139,28 +135,10 @@ class Categorical(AbstractLayer):
         ranks = jnp.where(is_first, -self._codes.astype(odds.dtype), -jnp.inf)
         return (ranks == self.spread(self._highest(ranks))).astype(odds.dtype)  # of ties the lowest
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "Categorical":
-        """Add `delta` to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-
-    def neutral(self) -> "Categorical":
-        """Return the layer without biases: all states are equally likely."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """0 and 1, for every column of a unit."""
-        return np.zeros(self.size), np.ones(self.size)
-
     @property
     def n_states(self) -> int:
         """The number of joint states, the product of the numbers of states."""
         return math.prod(self.counts)
-
-    @property
-    def is_exact_in_bfloat16(self) -> bool:
-        """True: the states are zeros and ones."""
-        return True
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Return the digits of the indices in the mixed radix q_0, q_1, …, one-hot."""

@@ -12,13 +12,13 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray
 from .._numerics import chosen_states, product
 from ..checks import positive_integer
 from ..errors import InputError
-from .base import AbstractLayer
 from .base_arrays import digits, parameter, weighted_mean
+from .base_one_hot import AbstractOneHot
 from .registry import register_layer
 
 
 @register_layer("potts", rows="codes")
-class Potts(AbstractLayer):
+class Potts(AbstractOneHot):
     """Sites with one of q states each, one-hot: U(x) = −b·x, Γ(I) = Σ_sites log Σ_a e^(I_a + b_a).
 
     Rows in the user's coding hold integer codes 0 … q − 1, one column for each site. In a state, a
@@ -72,10 +72,6 @@ class Potts(AbstractLayer):
         """Repeat each site's entry over its states."""
         return jnp.repeat(x, self.states_per_site, axis=-1)
 
-    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
-        """Return −b_i·x_i, the bias of each site's state."""
-        return -self.fold(self.bias * x)
-
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return log Σ_a e^(I_ia + b_ia)."""
         return jax.nn.logsumexp(self._by_site(inputs + self.bias), axis=-1)
@@ -101,28 +97,10 @@ class Potts(AbstractLayer):
         one_hot = jax.nn.one_hot(chosen, self.states_per_site, dtype=logits.dtype)
         return one_hot.reshape(logits.shape)
 
-    def shift(self, delta: Float[Array, "*batch columns"]) -> "Potts":
-        """Add `delta` to the bias."""
-        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
-
-    def neutral(self) -> "Potts":
-        """Return the layer without biases: all states are equally likely."""
-        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
-
-    @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """0 and 1, for every column of a site."""
-        return np.zeros(self.size), np.ones(self.size)
-
     @property
     def n_states(self) -> int:
         """The number of joint states, states^sites."""
         return self.states_per_site**self.sites
-
-    @property
-    def is_exact_in_bfloat16(self) -> bool:
-        """True: the states are zeros and ones."""
-        return True
 
     def states(self, indices: Integer[Array, "*batch"]) -> Float[Array, "*batch columns"]:
         """Return the digits of the indices in base q, the lowest first, one-hot."""
