@@ -21,6 +21,7 @@ from .weights.masked import Pattern
 __all__ = ["initialize"]
 
 MOST_ROWS = 50_000  # enough rows for moments
+SHARE_OF_HIDDEN = 0.5  # of the covariance of correlated columns, at the start
 MOST_ENTRIES = 2**26  # the limit for very wide rows, which may be sparse
 
 
@@ -147,6 +148,9 @@ def _coupled(
         chosen = jnp.broadcast_to(first, (visible.n_units, hidden.n_units))
         chosen = jax.random.permutation(jax.random.fold_in(key, 1), chosen, independent=True)
         couplings = jnp.where(visible.spread(hidden.spread(chosen).T).T, couplings, 0.0)
+    if centred and connections is None and allowed is None:
+        key_share = jax.random.fold_in(key, 2)
+        visible, couplings = _sharing_covariance(visible, hidden, couplings, key=key_share)
     if allowed is not None:
         couplings = MaskedWeights(couplings, allowed).project()
     if centred:
@@ -154,3 +158,31 @@ def _coupled(
         visible = visible.shift(-product(means[1], couplings.T))
         hidden = hidden.shift(-product(means[0], couplings))
     return RBM(visible, hidden, couplings)
+
+
+def _sharing_covariance(
+    visible: AbstractLayer, hidden: AbstractLayer, weights: Array, *, key: PRNGKeyArray
+) -> tuple[AbstractLayer, Array]:
+    r"""Give hidden units a share of the covariance of correlated columns, and keep the rest.
+
+    A layer that had all of it would leave almost no gradient to the weights, since only moments of
+    third and higher order would be left to learn. Of whitened columns y, which have unit variance,
+    the layer keeps the variance 1 − s. Each hidden unit adds (1 − s)² |w|² Var h in a direction w
+    of its own; the directions are random and orthogonal, so that together they add s.
+    """
+    columns, dtype = visible.correlated, visible.dtype
+    if not len(columns):
+        return visible, weights
+    kept, dimension = 1.0 - SHARE_OF_HIDDEN, len(columns)
+    inverse = jnp.linalg.inv(visible.whitening)
+    mean = product(inverse.T, product(inverse, visible.mean(visible.zero_inputs)[columns]))
+    to_mean = visible.zero_inputs.at[columns].set(mean * (1.0 / kept - kept**-0.5))
+    visible = visible.along(jnp.eye(dimension, dtype=dtype) * kept**-0.5).shift(to_mean)
+    times = -(-hidden.size // dimension)
+    random = jax.random.normal(key, (times, dimension, dimension), dtype)
+    directions = jnp.concatenate(list(jnp.linalg.qr(random)[0]), axis=1)[:, : hidden.size]
+    low, high = hidden.support
+    # the variance of real hidden units grows with their coupling, that of bounded ones does not
+    power = np.where(np.isfinite(low) & np.isfinite(high), 2.0, 1.0).astype(dtype)
+    squares = SHARE_OF_HIDDEN / (kept**power * times * hidden.variance(hidden.zero_inputs))
+    return visible, weights.at[columns].set(product(inverse.T, directions * jnp.sqrt(squares)))

@@ -66,7 +66,8 @@ def enumerated(rbm, rows, weights):
 
 def gradient(method, rbm, rows, weights, key=KEY):
     batch = hm.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights)
-    return eqx.filter_jit(lambda rbm: method.estimate(rbm, batch, (), key=key)[::2])(rbm)
+    state = method.init(rbm, batch, key=key)
+    return eqx.filter_jit(lambda rbm: method.estimate(rbm, batch, state, key=key)[::2])(rbm)
 
 
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS, ids=str)
@@ -91,23 +92,54 @@ def test_both_sums_agree():
     assert posterior(rbm, v, missing, Limits(0, 0)) is None
 
 
-def test_drawn_completions_give_the_gradient_on_average(monkeypatch):
+def test_drawn_completions_give_the_gradient_on_average():
     """Where no sum is possible, Gibbs sweeps hold the seen values: a test of the largest |z|."""
     repeats = 400
     rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
     _, expected = enumerated(rbm, rows, weights)
-    monkeypatch.setattr("harmonium.missing.marginal.posterior.__defaults__", (Limits(0, 0),))
     batch = hm.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights)
-    method = Marginal(hm.Exact(), sweeps=60)
+    method = Marginal(hm.Exact(), sweeps=60, most=Limits(0, 0))
+    state = method.init(rbm, batch, key=KEY)
 
     def one(key):
-        return method.estimate(rbm, batch, (), key=key)[0]
+        return method.estimate(rbm, batch, state, key=key)[0]
 
     many = eqx.filter_jit(lambda keys: jax.lax.map(one, keys))(jax.random.split(KEY, repeats))
     leaves = jax.tree.leaves(many)
     bound = stats.t.isf(LEVEL / (2 * sum(leaf[0].size for leaf in leaves)), repeats - 1)
     for several, e in zip(leaves, jax.tree.leaves(expected), strict=True):
         spread = several.std(0, ddof=1) / np.sqrt(repeats)
+        assert float((abs(several.mean(0) - e) / (spread + 1e-5)).max()) < bound
+
+
+def test_completions_that_are_kept_reach_the_gradient_too():
+    """One sweep at each visit, of two batches in turn; after 50 visits, the largest |z| of 300."""
+    rbm, rows, weights = problem(MIXED, hm.Bernoulli(2))
+    _, expected = enumerated(rbm, rows, weights)
+    n = len(rows)
+    batch = hm.Cloud(with_missing(rbm.visible, jnp.asarray(rows)), weights, jnp.arange(n) + 3)
+    method = Marginal(hm.Exact(), rows=n + 3, most=Limits(0, 0))
+    state = method.init(rbm, batch, key=KEY)
+
+    def visit(state, key):
+        grads, state, _ = method.estimate(rbm, batch, state, key=key)
+        return state, grads
+
+    @eqx.filter_jit
+    def visits(keys):
+        last, many = jax.lax.scan(visit, state, keys)
+        return last, many
+
+    last, many = visits(jax.random.split(KEY, 6_000))
+    assert np.isnan(last.completed[:3]).all()  # rows that were never visited
+    seen = ~np.isnan(batch.states)
+    np.testing.assert_array_equal(last.completed[3:][seen], batch.states[seen])
+    leaves = [np.asarray(leaf)[50:] for leaf in jax.tree.leaves(many)]
+    groups = 50  # of 119 visits each, which are nearly independent
+    means = [leaf.reshape(groups, -1, *leaf.shape[1:]).mean(1) for leaf in leaves]
+    bound = stats.t.isf(LEVEL / (2 * sum(leaf[0].size for leaf in leaves)), groups - 1)
+    for several, e in zip(means, jax.tree.leaves(expected), strict=True):
+        spread = several.std(0, ddof=1) / np.sqrt(groups)
         assert float((abs(several.mean(0) - e) / (spread + 1e-5)).max()) < bound
 
 

@@ -171,7 +171,7 @@ def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
 
 def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
     """Return Σ_i w_i F(v_i) over a cloud."""
-    states, weights = jax.lax.stop_gradient(cloud)
+    states, weights, _ = jax.lax.stop_gradient(cloud)
     return weights @ rbm.free_energy(states)
 
 

@@ -81,7 +81,8 @@ class Coupled(AbstractGradient):
     ) -> tuple[RBM, CoupledState, PhaseInfo]:
         """Run pairs of chains until all have met, and return the gradient."""
         key_rows, key_ahead, key_meet = jax.random.split(key, 3)
-        v, weights = self._starts(batch, key=key_rows)
+        starts = self._starts(batch, key=key_rows)
+        v, weights = starts.states, starts.weights
         ahead = rbm.gibbs_sweep(v, key=key_ahead)
         pairs = Pairs(ahead, v, (ahead == v).all(-1), jnp.ones(len(v), jnp.int32))
         sums, times = _until_met(rbm, pairs, weights, self.sweeps, key=key_meet)
@@ -91,7 +92,7 @@ class Coupled(AbstractGradient):
         longest = jnp.maximum(state.longest, times.max())
         return grads, CoupledState(times.astype(weights.dtype).mean(), longest), info
 
-    def _starts(self, batch: Cloud, *, key: PRNGKeyArray) -> tuple[Array, Array]:
+    def _starts(self, batch: Cloud, *, key: PRNGKeyArray) -> Cloud:
         if self.chains is None:
             return batch
         chosen = jax.random.categorical(key, jnp.log(batch.weights), shape=(self.chains,))

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..checks import positive_integer
 from ..errors import InputError
-from ..missing.marginal import Posterior, completed, draw, posterior
+from ..missing.marginal import (
+    QUICK_SUMS,
+    Limits,
+    Posterior,
+    completed,
+    draw,
+    given_seen,
+    posterior,
+)
 from ..rbm import RBM
 from ..samplers import Cloud
 from .base import About, AbstractGradient, PhaseInfo, Status, mean_free_energy
+
+
+class MarginalState(NamedTuple):
+    """The state of the inner method, and the rows as they were last completed.
+
+    Attributes:
+        inner: the state of the inner method.
+        completed: states, shape (rows, visible), NaN in rows that were not visited; None if no
+            completions are kept.
+    """
+
+    inner: Any
+    completed: Float[Array, "rows visible"] | None
 
 
 class Marginal(AbstractGradient):
@@ -27,23 +48,30 @@ class Marginal(AbstractGradient):
     from p(v_missing | v_seen); the model phase is unchanged. This is correct if whether a value is
     missing does not depend on the missing values themselves (missing at random).
 
-    With at most 2^12 hidden states, or 2^6 completions of a row, the data phase is summed exactly;
-    with `Exact` as the inner method, the whole gradient is exact. Otherwise the missing units are
-    drawn by Gibbs sweeps with the seen units held, started anew in each update: with too few
-    sweeps, the learned correlations between missing units are too weak. `fit` wraps its method in
-    `Marginal` automatically if the rows have missing values.
+    Where a sum over hidden states or over the completions of a row has few terms (`most`), the data
+    phase is that sum; with `Exact` as the inner method, the whole gradient is then exact. Otherwise
+    the missing units are drawn by Gibbs sampling with the seen units held. A run keeps each row's
+    last completion and moves it by one sweep at each visit, as PCD moves its chains. Where they are
+    not kept, each update starts anew with a few sweeps: with too few of them, the learned
+    correlations between missing units are too weak. `fit` wraps its method in `Marginal` if the
+    rows have missing values.
 
     Attributes:
         inner: the method that learns from the completed rows; its model phase is unchanged.
-        sweeps: Gibbs sweeps of the missing units, if they are not summed.
+        sweeps: Gibbs sweeps of the missing units, if completions are not kept.
         missing: the largest number of missing units in a row, if known.
+        rows: number of rows of which completions are kept; 0 for none.
+        most: limits on the terms of a sum.
 
     Source: Ghahramani & Jordan 1994, for any likelihood; the gradient is Fisher's identity.
+    Completions that are kept: Delyon, Lavielle & Moulines 1999; Tieleman 2008, for the model phase.
     """
 
     inner: AbstractGradient
     sweeps: int = eqx.field(static=True, default=10)
     missing: int | None = eqx.field(static=True, default=None)
+    rows: int = eqx.field(static=True, default=0)
+    most: Limits = eqx.field(static=True, default=QUICK_SUMS)
 
     def __check_init__(self):
         if not isinstance(self.inner, AbstractGradient):
@@ -62,29 +90,33 @@ class Marginal(AbstractGradient):
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the status of the inner method."""
-        return self.inner.status(rbm, state)
+        return self.inner.status(rbm, None if state is None else state.inner)
 
-    def metrics(self, state: Any) -> dict[str, Array]:
+    def metrics(self, state: MarginalState) -> dict[str, Array]:
         """Return the metrics of the inner method."""
-        return self.inner.metrics(state)
+        return self.inner.metrics(state.inner)
 
-    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Start the inner method."""
+    def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MarginalState:
+        """Start the inner method; no row has been visited."""
         key_fill, key_inner = jax.random.split(key)
-        filled, _ = self._filled(rbm, batch, key=key_fill)
-        return self.inner.init(rbm, filled, key=key_inner)
+        kept, summed = None, self._summed(rbm, batch.states)
+        if self.rows and summed is None:
+            kept = jnp.full((self.rows, rbm.visible.size), jnp.nan, batch.states.dtype)
+        filled, _, _ = self._filled(rbm, batch, None, key=key_fill)
+        return MarginalState(self.inner.init(rbm, filled, key=key_inner), kept)
 
     def estimate(
-        self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
-    ) -> tuple[RBM, Any, PhaseInfo]:
+        self, rbm: RBM, batch: Cloud, state: MarginalState, *, key: PRNGKeyArray
+    ) -> tuple[RBM, MarginalState, PhaseInfo]:
         """Complete the rows, and return the gradient of the inner method on them.
 
-        One draw for each row would be noisy. If the sum over h is feasible, the contribution of
-        the draws to the gradient is therefore replaced by that of the sum.
+        One draw for each row would be noisy. If a sum over h is taken, the contribution of the
+        draws to the gradient is therefore replaced by that of the sum.
         """
         key_fill, key_inner = jax.random.split(key)
-        filled, found = self._filled(rbm, batch, key=key_fill)
-        grads, state, info = self.inner.estimate(rbm, filled, state, key=key_inner)
+        filled, kept, found = self._filled(rbm, batch, state.completed, key=key_fill)
+        grads, inner, info = self.inner.estimate(rbm, filled, state.inner, key=key_inner)
+        state = MarginalState(inner, kept)
         share = self.inner.about.data_share
         if found is None or not share:
             return grads, state, info
@@ -102,17 +134,43 @@ class Marginal(AbstractGradient):
         return grads, state, info._replace(gap=info.gap + share * value)
 
     def _summed(self, rbm: RBM, v: Array) -> Posterior | None:
-        return posterior(rbm, v, rbm.visible.n_units if self.missing is None else self.missing)
+        missing = rbm.visible.n_units if self.missing is None else self.missing
+        return posterior(rbm, v, missing, self.most)
 
     def _filled(
-        self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray
-    ) -> tuple[Cloud, Posterior | None]:
-        """Return completed rows: every completion with its probability, or one draw per row."""
+        self, rbm: RBM, batch: Cloud, kept: Array | None, *, key: PRNGKeyArray
+    ) -> tuple[Cloud, Array | None, Posterior | None]:
+        """Return completed rows: every completion with its probability, or one draw per row.
+
+        Also the completions to keep, and the terms of the sum if one is taken.
+        """
         found = jax.lax.stop_gradient(self._summed(rbm, batch.states))
         if found is None:
-            v = completed(rbm, batch.states, self.sweeps, key=key)
-            return Cloud(v, batch.weights), None
+            v, kept = self._drawn(rbm, batch, kept, key=key)
+            return Cloud(v, batch.weights), kept, None
         if found.v is None:
-            return Cloud(draw(rbm, found, key=key, seen=batch.states), batch.weights), found
+            v = draw(rbm, found, key=key, seen=batch.states)
+            return Cloud(v, batch.weights), kept, found
         weights = batch.weights[:, None] * jnp.exp(found.log_share)
-        return Cloud(found.v.reshape(-1, rbm.visible.size), weights.reshape(-1)), found
+        return Cloud(found.v.reshape(-1, rbm.visible.size), weights.reshape(-1)), kept, found
+
+    def _drawn(
+        self, rbm: RBM, batch: Cloud, kept: Array | None, *, key: PRNGKeyArray
+    ) -> tuple[Array, Array | None]:
+        """Draw the missing units by one sweep from where they were, or by several anew."""
+        if kept is None or batch.rows is None:
+            return completed(rbm, batch.states, self.sweeps, key=key), kept
+        key_first, key_sweep = jax.random.split(key)
+        model = given_seen(rbm, batch.states)
+        before = kept[jnp.minimum(batch.rows, self.rows - 1)]
+        before = jnp.where(jnp.isnan(batch.states), before, batch.states)
+        is_new = jnp.isnan(before)
+
+        def begun() -> Array:
+            shape = batch.states.shape[:1]
+            drawn = model.visible.sample_without_inputs(shape, key=key_first)
+            return jnp.where(is_new, drawn, before)
+
+        before = jax.lax.cond(is_new.any(), begun, lambda: before)
+        v = model.gibbs_sweep(before, key=key_sweep)
+        return v, kept.at[batch.rows].set(v, mode="drop")

@@ -53,7 +53,7 @@ class AbstractSingleSite(AbstractGradient):
         self, rbm: RBM, batch: Cloud, state: tuple[()], *, key: PRNGKeyArray
     ) -> tuple[RBM, tuple[()], PhaseInfo]:
         """Return the gradient of the objective; the key is not used."""
-        rows, weights = jax.lax.stop_gradient(batch)
+        rows, weights, _ = jax.lax.stop_gradient(batch)
 
         def objective(rbm: RBM) -> Array:
             return weights @ self.of_rows(neighbours_of(rbm, rows, self.units_of(rbm.visible)))

@@ -11,5 +11,6 @@ from .exclusive import Exclusive as Exclusive
 from .gaussian import Gaussian as Gaussian
 from .ising import Ising as Ising
 from .mixed import Mixed as Mixed
+from .multivariate_gaussian import MultivariateGaussian as MultivariateGaussian
 from .potts import Potts as Potts
 from .registry import register_layer as register_layer

@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -178,6 +178,26 @@ class AbstractLayer(eqx.Module):
         return None
 
     @property
+    def correlated(self) -> Integer[np.ndarray, " some"]:
+        """The real columns that depend on one another, given the inputs; usually there are none.
+
+        A layer with such columns also defines `whitening` and `along`.
+        """
+        return np.zeros(0, int)
+
+    @property
+    def whitening(self) -> Float[Array, "some some"]:
+        """S, where SSᵀ is the covariance of the `correlated` columns without inputs."""
+        return jnp.zeros((0, 0), self.dtype)
+
+    def along(self, basis: Float[Array, "some some"]) -> "AbstractLayer":
+        """Return the layer of y, where x = S y are the `correlated` columns and S is `basis`.
+
+        The arrays of the result must be linear in the layer's; whitening inverts this map.
+        """
+        return self
+
+    @property
     def blocks(self) -> Integer[np.ndarray, " units"]:
         """The number of each unit's block: units of different blocks are independent.
 
@@ -216,6 +236,28 @@ class AbstractLayer(eqx.Module):
     ) -> Float[Array, "*all columns"]:
         """Draw the units that are not `known` given those that are; these keep their values."""
         return jnp.where(self.spread(known), values, self.sample(inputs, key=key))
+
+    def mean_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all columns"]:
+        """Return ⟨x⟩ given the `known` units; these have their values."""
+        if self.has_independent_units:
+            return jnp.where(self.spread(known), values, self.mean(inputs))
+        return jax.grad(lambda i: self.unit_cgfs_given(i, known, values).sum())(inputs)
+
+    def variance_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all columns"]:
+        """Return each column's variance given the `known` units, whose own is 0."""
+        if self.has_independent_units:
+            return jnp.where(self.spread(known), 0.0, self.variance(inputs))
+        return self._diagonal(lambda i: self.mean_given(i, known, values), inputs)
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Sum the columns of each unit."""
@@ -284,14 +326,18 @@ class AbstractLayer(eqx.Module):
         return jax.grad(lambda i: self.unit_cgfs(i).sum())(inputs)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
-        """Return each column's variance, the diagonal of Γ″(I).
+        """Return each column's variance, the diagonal of Γ″(I)."""
+        return self._diagonal(self.mean, inputs)
+
+    def _diagonal(self, mean: Callable[[Array], Array], inputs: Array) -> Array:
+        """Return the derivative of each column's mean by its own input.
 
         Blocks are independent, so one forward-mode pass handles one column of every block at once.
         """
 
         def along(direction: np.ndarray) -> Array:
             tangent = jnp.broadcast_to(jnp.asarray(direction, inputs.dtype), inputs.shape)
-            return jax.jvp(self.mean, (inputs,), (tangent,))[1] * tangent
+            return jax.jvp(mean, (inputs,), (tangent,))[1] * tangent
 
         with jax.ensure_compile_time_eval():
             places = places_in(np.asarray(self.spread(jnp.asarray(self.blocks))))

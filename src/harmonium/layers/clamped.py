@@ -131,6 +131,14 @@ class Clamped(AbstractPartial):
         values = jax.lax.stop_gradient(self.values)  # data, not parameters
         return self.layer.unit_cgfs_given(inputs, self.known, values)
 
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows columns"]:
+        """Return the means of the free units, and the values of the known ones."""
+        return self.layer.mean_given(inputs, self.known, jax.lax.stop_gradient(self.values))
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*rows columns"]:
+        """Return the variances of the free units, 0 for the known ones."""
+        return self.layer.variance_given(inputs, self.known, jax.lax.stop_gradient(self.values))
+
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:

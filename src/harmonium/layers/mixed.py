@@ -112,8 +112,33 @@ class Mixed(AbstractLayer):
         values: Float[Array, "*rows columns"],
     ) -> Float[Array, "*all units"]:
         """Return the unit cgfs of all parts with their known units held."""
-        pieces = zip(self._columns(inputs), self._units(known), self._columns(values), strict=True)
-        return self._joined(lambda part, piece: part.unit_cgfs_given(*piece), list(pieces))
+        pieces = self._given(inputs, known, values)
+        return self._joined(lambda part, piece: part.unit_cgfs_given(*piece), pieces)
+
+    def mean_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all columns"]:
+        """Return the means of all parts given their known units."""
+        pieces = self._given(inputs, known, values)
+        return self._joined(lambda part, piece: part.mean_given(*piece), pieces)
+
+    def variance_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all columns"]:
+        """Return the variances of all parts given their known units."""
+        pieces = self._given(inputs, known, values)
+        return self._joined(lambda part, piece: part.variance_given(*piece), pieces)
+
+    def _given(self, inputs: Array, known: Array, values: Array) -> list[tuple]:
+        """Split inputs, known units and their values among the parts."""
+        pieces = self._columns(inputs), self._units(known), self._columns(values)
+        return list(zip(*pieces, strict=True))
 
     def sample_given(
         self,
@@ -125,9 +150,8 @@ class Mixed(AbstractLayer):
     ) -> Float[Array, "*all columns"]:
         """Draw the units of every part that are not known, each part with a key of its own."""
         keys = jax.random.split(key, len(self.parts))
-        columns, held = self._columns(inputs), self._columns(values)
-        pieces = list(zip(columns, self._units(known), held, keys, strict=True))
-        draw = lambda part, piece: part.sample_given(*piece[:3], key=piece[3])  # noqa: E731
+        pieces = list(zip(self._given(inputs, known, values), keys, strict=True))
+        draw = lambda part, piece: part.sample_given(*piece[0], key=piece[1])  # noqa: E731
         return self._joined(draw, pieces)
 
     def shift(self, delta: Float[Array, "*batch columns"]) -> "Mixed":
@@ -228,6 +252,24 @@ class Mixed(AbstractLayer):
         """Rescale every part by the scales and offsets of its units."""
         pieces = zip(self.parts, self._units(scale), self._units(offset), strict=True)
         return Mixed(*(part.rescaled(s, m) for part, s, m in pieces))
+
+    @property
+    def correlated(self) -> Integer[np.ndarray, " some"]:
+        """The correlated columns of all parts."""
+        ends = np.cumsum([0, *(part.size for part in self.parts)])
+        found = [part.correlated + end for part, end in zip(self.parts, ends[:-1], strict=True)]
+        return np.concatenate(found)
+
+    @property
+    def whitening(self) -> Float[Array, "some some"]:
+        """The maps of the parts along the diagonal."""
+        return jax.scipy.linalg.block_diag(*(part.whitening for part in self.parts))
+
+    def along(self, basis: Float[Array, "some some"]) -> "Mixed":
+        """Return the layer of all parts along their blocks of the basis."""
+        ends = np.cumsum([0, *(len(part.correlated) for part in self.parts)]).tolist()
+        pieces = zip(self.parts, ends[:-1], ends[1:], strict=True)
+        return Mixed(*(part.along(basis[a:b, a:b]) for part, a, b in pieces))
 
     def project(self) -> "Mixed":
         """Project every part."""

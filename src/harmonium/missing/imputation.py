@@ -128,6 +128,9 @@ def _exact(
         mean = jnp.einsum("nt,ntc->nc", share, found.v, precision="highest")
         squares = (found.v - mean[:, None]) ** 2
         variance = jnp.einsum("nt,ntc->nc", share, squares, precision="highest")
+    elif not rbm.visible.has_independent_units:
+        assert found.h is not None
+        mean, variance = _of_dependent_units(rbm, v, share, rbm.inputs_to_v(found.h))
     else:
         assert found.h is not None
         inputs = rbm.inputs_to_v(found.h)
@@ -138,6 +141,21 @@ def _exact(
     mean, variance = jnp.where(seen, v, mean), jnp.where(seen, 0.0, variance)
     drawn = jax.lax.map(lambda k: draw(rbm, found, key=k, seen=v), jax.random.split(key, draws))
     return mean, variance, drawn, jnp.zeros_like(mean)
+
+
+def _of_dependent_units(
+    rbm: RBM, v: Array, share: Float[Array, "n terms"], inputs: Float[Array, "terms columns"]
+) -> tuple[Array, Array]:
+    """Return mean and variance where units depend on seen ones given h too: row by row."""
+
+    def of_row(row: tuple[Array, Array]) -> tuple[Array, Array]:
+        states, weights = row
+        visible = given_seen(rbm, states[None]).visible
+        each = visible.mean(inputs)
+        mean = product(weights, each)
+        return mean, product(weights, visible.variance(inputs) + each**2) - mean**2
+
+    return jax.lax.map(of_row, (v, share))
 
 
 @eqx.filter_jit
@@ -154,8 +172,8 @@ def _from_chains(
         chains, total, squares, variances = carry
         chains, _ = gibbs.step(model, chains, key=jax.random.fold_in(key_sweep, i))
         inputs = rbm.inputs_to_v(chains.h)
-        mean, counts = rbm.visible.mean(inputs), i >= first
-        added = (mean, mean**2, rbm.visible.variance(inputs))
+        mean, counts = model.visible.mean(inputs), i >= first
+        added = (mean, mean**2, model.visible.variance(inputs))
         sums = (total, squares, variances)
         return chains, *(s + jnp.where(counts, a, 0.0) for s, a in zip(sums, added, strict=True))
 

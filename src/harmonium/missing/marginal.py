@@ -29,6 +29,7 @@ class Limits(NamedTuple):
     completions: int
 
 
+CHEAP_SUMS = Limits(2**6, 2**2)  # for sums that cost no more than a Gibbs sweep
 QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
 SLOW_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
 
@@ -161,7 +162,9 @@ def draw(
 ) -> Float[Array, "n visible"]:
     """Draw a completion of every row exactly from p(v_missing | v_seen)."""
     key_term, key_v = jax.random.split(key)
-    term = jax.random.categorical(key_term, found.log_share, axis=-1)
+    reached = jnp.cumsum(jnp.exp(found.log_share), axis=-1)
+    uniforms = jax.random.uniform(key_term, reached.shape[:1], reached.dtype)
+    term = (reached <= (uniforms * reached[:, -1])[:, None]).sum(-1)
     if found.v is not None:
         return found.v[jnp.arange(len(term)), term]
     assert found.h is not None

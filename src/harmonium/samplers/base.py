@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..rbm import RBM
 
@@ -20,10 +20,13 @@ class Cloud(NamedTuple):
     Attributes:
         states: shape (n, visible.size).
         weights: shape (n,), used as they are: they may be negative and are never renormalised.
+        rows: for a batch of data, the place of each state's row in its data set, shape (n,), and
+            the number of rows or more where there is none; None if unknown.
     """
 
     states: Float[Array, "n columns"]
     weights: Float[Array, " n"]
+    rows: Int[Array, " n"] | None = None
 
     @classmethod
     def uniform(cls, states: Array) -> Cloud:

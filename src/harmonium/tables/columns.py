@@ -14,10 +14,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import count_of, input_error
-from ..layers import AbstractLayer, Bernoulli, Categorical, Gaussian, Mixed
+from ..layers import (
+    AbstractLayer,
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Mixed,
+    MultivariateGaussian,
+)
 from .base import AbstractColumn
 from .frames import Frame, RawColumn, with_gaps
 from .records import column_from, entries_of
+
+MOST_CORRELATED = 128  # continuous columns that share a precision matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +59,7 @@ class Columns:
         if more:
             parts.append(Categorical(len(more), more))
         if None in states:
-            parts.append(Gaussian(states.count(None)))
+            parts.append(_reals(states.count(None)))
         return parts[0] if len(parts) == 1 else Mixed(*parts)
 
     def encode(self, frame: Frame, label: str, *, may_lack: bool = False) -> np.ndarray:
@@ -209,6 +218,11 @@ class Columns:
     def record(self) -> dict[str, Any]:
         """Return the columns as JSON can hold them."""
         return {"format": "harmonium columns", "columns": [c.record() for c in self.columns]}
+
+
+def _reals(count: int) -> AbstractLayer:
+    """Return the layer of the continuous columns, with a full precision matrix if it is small."""
+    return MultivariateGaussian(count) if 1 < count <= MOST_CORRELATED else Gaussian(count)
 
 
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:

@@ -14,9 +14,11 @@ import optax
 
 from ..checks import described, positive_integer
 from ..data import Dataset
+from ..data.stored import padded
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
 from ..layers import AbstractLayer
+from ..missing.marginal import CHEAP_SUMS, QUICK_SUMS
 from ..precision import SHORT, check_precision, is_worth_rounding
 from ..rbm import RBM, checked_rbm
 from ..weights.base import is_plain
@@ -29,6 +31,7 @@ from .update import Method
 FEWEST_UPDATES, MOST_UPDATES = 10_000, 40_000
 FEWEST_EPOCHS, MANY_EPOCHS = 20, 1_000
 FEW_WEIGHTS = 2**16
+MOST_KEPT = 2**26  # entries of completed rows
 
 
 class Plan(NamedTuple):
@@ -67,7 +70,7 @@ def plan_run(
         raise InputError(f"gradient: expected {expected}; got {described(gradient)}.")
     dataset = Dataset.of(data, weights).checked_for(rbm.visible)
     if dataset.missing and not gradient.about.takes_missing:
-        gradient = Marginal(gradient, missing=dataset.missing)
+        gradient = _summing_out(gradient, rbm, dataset)
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
     batch = min(batch, len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
@@ -86,6 +89,18 @@ def plan_run(
     return Plan(
         dataset, method, optimizer, per_epoch, total, prior, rbm.visible, may_slow, may_stop
     )
+
+
+def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Dataset) -> AbstractGradient:
+    """Return the method for rows with missing values.
+
+    Beside sampling, a sum is taken only where it costs no more than one sweep of the rows does.
+    Completions are kept if they fit into memory.
+    """
+    most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
+    rows = padded(len(dataset))
+    rows = rows if rows * rbm.visible.size <= MOST_KEPT else 0
+    return Marginal(gradient, missing=dataset.missing, rows=rows, most=most)
 
 
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:

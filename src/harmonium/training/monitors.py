@@ -30,6 +30,7 @@ from .update import batch_of, padded
 MONITORED_ROWS = 2_000
 FEWEST_ROWS = 100
 WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
+DRAWING = 512  # a draw of a column takes the time of so many multiplications
 PSEUDO_WORK = 2**23  # below 0.1 s
 FILLING_SWEEPS = 10
 CHAINS, STEPS = 8, 8  # of annealing for each row with missing values
@@ -64,8 +65,10 @@ class Monitors:
     def __init__(self, rbm: RBM, train: Dataset, held_out: Dataset | None):
         self.judged = train if held_out is None else held_out
         sets = [train] if held_out is None else [train, held_out]
-        each = CHAINS * STEPS if any(rows.missing for rows in sets) else 1
-        affordable = max(FEWEST_ROWS, WORK // (rbm.visible.size * rbm.hidden.size * each))
+        work = rbm.visible.size * rbm.hidden.size
+        if any(rows.missing for rows in sets):
+            work = rbm.visible.size * (rbm.hidden.size + DRAWING) * CHAINS * STEPS
+        affordable = max(FEWEST_ROWS, WORK // work)
         some = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
         self.watching = sum(map(len, some))
         self.watched = [padded(rows) for rows in some]

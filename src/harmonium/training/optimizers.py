@@ -26,6 +26,7 @@ from .centring import centred
 from .penalties import AbstractPenalty, checked_penalties
 from .schedules import Schedule, begun, ramped_momentum, reschedule, scheduled, step_size
 from .sparsity import sparse_activity
+from .whitening import whitened
 from .strength import PenaltyState
 
 
@@ -246,6 +247,7 @@ def _transformation_of(recipe: Recipe) -> optax.GradientTransformationExtraArgs:
     if recipe.penalties:
         parts.append(proximal(*recipe.penalties, **pace))
     result = optax.with_extra_args_support(optax.chain(*parts))
+    result = whitened(result)
     if recipe.centring is not None:
         result = centred(result, recipe.centring, recipe.model_share)
     if recipe.averaging is not None:

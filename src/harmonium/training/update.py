@@ -77,12 +77,15 @@ def batch_of(
     """Return rows as a cloud whose weights sum to 1, and their mass: the mean weight of a row.
 
     A gradient times the mass is unbiased for the weighted likelihood, for any batch size. A mass of
-    None stands for 1. The columns of missing units are NaN.
+    None stands for 1. The columns of missing units are NaN; such rows are known by their places.
     """
     encode = functools.partial(with_missing, visible) if dataset.missing else visible.encode
     rows = encode(dataset.take(indices, key=key))
     weights, mass = dataset.weights_of(indices, present)
-    return Cloud(rows, weights.astype(rows.dtype)), mass
+    places = None
+    if dataset.missing:
+        places = indices if present is None else jnp.where(present, indices, len(dataset))
+    return Cloud(rows, weights.astype(rows.dtype), places), mass
 
 
 def padded(dataset: Dataset) -> tuple[Dataset, Array]:

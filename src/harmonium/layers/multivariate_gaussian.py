@@ -1,0 +1,280 @@
+"""Real units with a full precision matrix."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+
+from .._numerics import LOG_2PI, normals
+from ..checks import positive_integer
+from ..errors import InputError
+from .base import AbstractLayer
+from .base_arrays import parameter, weighted_mean
+
+SMALLEST_EIGENVALUE = 1e-6  # of the largest one
+LEAST_UNCORRELATED = 1e-5  # share of an uncorrelated row in a covariance
+
+
+class MultivariateGaussian(AbstractLayer):
+    r"""Real units that depend on one another: U(x) = ½ xᵀΛx − b·x, with a full precision matrix Λ.
+
+        Γ(I) = ½ (I + b)ᵀΛ⁻¹(I + b) + ½ log det(2πΛ⁻¹),      ⟨x⟩ = Λ⁻¹(I + b)
+
+    Linear dependences of the units are in Λ, so hidden units are left with what no covariance
+    describes: classes, and dependences on units of other kinds. All units are one block, drawn
+    together. An update costs a factorisation of Λ, of size³ operations.
+
+    Attributes:
+        size: number of units.
+        bias: b, shape (size,), in nats for each unit of x.
+        precision: Λ, shape (size, size), symmetric and positive definite; the identity by default.
+
+    Source: Lauritzen 1996, section 6.1, the homogeneous conditional Gaussian distribution.
+    """
+
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*models size"]
+    precision: Float[Array, "*models size size"]
+
+    def __init__(self, size: int, bias: Any = None, precision: Any = None):
+        self.size = positive_integer(size, "MultivariateGaussian size")
+        self.bias = parameter(bias, (size,), "MultivariateGaussian bias")
+        identity = np.eye(size) if precision is None else precision
+        self.precision = parameter(identity, (size, size), "MultivariateGaussian precision")
+        if not isinstance(self.precision, Tracer):
+            given = np.asarray(self.precision, float)
+            if not np.allclose(given, given.T, rtol=1e-4) or np.linalg.eigvalsh(given)[0] <= 0:
+                expected = "a symmetric, positive definite matrix"
+                raise InputError(f"MultivariateGaussian precision: expected {expected}.")
+
+    # ------------------------------------------------------------------ Λ and its factor
+
+    def _symmetric(self) -> Float[Array, "*models size size"]:
+        return 0.5 * (self.precision + jnp.swapaxes(self.precision, -1, -2))
+
+    def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+        """Return ½ xᵀΛx − b·x, in nats."""
+        return self.unit_energies(x).sum(-1)
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return ½ x_i (Λx)_i − b_i x_i; only their sum has a meaning."""
+        return x * (0.5 * _times(x, self._symmetric()) - self.bias)
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return ½ y_i² + ½ log 2π − log L_ii with y = L⁻¹(I + b); only their sum has a meaning."""
+        factor = _inverse_factor(self._symmetric())
+        return _cgfs(inputs + self.bias, factor)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return Λ⁻¹(I + b)."""
+        factor = _inverse_factor(self._symmetric())
+        return _solved(inputs + self.bias, factor)
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return the diagonal of Λ⁻¹, whatever the inputs."""
+        factor = _inverse_factor(self._symmetric())
+        return jnp.broadcast_to((factor**2).sum(-2), inputs.shape)
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw from the normal distribution with mean Λ⁻¹(I + b) and covariance Λ⁻¹."""
+        factor = _inverse_factor(self._symmetric())
+        return _drawn(inputs + self.bias, factor, key)
+
+    # ------------------------------------------------------------------ given some units
+
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """One block of all units."""
+        return np.zeros(self.size, int)
+
+    def _given(self, inputs: Array, known: Array, values: Array) -> tuple[Array, Array, Array]:
+        """Return the field and the inverse factor of the units that are not known, and the rest.
+
+        Known units have the field 0 and a row of the identity, so that they add nothing.
+        """
+        precision = self._symmetric()
+        values = jnp.where(known, values, 0.0)
+        free = ~known
+        field = jnp.where(free, inputs + self.bias - _times(values, precision), 0.0)
+        both = free[..., :, None] & free[..., None, :]
+        identity = jnp.eye(self.size, dtype=precision.dtype)
+        factor = _inverse_factor(jnp.where(both, precision, identity))
+        held = values * (inputs + self.bias - 0.5 * _times(values, precision))
+        return field, factor, held
+
+    def unit_cgfs_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all units"]:
+        """Return the cgfs with the known units held; only their sum has a meaning."""
+        field, factor, held = self._given(inputs, known, values)
+        return held + jnp.where(known, 0.0, _cgfs(field, factor))
+
+    def mean_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all columns"]:
+        """Return the conditional means of the units that are not known."""
+        field, factor, _ = self._given(inputs, known, values)
+        return jnp.where(known, values, _solved(field, factor))
+
+    def variance_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all columns"]:
+        """Return the conditional variances of the units that are not known."""
+        field, factor, _ = self._given(inputs, known, values)
+        return jnp.where(known, 0.0, jnp.broadcast_to((factor**2).sum(-2), field.shape))
+
+    def sample_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+        *,
+        key: PRNGKeyArray,
+    ) -> Float[Array, "*all columns"]:
+        """Draw the units that are not known together, given those that are."""
+        field, factor, _ = self._given(inputs, known, values)
+        return jnp.where(known, values, _drawn(field, factor, key))
+
+    # ------------------------------------------------------------------ parameters
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "MultivariateGaussian":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "MultivariateGaussian":
+        """Set the means and the covariance to those of n rows and one more, uncorrelated row.
+
+        That row has the columns' own variances, or their mean where a column is constant. So the
+        precision is finite. It counts for at least 10⁻⁵ of all rows, which float32 can resolve.
+        """
+        mean, n = weighted_mean(x, weights)
+        centred = x - mean
+        shares = jnp.ones(len(x), x.dtype) if weights is None else weights
+        covariance = _times((centred * (shares / shares.sum())[:, None]).T, centred)
+        variance = jnp.diagonal(covariance)
+        typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
+        own = jnp.where(variance > 0, variance, typical)
+        share = jnp.maximum(1.0 / (n + 1.0), LEAST_UNCORRELATED)
+        smoothed = (1.0 - share) * covariance + share * jnp.diag(own)
+        # of correlations, which are of one size, whatever the units of measurement
+        scale = jnp.sqrt(jnp.diagonal(smoothed))
+        factor = _inverse_factor(smoothed / jnp.outer(scale, scale)) / scale
+        precision = _times(factor.T, factor)
+        return MultivariateGaussian(self.size, _times(mean, precision), precision)
+
+    def neutral(self) -> "MultivariateGaussian":
+        """Return the layer of the same precision with mean 0: a flat density has no finite Γ(0)."""
+        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
+
+    def project(self) -> "MultivariateGaussian":
+        """Keep the precision positive definite: eigenvalues are at least 10⁻⁶ of the largest."""
+
+        def bounded(precision: Array) -> Array:
+            values, vectors = jnp.linalg.eigh(precision)
+            values = jnp.maximum(values, SMALLEST_EIGENVALUE * values[..., -1:])
+            return _times(vectors * values[..., None, :], jnp.swapaxes(vectors, -1, -2))
+
+        precision = self._symmetric()
+        is_definite = jnp.isfinite(jnp.linalg.cholesky(precision)).all()
+        kept = jax.lax.cond(is_definite, lambda p: p, bounded, precision)
+        return eqx.tree_at(lambda layer: layer.precision, self, kept)
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "MultivariateGaussian":
+        """Return the layer with Λ′_ij = Λ_ij/(s_i s_j) and b′ = b/s + Λ′m."""
+        self.check_rescaling(scale, offset)
+        s, m = jnp.asarray(scale, self.dtype), jnp.asarray(offset, self.dtype)
+        precision = self._symmetric() / (s[:, None] * s)
+        new = self.bias / s + _times(m, precision), precision
+        return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
+
+    @property
+    def is_rescalable(self) -> np.ndarray:
+        """Which units may be rescaled: all."""
+        return np.ones(self.size, bool)
+
+    @property
+    def is_shiftable(self) -> np.ndarray:
+        """Which units may be shifted: all."""
+        return np.ones(self.size, bool)
+
+    @property
+    def correlated(self) -> np.ndarray:
+        """All columns."""
+        return np.arange(self.size)
+
+    @property
+    def whitening(self) -> Float[Array, "*models size size"]:
+        """S = L⁻ᵀ, where Λ = LLᵀ."""
+        return jnp.swapaxes(_inverse_factor(self._symmetric()), -1, -2)
+
+    def along(self, basis: Float[Array, "size size"]) -> "MultivariateGaussian":
+        """Return the layer of y, where x = S y: Λ′ = SᵀΛS and b′ = Sᵀb."""
+        new = _times(self.bias, basis), _times(basis.T, _times(self.precision, basis))
+        return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
+
+    # ------------------------------------------------------------------ values
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask without a True: any finite number is in the domain."""
+        return np.zeros(rows.shape, bool)
+
+    def domain(self, unit: int) -> str:
+        """Describe the values of a unit."""
+        return "a MultivariateGaussian unit takes finite numbers"
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The whole real line."""
+        return np.full(self.size, -np.inf), np.full(self.size, np.inf)
+
+    @property
+    def curvature(self) -> Float[Array, " columns"]:
+        """The smallest eigenvalue of Λ, for each column."""
+        smallest = jnp.linalg.eigvalsh(self._symmetric())[..., :1]
+        return jnp.broadcast_to(smallest, self.bias.shape)
+
+
+def _inverse_factor(precision: Array) -> Array:
+    """Return L⁻¹, where Λ = LLᵀ."""
+    factor = jnp.linalg.cholesky(precision)
+    identity = jnp.broadcast_to(jnp.eye(precision.shape[-1], dtype=precision.dtype), factor.shape)
+    return jax.scipy.linalg.solve_triangular(factor, identity, lower=True)
+
+
+def _times(x: Array, matrix: Array) -> Array:
+    """Return x M for each row x, in full precision."""
+    return jnp.einsum("...i,...ij->...j", x, matrix, precision="highest")
+
+
+def _solved(field: Array, factor: Array) -> Array:
+    """Return Λ⁻¹ f."""
+    return _times(_times(field, jnp.swapaxes(factor, -1, -2)), factor)
+
+
+def _cgfs(field: Array, factor: Array) -> Array:
+    """Return ½ y_i² + ½ log 2π − log L_ii, where y = L⁻¹f."""
+    y = _times(field, jnp.swapaxes(factor, -1, -2))
+    return 0.5 * (y**2 + LOG_2PI) + jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1))
+
+
+def _drawn(field: Array, factor: Array, key: Any) -> Array:
+    """Draw from N(Λ⁻¹f, Λ⁻¹)."""
+    y = _times(field, jnp.swapaxes(factor, -1, -2))
+    return _times(y + normals(y.shape, y.dtype, key=key), factor)

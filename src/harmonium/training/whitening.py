@@ -1,0 +1,69 @@
+"""The gradient of a model of whitened columns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array
+
+from .._numerics import product
+from ..rbm import RBM
+from ..weights.base import is_plain
+from .base import transformation
+
+
+class WhitenedState(NamedTuple):
+    """The inner state, and the map S of the correlated columns; None where there are none."""
+
+    inner: Any
+    basis: Any
+
+
+def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
+    r"""Apply `inner` to the gradient of the model of whitened columns y, where x = S y.
+
+    x are the columns of the visible layer that depend on one another, and SSᵀ is their covariance
+    at the start of the run, without inputs. The model of y has
+
+        W′ = SᵀW,   b′ = Sᵀb,   Λ′ = SᵀΛS
+
+    and is given to `inner` with its gradient; the update is turned back. So neither strong
+    correlations nor units of measurement slow learning down, and a penalty compares weights with
+    the conditional spread of a column. A visible layer of independent units, or weights that are
+    not an array, make `whitened(inner)` the same as `inner`.
+
+    Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, of whom this is the fixed basis.
+    """
+    wrapped: Any = optax.with_extra_args_support(inner)
+
+    def init(rbm: RBM) -> WhitenedState:
+        if not len(rbm.visible.correlated) or not is_plain(rbm.weights):
+            return WhitenedState(wrapped.init(rbm), None)
+        basis = rbm.visible.whitening
+        return WhitenedState(wrapped.init(_along(rbm, basis)), basis)
+
+    def update(grads: RBM, state: WhitenedState, rbm: RBM, **extra: Any) -> tuple[RBM, Any]:
+        if state.basis is None:
+            updates, inner_state = wrapped.update(grads, state.inner, rbm, **extra)
+            return updates, state._replace(inner=inner_state)
+
+        def restored(model: RBM) -> RBM:
+            return _along(model, jnp.linalg.inv(state.basis))
+
+        model = _along(rbm, state.basis)
+        of_whitened = jax.linear_transpose(restored, model)(grads)[0]
+        updates, inner_state = wrapped.update(of_whitened, state.inner, model, **extra)
+        return restored(updates), state._replace(inner=inner_state)
+
+    return transformation(init, update)
+
+
+def _along(rbm: RBM, basis: Array) -> RBM:
+    """Return the model of y; linear in the parameters."""
+    columns = rbm.visible.correlated
+    rows = product(basis.T, rbm.weights[columns])
+    weights = rbm.weights.at[columns].set(rows, unique_indices=True)
+    return RBM(rbm.visible.along(basis), rbm.hidden, weights)
