@@ -205,14 +205,11 @@ def log_likelihood(
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
     dataset = Dataset.of(data).checked_for(rbm.visible)
     found, note, reach = [], "", 0.0
-    is_summed = way_to_sum(rbm, dataset.missing, SLOW_SUMS)[0] is not None
     for i, part in enumerate(dataset.parts(key=keys[0])):
-        if keys[0] is None or is_summed or not np.isnan(part).any():
-            found.append(_free_energies(rbm, part))
-        else:
-            estimates = energies_of_rows(rbm, part, key=jax.random.fold_in(keys[0], i))
-            found.append(estimates.value)
-            reach += estimates.reach * len(part) / len(dataset)
+        key_part = None if keys[0] is None else jax.random.fold_in(keys[0], i)
+        energies, off = _free_energies(rbm, part, key_part)
+        found.append(energies)
+        reach += off * len(part) / len(dataset)
         note = note or _note(rbm, part)
     energies = np.concatenate(found)
     if dataset.log_density is not None:
@@ -249,33 +246,41 @@ def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:
         ) from None
 
 
-def free_energies(rbm: RBM, rows: Any) -> np.ndarray:
+def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np.ndarray:
     """Return F of rows in the user's coding, shape (n,), nats; a few thousand rows at a time.
 
     For a row with missing values (NaN), the result is F(v_seen) = −log of the sum of e^(−F) over
-    the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact.
+    the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact where there are
+    at most 2^16 hidden states or 2^12 completions of a row; else it is annealed, with a key.
+
+    Args:
+        rbm: the model.
+        rows: in the user's coding, shape (n, visible units).
+        key: a JAX random key; may be left out only where the sums are exact.
 
     Raises:
-        InputError: rows outside the domain, or missing values where there are more than 2^16
-            hidden states and more than 2^12 completions of a row.
+        InputError: rows outside the domain, or no key where one is needed.
     """
-    return _free_energies(rbm, rbm.visible.validate(as_array(rows, "data"), missing=True))
+    checked = rbm.visible.validate(as_array(rows, "data"), missing=True)
+    return _free_energies(rbm, checked, key)[0]
 
 
-def _free_energies(rbm: RBM, rows: np.ndarray) -> np.ndarray:
-    """Return F of rows that have been checked to lie in the domain."""
+def _free_energies(rbm: RBM, rows: np.ndarray, key: Any) -> tuple[np.ndarray, float]:
+    """Return F of rows that lie in the domain, and how far off their mean may be."""
     missing = int(np.isnan(rows).sum(1).max())
     if not missing:
-        return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest)
+        return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest), 0.0
     if way_to_sum(rbm, missing, SLOW_SUMS)[0] is None:
-        raise InputError(
-            f"data: rows with missing values need at most {SLOW_SUMS.hidden:,} hidden states or"
-            f" {SLOW_SUMS.completions:,} completions of a row to sum over; {rbm} with"
-            f" {missing} missing units has more. hm.log_likelihood(rbm, rows, key=key) estimates"
-            " their mean log-likelihood."
-        )
+        if key is None:
+            raise InputError(
+                f"data: rows with missing values need at most {SLOW_SUMS.hidden:,} hidden states or"
+                f" {SLOW_SUMS.completions:,} completions of a row to sum over; {rbm} with"
+                f" {missing} missing units has more. Pass key= for an estimate."
+            )
+        found = energies_of_rows(rbm, rows, key=key)
+        return np.asarray(found.value), found.reach
     width = max(rbm.widest, entries_of_sum(rbm, missing, SLOW_SUMS))
-    return in_parts(lambda some, _: _free_energy_of_seen(rbm, some, missing), rows, width)
+    return in_parts(lambda some, _: _free_energy_of_seen(rbm, some, missing), rows, width), 0.0
 
 
 @eqx.filter_jit

@@ -17,6 +17,7 @@ from .export import EXPORT_HELP, export_cli
 from .impute import IMPUTE_HELP, impute_cli
 from .info import INFO_HELP, info_cli
 from .sample import SAMPLE_HELP, sample_cli
+from .score import SCORE_HELP, score_cli
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
 
 HELP = """Train, sample and evaluate restricted Boltzmann machines (RBMs).
@@ -46,6 +47,9 @@ app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(sample_cli)
 app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(impute_cli)
 app.command("ask", help=ASK_HELP, short_help="Ask how columns of a table are distributed.")(ask_cli)
+app.command("score", help=SCORE_HELP, short_help="Find unusual rows of a table, and why.")(
+    score_cli
+)
 app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
 app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)
 app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(info_cli)

@@ -48,7 +48,9 @@ def usual_rate(rbm: RBM) -> float:
 
 @eqx.filter_jit
 def _spread(layer: AbstractLayer) -> Float[Array, ""]:
-    return jnp.maximum(1.0, 4.0 * layer.variance(layer.zero_inputs).mean())
+    variance = layer.variance(layer.zero_inputs)
+    variance = variance.at[..., layer.correlated].set(1.0)  # they are whitened
+    return jnp.maximum(1.0, 4.0 * variance.mean())
 
 
 class About(NamedTuple):

@@ -27,6 +27,7 @@ from .metrics import (
     equilibrium_report,
     free_energy_gap,
     measured_mixing,
+    predicted_columns,
     pseudo_likelihood,
     quality,
     reconstruction,
@@ -44,6 +45,7 @@ from .options import (
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .progress import EvaluationProgress, NotMeasuredError, Unknown
 from .records import (
+    columns_record,
     equilibrium_record,
     gap_record,
     mixing_record,
@@ -201,11 +203,13 @@ def _blocks(
     predicted = stages.attempt("pseudo-likelihood", lambda _: pseudo_likelihood(target))
     reconstructed = stages.attempt("reconstruction", lambda _: reconstruction(target))
     gap = stages.attempt("free-energy gap", lambda _: free_energy_gap(target))
+    of_columns = stages.attempt("columns", lambda _: predicted_columns(target))
     write = partial(pseudo_likelihood_record, units=target.rbm.visible.n_units)
     records = {
         "pseudo_log_likelihood": record(predicted, write),
         "reconstruction": record(reconstructed, reconstruction_record),
         "free_energy_gap": record(gap, gap_record),
+        "columns": record(of_columns, columns_record),
     }
     mixing: Any = QUICK
     reports, samples, compared, pictures = mixing, mixing, mixing, Pictures([], {})

@@ -50,6 +50,7 @@ def _sections(summary: dict[str, Any]) -> list[list[Line]]:
         ("pseudo_log_likelihood", "pseudo-log-likelihood", _predicted),
         ("reconstruction", "reconstruction error", _reconstruction),
         ("free_energy_gap", "free-energy gap", _gap),
+        ("columns", "", _columns),
         ("mixing", "relaxation time", _mixing),
         ("equilibrium", "trained at equilibrium", _equilibrium),
         ("sample_quality", "sample quality", _quality),
@@ -57,10 +58,11 @@ def _sections(summary: dict[str, Any]) -> list[list[Line]]:
     sections = [_likelihood(summary), _log_z(summary["log_z"])]
     for name, title, lines in known:
         block = summary[name]
-        unknown = (title, "not known", f"{block.get(NOT_KNOWN)}.")
-        sections.append([unknown] if NOT_KNOWN in block else lines(block))
-    likelihood, log_z, predicted, back, gap, mixing, equilibrium, quality = sections
-    return [likelihood, log_z, [*predicted, *back, *gap], [*mixing, *equilibrium], quality]
+        unknown = [(title, "not known", f"{block.get(NOT_KNOWN)}.")] if title else []
+        sections.append(unknown if NOT_KNOWN in block else lines(block))
+    likelihood, log_z, predicted, back, gap, columns, mixing, equilibrium, quality = sections
+    every = [likelihood, log_z, [*predicted, *back, *gap], columns]
+    return [each for each in (*every, [*mixing, *equilibrium], quality) if each]
 
 
 def _heads(summary: dict[str, Any]) -> list[str]:
@@ -141,6 +143,21 @@ def _gap(found: dict[str, Any]) -> list[Line]:
     else:
         said = "no sign that it favours rows that it has seen"
     return [("free-energy gap", f"{nats(value, 3)} ± {nats(error, 3)} nats", f"{what}: {said}")]
+
+
+def _columns(found: dict[str, Any]) -> list[Line]:
+    how = "log p of a cell given the others of its row, and of the column by itself"
+    lines = [("columns", "given the others", how)]
+    for each in found["columns"]:
+        value = f"{nats(each['log_p'], 2)} ± {nats(each['stderr'], 2)} nats"
+        by_itself = f"by itself {nats(each['alone'], 2)}"
+        if each["correct"] is not None:
+            shares = f"{each['correct']:.0%} right, {each['commonest']:.0%} by the commonest"
+            by_itself += f"; {shares}"
+        if each["error"] is not None:
+            by_itself += f"; error {each['error']:.3g} of a spread of {each['spread']:.3g}"
+        lines.append((f"  {each['name']}", value, by_itself))
+    return lines
 
 
 def _mixing(found: dict[str, Any]) -> list[Line]:

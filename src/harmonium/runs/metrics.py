@@ -10,7 +10,14 @@ import numpy as np
 from ..diagnostics.base import Mixing
 from ..diagnostics.equilibrium_report import EquilibriumReport, equilibrium
 from ..diagnostics.relaxation import mixing
-from ..evaluation import Quality, pseudo_log_likelihoods, reconstruction_errors, sample_quality
+from ..evaluation import (
+    ColumnScore,
+    Quality,
+    column_scores,
+    pseudo_log_likelihoods,
+    reconstruction_errors,
+    sample_quality,
+)
 from ..evaluation.moments import states_of
 from ..likelihood import free_energies
 from .folder import RunFolder
@@ -21,6 +28,7 @@ from .target import Target, is_run
 MOST_ROWS = 10_000
 MOST_ROWS_PREDICTED = 4_000
 PSEUDO_WORK = 2**30  # rows × visible columns × hidden columns: about five seconds on two cores
+MOST_ROWS_OF_COLUMNS = 1_000
 MIXING_SECONDS, MIXING_SWEEPS = 20.0, 100_000
 NO_ROWS = "no rows; name them as DATA"
 
@@ -67,6 +75,21 @@ def reconstruction(target: Target) -> tuple[Mean, float]:
     states = np.asarray(target.rbm.visible.encode(rows), np.float64)
     found = reconstruction_errors(target.rbm, rows)
     return _mean(found, target.name), float(states.var(axis=0).mean())
+
+
+def predicted_columns(target: Target) -> tuple[list[ColumnScore], str]:
+    """Return how well each column of a table is predicted from the others, and the rows' name.
+
+    Raises:
+        NotMeasuredError: the rows are not those of a table.
+    """
+    columns = None if target.data is None else target.data.columns
+    if columns is None or target.name is None:
+        raise NotMeasuredError("the rows are plain numbers, not a table with named columns")
+    learned = target.parts.get("train", target.parts[target.name])
+    codes = target.parts[target.name].some(MOST_ROWS_OF_COLUMNS).rows()
+    others, key = learned.some(MOST_ROWS).rows(), target.key_of(5)
+    return column_scores(target.rbm, columns, codes, others, key=key), target.name
 
 
 def free_energy_gap(target: Target) -> tuple[Mean, Mean]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..diagnostics.base import Mixing
 from ..diagnostics.equilibrium_report import EquilibriumReport
+from ..evaluation import ColumnScore
 from .figures import Pictures
 from .metrics import MIXING_SECONDS, Compared, Mean
 from .progress import Unknown
@@ -93,3 +94,9 @@ def pictures_record(found: Pictures) -> dict[str, Any]:
         "pictures": [str(path) for path in found.written],
         "pictures_left_out": found.left_out,
     }
+
+
+def columns_record(found: tuple[list[ColumnScore], str]) -> dict[str, Any]:
+    """Return how well each column is predicted from the others."""
+    scores, name = found
+    return {"rows": name, "columns": [score._asdict() for score in scores]}

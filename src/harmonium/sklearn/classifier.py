@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._numerics import product
 from ..checks import positive_integer
@@ -19,11 +20,14 @@ from ..data.parts import rows_at_once
 from ..errors import InputError
 from ..gradients import AbstractGradient, Contrastive, Discriminative, WeightedSum
 from ..layers import Mixed, Potts
+from ..missing import impute
 from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
-from .base import FLOATS, SAMPLING, BaseRBM, key_from
-from .columns import hidden_layer, read_columns
+from .base import MOVING, SAMPLING, BaseRBM, key_from
+from .columns import hidden_layer
+from .rbm import COMPLETIONS, SWEEPS
+from .tables import columns_and_rows
 
 
 class RBMClassifier(ClassifierMixin, BaseRBM):
@@ -120,10 +124,14 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
         """Train on the rows of X and their labels y, each weighted by its sample_weight."""
         self._learning()  # raises before anything has changed
-        X, y = validate_data(self, X, y, dtype=FLOATS)
+        if y is None:
+            raise ValueError("RBMClassifier requires y to be passed, but the target y is None.")
+        self.columns_, X = columns_and_rows(self, X, self.visible)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self.columns_ = read_columns(self.visible, X, getattr(self, "feature_names_in_", None))
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
         label = Potts(1, states=max(2, len(self.classes_)))
         rows = np.column_stack([self.columns_.encode(X), codes])
@@ -131,13 +139,23 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log p(label | row), exactly, shape (n_samples, n_classes)."""
+        """Return log p(label | row), shape (n_samples, n_classes).
+
+        It is exact for complete rows. For rows with missing cells it is an average over completions
+        that are drawn from the model.
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = self.columns_.checked(self, X)
         rows, classes = self.columns_.encode(X), len(self.classes_)
-        size = rows_at_once(self.rbm_.hidden.size * classes)
+        if np.isnan(rows).any():
+            labelled = np.column_stack([rows, np.full(len(rows), np.nan)])
+            key = key_from(self.random_state, MOVING)
+            found = impute(self.rbm_, labelled, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
+            share = found.mean[:, -max(2, classes) :][:, :classes].astype(float)
+            return np.log(share / share.sum(1, keepdims=True))
+        size, dtype = rows_at_once(self.rbm_.hidden.size * classes), self.columns_.dtype_of(X)
         parts = [rows[first : first + size] for first in range(0, len(rows), size)]
-        found = np.concatenate([self._apply(_log_odds, part, X.dtype) for part in parts])
+        found = np.concatenate([self._apply(_log_odds, part, dtype) for part in parts])
         return log_softmax(found[:, :classes], axis=-1)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -149,7 +167,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         chosen = self.predict_proba(X).argmax(-1)
         return self.classes_[chosen]
 
-    def sample(self, n_samples: int = 1, y: Any = None, *, k: int = 1_000) -> np.ndarray:
+    def sample(self, n_samples: int = 1, y: Any = None, *, k: int = 1_000) -> Any:
         """Draw rows from the model, of the class y if it is given, by k Gibbs sweeps each."""
         check_is_fitted(self)
         given = None
@@ -175,6 +193,11 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
 
     def _model(self) -> Model:
         return self.rbm_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 @eqx.filter_jit

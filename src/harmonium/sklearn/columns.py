@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from ..data.groups import column_groups
 from ..errors import InputError
 from ..layers import AbstractLayer, Exclusive, Mixed
 from ..layers.registry import layer_named
+from .base import FLOATS
 
 
 def hidden_layer(kind: Any, size: int) -> AbstractLayer:
@@ -61,7 +63,8 @@ class Part:
 
     def _check(self, table: np.ndarray, name: str) -> None:
         """Raise InputError for the first entry outside the domain, with its column in the table."""
-        wrong = self.layer.outside(table[:, self.columns])
+        cells = table[:, self.columns]
+        wrong = self.layer.outside(cells) & ~np.isnan(cells)
         if wrong.any():
             row, unit = np.argwhere(wrong)[0]
             place, domain = self.columns[unit], self.layer.domain(0)
@@ -96,10 +99,23 @@ class Columns:
         layers = [part.layer for part in self.parts]
         return layers[0] if len(layers) == 1 else Mixed(*layers)
 
-    @property
-    def log_volume(self) -> float:
-        """Σ log scale; log p of a row of the table is log p of the encoded row minus this."""
-        return float(sum(np.log(part.scale).sum() for part in self.parts))
+    def checked(self, estimator: Any, X: Any) -> np.ndarray:
+        """Return X, which must have the columns of `fit`, as an array of numbers."""
+        finite: Any = "allow-nan"
+        return np.asarray(
+            validate_data(estimator, X, reset=False, dtype=FLOATS, ensure_all_finite=finite)
+        )
+
+    def dtype_of(self, table: np.ndarray) -> Any:
+        """Return the type of number to compute with."""
+        return table.dtype
+
+    def log_density(self, table: np.ndarray) -> np.ndarray:
+        """Return log p(row) − log p(encoded row) = −Σ log scale, over the cells that are there."""
+        scales = np.ones(self.count)
+        for part in self.parts:
+            scales[part.columns] = part.scale
+        return -(~np.isnan(table) @ np.log(scales))
 
     def encode(self, table: np.ndarray, name: str = "X") -> np.ndarray:
         """Return rows in the library's coding.
@@ -113,9 +129,10 @@ class Columns:
         """Return the table from rows in the library's coding."""
         return self._gathered(rows, [len(p.columns) for p in self.parts], Part.decode)
 
-    def decode_means(self, means: np.ndarray) -> np.ndarray:
+    def decode_means(self, means: np.ndarray, dtype: Any = None) -> np.ndarray:
         """Return the table from mean states."""
-        return self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
+        found = self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
+        return found if dtype is None else found.astype(dtype)
 
     def _gathered(
         self, array: np.ndarray, widths: Sequence[int], read: Callable[[Part, np.ndarray], Any]
@@ -158,7 +175,7 @@ def read_columns(spec: Any, table: np.ndarray, names: Any = None) -> Columns:
 
 def _with_groups(part: Part, table: np.ndarray) -> Part:
     """Return the part with the groups that its columns form, if they hold 0 and 1 alone."""
-    if part.kind != "bernoulli":
+    if part.kind != "bernoulli" or np.isnan(table[:, part.columns]).any():
         return part
     return replace(part, groups=column_groups(table[:, part.columns]).all)
 
@@ -169,11 +186,13 @@ def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
     row = layer_named(kind, "visible", "auto")
     if row.rows != "codes":
         layer = row.make(len(columns))
-        constant = chosen.max(0) == chosen.min(0)  # their spread is rounding error, not a scale
-        spread = np.where(constant | ~layer.is_rescalable, 1.0, chosen.std(0, dtype=float))
-        offset = np.where(layer.is_shiftable, chosen.mean(0, dtype=float), 0.0)
+        some = np.where(np.isnan(chosen).all(0), 0.0, chosen)  # a column without cells has no scale
+        # the spread of a constant column is rounding error, not a scale
+        constant = np.nanmax(some, 0) == np.nanmin(some, 0)
+        spread = np.where(constant | ~layer.is_rescalable, 1.0, np.nanstd(some, 0, dtype=float))
+        offset = np.where(layer.is_shiftable, np.nanmean(some, 0, dtype=float), 0.0)
         return [Part(kind, columns, offset, spread)]
-    categories = [np.unique(column) for column in chosen.T]
+    categories = [np.unique(column[~np.isnan(column)]) for column in chosen.T]
     counts = np.array([len(values) for values in categories])
     parts = []
     for count in np.unique(counts):
@@ -184,6 +203,9 @@ def _parts(kind: str, columns: np.ndarray, table: np.ndarray) -> list[Part]:
 
 
 def _kind_of(column: np.ndarray) -> str:
+    column = column[~np.isnan(column)]
+    if not len(column):
+        return "gaussian"
     if np.isin(column, (-1, 1)).all() and (column < 0).any():
         return "ising"
     return "bernoulli" if column.min() >= 0 and column.max() <= 1 else "gaussian"
@@ -191,7 +213,7 @@ def _kind_of(column: np.ndarray) -> str:
 
 def _kinds_by_pairs(spec: Any, count: int, names: Any) -> list[str]:
     try:
-        pairs = [(kind, _places(columns, count, names)) for kind, columns in spec]
+        pairs = [(kind, places_of(columns, count, names)) for kind, columns in spec]
     except (TypeError, ValueError) as error:
         expected = "a kind's name, 'auto', or a list of pairs (kind, columns)"
         raise InputError(f"visible: expected {expected}; got {spec!r} ({error}).") from None
@@ -207,8 +229,12 @@ def _kinds_by_pairs(spec: Any, count: int, names: Any) -> list[str]:
     return [str(kind) for kind in kinds]
 
 
-def _places(columns: Any, count: int, names: Any) -> list[int]:
-    """Return the indices of the columns that a slice, a mask, numbers or names select."""
+def places_of(columns: Any, count: int, names: Any) -> list[int]:
+    """Return the indices of the columns that a slice, a mask, numbers or names select.
+
+    Raises:
+        ValueError: there are no such columns.
+    """
     if isinstance(columns, slice):
         return list(range(count))[columns]
     listed = [columns] if isinstance(columns, int | str | np.integer) else list(columns)
@@ -226,12 +252,13 @@ def _places(columns: Any, count: int, names: Any) -> list[int]:
 def _codes(column: np.ndarray, values: np.ndarray, place: int, name: str) -> np.ndarray:
     values = values.astype(min(values.dtype, column.dtype, key=lambda dtype: dtype.itemsize))
     column = column.astype(values.dtype)
+    missing = np.isnan(column)
     codes = np.searchsorted(values, column)
-    wrong = values[np.minimum(codes, len(values) - 1)] != column
+    wrong = (values[np.minimum(codes, len(values) - 1)] != column) & ~missing
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
             f"{name}: column {place} expected a category seen in fit, one of"
             f" {', '.join(f'{v:g}' for v in values[:10])}; found {column[row]:g} in row {row}."
         )
-    return codes
+    return np.where(missing, np.nan, codes) if missing.any() else codes

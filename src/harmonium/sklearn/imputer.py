@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..checks import positive_integer
 from ..missing import impute
 from ..rbm import RBM as Model
 from ..tables import Columns, Frame, RawColumn, columns_of
-from ..tables.dataframes import frame_of, is_dataframe, like
-from ..tables.frames import frame_of_array
-from .base import FLOATS, SAMPLING, key_from
+from ..tables.dataframes import is_dataframe
+from .base import SAMPLING, key_from
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
+from .tables import frame_checked, given_back, kinds_told
 
 
 class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
@@ -33,9 +33,10 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
         Number of hidden units.
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units, as in `RBM`.
-    kinds : dict or None, default=None
-        What columns are, by name: "category", "discrete", "continuous", "date" or "left out".
-        Others are decided by their cells.
+    kinds : dict, list of pairs or None, default=None
+        What columns are: "category", "discrete", "continuous", "date" or "left out", by name, or as
+        pairs (kind, columns) with columns by number, name, slice or mask. Others are decided by
+        their cells.
     sample_posterior : bool, default=False
         Whether `transform` draws each row's missing cells together from their distribution given
         the seen ones, for multiple imputation.
@@ -79,7 +80,7 @@ validation_fraction
         n_components: int = 64,
         *,
         hidden: str = "bernoulli",
-        kinds: dict[str, str] | None = None,
+        kinds: Any = None,
         sample_posterior: bool = False,
         add_indicator: bool = False,
         draws: int = 20,
@@ -116,8 +117,9 @@ validation_fraction
     def fit(self, X: Any, y: Any = None) -> RBMImputer:
         """Train on the rows of X; cells are missing where they are NaN or None."""
         self._learning()  # raises before anything has changed
-        frame = self._frame(X, reset=True)
-        self.columns_: Columns = columns_of(frame, self.kinds, "X", keep_counters=True)
+        frame = frame_checked(self, X, reset=True)
+        kinds = kinds_told(self.kinds, frame.names, "kinds")
+        self.columns_: Columns = columns_of(frame, kinds, "X", keep_counters=True)
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
         rows = self.columns_.encode(frame, "X")
         self.rbm_ = self._learn(self.columns_.layer, hidden, rows, None)
@@ -130,7 +132,7 @@ validation_fraction
         A column without a unit keeps its missing cells, but a constant is filled in.
         """
         check_is_fitted(self)
-        frame = self._frame(X, reset=False)
+        frame = frame_checked(self, X, reset=False)
         rows = self.columns_.encode(frame, "X")
         draws = 1 if self.sample_posterior else positive_integer(self.draws, "draws")
         key, sweeps = key_from(self.random_state, SAMPLING), positive_integer(self.sweeps, "sweeps")
@@ -141,12 +143,7 @@ validation_fraction
             filled = self.columns_.filled(frame, found.mean)
         if self.add_indicator:
             filled = Frame((*filled.columns, *self._indicators(frame)))
-        if is_dataframe(X):
-            return like(filled, X)
-        array = filled.with_gaps()
-        if array is None:  # a told category of words cannot be: the input was an array of numbers
-            return np.stack([column.values for column in filled.columns], axis=1)
-        return array.astype(X.dtype if getattr(X, "dtype", None) in FLOATS else float)
+        return given_back(filled, X if is_dataframe(X) else None, getattr(X, "dtype", None))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`."""
@@ -156,19 +153,6 @@ validation_fraction
             return names
         missing = [f"missingindicator_{n}" for n, gap in zip(names, self._gaps, strict=True) if gap]
         return np.concatenate([names, np.array(missing, object)])
-
-    def _frame(self, X: Any, *, reset: bool) -> Frame:
-        """Return the cells of X, after scikit-learn's own checks of it."""
-        if is_dataframe(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return frame_of(X, "X")
-        finite: Any = "allow-nan"
-        least = 2 if reset else 1
-        array: Any = validate_data(
-            self, X, reset=reset, dtype=FLOATS, ensure_all_finite=finite, ensure_min_samples=least
-        )
-        names = tuple(f"x{i}" for i in range(array.shape[1]))
-        return frame_of_array(array, names)
 
     def _indicators(self, frame: Frame) -> list[RawColumn]:
         """Return a column of 0 and 1 for each column that had missing cells in `fit`."""

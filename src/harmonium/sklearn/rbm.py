@@ -6,19 +6,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..checks import positive_integer
 from ..data import Dataset
 from ..errors import InputError
 from ..initialization import initialize
-from ..likelihood import LogLikelihood, log_likelihood
+from ..likelihood import LogLikelihood, free_energies, log_likelihood
+from ..missing import impute
 from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
-from .base import FLOATS, SAMPLING, SCORING, floats, free_energy, key_from, mean_h, mean_v
-from .columns import hidden_layer, read_columns
+from .base import MOVING, SAMPLING, SCORING, floats, free_energy, key_from, mean_h, mean_v
+from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
+from .tables import columns_and_rows
+
+COMPLETIONS, SWEEPS = 20, 100  # of a row with missing cells, for its hidden means
 
 
 class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
@@ -28,13 +32,16 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     ----------
     n_components : int, default=64
         Number of hidden units.
-    visible : str or list of pairs, default="auto"
+    visible : str, dict or list of pairs, default="auto"
         The types of the columns: "bernoulli" (values in [0, 1]), "ising" (−1 and 1), "gaussian"
         (standardised internally), "potts" (categories: any numbers), or pairs (kind, columns) with
-        columns by number, name, slice or mask. "auto" chooses for each column: "ising" if all
-        values are −1 or 1 and some are −1, "bernoulli" if all lie in [0, 1], else "gaussian".
-        Groups of 0/1 columns of which at most one is ever on, such as a one-hot encoder makes, are
-        then read as one category each (`harmonium.exclusive_groups`).
+        columns by number, name, slice or mask. "table" decides what each column is by its cells,
+        as `RBMImputer` does (docs/tables.md); pairs or a dict of the kinds "category", "discrete",
+        "continuous", "date" and "left out" tell some of them. "auto" is "table" for a data frame
+        with words, booleans or dates and for rows with missing cells. Else it chooses for each
+        column: "ising" if all values are −1 or 1 and some are −1, "bernoulli" if all lie in [0, 1],
+        else "gaussian". Groups of 0/1 columns of which at most one is ever on, such as a one-hot
+        encoder makes, are then read as one category each (`harmonium.exclusive_groups`).
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units: "bernoulli", "ising", "gaussian", or ("potts", 3) for units of
         three states.
@@ -64,7 +71,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         How `fit` ended, which model was kept, and the strength of the penalty.
     rbm_ : harmonium.RBM
         The model over rows as `columns_.encode` returns them.
-    columns_ : Columns
+    columns_ : Columns or TableColumns
         The mapping from columns to units, with offsets, scales and categories.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
@@ -116,8 +123,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
         """Train on the rows of X, each weighted by its sample_weight."""
         self._learning()  # raises before anything has changed
-        X = validate_data(self, X, dtype=FLOATS)
-        self.columns_ = self._read(X)
+        self.columns_, X = columns_and_rows(self, X, self.visible)
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
         rows = self.columns_.encode(X)
         self.rbm_ = self._learn(self.columns_.layer, hidden, rows, sample_weight)
@@ -130,9 +136,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         Kinds, categories and scales of the columns are those of the first portion.
         """
         first = not hasattr(self, "rbm_")
-        X = validate_data(self, X, dtype=FLOATS, reset=first)
         if first:
-            self.columns_ = self._read(X)
+            self.columns_, X = columns_and_rows(self, X, self.visible)
+        else:
+            X = self.columns_.checked(self, X)
         rows = self.columns_.encode(X)
 
         def begin(dataset: Dataset, key: Any) -> Model:
@@ -146,11 +153,20 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the hidden means of each row, shape (n_samples, n_components)."""
-        X = self._checked(X)
-        return self._apply(mean_h, self.columns_.encode(X), X.dtype)
+        """Return the hidden means of each row, shape (n_samples, n_components).
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
+        For a row with missing cells, this is their average over completions that are drawn from
+        the model.
+        """
+        X = self._checked(X)
+        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
+        if not np.isnan(rows).any():
+            return self._apply(mean_h, rows, dtype)
+        key = key_from(self.random_state, MOVING)
+        found = impute(self.rbm_, rows, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
+        return np.mean([self._apply(mean_h, each, dtype) for each in found.draws], axis=0)
+
+    def inverse_transform(self, X: Any) -> Any:
         """Return the visible means given hidden means; for categories, the most probable one."""
         check_is_fitted(self)
         h = floats(X)
@@ -158,18 +174,24 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
             expected = f"{self.rbm_.hidden.size} columns, one for each hidden unit"
             raise InputError(f"X: expected {expected}; got {h.shape[1]}.")
         means = self._apply(mean_v, h, h.dtype)
-        return self.columns_.decode_means(means).astype(h.dtype)
+        return self.columns_.decode_means(means, h.dtype)
 
-    def reconstruct(self, X: Any) -> np.ndarray:
+    def reconstruct(self, X: Any) -> Any:
         """Return the visible means given the hidden means of each row."""
         return self.inverse_transform(self.transform(X))
 
     def free_energy(self, X: Any) -> np.ndarray:
-        """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`."""
-        X = self._checked(X)
-        return self._apply(free_energy, self.columns_.encode(X), X.dtype)
+        """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`.
 
-    def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
+        For a row with missing cells, this is −log of the sum of e^(−F) over them.
+        """
+        X = self._checked(X)
+        rows = self.columns_.encode(X)
+        if np.isnan(rows).any():
+            return free_energies(self.rbm_, rows, key=key_from(self.random_state, SCORING))
+        return self._apply(free_energy, rows, self.columns_.dtype_of(X))
+
+    def sample(self, n_samples: int = 1, *, k: int = 1_000) -> Any:
         """Draw rows from the model, each from its own chain after k Gibbs sweeps."""
         check_is_fitted(self)
         gibbs = Gibbs(positive_integer(k, "k"))
@@ -180,36 +202,35 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """Return the mean log-likelihood of the rows with its interval and its method.
 
-        For continuous columns it is a density in the units of the table. It is exact if a discrete
-        layer can be enumerated; otherwise log Z is estimated by forward and reverse annealing runs.
-        The settings are those of `hm.log_likelihood`.
+        For continuous columns it is a density in the units of the table; for rows with missing
+        cells, that of the seen cells. It is exact if a discrete layer can be enumerated; otherwise
+        log Z is estimated by forward and reverse annealing runs. The settings are those of
+        `hm.log_likelihood`.
         """
+        X = self._checked(X)
         settings = {"key": key_from(self.random_state, SCORING)} | settings
-        found = log_likelihood(self.rbm_, self.columns_.encode(self._checked(X)), **settings)
-        volume = self.columns_.log_volume
-        ends = {name: getattr(found, name) - volume for name in ("value", "low", "high")}
-        return found._replace(**ends)
+        density = self.columns_.log_density(X)
+        rows = Dataset(self.columns_.encode(X), log_density=density, name="X")
+        return log_likelihood(self.rbm_, rows, **settings)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log-likelihood of each row, as scikit-learn's density estimators do."""
-        found = self.log_likelihood(X)
-        return -self.free_energy(X) - found.log_z.value - self.columns_.log_volume
+        found, density = self.log_likelihood(X), self.columns_.log_density(self._checked(X))
+        return -self.free_energy(X) - found.log_z.value + density
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood in nats per row; `log_likelihood(X)` has the method."""
         return self.log_likelihood(X).value
 
-    def _read(self, X: np.ndarray) -> Any:
-        return read_columns(self.visible, X, getattr(self, "feature_names_in_", None))
-
-    def _checked(self, X: Any) -> np.ndarray:
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, reset=False, dtype=FLOATS))
+        return self.columns_.checked(self, X)
 
     def _model(self) -> Model:
         return self.rbm_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

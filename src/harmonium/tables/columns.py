@@ -156,6 +156,22 @@ class Columns:
             for column, piece in pairs
         ]
 
+    def decode_means(self, means: np.ndarray) -> Frame:
+        """Return the table of the best single guess of each cell.
+
+        Args:
+            means: the mean state of all units in each row, as `layer.encode` writes states.
+        """
+        pairs = zip(self.modelled, self.probabilities(means), strict=True)
+        guesses = {column.name: column.best(each) for column, each in pairs}
+        rng, nothing = np.random.default_rng(0), np.zeros(len(means))
+        return Frame(
+            tuple(
+                RawColumn(c.name, guesses.get(c.name, c.cells(nothing, rng)), c.form)
+                for c in self.columns
+            )
+        )
+
     def filled(self, frame: Frame, means: np.ndarray) -> Frame:
         """Return the table with its missing cells filled by the best single guesses.
 
@@ -163,9 +179,8 @@ class Columns:
             frame: the table, of which all modelled columns are there.
             means: the mean state of all units in each row, as `layer.encode` writes states.
         """
-        pairs = zip(self.modelled, self.probabilities(means), strict=True)
-        guesses = {column.name: column.best(each) for column, each in pairs}
-        return self._with_cells(frame, guesses)
+        guesses = self.decode_means(means).columns
+        return self._with_cells(frame, {column.name: column.values for column in guesses})
 
     def completed(self, frame: Frame, codes: np.ndarray, *, seed: int = 0) -> Frame:
         """Return the table with its missing cells taken from completed rows of codes.

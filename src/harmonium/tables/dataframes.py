@@ -18,6 +18,22 @@ def is_dataframe(data: Any) -> bool:
     return nw.dependencies.is_into_dataframe(data)
 
 
+def is_all_numbers(data: Any) -> bool:
+    """Return whether all columns of a data frame are numbers, without a missing cell."""
+    table = nw.from_native(data, eager_only=True)
+    return all(
+        column.dtype.is_numeric()
+        and not column.is_null().any()
+        and not (column.dtype.is_float() and column.is_nan().any())
+        for column in table.iter_columns()
+    )
+
+
+def empty_like(data: Any) -> Any:
+    """Return a data frame with the columns of another one, and no rows."""
+    return nw.from_native(data, eager_only=True).head(0).to_native()
+
+
 def frame_of(data: Any, label: str = "table") -> Frame:
     """Return the columns of a data frame: numbers, dates, and words for all else.
 
@@ -39,7 +55,7 @@ def frame_of(data: Any, label: str = "table") -> Frame:
         raise InputError(f"{label}: expected columns with different names; {reason}") from None
     if not table.shape[0] or not table.shape[1]:
         raise InputError(f"{label}: expected rows and columns; got shape {table.shape}.")
-    return Frame(tuple(_raw(str(name), table[name]) for name in table.columns))
+    return Frame(tuple(_raw(str(column.name), column) for column in table.iter_columns()))
 
 
 def _raw(name: str, series: Any) -> RawColumn:

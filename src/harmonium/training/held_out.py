@@ -96,13 +96,26 @@ class Tracker:
             key: the run's random key.
         """
         rows_an_update = batch_size + (0 if chains is None else len(chains.states))
-        self.base = start.uncoupled
         self.shares = SHARES if chains is not None else (1.0,)
         self.is_exact = is_exact_cheap(start, EXACT_WORK)
         self.sweeps_an_update = SHARE_OF_WORK * rows_an_update / PARTICLES
         self.key = jax.random.fold_in(key, TRACKING)
-        base = Heating(self.base.visible, self.base.hidden, self.base)
-        self.log_z_of_base = float(base.log_z_of_base)
+        self.base, self.drawn, self.log_z_of_base = self._base_of(start)
+
+    def _base_of(self, start: RBM) -> tuple[RBM, Array, float]:
+        """Return a model without weights that is near the first one, draws of it, and its log Z.
+
+        Hidden units that begin with a share of the covariance of correlated columns need a base
+        that has it: one with the moments of states after a few sweeps.
+        """
+        base, count = start.uncoupled, 0 if self.is_exact else PARTICLES
+        drawn = base.visible.sample_without_inputs((count,), key=self.key)
+        if count and len(start.visible.correlated):
+            keys = jax.random.split(jax.random.fold_in(self.key, 1), 3)
+            moved = settled(start, Cloud.uniform(drawn), key=keys[0])
+            return independent_start(start, moved, keys=keys[1:])
+        path = Heating(base.visible, base.hidden, base)
+        return base, drawn, float(path.log_z_of_base)
 
     @classmethod
     def of_run(cls, start: RBM, method: Method, state: TrainState, *, key: PRNGKeyArray) -> Tracker:
@@ -112,10 +125,9 @@ class Tracker:
 
     def begin(self) -> HeldOut:
         """Return the state before the first record: the model without weights, its log Z known."""
-        count = 0 if self.is_exact else PARTICLES
         real, whole = self.base.visible.dtype, np.int32
         way = Followed(
-            v=self._drawn(count, key=self.key),
+            v=self.drawn,
             log_z=number(self.log_z_of_base, real),
             variance=number(0.0, real),
             is_known=number(True, bool),
@@ -220,9 +232,6 @@ class Tracker:
     def _allowed(self, state: HeldOut, updates: int) -> float:
         """Return the sweeps that a run may spend on following until so many updates."""
         return self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
-
-    def _drawn(self, count: int, *, key: PRNGKeyArray) -> Array:
-        return self.base.visible.sample_without_inputs((count,), key=key)
 
 
 def judged(state: HeldOut, free_energy: float, updates: int) -> tuple[HeldOut, dict[str, float]]:

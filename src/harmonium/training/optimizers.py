@@ -26,8 +26,8 @@ from .centring import centred
 from .penalties import AbstractPenalty, checked_penalties
 from .schedules import Schedule, begun, ramped_momentum, reschedule, scheduled, step_size
 from .sparsity import sparse_activity
-from .whitening import whitened
 from .strength import PenaltyState
+from .whitening import whitened
 
 
 class AveragedState(NamedTuple):

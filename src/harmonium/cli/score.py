@@ -1,0 +1,64 @@
+"""`harmonium score`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .base import display, print_json, run_command
+from .options import number, word
+from .train import Json, Seed
+
+SCORE_HELP = """Score the rows of a table: which are unusual, and why.
+
+RUN is the folder of a run on this table, or on another one with the same columns. Each row gets
+log p, the logarithm of its probability (for real numbers, of its density in the table's own units)
+under the model, and the cells that are least expected given the other cells of the row, each with
+its own log p. Rows with missing cells are scored by their seen cells.
+
+\b
+Examples:
+  harmonium train titanic.csv
+  harmonium score titanic.csv runs/titanic
+  harmonium score new.csv runs/titanic --out scores.csv
+"""
+
+
+def score_cli(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A text or Parquet file.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run on a table.")],
+    out: Annotated[
+        str | None,
+        word("--out", metavar="FILE", help="File for the scores of all rows: .csv or .tsv."),
+    ] = None,
+    seconds: Annotated[
+        float, number("--seconds", help="Time limit for log Z: later, no new round starts.")
+    ] = 60.0,
+    seed: Seed = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Score the rows of a table; its help text is SCORE_HELP."""
+
+    def command() -> None:
+        from ..runs.unusual import score
+
+        summary = score(table, run, out, seconds, seed, overwrite)
+        if as_json:
+            print_json(summary)
+            return
+        show, mean = display(as_json), summary["log_likelihood"]
+        warning = "" if summary["converged"] else ", NOT converged"
+        show.say(
+            f"{summary['rows']:,} rows, {mean['value']:.3f} nats per row"
+            f" ({summary['method']}{warning})".replace("-", "−")
+        )
+        show.say("the least probable rows, and their least expected cells given the others:")
+        for line in summary["least_probable"]:
+            value = f"{line['log_p']:.2f}".replace("-", "−")
+            show.say(f"  row {line['row']:,}: {value} nats: {line['least_expected']}")
+        if out is not None:
+            show.say(f"scores of all rows written to {out}")
+
+    raise typer.Exit(run_command(command))

@@ -1,0 +1,94 @@
+"""Score the rows of a table: how probable each is, and which of its cells are unexpected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._threefry import key_of
+from ..data import Dataset
+from ..data.readers import read_frame
+from ..evaluation import cell_scores, unexpected
+from ..io.formats.base import write_whole
+from ..io.storage import load
+from ..likelihood import free_energies, log_likelihood
+from ..rbm import RBM
+from ..tables import Columns, Frame, RawColumn
+from ..tables.writing import SUFFIXES, text_of
+from .folder import RunFolder
+from .options import check_number, check_seed, check_target
+from .score import finite_score
+
+SHOWN = 10  # rows in the report
+
+
+def score(
+    table: str, run: str, out: str | None, seconds: float, seed: int, overwrite: bool
+) -> dict[str, Any]:
+    """Return log p of each row of a table, and its least expected cells; write them if asked.
+
+    Args:
+        table: the table, a text or Parquet file.
+        run: a run folder.
+        out: the file to write, .csv or .tsv; None for none.
+        seconds: time after which log Z takes no more steps.
+        seed: the random seed.
+        overwrite: whether an existing file is replaced.
+
+    Raises:
+        InputError: a file that cannot be read or written, or a table that does not fit the run.
+    """
+    check_number("--seconds", seconds, "a positive number", "give 60", below=1e9)
+    check_seed(seed)
+    if out is not None:
+        check_target(f"--out {out}", out, SUFFIXES, overwrite)
+    rbm, columns = load(run), RunFolder(run).columns_of_table()
+    frame = read_frame(table)
+    codes, key = columns.encode(frame, table), key_of(seed)
+    rows = Dataset(codes, log_density=columns.log_density(frame), name=table)
+    whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, seconds=seconds))
+    energies = free_energies(rbm, codes, key=jax.random.fold_in(key, 1))
+    log_p = columns.log_density(frame) - energies - whole.log_z.value
+    reasons = _reasons(rbm, columns, frame, codes, jax.random.fold_in(key, 2))
+    if out is not None:
+        numbers = np.arange(1.0, len(frame) + 1)
+        named = np.array(reasons, object)
+        made = Frame(
+            (
+                RawColumn("row", numbers),
+                RawColumn("log_p", np.round(log_p.astype(float), 4)),
+                RawColumn("least_expected", named),
+            )
+        )
+        write_whole(Path(out), text_of(made, out).encode())
+    order = np.argsort(log_p)[:SHOWN]
+    return {
+        "table": table,
+        "run": run,
+        "out": out,
+        "rows": len(frame),
+        "log_likelihood": {"value": whole.value, "low": whole.low, "high": whole.high},
+        "method": whole.method,
+        "converged": whole.converged,
+        "least_probable": [
+            {"row": int(row) + 1, "log_p": float(log_p[row]), "least_expected": reasons[row]}
+            for row in order
+        ],
+    }
+
+
+def _reasons(rbm: RBM, columns: Columns, frame: Frame, codes: np.ndarray, key: Any) -> list[str]:
+    """Return for each row its least expected cells in words."""
+    by_name = {column.name: column for column in columns.modelled}
+    cells = {column.name: column.values for column in frame.columns}
+    found = unexpected(cell_scores(rbm, columns, codes, key=key), columns)
+    return [
+        ", ".join(
+            f"{name}={by_name[name].shown(cells[name][row])} ({value:.1f} nats)".replace("-", "−")
+            for name, value in some
+        )
+        for row, some in enumerate(found)
+    ]

@@ -1,0 +1,161 @@
+"""Tables of words, numbers, dates and missing cells as the estimators read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from ..errors import InputError
+from ..layers import AbstractLayer
+from ..tables import Columns, Frame, columns_of
+from ..tables.dataframes import empty_like, frame_of, is_all_numbers, is_dataframe, like
+from ..tables.frames import frame_of_array
+from ..tables.records import KINDS
+from .base import FLOATS
+from .columns import places_of, read_columns
+
+READ_AS_TABLE = "table"
+
+
+def frame_checked(estimator: Any, X: Any, *, reset: bool) -> Frame:
+    """Return the cells of X, after scikit-learn's own checks of it."""
+    if is_dataframe(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return frame_of(X, "X")
+    finite: Any = "allow-nan"
+    least = 2 if reset else 1
+    array: Any = validate_data(
+        estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite=finite, ensure_min_samples=least
+    )
+    return frame_of_array(array, tuple(f"x{i}" for i in range(array.shape[1])))
+
+
+def given_back(frame: Frame, template: Any, dtype: Any = None) -> Any:
+    """Return a table as a data frame like `template`, or as an array if that is None.
+
+    Args:
+        frame: the table.
+        template: a data frame, whose library and types are used.
+        dtype: the type of an array of numbers.
+    """
+    if template is not None:
+        return like(frame, template)
+    array = frame.with_gaps()
+    if array is None:  # words that were told for an array of numbers
+        return np.stack([column.values for column in frame.columns], axis=1)
+    return array.astype(dtype if dtype in FLOATS else float)
+
+
+def kinds_told(spec: Any, names: tuple[str, ...], argument: str) -> dict[str, str]:
+    """Return the kinds of columns by name.
+
+    Args:
+        spec: a mapping from names to kinds, or pairs (kind, columns) as scikit-learn's
+            `ColumnTransformer` has them, with columns by number, name, slice or mask, or None.
+        names: the names of all columns.
+        argument: what error messages call it.
+
+    Raises:
+        InputError: an unknown kind, or columns that do not exist.
+    """
+    if spec is None or isinstance(spec, Mapping):
+        return dict(spec or {})
+    try:
+        return {
+            names[place]: kind
+            for kind, columns in spec
+            for place in places_of(columns, len(names), names)
+        }
+    except (TypeError, ValueError) as error:
+        expected = "a mapping from names to kinds, or pairs (kind, columns)"
+        raise InputError(f"{argument}: expected {expected}; got {spec!r} ({error}).") from None
+
+
+def is_of_tables(spec: Any) -> bool:
+    """Return whether a specification of columns is one for `kinds_told`."""
+    if isinstance(spec, str):
+        return spec == READ_AS_TABLE
+    try:
+        kinds = spec.values() if isinstance(spec, Mapping) else [kind for kind, _ in spec]
+        return all(kind in KINDS for kind in kinds)
+    except (TypeError, ValueError):
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumns:
+    """The columns of a table, with the interface of the estimators' `Columns`.
+
+    Attributes:
+        columns: what each column is.
+        template: a data frame without rows, of which results have the type; None for arrays.
+    """
+
+    columns: Columns
+    template: Any
+
+    @property
+    def layer(self) -> AbstractLayer:
+        """The layer without parameters."""
+        return self.columns.layer
+
+    def checked(self, estimator: Any, X: Any) -> Frame:
+        """Return the cells of X, which must have the columns of `fit`."""
+        return frame_checked(estimator, X, reset=False)
+
+    def dtype_of(self, frame: Frame) -> Any:
+        """Return the type of number to compute with."""
+        return np.dtype(np.float32)
+
+    def encode(self, frame: Frame) -> np.ndarray:
+        """Return rows in the library's coding, NaN where a cell is missing."""
+        return self.columns.encode(frame, "X")
+
+    def log_density(self, frame: Frame) -> np.ndarray:
+        """Return log p(row) − log p(codes) of each row."""
+        return self.columns.log_density(frame)
+
+    def decode(self, rows: np.ndarray) -> Any:
+        """Return the table of rows in the library's coding."""
+        return given_back(self.columns.decode(rows), self.template)
+
+    def decode_means(self, means: np.ndarray, dtype: Any = None) -> Any:
+        """Return the table of the most probable categories and the mean numbers."""
+        return given_back(self.columns.decode_means(means), self.template, dtype)
+
+
+def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
+    """Return what the columns of X are, and X after scikit-learn's checks.
+
+    X is read as a table if `spec` says so, or if it is "auto" and X is a data frame with words,
+    dates or booleans, or has missing cells.
+
+    Args:
+        estimator: the estimator that is fitted.
+        X: rows.
+        spec: `visible` of the estimators.
+
+    Raises:
+        InputError: columns that cannot be read so.
+    """
+    told = is_of_tables(spec)
+    by_cells = isinstance(spec, str) and spec == "auto"
+    if told or (by_cells and _needs_a_table(X)):
+        frame = frame_checked(estimator, X, reset=True)
+        kinds = kinds_told(None if isinstance(spec, str) else spec, frame.names, "visible")
+        columns = columns_of(frame, kinds, "X", keep_counters=True)
+        return TableColumns(columns, empty_like(X) if is_dataframe(X) else None), frame
+    array: Any = validate_data(estimator, X, dtype=FLOATS, ensure_all_finite="allow-nan")  # pyright: ignore
+    return read_columns(spec, array, getattr(estimator, "feature_names_in_", None)), array
+
+
+def _needs_a_table(X: Any) -> bool:
+    """Return whether X is a data frame that is not all numbers, or has a missing cell."""
+    if is_dataframe(X):
+        return not is_all_numbers(X)
+    array = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
+    return array.dtype.kind == "f" and bool(np.isnan(array).any())

@@ -1,0 +1,94 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import harmonium as hm
+from harmonium.gradients import PhaseInfo
+from harmonium.training.whitening import whitened
+
+KEY = jax.random.key(0)
+NO_INFO = PhaseInfo(jnp.zeros(5), jnp.zeros(2), jnp.zeros(()))
+
+
+def correlated(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    numbers = np.stack([x, x + 0.02 * rng.normal(size=n), rng.normal(size=n)], axis=1)
+    return np.concatenate([rng.integers(0, 2, (n, 2)), numbers], axis=1)
+
+
+def model(rows, hidden=2):
+    layer = hm.Mixed(hm.Bernoulli(2), hm.MultivariateGaussian(3))
+    return hm.initialize(layer, hm.Bernoulli(hidden), rows, key=KEY)
+
+
+def test_an_update_is_that_of_the_model_of_whitened_columns():
+    """ΔW = −η S⁻ᵀS⁻¹ gW along the correlated columns, ΔΛ = −η M⁻¹ gΛ M⁻¹ with M = SSᵀ."""
+    rbm = model(correlated())
+    grads = jax.tree.map(lambda x: jax.random.normal(KEY, x.shape), rbm)
+    transform = whitened(optax.sgd(0.1))
+    updates, _ = transform.update(grads, transform.init(rbm), rbm, info=NO_INFO)
+    inverse = np.asarray(rbm.visible.parts[1].precision, float)  # M⁻¹
+    np.testing.assert_allclose(updates.weights[:2], -0.1 * grads.weights[:2], rtol=1e-5)
+    expected = -0.1 * inverse @ np.asarray(grads.weights[2:], float)
+    np.testing.assert_allclose(updates.weights[2:], expected, rtol=2e-2, atol=2e-2)
+    symmetric = np.asarray(grads.visible.parts[1].precision, float)
+    expected = -0.1 * inverse @ symmetric @ inverse
+    found = updates.visible.parts[1].precision
+    np.testing.assert_allclose(found, expected, atol=2e-2 * abs(expected).max())
+
+
+def test_independent_units_and_masked_weights_are_left_alone():
+    rows = correlated()
+    plain = hm.initialize(hm.Gaussian(5), hm.Bernoulli(2), rows, key=KEY)
+    layer = hm.Mixed(hm.Bernoulli(2), hm.MultivariateGaussian(3))
+    masked = hm.initialize(layer, hm.Bernoulli(2), rows, key=KEY, pattern=np.eye(5, 2))
+    for rbm in (plain, masked):
+        grads = jax.tree.map(jnp.ones_like, rbm)
+        one, other = whitened(optax.sgd(0.1)), optax.with_extra_args_support(optax.sgd(0.1))
+        found, _ = one.update(grads, one.init(rbm), rbm, info=NO_INFO)
+        expected, _ = other.update(grads, other.init(rbm), rbm)
+        assert all(map(np.array_equal, jax.tree.leaves(found), jax.tree.leaves(expected)))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_learning_does_not_depend_on_units_of_measurement(scale):
+    rows = correlated()
+    scales = np.array([1.0, 1.0, scale, 1.0, 1.0 / scale])
+    fit = hm.fit(model(rows * scales, 8), rows * scales, key=KEY, epochs=200)
+    found = hm.log_likelihood(fit.rbm, rows * scales, key=KEY).value  # scales multiply to 1
+    x = rows[:, 2:]
+    normal = -0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.cov(x.T, ddof=0))[1]
+    assert found == pytest.approx(normal - 2 * np.log(2), abs=0.15)
+
+
+def test_hidden_units_begin_with_half_of_the_covariance():
+    rows = correlated(2_000)
+    rbm = model(rows, hidden=6)
+    covariance = np.cov(rows[:, 2:].T)
+    layer = rbm.visible.parts[1]
+    kept = np.linalg.inv(np.asarray(layer.precision, float))
+    np.testing.assert_allclose(kept, covariance / 2, atol=0.03)
+    states = rbm.hidden.states(jnp.arange(64))
+    share = np.asarray(jax.nn.softmax(-rbm.T.free_energy(states)), float)
+    means = np.asarray(rbm.mean_v_from_h(states), float)[:, 2:]
+    mean = share @ means
+    between = (share[:, None] * (means - mean)).T @ (means - mean)
+    np.testing.assert_allclose(mean, rows[:, 2:].mean(0), atol=0.1)
+    np.testing.assert_allclose(kept + between, covariance, atol=0.25)
+
+
+def test_classes_are_found_although_their_mixture_has_the_covariance_of_a_normal():
+    """Two classes far apart: a start with all of the covariance would be left by chance alone."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 500)
+    direction = np.array([1.0, 0.5, -0.5])
+    rows = rng.normal(size=(500, 3)) @ np.diag([0.3, 0.3, 0.3]) + np.outer(2.0 * label, direction)
+    rbm = hm.initialize(hm.MultivariateGaussian(3), hm.Bernoulli(4), rows, key=KEY)
+    fit = hm.fit(rbm, rows, key=KEY, epochs=1_000)
+    log_p = hm.log_likelihood(fit.rbm, rows, key=KEY).value
+    normal = -0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.cov(rows.T, ddof=0))[1]
+    entropy = np.log(2) + 1.5 * np.log(2 * np.pi * np.e * 0.09)
+    assert log_p > normal + 0.5 * (-entropy - normal)
