@@ -107,6 +107,58 @@ def test_new_rows_look_like_those_of_the_table(cli, table, run):
     )
 
 
+def test_rows_are_drawn_within_told_ranges(cli, table, run):
+    cli("resume run --epochs 200")
+    told = "mass=2000..3500,seen=2024-03-01..,species=cow"
+    cli(f"sample run -n 40 --sweeps 20 --given {told} --out new.csv")
+    names, *rows = read("new.csv")
+    assert names == table[0]
+    assert len(rows) == 40
+    assert {row[1] for row in rows} == {"cow"}
+    assert all(2000 <= float(row[2]) <= 3500 for row in rows)
+    assert all(row[4] >= "2024-03-01" for row in rows)
+    _, out, _ = cli("ask", "run", "species | mass=1000..", "--sweeps", "20")
+    share = {line.split()[0]: float(line.split()[1]) for line in out.splitlines()[1:]}
+    assert share["cow"] > 0.9
+
+
+def test_unusual_rows_are_found_with_their_reasons(cli, table, run):
+    odd = [list(row) for row in table]
+    odd[7][1], odd[7][2] = "cat", 3500
+    with Path("odd.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(odd)
+    _, out, _ = cli("score odd.csv run --out scores.csv --seed 1")
+    assert "  row 7: " in out
+    first = next(line for line in out.splitlines() if line.startswith("  row "))
+    assert first.startswith("  row 7: ")
+    assert "mass=3500" in first
+    names, *rows = read("scores.csv")
+    assert names == ["row", "log_p", "least_expected"]
+    assert len(rows) == len(table) - 1
+    assert min(rows, key=lambda row: float(row[1]))[0] == "7"
+    found = strict(cli("score animals.csv run --json").out)
+    assert found["rows"] == len(table) - 1
+    assert len(found["least_probable"]) == 10
+
+
+def test_columns_are_predicted_from_the_others(cli, table, run):
+    cli("resume run --epochs 200")
+    found = strict(cli("evaluate run animals.csv --quick --json").out)["columns"]["columns"]
+    by_name = {column["name"]: column for column in found}
+    assert list(by_name) == ["species", "mass", "legs", "seen"]
+    assert by_name["species"]["correct"] > 0.9
+    assert by_name["mass"]["log_p"] > by_name["mass"]["alone"]
+    out = cli("evaluate run animals.csv --quick").out
+    assert "given the others" in out
+
+
+def test_hidden_units_are_told_in_words(cli, run):
+    cli("resume run --epochs 200")
+    out = cli("info run").out
+    assert "unit " in out
+    assert "species c" in out
+
+
 def test_missing_cells_are_filled_and_all_others_stay(cli, table, run):
     _, out, _ = cli("impute animals.csv run --out filled.csv")
     gaps = sum(row[2] == "" for row in table[1:])
@@ -189,6 +241,11 @@ def test_kinds_can_be_told(cli, table):
             "model.npz: expected the folder of a run on a",
         ),
         ("sample run --given wings=2", "--given wings=2: expected NAME=VALUE with a name among"),
+        ("sample run --given species=cat..cow", "expected a range of numbers or dates"),
+        ("sample run --given mass=1e9.. -n 5", "the range of mass: expected 5 rows in it"),
+        ("score animals.csv run --out s.npy", "--out s.npy: expected a name ending in .csv or"),
+        ("score animals.csv model.npz", "model.npz: expected the folder of a run on a"),
+        ("score strange.csv run", "strange.csv: column 'species': expected one of the 2"),
         ("sample run --given species=dog", "column 'species': expected one of the 2 categories"),
         ("ask run wings", "QUESTION: expected columns among"),
         ("ask run legs|legs=3", "expected unknown columns before the bar; found 'legs'"),

@@ -1,6 +1,7 @@
 """What columns mean: decided from cells, coded, undone, with probabilities that sum to one."""
 
 import json
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 
 import harmonium as hm
 from harmonium.tables import Columns, Frame, RawColumn, columns_from, columns_of
+from harmonium.tables.records import column_from
+from harmonium.tables.words import Words
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -230,7 +233,9 @@ def test_the_best_guess_is_the_mode_of_words_and_the_mean_of_numbers():
 def test_cells_that_are_told_are_a_row():
     frame = frame_of_all()
     columns = columns_of(frame)
-    row = columns.cells_told("categories=b, few numbers=3, dates=2020-02-01", "--given")
+    told = columns.told("categories=b, few numbers=3, dates=2020-02-01", "--given")
+    row = told.cells
+    assert not told.ranges
     assert row.columns[2].values[0] == np.datetime64(datetime(2020, 2, 1))
     rows = columns.encode(row, "t", may_lack=True)
     assert rows.shape == (1, columns.layer.n_units)
@@ -238,7 +243,40 @@ def test_cells_that_are_told_are_a_row():
     for text, message in (
         ("colour=b", "NAME=VALUE with a name among"),
         ("few numbers=many", "'many' for 'few numbers'"),
+        ("few numbers=1..many", "'1..many' for 'few numbers'"),
+        ("categories=a..b", "a range of numbers or dates"),
+        ("few numbers=..", "'..' for 'few numbers'"),
         ("", "cells such as sex=female"),
     ):
         with pytest.raises(hm.InputError, match=message):
-            columns.cells_told(text, "--given")
+            columns.told(text, "--given")
+
+
+def test_ranges_that_are_told_hold_for_rows_inside_them():
+    frame = frame_of_all()
+    columns = columns_of(frame)
+    told = columns.told("few numbers=2..4, dates=2020-02-01.., categories=b", "--given")
+    assert [column.name for column in told.cells.columns] == ["categories"]
+    cells = {column.name: column.values for column in frame.columns}
+    expected = (cells["few numbers"] >= 2) & (cells["few numbers"] <= 4)
+    expected &= cells["dates"] >= np.datetime64("2020-02-01")
+    np.testing.assert_array_equal(told.holds_for(frame), expected)
+    assert 0 < expected.sum() < len(frame)
+
+
+def test_an_unseen_word_is_an_error_or_missing_or_one_of_the_rare_ones_as_told():
+    rng = np.random.default_rng(0)
+    common = [f"w{i}" for i in rng.integers(0, 40, 2_000)]
+    words = np.array([*common, *(f"rare{i}" for i in range(30))], object)
+    column = Words.of(RawColumn("x", words), "x")
+    new = RawColumn("x", np.array(["w1", "never seen", None], object))
+    with pytest.raises(hm.InputError, match="never seen"):
+        column.codes(new, "t")
+    missing, other = (replace(column, unseen=how) for how in ("missing", "other"))
+    assert np.isnan(missing.codes(new, "t")).tolist() == [False, True, True]
+    assert other.codes(new, "t")[1] == len(column.words)
+    rare = RawColumn("x", np.array(sorted(column.others), object))
+    total = np.exp(other.log_density(rare)).sum() + np.exp(other.log_density(new)[1])
+    assert total == pytest.approx(1.0)
+    with pytest.raises(hm.InputError, match="unseen"):
+        column_from(column.record() | {"unseen": "perhaps"}, "columns.json")

@@ -7,7 +7,9 @@ import duckdb
 import numpy as np
 import pytest
 
+import harmonium as hm
 from harmonium.errors import InputError
+from harmonium.tables.dataframes import read_arrow
 from harmonium.tables.frames import read_parquet, read_text
 from harmonium.tables.writing import text_of
 
@@ -168,3 +170,26 @@ def test_numbers_alone_start_without_the_reader_of_tables(tmp_path):
         f" read_file({str(tmp_path / 't.csv')!r}); assert 'duckdb' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_arrow(tmp_path, library, monkeypatch):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": [1.5, None, 3.0], "word": ["a", "b", None]})
+    frame.write_ipc(tmp_path / "t.arrow")
+    if library == "polars":
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    found = read_arrow(tmp_path / "t.arrow", "t")
+    assert found.names == ("x", "word")
+    np.testing.assert_array_equal(found.columns[0].values, [1.5, np.nan, 3.0])
+    assert list(found.columns[1].values) == ["a", "b", None]
+    (tmp_path / "bad.arrow").write_bytes(b"ARROW1" + b"x" * 50)
+    with pytest.raises(hm.InputError, match="bad: expected an Arrow file"):
+        read_arrow(tmp_path / "bad.arrow", "bad")
+
+
+def test_arrow_without_a_library(tmp_path, monkeypatch):
+    for name in ("pyarrow", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(hm.MissingDependencyError, match="pip install pyarrow"):
+        read_arrow(tmp_path / "t.arrow", "t")

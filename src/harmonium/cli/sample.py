@@ -12,7 +12,9 @@ from .train import Json, Seed
 
 SAMPLE_HELP = """Draw rows (samples) from a model, each from its own Gibbs chain.
 
-They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture.
+They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture. A run on a
+table draws rows of such a table (.csv or .tsv); --given then also takes cells, and ranges of
+numbers and dates.
 
 \b
 Examples:
@@ -20,6 +22,7 @@ Examples:
   harmonium sample runs/digits -n 64 --out samples.png
   harmonium sample model.npz -n 5 --sweeps 10000
   harmonium sample runs/digits -n 3 --given half.csv
+  harmonium sample runs/titanic -n 100 --given sex=female,age=30..40 --out women.csv
 """
 
 
@@ -32,7 +35,12 @@ def sample_cli(
     seed: Seed = 0,
     given: Annotated[
         str | None,
-        word("--given", metavar="FILE", help="Rows to complete: nan where a value is to be drawn."),
+        word(
+            "--given",
+            metavar="FILE|CELLS",
+            help="Rows to complete: a file with nan where a value is to be drawn, or for a table"
+            " cells and ranges as in sex=female,age=30..40.",
+        ),
     ] = None,
     out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
@@ -41,11 +49,10 @@ def sample_cli(
     """Draw rows from a model; its help text is SAMPLE_HELP."""
 
     def command() -> None:
-        from ..runs.sample import csv_lines, draw_rows, table_of_rows, write_rows, write_table
+        from ..runs.sample import csv_lines, draw_rows, write_rows, write_table
         from ..tables.writing import plain, text_of
 
-        rows = draw_rows(run, n, sweeps, seed, given, out, overwrite)
-        table = table_of_rows(run, rows, seed)
+        rows, table = draw_rows(run, n, sweeps, seed, given, out, overwrite)
         summary = {"run": run, "rows": len(rows), "columns": rows.shape[1], "out": out}
         values: Any = rows
         if table is not None:

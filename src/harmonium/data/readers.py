@@ -1,4 +1,4 @@
-"""Readers of data files: .npy, .npz, text (.csv, .tsv, .txt, .data), .parquet and idx.
+"""Readers of data files: .npy, .npz, text (.csv, .tsv, .txt, .data), .parquet, Arrow and idx.
 
 Text and idx may be compressed (.gz).
 
@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ..errors import InputError, count_of, input_error
+from ..tables.dataframes import read_arrow
 from ..tables.frames import Frame, frame_of_array, read_parquet, read_text
 
 LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
@@ -346,6 +347,11 @@ def _read_parquet(source: _Source) -> Contents:
     return Contents(source.name, frame.numbers(), frame=frame)
 
 
+def _read_arrow(source: _Source) -> Contents:
+    frame = read_arrow(Path(source.file.name), source.label)
+    return Contents(source.name, frame.numbers(), frame=frame)
+
+
 def _read_idx(source: _Source) -> Contents:
     data = source.file.read()
     if data[:2] == b"\x1f\x8b":
@@ -376,4 +382,7 @@ _READERS: dict[str, Callable[[_Source], Contents]] = {
     ".txt": _read_text,
     ".data": _read_text,
     ".parquet": _read_parquet,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
+    ".ipc": _read_arrow,
 }

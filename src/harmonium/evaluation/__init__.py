@@ -2,6 +2,8 @@
 
 from .base import Quality as Quality
 from .base import Score as Score
+from .hidden_in_words import UnitInWords as UnitInWords
+from .hidden_in_words import hidden_in_words as hidden_in_words
 from .pseudo_likelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
 from .quality import sample_quality as sample_quality
 from .reconstruction import reconstruction_errors as reconstruction_errors

@@ -12,10 +12,14 @@ import numpy as np
 from ..data.sources import open_source
 from ..data.table import describe
 from ..errors import HarmoniumError
+from ..evaluation import hidden_in_words
 from ..io.storage import holds_model, load
 from ..rbm import RBM
+from ..tables import Columns
 from .checks import states_to_sum
 from .folder import CONFIG, RunFolder
+
+UNITS_IN_WORDS = 12
 
 
 def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[str, Any]:
@@ -57,7 +61,19 @@ def _describe_run(folder: RunFolder) -> dict[str, Any]:
     unfinished = f"not finished; go on with: harmonium resume {folder.path}"
     found["state"] = folder.summary().get("message", unfinished)
     try:
-        found |= describe_model(load(folder.path))
+        rbm = load(folder.path)
+        found |= describe_model(rbm)
+        columns = folder.columns()
+        if columns is not None and rbm.hidden.size == rbm.hidden.n_units:
+            found["hidden_units"] = _in_words(rbm, columns)
     except HarmoniumError as error:
         found["model"] = str(error)
     return found
+
+
+def _in_words(rbm: RBM, columns: Columns) -> list[str]:
+    """Return what the hidden units of a table's model say, the first few of them."""
+    units = [unit for unit in hidden_in_words(rbm, columns) if unit.words]
+    lines = [f"unit {unit.unit}: {', '.join(unit.words)}" for unit in units[:UNITS_IN_WORDS]]
+    left = rbm.hidden.n_units - len(lines)
+    return [*lines, f"and {left} units that say less"] if left and lines else lines

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import jax
 import numpy as np
 
 from .._threefry import key_of
@@ -19,6 +21,7 @@ from ..rbm import RBM
 from ..samplers import Gibbs
 from ..sampling import sample
 from ..tables import Columns, Frame
+from ..tables.told import Told
 from ..tables.writing import SUFFIXES as TEXT
 from ..tables.writing import text_of
 from .checks import refuse_misfit
@@ -28,20 +31,22 @@ from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .rows import rows_of_run
 
+MOST_TURNS, FEWEST_DRAWN = 50, 200  # sets of draws until enough lie in a range, rows in one
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
 
 
 def draw_rows(
     run: str, n: int, sweeps: int, seed: int, given: str | None, out: str | None, overwrite: bool
-) -> np.ndarray:
-    """Draw rows from a model, in the user's coding.
+) -> tuple[np.ndarray, Frame | None]:
+    """Draw rows from a model, in the user's coding, and as a table if the run's rows are one.
 
     Args:
         run: a run folder or a model.
         n: number of rows to draw; with `given`, for each given row.
         sweeps: Gibbs sweeps of each chain.
         seed: random seed of the draws.
-        given: file of rows to complete, or None.
+        given: a file of rows to complete, or for a table cells and ranges of one row such as
+            "sex=female,age=30..40"; None for neither.
         out: file that the rows will be written to.
         overwrite: whether an existing file is replaced.
 
@@ -57,22 +62,67 @@ def draw_rows(
     rbm, columns = load(run), RunFolder(run).columns()
     if columns is not None and out is not None:
         check_target(f"--out {out}", out, TEXT, overwrite)
-    held = None if given is None else read_given(given, rbm, columns)
+    held, told = None, None
+    if given is not None and columns is not None and not Path(given).is_file():
+        told = columns.told(given, f"--given {given}")
+        if told.cells.columns:
+            held = columns.encode(told.cells, f"--given {given}", may_lack=True)
+    elif given is not None:
+        held = read_given(given, rbm, columns)
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
-    rows = sample(rbm, n, key=key_of(seed), sampler=Gibbs(sweeps), steps=1, given=held)
-    if not np.isfinite(rows).all():
+
+    def drawn(count: int, turn: int) -> np.ndarray:
+        key = key_of(seed) if turn == 0 else jax.random.fold_in(key_of(seed), turn)
+        rows = sample(rbm, count, key=key, sampler=Gibbs(sweeps), steps=1, given=held)
+        if np.isfinite(rows).all():
+            return rows
         raise NotFiniteError(
             f"{run}: expected a model that draws finite rows; found draws that overflow."
             " Its parameters are too large: train it anew with a lower --lr."
         )
-    return rows
+
+    if columns is None or told is None or not told.ranges:
+        rows = drawn(n, 0)
+        return rows, None if columns is None else columns.decode(rows, seed=seed)
+    return inside(told, columns, lambda turn: drawn(max(n, FEWEST_DRAWN), turn), n, seed)
 
 
-def table_of_rows(run: str, rows: np.ndarray, seed: int) -> Frame | None:
-    """Return drawn rows as a table of the run's columns; None if its rows are plain numbers."""
-    columns = RunFolder(run).columns()
-    return None if columns is None else columns.decode(rows, seed=seed)
+def inside(
+    told: Told, columns: Columns, drawn: Callable[[int], np.ndarray], n: int, seed: int
+) -> tuple[np.ndarray, Frame]:
+    """Return n drawn rows that lie in the told ranges; other draws are dropped.
+
+    Args:
+        told: the ranges.
+        columns: what the columns mean.
+        drawn: draws rows, a new set for each turn 0, 1, ….
+        n: number of rows.
+        seed: seed of the cells that a code stands for.
+
+    Raises:
+        InputError: hardly any draw lies in the ranges.
+    """
+    kept: list[tuple[np.ndarray, Frame]] = []
+    found = made = 0
+    for turn in range(MOST_TURNS):
+        rows = drawn(turn)
+        frame = columns.decode(rows, seed=seed + turn)
+        which = np.flatnonzero(told.holds_for(frame))
+        kept.append((rows[which], frame.taken(which)))
+        found, made = found + len(which), made + len(rows)
+        if found >= n:
+            break
+    if found < n:
+        named = ", ".join(part.name for part in told.ranges)
+        share = f"{found:,} of {made:,} draws"
+        raise input_error(f"the range of {named}", f"{n:,} rows in it", share, "widen it")
+    rows = np.concatenate([some for some, _ in kept])[:n]
+    merged = [
+        replace(column, values=np.concatenate([f.columns[i].values for _, f in kept])[:n])
+        for i, column in enumerate(kept[0][1].columns)
+    ]
+    return rows, Frame(tuple(merged))
 
 
 def write_table(frame: Frame, out: str) -> None:
@@ -84,7 +134,7 @@ def read_given(given: str, rbm: RBM, columns: Columns | None = None) -> np.ndarr
     """Read rows to complete: numbers, and nan where a value is to be drawn.
 
     Args:
-        given: a file; for the columns of a table also cells such as "sex=female,age=30".
+        given: a file.
         rbm: the model.
         columns: what the columns of its table mean, if it is one.
 
@@ -92,9 +142,7 @@ def read_given(given: str, rbm: RBM, columns: Columns | None = None) -> np.ndarr
         InputError: the width or the values of the rows do not fit the visible units.
     """
     if columns is not None:
-        is_file = Path(given).is_file()
-        frame = read_frame(given) if is_file else columns.cells_told(given, f"--given {given}")
-        return columns.encode(frame, f"--given {given}", may_lack=True)
+        return columns.encode(read_frame(given), f"--given {given}", may_lack=True)
     name, advice = f"--given {given}", "write nan where a value is to be drawn"
     found = read_file(given)
     gaps = None if found.frame is None else found.frame.with_gaps()

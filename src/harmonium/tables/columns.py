@@ -25,6 +25,7 @@ from ..layers import (
 from .base import AbstractColumn
 from .frames import Frame, RawColumn, with_gaps
 from .records import column_from, entries_of
+from .told import Told, told_of
 
 MOST_CORRELATED = 128  # continuous columns that share a precision matrix
 
@@ -92,28 +93,14 @@ class Columns:
         ]
         return np.stack(codes, axis=1).astype(np.float32)
 
-    def cells_told(self, text: str, label: str) -> Frame:
-        """Return one row of the cells that are told, as "sex=female,age=30".
+    def told(self, text: str, label: str) -> Told:
+        """Return what is told of a row, as "sex=female,age=30..40".
 
         Raises:
-            InputError: a part that is not NAME=VALUE, a name that no unit models, or a value that
-                is not of the column's kind.
+            InputError: a part that is not NAME=VALUE or NAME=LOW..HIGH, a name that no unit models,
+                or a value that is not of the column's kind.
         """
-        known = {column.name: column for column in self.modelled}
-        raw = []
-        for part in filter(None, (part.strip() for part in text.split(","))):
-            name, equals, value = (piece.strip() for piece in part.partition("="))
-            if not equals or name not in known:
-                expected = f"NAME=VALUE with a name among {', '.join(known)}"
-                raise input_error(label, expected[:300], repr(part), "name a column, or a file")
-            try:
-                raw.append(known[name].told(value))
-            except ValueError:
-                shown = f"{value!r} for {name!r}"
-                raise input_error(label, "a value as in the table", shown, "correct it") from None
-        if not raw:
-            raise input_error(label, "cells such as sex=female", "none", "name some, or a file")
-        return Frame(tuple(raw))
+        return told_of(text, {column.name: column for column in self.modelled}, label)
 
     def log_density(self, frame: Frame) -> np.ndarray:
         """Return each row's sum of log densities: log p(cells) − log p(codes)."""

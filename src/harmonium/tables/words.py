@@ -11,6 +11,7 @@ from ..errors import count_of, input_error
 from .base import AbstractColumn, check_numbers
 from .frames import RawColumn
 
+UNSEEN = ("error", "missing", "other")
 MOST_WORDS = 50  # a column of more different words keeps the most frequent ones
 
 
@@ -22,12 +23,20 @@ class Words(AbstractColumn):
         words: the categories, sorted.
         others: rare words that are one further category together, and how often each occurred.
         are_numbers: whether the words are numbers, and come back as such.
+        unseen: what a word that is none of these counts as: "error" refuses it, "missing" takes the
+            cell as missing, and "other" as one of the rare words, if there are any.
     """
 
     kind = "category"
     words: tuple[str, ...]
     others: dict[str, int] | None = None
     are_numbers: bool = False
+    unseen: str = "error"
+
+    def __post_init__(self):
+        """Check what unseen words count as."""
+        if self.unseen not in UNSEEN:
+            raise ValueError(f"unseen is one of {', '.join(UNSEEN)}; got {self.unseen!r}")
 
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Words:
@@ -68,6 +77,9 @@ class Words(AbstractColumn):
         places |= dict.fromkeys(self.others or (), float(len(self.words)))
         text = _text(raw)
         found = np.array([np.nan if word is None else places.get(str(word), -1.0) for word in text])
+        if self.unseen != "error":
+            is_other = self.unseen == "other" and self.others
+            found[found < 0] = float(len(self.words)) if is_other else np.nan
         if (found < 0).any():
             row = int(np.argmax(found < 0))
             expected = f"one of the {count_of(len(places), 'category').replace('ys', 'ies')}"
@@ -81,16 +93,25 @@ class Words(AbstractColumn):
         return [*self.words, *["other"] * (self.states - len(self.words))]
 
     def told(self, text: str) -> RawColumn:
-        """Return a column of one word."""
+        """Return a column of one word.
+
+        Raises:
+            ValueError: a range, where that is no word.
+        """
+        if ".." in text and text not in self.words and text not in (self.others or ()):
+            raise ValueError(text)
         return RawColumn(self.name, np.array([text], object), self.form)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return the log share of each rare word among the rare ones, 0 for all others."""
         if not self.others:
             return np.zeros(len(raw.values))
-        total = sum(self.others.values())
+        new = 1.0 if self.unseen == "other" else 0.0  # one observation for all unseen words
+        total = sum(self.others.values()) + new
         logs = {word: float(np.log(count / total)) for word, count in self.others.items()}
-        return np.array([logs.get(str(word), 0.0) for word in _text(raw)])
+        logs |= dict.fromkeys(self.words, 0.0)
+        of_new = -float(np.log(total)) if new else 0.0
+        return np.array([0.0 if w is None else logs.get(str(w), of_new) for w in _text(raw)])
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the words; a rare one is drawn by how often it occurred."""

@@ -1,0 +1,91 @@
+"""What a user tells of a row: cells, and ranges of numbers and dates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import input_error
+from .base import AbstractColumn
+from .frames import Frame, RawColumn
+
+
+class Range(NamedTuple):
+    """A range of a column's cells, ends included; None where it is open."""
+
+    name: str
+    low: Any
+    high: Any
+
+
+class Told(NamedTuple):
+    """What is told of a row.
+
+    Attributes:
+        cells: one row of the cells that are known; no columns if there are none.
+        ranges: ranges that other cells lie in.
+    """
+
+    cells: Frame
+    ranges: tuple[Range, ...]
+
+    def holds_for(self, frame: Frame) -> np.ndarray:
+        """Return which rows of a table lie in all ranges."""
+        values, is_inside = {column.name: column.values for column in frame.columns}, True
+        for name, low, high in self.ranges:
+            if low is not None:
+                is_inside = is_inside & (values[name] >= low)
+            if high is not None:
+                is_inside = is_inside & (values[name] <= high)
+        return np.broadcast_to(np.asarray(is_inside), (len(frame),))
+
+
+def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
+    """Return what a text such as "sex=female,age=30..40" says.
+
+    Args:
+        text: NAME=VALUE or NAME=LOW..HIGH, separated by commas; one end of a range may be left out.
+        known: the columns by name.
+        label: what error messages call the text.
+
+    Raises:
+        InputError: a part of another form, an unknown name, or a value not of the column's kind.
+    """
+    cells: list[RawColumn] = []
+    ranges: list[Range] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in known:
+            expected = f"NAME=VALUE with a name among {', '.join(known)}"
+            raise input_error(label, expected[:300], repr(part), "name a column, or a file")
+        column = known[name]
+        try:
+            cells.append(column.told(value))
+        except ValueError:
+            low, dots, high = (piece.strip() for piece in value.partition(".."))
+            if not dots or not (low or high):
+                raise _misfit(value, name, label) from None
+            ranges.append(Range(name, *(_end_of(end, column, value, label) for end in (low, high))))
+    if not cells and not ranges:
+        raise input_error(label, "cells such as sex=female", "none", "name some, or a file")
+    return Told(Frame(tuple(cells)), tuple(ranges))
+
+
+def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:
+    """Return an end of a range; None if it is open."""
+    if not text:
+        return None
+    try:
+        end = column.told(text).values[0]
+    except ValueError:
+        raise _misfit(value, column.name, label) from None
+    if isinstance(end, str):
+        expected, advice = "a range of numbers or dates", "name one value"
+        raise input_error(label, expected, f"{value!r} for {column.name!r}", advice)
+    return end
+
+
+def _misfit(value: str, name: str, label: str) -> Exception:
+    expected = "a value as in the table, or a range such as 30..40"
+    return input_error(label, expected, f"{value!r} for {name!r}", "correct it")
