@@ -163,12 +163,13 @@ def _coupled(
 def _sharing_covariance(
     visible: AbstractLayer, hidden: AbstractLayer, weights: Array, *, key: PRNGKeyArray
 ) -> tuple[AbstractLayer, Array]:
-    r"""Give hidden units a share of the covariance of correlated columns, and keep the rest.
+    r"""Give some hidden units a share of the covariance of correlated columns, and keep the rest.
 
     A layer that had all of it would leave almost no gradient to the weights, since only moments of
     third and higher order would be left to learn. Of whitened columns y, which have unit variance,
-    the layer keeps the variance 1 − s. Each hidden unit adds (1 − s)² |w|² Var h in a direction w
-    of its own; the directions are random and orthogonal, so that together they add s.
+    the layer keeps the variance 1 − s. As many hidden units as there are columns, or all if they
+    are fewer, add (1 − s)² |w|² Var h = s, each in a direction w of its own. The directions are
+    random and orthogonal.
     """
     columns, dtype = visible.correlated, visible.dtype
     if not len(columns):
@@ -178,11 +179,12 @@ def _sharing_covariance(
     mean = product(inverse.T, product(inverse, visible.mean(visible.zero_inputs)[columns]))
     to_mean = visible.zero_inputs.at[columns].set(mean * (1.0 / kept - kept**-0.5))
     visible = visible.along(jnp.eye(dimension, dtype=dtype) * kept**-0.5).shift(to_mean)
-    times = -(-hidden.size // dimension)
-    random = jax.random.normal(key, (times, dimension, dimension), dtype)
-    directions = jnp.concatenate(list(jnp.linalg.qr(random)[0]), axis=1)[:, : hidden.size]
+    random = jax.random.normal(key, (dimension, dimension), dtype)
+    count = min(hidden.size, dimension)
+    directions = jnp.pad(jnp.linalg.qr(random)[0][:, :count], ((0, 0), (0, hidden.size - count)))
     low, high = hidden.support
     # the variance of real hidden units grows with their coupling, that of bounded ones does not
     power = np.where(np.isfinite(low) & np.isfinite(high), 2.0, 1.0).astype(dtype)
-    squares = SHARE_OF_HIDDEN / (kept**power * times * hidden.variance(hidden.zero_inputs))
-    return visible, weights.at[columns].set(product(inverse.T, directions * jnp.sqrt(squares)))
+    squares = SHARE_OF_HIDDEN / (kept**power * hidden.variance(hidden.zero_inputs))
+    of_whitened = weights[columns] + directions * jnp.sqrt(squares)
+    return visible, weights.at[columns].set(product(inverse.T, of_whitened))

@@ -9,8 +9,8 @@ import pytest
 
 import harmonium as hm
 from harmonium.errors import InputError
-from harmonium.tables.dataframes import read_arrow
-from harmonium.tables.frames import read_parquet, read_text
+from harmonium.tables.frames import read_text
+from harmonium.tables.typed import read_arrow, read_parquet
 from harmonium.tables.writing import text_of
 
 TABLE = "name,age,when\nAnna,30,2024-01-31\nBob,,2024-02-29\n"

@@ -1,5 +1,4 @@
 """Readers of data files: .npy, .npz, text (.csv, .tsv, .txt, .data), .parquet, Arrow and idx.
-
 Text and idx may be compressed (.gz).
 
 A reader turns the bytes of one format into arrays and notes what it did; `read_file` chooses the
@@ -21,8 +20,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ..errors import InputError, count_of, input_error
-from ..tables.dataframes import read_arrow
-from ..tables.frames import Frame, frame_of_array, read_parquet, read_text
+from ..tables.frames import Frame, frame_of_array, read_text
+from ..tables.typed import read_arrow, read_parquet
 
 LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
 _IDX_NAME = re.compile(r".+([-.]idx\d-\w+|\.idx)(\.gz)?", re.IGNORECASE)
@@ -342,13 +341,9 @@ def _of_frame(source: _Source, frame: Frame) -> Contents:
     return Contents(source.name, numbers, notes=notes, frame=frame)
 
 
-def _read_parquet(source: _Source) -> Contents:
-    frame = read_parquet(Path(source.file.name), source.label)
-    return Contents(source.name, frame.numbers(), frame=frame)
-
-
-def _read_arrow(source: _Source) -> Contents:
-    frame = read_arrow(Path(source.file.name), source.label)
+def _read_columns(source: _Source) -> Contents:
+    is_parquet = source.file.name.lower().endswith(".parquet")
+    frame = (read_parquet if is_parquet else read_arrow)(Path(source.file.name), source.label)
     return Contents(source.name, frame.numbers(), frame=frame)
 
 
@@ -381,8 +376,5 @@ _READERS: dict[str, Callable[[_Source], Contents]] = {
     ".tsv": _read_text,
     ".txt": _read_text,
     ".data": _read_text,
-    ".parquet": _read_parquet,
-    ".arrow": _read_arrow,
-    ".feather": _read_arrow,
-    ".ipc": _read_arrow,
+    **dict.fromkeys((".parquet", ".arrow", ".feather", ".ipc"), _read_columns),
 }

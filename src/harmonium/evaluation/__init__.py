@@ -2,8 +2,6 @@
 
 from .base import Quality as Quality
 from .base import Score as Score
-from .hidden_in_words import UnitInWords as UnitInWords
-from .hidden_in_words import hidden_in_words as hidden_in_words
 from .pseudo_likelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
 from .quality import sample_quality as sample_quality
 from .reconstruction import reconstruction_errors as reconstruction_errors
@@ -12,3 +10,5 @@ from .table_columns import ColumnScore as ColumnScore
 from .table_columns import cell_scores as cell_scores
 from .table_columns import column_scores as column_scores
 from .table_columns import unexpected as unexpected
+from .words_for_units import UnitInWords as UnitInWords
+from .words_for_units import hidden_in_words as hidden_in_words

@@ -145,7 +145,7 @@ def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[tuple[np
             continue
         some = rows[which]
         completions = some[None]
-        if gaps[which[0]]:
+        if np.isnan(np.delete(some, unit, axis=1)).any():
             without = some.copy()
             without[:, unit] = np.nan
             drawn = impute(rbm, without, key=key, draws=COMPLETIONS, sweeps=SWEEPS)

@@ -1,8 +1,9 @@
 """The base class of all layers: what each layer must define, and what follows from it."""
 
 import dataclasses
+import functools
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -12,10 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._numerics import from_numpy
-from ..checks import as_array
 from ..errors import InputError
 from ..parameters import data_in
-from .base_arrays import places_in
+from .base_arrays import checked_rows, derivatives_of_means
 
 
 class AbstractLayer(eqx.Module):
@@ -179,10 +179,7 @@ class AbstractLayer(eqx.Module):
 
     @property
     def correlated(self) -> Integer[np.ndarray, " some"]:
-        """The real columns that depend on one another, given the inputs; usually there are none.
-
-        A layer with such columns also defines `whitening` and `along`.
-        """
+        """Real columns that depend on one another; they need `whitening` and `along`."""
         return np.zeros(0, int)
 
     @property
@@ -257,7 +254,8 @@ class AbstractLayer(eqx.Module):
         """Return each column's variance given the `known` units, whose own is 0."""
         if self.has_independent_units:
             return jnp.where(self.spread(known), 0.0, self.variance(inputs))
-        return self._diagonal(lambda i: self.mean_given(i, known, values), inputs)
+        mean = functools.partial(self.mean_given, known=known, values=values)
+        return derivatives_of_means(mean, inputs, self.blocks, self.spread)
 
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Sum the columns of each unit."""
@@ -327,21 +325,7 @@ class AbstractLayer(eqx.Module):
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return each column's variance, the diagonal of Γ″(I)."""
-        return self._diagonal(self.mean, inputs)
-
-    def _diagonal(self, mean: Callable[[Array], Array], inputs: Array) -> Array:
-        """Return the derivative of each column's mean by its own input.
-
-        Blocks are independent, so one forward-mode pass handles one column of every block at once.
-        """
-
-        def along(direction: np.ndarray) -> Array:
-            tangent = jnp.broadcast_to(jnp.asarray(direction, inputs.dtype), inputs.shape)
-            return jax.jvp(mean, (inputs,), (tangent,))[1] * tangent
-
-        with jax.ensure_compile_time_eval():
-            places = places_in(np.asarray(self.spread(jnp.asarray(self.blocks))))
-        return sum((along(places == k) for k in range(places.max() + 1)), jnp.zeros_like(inputs))
+        return derivatives_of_means(self.mean, inputs, self.blocks, self.spread)
 
     @property
     def dtype(self) -> Any:
@@ -379,25 +363,7 @@ class AbstractLayer(eqx.Module):
         Raises:
             InputError: a wrong shape, an entry that is not finite, or one outside the domain.
         """
-        array = as_array(rows, name)
-        if array.ndim != 2 or array.shape[1] != self.n_units or not array.shape[0]:
-            raise InputError(
-                f"{name}: expected at least one row of {self.n_units} columns, one for each unit of"
-                f" {self}; got shape {np.shape(rows)}."
-            )
-        if array.dtype.kind not in "buif":
-            raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
-        allowed = np.isnan(array) if missing and array.dtype.kind == "f" else np.False_
-        finite = np.isfinite(array) | allowed
-        for wrong in (~finite, self.outside(array) & ~allowed):
-            if wrong.any():
-                row, column = (int(i) for i in np.argwhere(wrong)[0])
-                expected = self.domain(column) if finite.all() else "expected finite numbers"
-                raise InputError(
-                    f"{name}: {expected}; found {array[row, column]} in row {first_row + row},"
-                    f" column {column} ({int(wrong.sum())} such entries)."
-                )
-        return array
+        return checked_rows(self, rows, name, first_row, missing)
 
     def __str__(self) -> str:
         """Return the type and the number of units, for messages."""

@@ -1,15 +1,17 @@
 """What the layers' files share: arrays of parameters, weighted means, digits, places."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Integer
 
 from .._numerics import from_numpy, product
+from ..checks import as_array
 from ..errors import InputError
 
 
@@ -59,3 +61,52 @@ def digits(indices: Array, base: int, count: int, dtype: Any) -> Array:
         )
     powers = np.array([base**i for i in range(count)], np.uint32)
     return ((indices[..., None].astype(jnp.uint32) // powers) % base).astype(dtype)
+
+
+def derivatives_of_means(
+    mean: Callable[[Array], Array],
+    inputs: Array,
+    blocks: np.ndarray,
+    spread: Callable[[Array], Array],
+) -> Array:
+    """Return the derivative of each column's mean by its own input: its variance.
+
+    Blocks are independent, so one forward-mode pass handles one column of every block at once.
+
+    Args:
+        mean: the means of all columns, as a function of the inputs.
+        inputs: the inputs, shape (..., columns).
+        blocks: the block of each unit.
+        spread: repeats each unit's entry over its columns.
+    """
+
+    def along(direction: np.ndarray) -> Array:
+        tangent = jnp.broadcast_to(jnp.asarray(direction, inputs.dtype), inputs.shape)
+        return jax.jvp(mean, (inputs,), (tangent,))[1] * tangent
+
+    with jax.ensure_compile_time_eval():
+        places = places_in(np.asarray(spread(jnp.asarray(blocks))))
+    return sum((along(places == k) for k in range(places.max() + 1)), jnp.zeros_like(inputs))
+
+
+def checked_rows(layer: Any, rows: Any, name: str, first_row: int, missing: bool) -> np.ndarray:
+    """Return rows in the user's coding as an array: the work of `AbstractLayer.validate`."""
+    array = as_array(rows, name)
+    if array.ndim != 2 or array.shape[1] != layer.n_units or not array.shape[0]:
+        raise InputError(
+            f"{name}: expected at least one row of {layer.n_units} columns, one for each unit of"
+            f" {layer}; got shape {np.shape(rows)}."
+        )
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
+    allowed = np.isnan(array) if missing and array.dtype.kind == "f" else np.False_
+    finite = np.isfinite(array) | allowed
+    for wrong in (~finite, layer.outside(array) & ~allowed):
+        if wrong.any():
+            row, column = (int(i) for i in np.argwhere(wrong)[0])
+            expected = layer.domain(column) if finite.all() else "expected finite numbers"
+            raise InputError(
+                f"{name}: {expected}; found {array[row, column]} in row {first_row + row},"
+                f" column {column} ({int(wrong.sum())} such entries)."
+            )
+    return array

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from ..errors import InputError, MissingDependencyError, input_error
+from ..errors import InputError
 from .frames import Frame, RawColumn
 
 ISO = {False: "%Y-%m-%d", True: "%Y-%m-%d %H:%M:%S"}
@@ -124,39 +123,3 @@ def _cast(series: Any, model: Any) -> Any:
         return series.cast(model.dtype)
     except Exception:  # libraries raise errors of their own kinds
         return series
-
-
-def read_arrow(path: Path, label: str) -> Frame:
-    """Read an Arrow file (also called IPC or Feather), by pyarrow or by polars.
-
-    Raises:
-        InputError: a damaged file, or one of another format.
-        MissingDependencyError: neither library is installed.
-    """
-    reader = _arrow_reader()
-    if reader is None:
-        raise MissingDependencyError(
-            f"{label}: reading Arrow files needs pyarrow or polars; pip install pyarrow."
-        )
-    try:
-        table = reader(path)
-    except Exception as error:  # libraries raise errors of their own kinds
-        found = f"other or damaged content ({' '.join(str(error).split())[:100]})"
-        raise input_error(label, "an Arrow file", found, "copy or write the file again") from None
-    return frame_of(table, label)
-
-
-def _arrow_reader() -> Any:
-    """Return a function from a path to a data frame; None if no library has one."""
-    try:
-        from pyarrow import feather
-
-        return feather.read_table
-    except ImportError:
-        pass
-    try:
-        import polars
-
-        return polars.read_ipc
-    except ImportError:
-        return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-import shutil
 import tempfile
 import zlib
 from dataclasses import dataclass
@@ -29,10 +28,6 @@ DELIMITERS = ",;\t|"
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)(inity)?"
 COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"
-NUMERIC = (  # types of Parquet columns
-    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"),
-    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
-)
 LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which the delimiter is found
 
 
@@ -269,13 +264,11 @@ def _columns(connection: Any, names: list[str], delimiter: str) -> list[RawColum
     columns = []
     for i, (name, (seen, plain, other)) in enumerate(zip(names, found.reshape(-1, 3), strict=True)):
         if plain == seen:
-            columns.append(RawColumn(name, _fetched(connection, f"cast(c{i} as double)")))
+            columns.append(RawColumn(name, fetched(connection, f"cast(c{i} as double)")))
         elif other == seen:
             changed = f"replace(c{i}, ',', '{'.' if grouped is COMMA else ''}')"
             form = "," if grouped is COMMA else ""
-            columns.append(
-                RawColumn(name, _fetched(connection, f"cast({changed} as double)"), form)
-            )
+            columns.append(RawColumn(name, fetched(connection, f"cast({changed} as double)"), form))
         else:
             columns.append(_dates_or_words(connection, f"c{i}", name, seen, plain))
     return columns
@@ -289,55 +282,18 @@ def _dates_or_words(
     for form in (*DATES, *TIMES) if first and re.search(r"\d\D+\d", first[0]) else ():
         time = f"try_strptime({cell}, '{form}')"
         if connection.execute(f"select count({time}) from seen").fetchone()[0] == seen:
-            return RawColumn(name, _fetched(connection, f"cast({time} as timestamp)"), form)
+            return RawColumn(name, fetched(connection, f"cast({time} as timestamp)"), form)
     note = ""
     if numbers > seen / 2:
         odd = connection.execute(
             f"select {cell} from seen where not regexp_full_match({cell}, '{NUMBER}') limit 1"
         ).fetchone()[0]
         note = f"read as words, since {odd[:40]!r} is no number"
-    return RawColumn(name, _fetched(connection, cell), note=note)
+    return RawColumn(name, fetched(connection, cell), note=note)
 
 
-def read_parquet(path: Path, label: str) -> Frame:
-    """Read a Parquet file.
-
-    Raises:
-        InputError: a damaged file, or one of another format.
-    """
-    import duckdb
-
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
-        if set("*?[") & set(str(path)):  # the reader would take the name for a pattern
-            path = Path(shutil.copy(path, Path(folder, "rows.parquet")))
-        try:
-            connection.execute("create table seen as select * from read_parquet(?)", [str(path)])
-        except duckdb.Error as error:
-            found = f"other or damaged content ({' '.join(str(error).split())[:100]})"
-            raise input_error(
-                label, "a Parquet file", found, "copy or write the file again"
-            ) from None
-        kinds = connection.execute("describe seen").fetchall()
-        columns = [_typed(connection, name, kind) for name, kind, *_ in kinds]
-    frame = Frame(tuple(columns))
-    if not len(frame):
-        raise input_error(label, "rows", "none", "check how it was written")
-    return frame
-
-
-def _typed(connection: Any, name: str, kind: str) -> RawColumn:
-    """Return a column of a Parquet file by its type: numbers, dates, or else words."""
-    cell = '"' + name.replace('"', '""') + '"'
-    if kind in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S"):
-        form = "%Y-%m-%d" if kind == "DATE" else "%Y-%m-%d %H:%M:%S"
-        return RawColumn(name, _fetched(connection, f"cast({cell} as timestamp)"), form)
-    is_number = kind.startswith("DECIMAL") or kind in NUMERIC
-    return RawColumn(
-        name, _fetched(connection, f"cast({cell} as {'double' if is_number else 'varchar'})")
-    )
-
-
-def _fetched(connection: Any, expression: str) -> np.ndarray:
+def fetched(connection: Any, expression: str) -> np.ndarray:
+    """Return the values of an SQL expression over the table `seen`."""
     values = connection.execute(f"select {expression} as it from seen").fetchnumpy()["it"]
     return with_gaps(np.ma.getdata(values), np.ma.getmaskarray(values))
 

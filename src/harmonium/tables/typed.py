@@ -1,0 +1,92 @@
+"""Tables from files whose columns have names and types: Parquet, by DuckDB, and Arrow."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..errors import MissingDependencyError, input_error
+from .frames import Frame, RawColumn, fetched
+
+NUMERIC = (  # types of Parquet columns
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+)
+
+
+def read_parquet(path: Path, label: str) -> Frame:
+    """Read a Parquet file.
+
+    Raises:
+        InputError: a damaged file, or one of another format.
+    """
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        if set("*?[") & set(str(path)):  # the reader would take the name for a pattern
+            path = Path(shutil.copy(path, Path(folder, "rows.parquet")))
+        try:
+            connection.execute("create table seen as select * from read_parquet(?)", [str(path)])
+        except duckdb.Error as error:
+            found = f"other or damaged content ({' '.join(str(error).split())[:100]})"
+            raise input_error(
+                label, "a Parquet file", found, "copy or write the file again"
+            ) from None
+        kinds = connection.execute("describe seen").fetchall()
+        columns = [_typed(connection, name, kind) for name, kind, *_ in kinds]
+    frame = Frame(tuple(columns))
+    if not len(frame):
+        raise input_error(label, "rows", "none", "check how it was written")
+    return frame
+
+
+def _typed(connection: Any, name: str, kind: str) -> RawColumn:
+    """Return a column of a Parquet file by its type: numbers, dates, or else words."""
+    cell = '"' + name.replace('"', '""') + '"'
+    if kind in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S"):
+        form = "%Y-%m-%d" if kind == "DATE" else "%Y-%m-%d %H:%M:%S"
+        return RawColumn(name, fetched(connection, f"cast({cell} as timestamp)"), form)
+    is_number = kind.startswith("DECIMAL") or kind in NUMERIC
+    return RawColumn(
+        name, fetched(connection, f"cast({cell} as {'double' if is_number else 'varchar'})")
+    )
+
+
+def read_arrow(path: Path, label: str) -> Frame:
+    """Read an Arrow file (also called IPC or Feather), by pyarrow or by polars.
+
+    Raises:
+        InputError: a damaged file, or one of another format.
+        MissingDependencyError: neither library is installed.
+    """
+    reader = _arrow_reader()
+    if reader is None:
+        raise MissingDependencyError(
+            f"{label}: reading Arrow files needs pyarrow or polars; pip install pyarrow."
+        )
+    try:
+        table = reader(path)
+    except Exception as error:  # libraries raise errors of their own kinds
+        found = f"other or damaged content ({' '.join(str(error).split())[:100]})"
+        raise input_error(label, "an Arrow file", found, "copy or write the file again") from None
+    from .dataframes import frame_of  # its library is needed for data frames alone
+
+    return frame_of(table, label)
+
+
+def _arrow_reader() -> Any:
+    """Return a function from a path to a data frame; None if no library has one."""
+    try:
+        from pyarrow import feather
+
+        return feather.read_table
+    except ImportError:
+        pass
+    try:
+        import polars
+
+        return polars.read_ipc
+    except ImportError:
+        return None
