@@ -1,9 +1,8 @@
 """Readers of data files: .npy, .npz, text (.csv, .tsv, .txt, .data), .parquet, Arrow and idx.
 Text and idx may be compressed (.gz).
 
-A reader turns the bytes of one format into arrays and notes what it did; `read_file` chooses the
-reader by the file's name. The meaning of the numbers is not decided here (see `as_table`), and
-nothing is ever unpickled.
+A reader turns the bytes of one format into arrays; `read_file` chooses it by the file's name. What
+the numbers mean is not decided here (see `as_table`), and nothing is ever unpickled.
 """
 
 import gzip
