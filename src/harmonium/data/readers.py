@@ -1,5 +1,4 @@
-"""Readers of data files: .npy, .npz, text (.csv, .tsv, .txt, .data), .parquet, Arrow and idx.
-Text and idx may be compressed (.gz).
+"""Readers of files: arrays, text, Parquet, Arrow and idx; text and idx may be compressed (.gz).
 
 A reader turns the bytes of one format into arrays; `read_file` chooses it by the file's name. What
 the numbers mean is not decided here (see `as_table`), and nothing is ever unpickled.

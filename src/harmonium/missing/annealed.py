@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import from_numpy
 from ..data.parts import rows_at_once
+from ..layers import AbstractLayer
 from ..rbm import RBM
 from .marginal import missing_units, with_missing
 
@@ -24,10 +25,13 @@ class SeenEnergies(NamedTuple):
     Attributes:
         value: one for each row, corrected for the mean error of a logarithm, variance/2.
         variance: the variance of each, from the spread of its chains' weights.
+        completed: states of the rows with their missing units as one chain left them, about as
+            probable as p(v_missing | v_seen) says, shape (n, visible).
     """
 
     value: Float[Array, " n"]
     variance: Float[Array, " n"]
+    completed: Float[Array, "n visible"]
 
     @property
     def reach(self) -> float:
@@ -63,23 +67,33 @@ def seen_energies(
     def drawn(inputs: Array, key: PRNGKeyArray) -> Array:
         return visible.sample_given(inputs, known, values, key=key)
 
-    def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        by_missing, log_w = carry
+    def step(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        by_missing, log_w, _ = carry
         before, after = by_seen + i / steps * by_missing, by_seen + (i + 1) / steps * by_missing
         log_w = log_w + hidden.cgf(after) - hidden.cgf(before)
         key_h, key_v = jax.random.split(jax.random.fold_in(key, i + 1))
         h = hidden.sample(after, key=key_h)
         x = drawn((i + 1) / steps * rbm.inputs_to_v(h), key_v)
-        return rbm.inputs_to_h(x) - by_seen, log_w
+        return rbm.inputs_to_h(x) - by_seen, log_w, x[0]
 
-    start = rbm.inputs_to_h(drawn(nothing, jax.random.fold_in(key, 0))) - by_seen
-    ends = jax.lax.fori_loop(0, steps, step, (start, jnp.zeros(nothing.shape[:-1], v.dtype)))
-    log_w = ends[1]
+    x = drawn(nothing, jax.random.fold_in(key, 0))
+    start = rbm.inputs_to_h(x) - by_seen, jnp.zeros(nothing.shape[:-1], v.dtype), x[0]
+    _, log_w, completed = jax.lax.fori_loop(0, steps, step, start)
     alone = visible.unit_cgfs_given(jnp.zeros_like(v), known, values).sum(-1) + hidden.cgf(by_seen)
     total = jax.nn.logsumexp(log_w, axis=0) - jnp.log(chains)
     share = jnp.exp(log_w - total)
     variance = ((share - 1.0) ** 2).sum(0) / (chains * max(1, chains - 1))
-    return SeenEnergies(-(alone + total + variance / 2.0), variance)
+    return SeenEnergies(-(alone + total + variance / 2.0), variance, completed)
+
+
+def independent_energies(
+    visible: AbstractLayer, hidden: AbstractLayer, v: Float[Array, "n visible"]
+) -> Float[Array, " n"]:
+    """Return F(v_seen) of the model of these layers without weights, exactly. Traceable."""
+    values = jnp.where(jnp.isnan(v), visible.mean(visible.zero_inputs), v)
+    known = ~missing_units(visible, v)
+    seen = visible.unit_cgfs_given(jnp.zeros_like(v), known, values).sum(-1)
+    return -(seen + hidden.cgf(hidden.zero_inputs))
 
 
 @eqx.filter_jit

@@ -21,7 +21,7 @@ from .._threefry import key_of
 from ..data import Dataset
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
-from ..missing.annealed import seen_energies
+from ..missing.annealed import independent_energies, seen_energies
 from ..missing.marginal import completed, with_missing
 from ..rbm import RBM
 from ..statistics import effective_size
@@ -168,9 +168,10 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
     cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)
     share = cloud.weights
     if dataset.missing:
-        energies = seen_energies(rbm, cloud.states, CHAINS, STEPS, key=key).value
-        others = seen_energies(reference, cloud.states, 1, 1, key=key).value  # exact without W
-        cloud = cloud._replace(states=_filled(rbm, cloud.states, key))
+        found = seen_energies(rbm, cloud.states, CHAINS, STEPS, key=key)
+        energies = found.value
+        others = independent_energies(reference.visible, reference.hidden, cloud.states)
+        cloud = cloud._replace(states=found.completed)
     else:
         energies, others = rbm.free_energy(cloud.states), reference.free_energy(cloud.states)
     mean, of_reference = share @ energies, share @ others
