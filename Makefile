@@ -82,6 +82,8 @@ reproduce: $(VENV)/.base $(INTERFACES)/.interfaces  ## reproduce published resul
 	$(BIN)/python benchmarks/likelihood.py
 	$(BIN)/python benchmarks/labels.py hybrid
 	$(BIN)/python benchmarks/missing_values.py
+	$(BIN)/python benchmarks/tables/update_times.py
+	$(BIN)/python benchmarks/tables/density.py
 	$(BIN)/python benchmarks/density.py --hidden 64 --plain --against
 	$(BIN)/python benchmarks/density.py --cuts --peers
 

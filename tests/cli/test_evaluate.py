@@ -18,7 +18,7 @@ from harmonium.runs.evaluate import EvaluationConfig, evaluate
 PICTURES = ["log_z.png", "energies.png", "autocorrelations.png", "pca.png", "means.png"]
 KEYS = (
     "run data model status rows log_z log_likelihood pseudo_log_likelihood reconstruction"
-    " free_energy_gap mixing equilibrium sample_quality pictures pictures_left_out seconds"
+    " free_energy_gap columns mixing equilibrium sample_quality pictures pictures_left_out seconds"
 )
 
 

@@ -123,6 +123,7 @@ def test_rows_are_drawn_within_told_ranges(cli, table, run):
 
 
 def test_unusual_rows_are_found_with_their_reasons(cli, table, run):
+    cli("resume run --epochs 300")
     odd = [list(row) for row in table]
     odd[7][1], odd[7][2] = "cat", 3500
     with Path("odd.csv").open("w", newline="") as file:

@@ -173,3 +173,22 @@ def test_chains_and_sums_impute_the_same(visible, monkeypatch):
     scale = exact.spread.max()
     np.testing.assert_allclose(found.mean, exact.mean, atol=0.05 * scale)
     np.testing.assert_allclose(found.spread, exact.spread, atol=0.05 * scale)
+
+
+def test_correlations_are_kept_as_far_as_other_rows_bear_them_out():
+    """Of few rows of independent columns hardly any are, of strong dependences nearly all."""
+    rng = np.random.default_rng(0)
+
+    def correlation(rows):
+        covariance = normal_of(hm.MultivariateGaussian(rows.shape[1]).fit_moments(rows)).cov
+        spread = np.sqrt(np.diag(covariance))
+        return covariance / np.outer(spread, spread)
+
+    independent = jnp.asarray(rng.normal(size=(60, 20)), jnp.float32)
+    found = correlation(independent)
+    assert abs(found - np.eye(20)).max() < 0.5 * abs(np.corrcoef(independent.T) - np.eye(20)).max()
+    x = rng.normal(size=(60, 1))
+    same = jnp.asarray(x + 0.01 * rng.normal(size=(60, 20)), jnp.float32)
+    assert correlation(same).min() > 0.995
+    weighted = hm.MultivariateGaussian(20).fit_moments(same, jnp.ones(60).at[:5].set(0.0))
+    assert np.isfinite(weighted.precision).all()

@@ -138,11 +138,11 @@ def test_an_ensemble_of_models_is_a_vmap_of_the_loop():
     options = {"gradient": hm.Exact(), "epochs": 10, "batch_size": 12}
     plan, state = plan_run(rbm, X, **options), begin(rbm, X, key=KEY, **options)
     rates = jnp.array([0.05, 0.1, 0.2])
-    inner = state.optimizer.inner.inner[0]
+    inner = state.optimizer.inner.inner.inner[0]
     assert float(inner.rate) == pytest.approx(0.1)
 
     def run(rate):
-        started = eqx.tree_at(lambda s: s.optimizer.inner.inner[0].rate, state, rate)
+        started = eqx.tree_at(lambda s: s.optimizer.inner.inner.inner[0].rate, state, rate)
         return advance(
             plan.method, plan.dataset, len(plan.dataset), started, jnp.asarray(10), key=KEY
         )

@@ -22,7 +22,7 @@ Examples:
   harmonium sample runs/digits -n 64 --out samples.png
   harmonium sample model.npz -n 5 --sweeps 10000
   harmonium sample runs/digits -n 3 --given half.csv
-  harmonium sample runs/titanic -n 100 --given sex=female,age=30..40 --out women.csv
+  harmonium sample runs/titanic --given sex=female,age=30..40 --out women.csv
 """
 
 

@@ -42,6 +42,7 @@ def score_cli(
     """Score the rows of a table; its help text is SCORE_HELP."""
 
     def command() -> None:
+        from ..runs.display import nats
         from ..runs.unusual import score
 
         summary = score(table, run, out, seconds, seed, overwrite)
@@ -51,12 +52,12 @@ def score_cli(
         show, mean = display(as_json), summary["log_likelihood"]
         warning = "" if summary["converged"] else ", NOT converged"
         show.say(
-            f"{summary['rows']:,} rows, {mean['value']:.3f} nats per row"
-            f" ({summary['method']}{warning})".replace("-", "−")
+            f"{summary['rows']:,} rows, {nats(mean['value'], 3)} nats per row"
+            f" ({summary['method']}{warning})"
         )
         show.say("the least probable rows, and their least expected cells given the others:")
         for line in summary["least_probable"]:
-            value = f"{line['log_p']:.2f}".replace("-", "−")
+            value = nats(line["log_p"], 2)
             show.say(f"  row {line['row']:,}: {value} nats: {line['least_expected']}")
         if out is not None:
             show.say(f"scores of all rows written to {out}")

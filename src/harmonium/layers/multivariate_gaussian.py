@@ -16,7 +16,8 @@ from .base import AbstractLayer
 from .base_arrays import parameter, weighted_mean
 
 SMALLEST_EIGENVALUE = 1e-6  # of the largest one
-LEAST_UNCORRELATED = 1e-5  # share of an uncorrelated row in a covariance
+SHARES = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0])  # float32 resolves the least one
+FOLDS = 5
 
 
 class MultivariateGaussian(AbstractLayer):
@@ -159,24 +160,16 @@ class MultivariateGaussian(AbstractLayer):
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
     ) -> "MultivariateGaussian":
-        """Set the means and the covariance to those of n rows and one more, uncorrelated row.
+        """Set the means and the covariance to those of the rows, less correlated by a small share.
 
-        That row has the columns' own variances, or their mean where a column is constant. So the
-        precision is finite. It counts for at least 10⁻⁵ of all rows, which float32 can resolve.
+        A share of the covariance without its correlations is mixed in: the one of `SHARES` by which
+        the rows of each fifth are most likely, given the others. So the precision is finite, and
+        rows that are hardly more than the columns do not make up correlations.
         """
-        mean, n = weighted_mean(x, weights)
-        centred = x - mean
-        shares = jnp.ones(len(x), x.dtype) if weights is None else weights
-        covariance = _times((centred * (shares / shares.sum())[:, None]).T, centred)
-        variance = jnp.diagonal(covariance)
-        typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
-        own = jnp.where(variance > 0, variance, typical)
-        share = jnp.maximum(1.0 / (n + 1.0), LEAST_UNCORRELATED)
-        smoothed = (1.0 - share) * covariance + share * jnp.diag(own)
-        # of correlations, which are of one size, whatever the units of measurement
-        scale = jnp.sqrt(jnp.diagonal(smoothed))
-        factor = _inverse_factor(smoothed / jnp.outer(scale, scale)) / scale
-        precision = _times(factor.T, factor)
+        mean, _ = weighted_mean(x, weights)
+        w = jnp.ones(len(x), x.dtype) if weights is None else weights
+        share = _likeliest_share(x, w) if len(x) >= 2 * FOLDS else jnp.asarray(0.1, x.dtype)
+        precision = _precision(_covariance(x, w, mean), share)
         return MultivariateGaussian(self.size, _times(mean, precision), precision)
 
     def neutral(self) -> "MultivariateGaussian":
@@ -278,3 +271,45 @@ def _drawn(field: Array, factor: Array, key: Any) -> Array:
     """Draw from N(Λ⁻¹f, Λ⁻¹)."""
     y = _times(field, jnp.swapaxes(factor, -1, -2))
     return _times(y + normals(y.shape, y.dtype, key=key), factor)
+
+
+def _covariance(x: Array, weights: Array, centre: Array) -> Float[Array, "size size"]:
+    """Return the weighted second moments of the rows around a centre."""
+    away = x - centre
+    return _times((away * (weights / weights.sum())[:, None]).T, away)
+
+
+def _precision(covariance: Array, share: Array) -> Float[Array, "size size"]:
+    """Return the inverse of a covariance of which a share is without correlations.
+
+    A constant column gets the mean variance of all. The inverse is that of correlations, which are
+    of one size, whatever the units of measurement.
+    """
+    variance = jnp.diagonal(covariance)
+    typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
+    scale = jnp.sqrt(jnp.where(variance > 0, variance, typical))
+    correlation = covariance / jnp.outer(scale, scale)
+    identity = jnp.eye(len(scale), dtype=scale.dtype)
+    factor = _inverse_factor((1.0 - share) * correlation + share * identity) / scale
+    return _times(factor.T, factor)
+
+
+def _likeliest_share(x: Array, weights: Array) -> Float[Array, ""]:
+    """Return the share for which each fifth of the rows is most likely, given the others."""
+    shares = jnp.asarray(SHARES, x.dtype)
+
+    def loss_of(fold: Array) -> Float[Array, " shares"]:
+        is_out = jnp.arange(len(x)) % FOLDS == fold
+        inside, outside = jnp.where(is_out, 0.0, weights), jnp.where(is_out, weights, 0.0)
+        mean, _ = weighted_mean(x, inside)
+        moments = _covariance(x, outside, mean)
+
+        def loss(share: Array) -> Float[Array, ""]:
+            precision = _precision(_covariance(x, inside, mean), share)
+            factor = jnp.linalg.cholesky(precision)
+            return 0.5 * (precision * moments).sum() - jnp.log(jnp.diagonal(factor)).sum()
+
+        return outside.sum() * jax.lax.map(loss, shares)
+
+    losses = jax.lax.map(loss_of, jnp.arange(FOLDS)).sum(0)
+    return shares[jnp.argmin(jnp.where(jnp.isfinite(losses), losses, jnp.inf))]

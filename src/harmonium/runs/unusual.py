@@ -18,6 +18,7 @@ from ..likelihood import free_energies, log_likelihood
 from ..rbm import RBM
 from ..tables import Columns, Frame, RawColumn
 from ..tables.writing import SUFFIXES, text_of
+from .display import nats
 from .folder import RunFolder
 from .options import check_number, check_seed, check_target
 from .score import finite_score
@@ -87,7 +88,7 @@ def _reasons(rbm: RBM, columns: Columns, frame: Frame, codes: np.ndarray, key: A
     found = unexpected(cell_scores(rbm, columns, codes, key=key), columns)
     return [
         ", ".join(
-            f"{name}={by_name[name].shown(cells[name][row])} ({value:.1f} nats)".replace("-", "−")
+            f"{name}={by_name[name].shown(cells[name][row])} ({nats(value, 1)} nats)"
             for name, value in some
         )
         for row, some in enumerate(found)

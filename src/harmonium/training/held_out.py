@@ -102,20 +102,21 @@ class Tracker:
         self.key = jax.random.fold_in(key, TRACKING)
         self.base, self.drawn, self.log_z_of_base = self._base_of(start)
 
-    def _base_of(self, start: RBM) -> tuple[RBM, Array, float]:
-        """Return a model without weights that is near the first one, draws of it, and its log Z.
+    def _base_of(self, start: RBM) -> tuple[RBM, Array | None, float]:
+        """Return a model without weights that is near the first one, and its log Z.
 
         Hidden units that begin with a share of the covariance of correlated columns need a base
-        that has it: one with the moments of states after a few sweeps.
+        that has it: one with the moments of states after a few sweeps. Draws of it are returned
+        too.
         """
-        base, count = start.uncoupled, 0 if self.is_exact else PARTICLES
-        drawn = base.visible.sample_without_inputs((count,), key=self.key)
-        if count and len(start.visible.correlated):
-            keys = jax.random.split(jax.random.fold_in(self.key, 1), 3)
-            moved = settled(start, Cloud.uniform(drawn), key=keys[0])
-            return independent_start(start, moved, keys=keys[1:])
-        path = Heating(base.visible, base.hidden, base)
-        return base, drawn, float(path.log_z_of_base)
+        base = start.uncoupled
+        if self.is_exact or not len(start.visible.correlated):
+            path = Heating(base.visible, base.hidden, base)
+            return base, None, float(path.log_z_of_base)
+        keys = jax.random.split(jax.random.fold_in(self.key, 1), 3)
+        drawn = base.visible.sample_without_inputs((PARTICLES,), key=self.key)
+        moved = settled(start, Cloud.uniform(drawn), key=keys[0])
+        return independent_start(start, moved, keys=keys[1:])
 
     @classmethod
     def of_run(cls, start: RBM, method: Method, state: TrainState, *, key: PRNGKeyArray) -> Tracker:
@@ -125,9 +126,12 @@ class Tracker:
 
     def begin(self) -> HeldOut:
         """Return the state before the first record: the model without weights, its log Z known."""
+        drawn, count = self.drawn, 0 if self.is_exact else PARTICLES
+        if drawn is None:
+            drawn = self.base.visible.sample_without_inputs((count,), key=self.key)
         real, whole = self.base.visible.dtype, np.int32
         way = Followed(
-            v=self.drawn,
+            v=drawn,
             log_z=number(self.log_z_of_base, real),
             variance=number(0.0, real),
             is_known=number(True, bool),

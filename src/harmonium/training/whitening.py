@@ -16,10 +16,10 @@ from .base import transformation
 
 
 class WhitenedState(NamedTuple):
-    """The inner state, and the map S of the correlated columns; None where there are none."""
+    """The inner state, and S of the correlated columns with its inverse; None if there are none."""
 
     inner: Any
-    basis: Any
+    basis: tuple[Array, Array] | None
 
 
 def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
@@ -43,17 +43,19 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
         if not len(rbm.visible.correlated) or not is_plain(rbm.weights):
             return WhitenedState(wrapped.init(rbm), None)
         basis = rbm.visible.whitening
-        return WhitenedState(wrapped.init(_along(rbm, basis)), basis)
+        return WhitenedState(wrapped.init(_along(rbm, basis)), (basis, jnp.linalg.inv(basis)))
 
     def update(grads: RBM, state: WhitenedState, rbm: RBM, **extra: Any) -> tuple[RBM, Any]:
         if state.basis is None:
             updates, inner_state = wrapped.update(grads, state.inner, rbm, **extra)
             return updates, state._replace(inner=inner_state)
 
-        def restored(model: RBM) -> RBM:
-            return _along(model, jnp.linalg.inv(state.basis))
+        basis, inverse = state.basis
 
-        model = _along(rbm, state.basis)
+        def restored(model: RBM) -> RBM:
+            return _along(model, inverse)
+
+        model = _along(rbm, basis)
         of_whitened = jax.linear_transpose(restored, model)(grads)[0]
         updates, inner_state = wrapped.update(of_whitened, state.inner, model, **extra)
         return restored(updates), state._replace(inner=inner_state)
