@@ -22,6 +22,7 @@ __all__ = ["initialize"]
 
 MOST_ROWS = 50_000  # enough rows for moments
 SHARE_OF_HIDDEN = 0.5  # of the covariance of correlated columns, at the start
+MOST_SHARING = 8  # hidden units that have it: more of them describe 30 columns worse, 4 of them 9
 MOST_ENTRIES = 2**26  # the limit for very wide rows, which may be sparse
 
 
@@ -166,22 +167,24 @@ def _sharing_covariance(
     r"""Give some hidden units a share of the covariance of correlated columns, and keep the rest.
 
     A layer that had all of it would leave almost no gradient to the weights, since only moments of
-    third and higher order would be left to learn. Of whitened columns y, which have unit variance,
-    the layer keeps the variance 1 − s. As many hidden units as there are columns, or all if they
-    are fewer, add (1 − s)² |w|² Var h = s, each in a direction w of its own. The directions are
-    random and orthogonal.
+    third and higher order would be left to learn. Whitened columns y have unit variance. In up to
+    eight random and orthogonal directions w, one for a hidden unit each, the layer keeps the
+    variance 1 − s, and the hidden unit adds (1 − s)² |w|² Var h = s.
     """
     columns, dtype = visible.correlated, visible.dtype
     if not len(columns):
         return visible, weights
     kept, dimension = 1.0 - SHARE_OF_HIDDEN, len(columns)
-    inverse = jnp.linalg.inv(visible.whitening)
-    mean = product(inverse.T, product(inverse, visible.mean(visible.zero_inputs)[columns]))
-    to_mean = visible.zero_inputs.at[columns].set(mean * (1.0 / kept - kept**-0.5))
-    visible = visible.along(jnp.eye(dimension, dtype=dtype) * kept**-0.5).shift(to_mean)
-    random = jax.random.normal(key, (dimension, dimension), dtype)
-    count = min(hidden.size, dimension)
-    directions = jnp.pad(jnp.linalg.qr(random)[0][:, :count], ((0, 0), (0, hidden.size - count)))
+    count = min(hidden.size, dimension, MOST_SHARING)
+    chosen = jnp.linalg.qr(jax.random.normal(key, (dimension, dimension), dtype))[0][:, :count]
+    basis, along = visible.whitening, product(chosen, chosen.T)
+    inverse = jnp.linalg.inv(basis)
+    mean = product(along, product(inverse, visible.mean(visible.zero_inputs)[columns]))
+    wider = jnp.eye(dimension, dtype=dtype) + (kept**-0.5 - 1.0) * along
+    visible = visible.along(product(basis, product(wider, inverse)))
+    to_mean = product(inverse.T, mean) * (1.0 - kept**0.5) / kept
+    visible = visible.shift(visible.zero_inputs.at[columns].set(to_mean))
+    directions = jnp.pad(chosen, ((0, 0), (0, hidden.size - count)))
     low, high = hidden.support
     # the variance of real hidden units grows with their coupling, that of bounded ones does not
     power = np.where(np.isfinite(low) & np.isfinite(high), 2.0, 1.0).astype(dtype)
