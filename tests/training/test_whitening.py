@@ -92,3 +92,24 @@ def test_classes_are_found_although_their_mixture_has_the_covariance_of_a_normal
     normal = -0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.cov(rows.T, ddof=0))[1]
     entropy = np.log(2) + 1.5 * np.log(2 * np.pi * np.e * 0.09)
     assert log_p > normal + 0.5 * (-entropy - normal)
+
+
+def test_chains_do_not_run_away_at_a_high_rate():
+    """Noise of few chains in many columns; without a bound, the precision would explode."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 30)) @ rng.normal(size=(30, 30))
+    rbm = hm.initialize(hm.MultivariateGaussian(30), hm.Bernoulli(8), rows, key=KEY)
+    few = hm.Persistent(hm.Gibbs(1), chains=20)
+    fit = hm.fit(rbm, rows, key=KEY, gradient=few, optimizer=hm.Recipe(rate=0.3), epochs=200)
+    normal = -0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.cov(rows.T, ddof=0))[1]
+    assert hm.log_likelihood(fit.rbm, rows, key=KEY).value > normal - 5.0
+
+
+def test_confined_and_projected_precisions_have_bounded_eigenvalues():
+    precision = np.diag([1e-3, 0.5, 4.0])
+    layer = hm.MultivariateGaussian(3, precision=precision)
+    np.testing.assert_allclose(
+        np.linalg.eigvalsh(layer.confined(10.0).precision), [0.1, 0.5, 4.0], rtol=1e-5
+    )
+    inside = hm.MultivariateGaussian(3, precision=np.eye(3))
+    assert np.array_equal(inside.confined(10.0).precision, inside.precision)

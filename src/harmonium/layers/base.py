@@ -96,10 +96,7 @@ class AbstractLayer(eqx.Module):
 
     @abstractmethod
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the entries of (finite) rows that lie outside the layer's domain.
-
-        The rows are in the user's coding; the mask has their shape.
-        """
+        """Return a mask of the entries of (finite) rows in the user's coding outside the domain."""
 
     @abstractmethod
     def domain(self, unit: int) -> str:
@@ -185,13 +182,14 @@ class AbstractLayer(eqx.Module):
     @property
     def whitening(self) -> Float[Array, "some some"]:
         """S, where SSᵀ is the covariance of the `correlated` columns without inputs."""
-        return jnp.zeros((0, 0), self.dtype)
+        return jnp.zeros((0, 0))
 
     def along(self, basis: Float[Array, "some some"]) -> "AbstractLayer":
-        """Return the layer of y, where x = S y are the `correlated` columns and S is `basis`.
+        """Return the layer of y, where x = S y are the `correlated` columns: a linear map."""
+        return self
 
-        The arrays of the result must be linear in the layer's; whitening inverts this map.
-        """
+    def confined(self, variance: float) -> "AbstractLayer":
+        """Return the layer with no more variance in any direction of the `correlated` columns."""
         return self
 
     @property

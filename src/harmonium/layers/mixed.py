@@ -271,6 +271,10 @@ class Mixed(AbstractLayer):
         pieces = zip(self.parts, ends[:-1], ends[1:], strict=True)
         return Mixed(*(part.along(basis[a:b, a:b]) for part, a, b in pieces))
 
+    def confined(self, variance: float) -> "Mixed":
+        """Confine every part."""
+        return Mixed(*(part.confined(variance) for part in self.parts))
+
     def project(self) -> "Mixed":
         """Project every part."""
         return Mixed(*(part.project() for part in self.parts))

@@ -177,17 +177,18 @@ class MultivariateGaussian(AbstractLayer):
         return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
 
     def project(self) -> "MultivariateGaussian":
-        """Keep the precision positive definite: eigenvalues are at least 10⁻⁶ of the largest."""
-
-        def bounded(precision: Array) -> Array:
-            values, vectors = jnp.linalg.eigh(precision)
-            values = jnp.maximum(values, SMALLEST_EIGENVALUE * values[..., -1:])
-            return _times(vectors * values[..., None, :], jnp.swapaxes(vectors, -1, -2))
-
+        """Keep the precision positive definite: if not, eigenvalues get 10⁻⁶ of the largest."""
         precision = self._symmetric()
-        is_definite = jnp.isfinite(jnp.linalg.cholesky(precision)).all()
-        kept = jax.lax.cond(is_definite, lambda p: p, bounded, precision)
-        return eqx.tree_at(lambda layer: layer.precision, self, kept)
+        least = SMALLEST_EIGENVALUE * jnp.linalg.norm(precision, axis=(-2, -1))
+        return self._with(_raised(precision, jnp.zeros_like(least), least))
+
+    def confined(self, variance: float) -> "MultivariateGaussian":
+        """Keep the eigenvalues of the precision above 1/variance."""
+        least = jnp.asarray(1.0 / variance, self.dtype)
+        return self._with(_raised(self._symmetric(), least, least))
+
+    def _with(self, precision: Array) -> "MultivariateGaussian":
+        return eqx.tree_at(lambda layer: layer.precision, self, precision)
 
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "MultivariateGaussian":
         """Return the layer with Λ′_ij = Λ_ij/(s_i s_j) and b′ = b/s + Λ′m."""
@@ -249,6 +250,22 @@ def _inverse_factor(precision: Array) -> Array:
     factor = jnp.linalg.cholesky(precision)
     identity = jnp.broadcast_to(jnp.eye(precision.shape[-1], dtype=precision.dtype), factor.shape)
     return jax.scipy.linalg.solve_triangular(factor, identity, lower=True)
+
+
+def _raised(precision: Array, limit: Array, least: Array) -> Array:
+    """Return a matrix whose eigenvalues are at least `least`, if one was below `limit`.
+
+    Eigenvalues are computed only then; otherwise the matrix is returned as it is.
+    """
+
+    def raised(precision: Array) -> Array:
+        values, vectors = jnp.linalg.eigh(precision)
+        values = jnp.maximum(values, least[..., None])
+        return _times(vectors * values[..., None, :], jnp.swapaxes(vectors, -1, -2))
+
+    identity = jnp.eye(precision.shape[-1], dtype=precision.dtype)
+    above = jnp.linalg.cholesky(precision - limit[..., None, None] * identity)
+    return jax.lax.cond(jnp.isfinite(above).all(), lambda p: p, raised, precision)
 
 
 def _times(x: Array, matrix: Array) -> Array:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
 from .._numerics import product
+from ..parameters import map_parameters
 from ..rbm import RBM
 from ..weights.base import is_plain
 from .base import transformation
+
+MOST_VARIANCE = 10.0
 
 
 class WhitenedState(NamedTuple):
@@ -32,8 +36,10 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
 
     and is given to `inner` with its gradient; the update is turned back. So neither strong
     correlations nor units of measurement slow learning down, and a penalty compares weights with
-    the conditional spread of a column. A visible layer of independent units, or weights that are
-    not an array, make `whitened(inner)` the same as `inner`.
+    the conditional spread of a column. Given the hidden units, no direction of y may get more than
+    ten times its variance at the start: where a model fits, hidden units only take variance from
+    the layer, and chains that noise let run away would not come back. A visible layer of
+    independent units, or weights that are not an array, make `whitened(inner)` the same as `inner`.
 
     Source: Desjardins, Simonyan, Pascanu & Kavukcuoglu 2015, of whom this is the fixed basis.
     """
@@ -58,6 +64,9 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
         model = _along(rbm, basis)
         of_whitened = jax.linear_transpose(restored, model)(grads)[0]
         updates, inner_state = wrapped.update(of_whitened, state.inner, model, **extra)
+        moved = map_parameters(jnp.add, model.visible, updates.visible).confined(MOST_VARIANCE)
+        visible = map_parameters(jnp.subtract, moved, model.visible)
+        updates = eqx.tree_at(lambda model: model.visible, updates, visible)
         return restored(updates), state._replace(inner=inner_state)
 
     return transformation(init, update)
