@@ -1,0 +1,214 @@
+"""The density of held-out rows of six tables: a default run beside three other models.
+
+    python benchmarks/tables/density.py [TABLE ...] [--seeds 3] [--rows 20000]
+        [--out runs/tables.json] [--again MODEL ...]
+
+A table is wine, breast_cancer or diabetes, which scikit-learn brings along, or penguins, titanic or
+adult of the folder that HARMONIUM_DATA names. Columns of which more than half is missing and then
+rows with a missing cell are left out. A fifth of the rows is held out at random, once for each
+seed; what the columns are is decided by the other rows alone. Held-out rows with a word that no
+other row has are left out too. All models have the same columns and the same codes, so that
+
+    log p(row) = log p(codes) + Σ_columns log p(cell | code)
+
+differs only in its first part. The models are independent columns; a Gaussian copula (copula.py);
+a mixture of products, of a size chosen by held-out rows (peers.py); and `harmonium train FILE`
+without any option. The score is the mean of log p(row), in nats in the table's own units: densities
+may be above 1. Results of each row are kept in a file, and those kept are not computed again, but
+for the models named by `--again`. The table is Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from copula import copula
+from peers import chosen_mixture, independent
+from sources import TABLES, Split, complete, orders_of, split
+
+import harmonium as hm
+from harmonium.data import Dataset
+from harmonium.io import load
+from harmonium.runs.folder import RunFolder
+from harmonium.tables.writing import text_of
+
+OURS = "harmonium"
+LEARNED = 1_000  # training rows that are scored too, to tell overfitting from underfitting
+SECONDS = 120.0  # after which log Z is no longer refined
+SURE = 1.96  # standard errors on either side of a 95 % interval
+
+
+class Codes:
+    """The rows of a split as codes, and what a cell adds to the log probability of its code."""
+
+    def __init__(self, cut: Split):
+        self.cut = cut
+        self.states = tuple(column.states for column in cut.columns.modelled)
+        some = np.random.default_rng(0).permutation(len(cut.train))[:LEARNED]
+        learned = cut.train.taken(np.sort(some))
+        encode = cut.columns.encode
+        self.train = encode(cut.train, "train").astype(float)
+        self.test = encode(cut.test, "test")
+        self.learned = encode(learned, "train")
+        self.of_test = cut.columns.log_density(cut.test)
+        self.of_learned = cut.columns.log_density(learned)
+
+
+Score = dict[str, Any]  # log p of test rows and of training rows, and what is known of the error
+
+
+def of_independent(codes: Codes, seed: int) -> Score:
+    """Score independent columns."""
+    log_p = independent(codes.train, codes.states)
+    return {"test": log_p(codes.test), "train": log_p(codes.learned)}
+
+
+def of_copula(codes: Codes, seed: int) -> Score:
+    """Score a Gaussian copula."""
+    model = copula(codes.train, codes.states, orders_of(codes.cut.columns), seed)
+    test, errors = model.log_p(codes.test)
+    train, _ = model.log_p(codes.learned)
+    return {"test": test, "train": train, "worst_error_of_a_row": float(errors.max())}
+
+
+def of_mixture(codes: Codes, seed: int) -> Score:
+    """Score a mixture of products."""
+    model, scores = chosen_mixture(codes.train, codes.states, seed)
+    about = {"classes": len(model.weights), "prior": model.prior, "by_prior_and_classes": scores}
+    return {"test": model.log_p(codes.test), "train": model.log_p(codes.learned)} | about
+
+
+def of_harmonium(codes: Codes, seed: int) -> Score:
+    """Score the run that the command makes of a file of the training rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder, "rows.csv"), Path(folder, "run")
+        source.write_text(text_of(codes.cut.train, source), encoding="utf-8")
+        command = [sys.executable, "-m", "harmonium", "train", str(source), "--out", str(out)]
+        began = time.perf_counter()
+        result = subprocess.run([*command, "--json"], capture_output=True, text=True)
+        training = time.perf_counter() - began
+        if result.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {result.stderr[-2000:]}")
+        summary, columns = json.loads(result.stdout), RunFolder(out).columns_of_table()
+        assert columns.record() == codes.cut.columns.record(), "the run read the columns otherwise"
+        rbm = load(out)
+    rows = Dataset(codes.test, log_density=codes.of_test)
+    found = hm.log_likelihood(rbm, rows, key=jax.random.key(1), seconds=SECONDS)
+    test = -np.asarray(hm.free_energies(rbm, codes.test), float) - found.log_z.value
+    train = -np.asarray(hm.free_energies(rbm, codes.learned), float) - found.log_z.value
+    assert abs((test + codes.of_test).mean() - found.value) < 1e-3 * (1 + abs(found.value))
+    about = {name: summary.get(name) for name in ("message", "notes", "status", "updates")}
+    about |= {"model": str(rbm), "log_z_low": found.log_z.low - found.log_z.value}
+    about |= {"log_z_high": found.log_z.high - found.log_z.value, "converged": found.converged}
+    about |= {"log_z_by": found.method, "seconds_of_training": training}
+    about |= {"said_of_held_out_rows": (summary.get("log_likelihood") or {}).get("value")}
+    return {"test": test, "train": train} | about
+
+
+MODELS: dict[str, Callable[[Codes, int], Score]] = {
+    "independent": of_independent,
+    "copula": of_copula,
+    "mixture": of_mixture,
+    OURS: of_harmonium,
+}
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of the commands that it ran."""
+    return sum(os.times()[:4])
+
+
+def measure(name: str, seed: int, args: argparse.Namespace, kept: dict[str, Any]) -> None:
+    """Add what is not known yet of a table and a seed to the results that are kept."""
+    missing = [model for model in MODELS if model not in kept or model in args.again]
+    if not missing:
+        return
+    cut = split(complete(TABLES[name](), args.rows), seed)
+    codes = Codes(cut)
+    about = {"train_rows": len(cut.train), "test_rows": cut.test_rows.tolist()}
+    about |= {"unknown": cut.unknown, "columns": cut.columns.described(cut.train)}
+    if any(kept.get(key, value) != value for key, value in about.items()):
+        sys.exit(f"{args.out} holds other rows or columns of {name}: give another --out")
+    kept |= about
+    for model in missing:
+        began, worked = time.perf_counter(), processor_seconds()
+        found = MODELS[model](codes, seed)
+        found |= {"seconds": round(time.perf_counter() - began, 1)}
+        found |= {"processor_seconds": round(processor_seconds() - worked, 1)}
+        for part, more in (("test", codes.of_test), ("train", codes.of_learned)):
+            found[part] = np.round(np.asarray(found[part], float) + more, 4).tolist()
+        kept[model] = found
+        score, learned = np.mean(found["test"]), np.mean(found["train"])
+        line = f"  {name}, seed {seed}, {model}: {score:.3f}, on training rows {learned:.3f}"
+        print(f"{line}, {found['seconds']:.0f} s", file=sys.stderr, flush=True)
+
+
+def gain(runs: list[dict[str, Any]], other: str) -> tuple[float, float, float]:
+    """Return the mean of log p(row) of our model less that of another one, and its 95 % interval.
+
+    A row that was held out with several seeds counts as one observation. The interval includes that
+    of log Z.
+    """
+    rows = np.concatenate([run["test_rows"] for run in runs])
+    pairs = [np.array(run[OURS]["test"]) - np.array(run[other]["test"]) for run in runs]
+    gains = np.concatenate(pairs)
+    mean = float(gains.mean())
+    _, place = np.unique(rows, return_inverse=True)
+    stderr = float(np.sqrt((np.bincount(place, gains - mean) ** 2).sum())) / len(gains)
+    low = mean - SURE * stderr - float(np.mean([run[OURS]["log_z_high"] for run in runs]))
+    high = mean + SURE * stderr - float(np.mean([run[OURS]["log_z_low"] for run in runs]))
+    return mean, low, high
+
+
+def line(name: str, runs: list[dict[str, Any]]) -> str:
+    """Return a line of the table."""
+    rows, tests = runs[0]["train_rows"], sum(len(run["test_rows"]) for run in runs)
+    cells = [f"{name}: {rows:,} rows, {tests:,} scored"]
+    for model in MODELS:
+        score = np.mean([np.mean(run[model]["test"]) for run in runs])
+        seconds = np.mean([run[model]["seconds"] for run in runs])
+        cells.append(f"{score:,.2f}, {seconds:.0f} s")
+    for other in MODELS:
+        if other != OURS:
+            mean, low, high = gain(runs, other)
+            cells.append(f"{mean:+,.2f} [{low:+,.2f}, {high:+,.2f}]")
+    return ("| " + " | ".join(cells) + " |").replace("-", "−")
+
+
+def main() -> None:
+    """Measure the tables and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("tables", nargs="*", default=list(TABLES), metavar="TABLE")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=20_000, help="at most so many of a table")
+    parser.add_argument("--out", default="runs/tables.json")
+    parser.add_argument("--again", nargs="*", default=[], choices=tuple(MODELS))
+    args = parser.parse_args()
+    out = Path(args.out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    stored: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
+    heads = ["table", *MODELS, *(f"{OURS} − {other}" for other in MODELS if other != OURS)]
+    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads), flush=True)
+    for name in args.tables:
+        runs = []
+        for seed in range(args.seeds):
+            kept = stored.setdefault(f"{name} {seed}", {})
+            measure(name, seed, args, kept)
+            out.write_text(json.dumps(stored))
+            runs.append(kept)
+        print(line(name, runs), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The time of an update where cells are missing, beside that where none is.
+
+    python benchmarks/tables/update_times.py
+
+Tables: UCI Adult (`HARMONIUM_DATA`), scikit-learn's wine, and 2,000 rows of 784 binary columns.
+Cells are removed at random. All times are medians of a few blocks of updates in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import harmonium as hm
+from harmonium.training.arguments import plan_run
+from harmonium.training.chunks import advance
+from harmonium.training.loop import first_state
+from harmonium.training.update import padded
+
+SHARES = (0.0, 0.1, 0.3, 0.6)
+BLOCKS, LONGEST = 9, 0.3  # blocks of updates, and seconds for one
+
+
+def adult() -> tuple[Any, np.ndarray, int]:
+    """Return the columns' layer and 5,000 rows of Adult, and a number of hidden units."""
+    folder = Path(os.environ["HARMONIUM_DATA"])
+    table = hm.open_source(str(next(folder.rglob("adult.data*"))))
+    return table.columns.layer, np.asarray(table.train[:5_000], np.float32), 64
+
+
+def wine() -> tuple[Any, np.ndarray, int]:
+    """Return 178 rows of 13 correlated numbers."""
+    from sklearn.datasets import load_wine
+    from sklearn.preprocessing import scale
+
+    return hm.MultivariateGaussian(13), scale(load_wine().data).astype(np.float32), 16
+
+
+def binary() -> tuple[Any, np.ndarray, int]:
+    """Return 2,000 rows of 784 binary columns."""
+    rng = np.random.default_rng(0)
+    return hm.Bernoulli(784), (rng.random((2_000, 784)) < 0.2).astype(np.float32), 64
+
+
+TABLES = {"adult": adult, "wine": wine, "binary": binary}
+
+
+def milliseconds(layer: Any, rows: np.ndarray, hidden: int) -> float:
+    """Return the median time of an update."""
+    rbm = hm.initialize(layer, hm.Bernoulli(hidden), rows, key=jax.random.key(0))
+    plan = plan_run(rbm, rows)
+    key, (dataset, n) = jax.random.key(1), padded(plan.dataset)
+    state, at, block, times = first_state(rbm, plan, key=key), 0, 1, []
+    while len(times) < BLOCKS:
+        began = time.perf_counter()
+        state = advance(plan.method, dataset, n, state, jnp.asarray(at + block), key=key)
+        jax.block_until_ready(state.rbm)
+        seconds, at = time.perf_counter() - began, at + block
+        if seconds > LONGEST / 3.0:
+            times.append(1e3 * seconds / block)
+        else:
+            block *= 2
+    return float(np.median(times[1:]))
+
+
+def main() -> None:
+    """Print a table, and write the figures to a file if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--out", help="a JSON file for the figures")
+    options = parser.parse_args()
+    found: dict[str, dict[str, float]] = {}
+    for name in options.tables.split(","):
+        layer, rows, hidden = TABLES[name]()
+        rows = np.where(np.isnan(rows), 0.0, rows).astype(np.float32)
+        rng, found[name] = np.random.default_rng(1), {}
+        for share in SHARES:
+            holed = np.where(rng.random(rows.shape) < share, np.nan, rows).astype(np.float32)
+            found[name][f"{share:.0%}"] = milliseconds(layer, holed if share else rows, hidden)
+        shown = (
+            f"{k} missing {t:.3f} ms ({t / found[name]['0%']:.2f}×)" for k, t in found[name].items()
+        )
+        print(f"{name}: " + ", ".join(shown), flush=True)
+    if options.out:
+        Path(options.out).write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
