@@ -35,9 +35,9 @@ def ask_cli(
     """Answer a question; its help text is ASK_HELP."""
 
     def command() -> None:
-        from ..runs.ask import ask
+        from ..runs.ask import ask_run
 
-        answers = ask(run, question, chains, sweeps, seed)
+        answers = ask_run(run, question, chains, sweeps, seed)
         if as_json:
             print_json(
                 {"run": run, "question": question, "answers": [a._asdict() for a in answers]}

@@ -4,6 +4,8 @@ from .base import Quality as Quality
 from .base import Score as Score
 from .pseudo_likelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
 from .quality import sample_quality as sample_quality
+from .questions import Answer as Answer
+from .questions import ask as ask
 from .reconstruction import reconstruction_errors as reconstruction_errors
 from .table_columns import CellScores as CellScores
 from .table_columns import ColumnScore as ColumnScore

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -21,7 +20,6 @@ from ..rbm import RBM
 from ..samplers import Gibbs
 from ..sampling import sample
 from ..tables import Columns, Frame
-from ..tables.told import Told
 from ..tables.writing import SUFFIXES as TEXT
 from ..tables.writing import text_of
 from .checks import refuse_misfit
@@ -31,7 +29,7 @@ from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .rows import rows_of_run
 
-MOST_TURNS, FEWEST_DRAWN = 50, 200  # sets of draws until enough lie in a range, rows in one
+FEWEST_DRAWN = 200  # rows in a set of draws, of which those in a range are kept
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
 
 
@@ -85,44 +83,7 @@ def draw_rows(
     if columns is None or told is None or not told.ranges:
         rows = drawn(n, 0)
         return rows, None if columns is None else columns.decode(rows, seed=seed)
-    return inside(told, columns, lambda turn: drawn(max(n, FEWEST_DRAWN), turn), n, seed)
-
-
-def inside(
-    told: Told, columns: Columns, drawn: Callable[[int], np.ndarray], n: int, seed: int
-) -> tuple[np.ndarray, Frame]:
-    """Return n drawn rows that lie in the told ranges; other draws are dropped.
-
-    Args:
-        told: the ranges.
-        columns: what the columns mean.
-        drawn: draws rows, a new set for each turn 0, 1, ….
-        n: number of rows.
-        seed: seed of the cells that a code stands for.
-
-    Raises:
-        InputError: hardly any draw lies in the ranges.
-    """
-    kept: list[tuple[np.ndarray, Frame]] = []
-    found = made = 0
-    for turn in range(MOST_TURNS):
-        rows = drawn(turn)
-        frame = columns.decode(rows, seed=seed + turn)
-        which = np.flatnonzero(told.holds_for(frame))
-        kept.append((rows[which], frame.taken(which)))
-        found, made = found + len(which), made + len(rows)
-        if found >= n:
-            break
-    if found < n:
-        named = ", ".join(part.name for part in told.ranges)
-        share = f"{found:,} of {made:,} draws"
-        raise input_error(f"the range of {named}", f"{n:,} rows in it", share, "widen it")
-    rows = np.concatenate([some for some, _ in kept])[:n]
-    merged = [
-        replace(column, values=np.concatenate([f.columns[i].values for _, f in kept])[:n])
-        for i, column in enumerate(kept[0][1].columns)
-    ]
-    return rows, Frame(tuple(merged))
+    return told.draw(lambda turn: drawn(max(n, FEWEST_DRAWN), turn), columns.decode, n, seed=seed)
 
 
 def write_table(frame: Frame, out: str) -> None:

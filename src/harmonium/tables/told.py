@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +11,8 @@ import numpy as np
 from ..errors import input_error
 from .base import AbstractColumn
 from .frames import Frame, RawColumn
+
+MOST_TURNS = 50  # sets of draws until enough lie in the ranges
 
 
 class Range(NamedTuple):
@@ -39,6 +43,46 @@ class Told(NamedTuple):
             if high is not None:
                 is_inside = is_inside & (values[name] <= high)
         return np.broadcast_to(np.asarray(is_inside), (len(frame),))
+
+    def draw(
+        self,
+        drawn: Callable[[int], np.ndarray],
+        decode: Callable[..., Frame],
+        n: int,
+        *,
+        seed: int = 0,
+    ) -> tuple[np.ndarray, Frame]:
+        """Return n drawn rows that lie in the ranges, as codes and as a table.
+
+        Args:
+            drawn: draws rows of codes, a new set for each turn 0, 1, …; those outside are dropped.
+            decode: makes a table of codes, with a seed for the cells that a code stands for.
+            n: number of rows.
+            seed: the seed of the first set.
+
+        Raises:
+            InputError: hardly any draw lies in the ranges.
+        """
+        kept: list[tuple[np.ndarray, Frame]] = []
+        found = made = 0
+        for turn in range(MOST_TURNS):
+            rows = drawn(turn)
+            frame = decode(rows, seed=seed + turn)
+            which = np.flatnonzero(self.holds_for(frame))
+            kept.append((rows[which], frame.taken(which)))
+            found, made = found + len(which), made + len(rows)
+            if found >= n:
+                break
+        if found < n:
+            named = ", ".join(part.name for part in self.ranges)
+            share = f"{found:,} of {made:,} draws"
+            raise input_error(f"the range of {named}", f"{n:,} rows in it", share, "widen it")
+        codes = np.concatenate([some for some, _ in kept])[:n]
+        merged = [
+            replace(column, values=np.concatenate([f.columns[i].values for _, f in kept])[:n])
+            for i, column in enumerate(kept[0][1].columns)
+        ]
+        return codes, Frame(tuple(merged))
 
 
 def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
