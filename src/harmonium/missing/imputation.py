@@ -30,6 +30,8 @@ from .marginal import (
 
 __all__ = ["Imputation", "impute"]
 
+APART = 4  # sweeps between those that averages are taken over: neighbours are alike
+
 
 class Imputation(NamedTuple):
     """Rows with their missing values filled in, and the uncertainty of these values.
@@ -67,7 +69,7 @@ def impute(
 
     With at most 2^16 hidden states or 2^12 completions of a row, both are exact sums and the draws
     are exact. Otherwise each draw is the last state of its own Gibbs chain, with the seen units
-    held fixed, and the averages are taken over the later half of all chains.
+    held fixed, and the averages are taken over every fourth sweep of the later half of all chains.
 
     Args:
         rbm: the model.
@@ -169,18 +171,23 @@ def _from_chains(
     first = sweeps // 2
 
     def sweep(i: Array, carry: tuple) -> tuple:
-        chains, total, squares, variances = carry
+        chains, sums = carry
         chains, _ = gibbs.step(model, chains, key=jax.random.fold_in(key_sweep, i))
-        inputs = rbm.inputs_to_v(chains.h)
-        mean, counts = model.visible.mean(inputs), i >= first
-        added = (mean, mean**2, model.visible.variance(inputs))
-        sums = (total, squares, variances)
-        return chains, *(s + jnp.where(counts, a, 0.0) for s, a in zip(sums, added, strict=True))
+
+        def added(sums: tuple) -> tuple:
+            inputs = rbm.inputs_to_v(chains.h)
+            mean = model.visible.mean(inputs)
+            terms = (mean, mean**2, model.visible.variance(inputs))
+            return tuple(s + term for s, term in zip(sums, terms, strict=True))
+
+        counts = (i >= first) & ((sweeps - 1 - i) % APART == 0)
+        return chains, jax.lax.cond(counts, added, lambda sums: sums, sums)
 
     zero = jnp.zeros_like(chains.v)
-    chains, *sums = jax.lax.fori_loop(0, sweeps, sweep, (chains, zero, zero, zero))
+    chains, sums = jax.lax.fori_loop(0, sweeps, sweep, (chains, (zero, zero, zero)))
+    counted = -(-(sweeps - first) // APART)
     by_row = (len(v), draws, v.shape[1])
-    each = [(s / (sweeps - first)).reshape(by_row) for s in sums]
+    each = [(s / counted).reshape(by_row) for s in sums]
     total, squares, variances = (one.mean(1) for one in each)
     error = jnp.sqrt(each[0].var(1) / max(1, draws - 1))
     seen = ~jnp.isnan(v)
