@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
-from ..errors import input_error
+from ..checks import checked_key, positive_integer
+from ..errors import InputError, input_error
 from ..missing import impute
 from ..rbm import RBM
 from ..tables import Columns
@@ -15,6 +17,7 @@ from ..tables.base import AbstractColumn
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_STATES = 20  # of more, the distribution is told by its quantiles
+FEWEST_CHAINS = 8  # the interval is by their differences
 
 
 class Answer(NamedTuple):
@@ -43,7 +46,7 @@ def ask(
     columns: Columns,
     question: str,
     *,
-    key: jax.Array,
+    key: PRNGKeyArray,
     chains: int = 500,
     sweeps: int = 1_000,
 ) -> list[Answer]:
@@ -58,14 +61,17 @@ def ask(
         columns: what the columns are.
         question: "survived | sex=female, age=30..40": columns, and after a bar cells that are known
             and ranges. All other columns count as unknown, and are summed over.
-        key: the random key.
-        chains: Gibbs chains, where the sum is not exact.
+        key: a JAX random key.
+        chains: Gibbs chains, at least 8, where the sum is not exact.
         sweeps: sweeps of each chain; averages are over the second half.
 
     Raises:
         InputError: columns or cells that the table does not have, or a range that hardly any draw
-            reaches.
+            reaches; fewer than 8 chains, or no key.
     """
+    key = checked_key(key)
+    if positive_integer(chains, "chains") < FEWEST_CHAINS:
+        raise InputError(f"chains: expected at least {FEWEST_CHAINS}; got {chains}.")
     wanted, _, known = question.partition("|")
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     modelled = {column.name: i for i, column in enumerate(columns.modelled)}
@@ -81,15 +87,16 @@ def ask(
     for name in names:
         if not np.isnan(row[0, modelled[name]]):
             raise input_error("QUESTION", "unknown columns before the bar", repr(name), "drop it")
+    seed = int(jax.random.bits(key))  # of the cells that a code stands for
     if told is None or not told.ranges:
         found = impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
-        return [_answer(columns, modelled[name], found) for name in names]
+        return [_answer(columns, modelled[name], found, seed) for name in names]
 
     def drawn(turn: int) -> np.ndarray:
         of_turn = jax.random.fold_in(key, turn)
         return impute(rbm, row, key=of_turn, draws=chains, sweeps=sweeps).draws[:, 0]
 
-    codes, frame = told.draw(drawn, columns.decode, chains)
+    codes, frame = told.draw(drawn, columns.decode, chains, seed=seed)
     cells = {column.name: column.values for column in frame.columns}
     return [
         _counted(columns.modelled[modelled[name]], codes[:, modelled[name]], cells[name])
@@ -115,9 +122,9 @@ def _by_quantiles(column: AbstractColumn, cells: np.ndarray, method: str) -> Ans
     return Answer(column.name, [f"{share:.0%}" for share in QUANTILES], None, None, words, method)
 
 
-def _answer(columns: Columns, place: int, found: Any) -> Answer:
+def _answer(columns: Columns, place: int, found: Any, seed: int) -> Answer:
     column = columns.modelled[place]
-    cells = column.cells(found.draws[:, 0, place].astype(float), np.random.default_rng(0))
+    cells = column.cells(found.draws[:, 0, place].astype(float), np.random.default_rng(seed))
     if column.states is None or column.states > MOST_STATES:
         return _by_quantiles(column, cells, found.method)
     shares = columns.probabilities(found.mean)[place][0].astype(float)

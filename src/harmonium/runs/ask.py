@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._threefry import key_of
 from ..evaluation import Answer, ask
+from ..evaluation.questions import FEWEST_CHAINS
 from ..io.storage import load
 from .folder import RunFolder
 from .options import check_count, check_seed
@@ -22,7 +23,7 @@ def ask_run(run: str, question: str, chains: int, sweeps: int, seed: int) -> lis
     Raises:
         InputError: not the folder of a run on a table, or columns or cells that it does not have.
     """
-    check_count("--chains", chains, least=8)
+    check_count("--chains", chains, least=FEWEST_CHAINS)
     check_count("--sweeps", sweeps, least=2)
     check_seed(seed)
     rbm, columns = load(run), RunFolder(run).columns_of_table()
