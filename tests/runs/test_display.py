@@ -79,7 +79,7 @@ def test_progress_of_a_long_computation(monkeypatch):
     for second, part in parts:
         now[0] = second
         progress(part)
-    expected = "log Z: 50 %, 0:06 left\nlog Z (attempt 2): 50 %, 0:05 left\n"
+    expected = "log Z: 50 %, at most 0:06 left\nlog Z (attempt 2): 50 %, at most 0:05 left\n"
     assert file.getvalue() == expected
 
 

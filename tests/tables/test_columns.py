@@ -68,7 +68,7 @@ def test_the_kind_is_what_a_person_would_say(name):
 )
 def test_what_no_unit_models_is_left_out_with_the_reason(raw, why):
     found = kind_of(raw)
-    assert (found.kind, found.states) == ("left out", 0)
+    assert (found.kind, found.parts) == ("left out", ())
     assert found.summary.startswith(why)
 
 
@@ -95,6 +95,13 @@ def test_probabilities_of_the_numbers_of_a_code_sum_to_one(name):
     p = np.exp(found.log_density(column(every))) * found.step
     code = found.codes(column(every), "t").astype(int)
     np.testing.assert_allclose(np.bincount(code, p), 1.0, atol=1e-3)
+
+
+def test_numbers_far_beyond_those_seen_are_possible():
+    found = kind_of(EXAMPLES["few numbers"][0])
+    log_p = found.log_density(column([1e4, -1e6, np.nan]))
+    assert np.isfinite(log_p).all()
+    assert log_p[1] < log_p[0] < -1e3
 
 
 def test_rare_words_share_a_category_and_its_probability():
@@ -209,7 +216,10 @@ def test_a_cell_that_a_column_does_not_know_is_named(name, cell, message):
         ({"nobody": "category"}, "'nobody'"),
         ({"categories": "continuous"}, "column 'categories': expected numbers; found words such"),
         ({"continuous": "date"}, "column 'continuous': expected dates"),
-        ({"continuous": "gausian"}, "a kind among category, discrete, continuous, date, left out"),
+        (
+            {"continuous": "gausian"},
+            "a kind among category, discrete, continuous, date, calendar, left out",
+        ),
     ],
 )
 def test_what_is_told_wrong_is_refused(told, message):

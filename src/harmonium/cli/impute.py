@@ -48,6 +48,8 @@ def impute_cli(
             return
         show = display(as_json)
         width = max((len(line["name"]) for line in summary["columns"]), default=0)
+        if not summary["columns"]:
+            show.say("no cell of a column with a unit is missing")
         for line in summary["columns"]:
             show.say(f"{line['name']:<{width}}  {line['missing']:,} filled{_sureness(line)}")
         show.say(f"{summary['rows']:,} rows written to {out}")

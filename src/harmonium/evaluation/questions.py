@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -12,11 +12,12 @@ from ..checks import checked_key, positive_integer
 from ..errors import InputError, input_error
 from ..missing import impute
 from ..rbm import RBM
-from ..tables import Columns
-from ..tables.base import AbstractColumn
+from ..tables import Columns, Frame
+from ..tables.base import AbstractColumn, AbstractPart
+from ..tables.told import Told
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-MOST_STATES = 20  # of more, the distribution is told by its quantiles
+MOST_STATES = 20  # numbers of more states are told by their quantiles
 FEWEST_CHAINS = 8  # the interval is by their differences
 
 
@@ -74,61 +75,64 @@ def ask(
         raise InputError(f"chains: expected at least {FEWEST_CHAINS}; got {chains}.")
     wanted, _, known = question.partition("|")
     names = [name.strip() for name in wanted.split(",") if name.strip()]
-    modelled = {column.name: i for i, column in enumerate(columns.modelled)}
+    named = {column.name: column for column in (*columns.columns, *columns.parts) if column.parts}
     for name in names or [""]:
-        if name not in modelled:
-            expected = f"columns among {', '.join(modelled)}"[:300]
+        if name not in named:
+            expected = f"columns among {', '.join(named)}"[:300]
             raise input_error("QUESTION", expected, repr(name), "as in: survived | sex=female")
-    row, told = np.full((1, len(modelled)), np.nan, np.float32), None
-    if known.strip():
-        told = columns.told(known, "QUESTION")
-        if told.cells.columns:
-            row = columns.encode(told.cells, "QUESTION", may_lack=True)
+    told = columns.told(known, "QUESTION") if known.strip() else Told(Frame(()), ())
+    place = {part.name: i for i, part in enumerate(columns.modelled)}
+    row = np.full((1, len(place)), np.nan, np.float32)
+    if told.cells.columns:
+        row = columns.encode(told.cells, "QUESTION", may_lack=True)
     for name in names:
-        if not np.isnan(row[0, modelled[name]]):
+        if not any(np.isnan(row[0, place[part.name]]) for part in named[name].parts):
             raise input_error("QUESTION", "unknown columns before the bar", repr(name), "drop it")
     seed = int(jax.random.bits(key))  # of the cells that a code stands for
-    if told is None or not told.ranges:
+    if told.ranges:
+
+        def drawn(turn: int) -> np.ndarray:
+            of_turn = jax.random.fold_in(key, turn)
+            return impute(rbm, row, key=of_turn, draws=chains, sweeps=sweeps).draws[:, 0]
+
+        codes, frame = told.draw(drawn, columns, chains, seed=seed)
+        shares = [
+            _counted(cells, part) for cells, part in zip(codes.T, columns.modelled, strict=True)
+        ]
+        method = f"{len(codes):,} draws"
+    else:
         found = impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
-        return [_answer(columns, modelled[name], found, seed) for name in names]
+        frame = columns.decode(found.draws[:, 0].astype(float), seed=seed)
+        spread = columns.pieces(found.stderr)
+        means = columns.probabilities(found.mean)
+        shares = [
+            (p[0].astype(float), 2.0 * each[0]) for p, each in zip(means, spread, strict=True)
+        ]
+        method = found.method
+    cells, answers = {c.name: c.values for c in columns.split(frame).columns}, []
+    for name in names:
+        states = columns.modelled[place[name]].states if name in place else None
+        if states and (states <= MOST_STATES or cells[name].dtype.kind == "O"):  # words, or few
+            answers.append(_by_shares(columns.modelled[place[name]], *shares[place[name]], method))
+        else:
+            answers.append(_by_quantiles(named[name], cells[name], method))
+    return answers
 
-    def drawn(turn: int) -> np.ndarray:
-        of_turn = jax.random.fold_in(key, turn)
-        return impute(rbm, row, key=of_turn, draws=chains, sweeps=sweeps).draws[:, 0]
 
-    codes, frame = told.draw(drawn, columns.decode, chains, seed=seed)
-    cells = {column.name: column.values for column in frame.columns}
-    return [
-        _counted(columns.modelled[modelled[name]], codes[:, modelled[name]], cells[name])
-        for name in names
-    ]
-
-
-def _counted(column: AbstractColumn, codes: np.ndarray, cells: np.ndarray) -> Answer:
-    """Return the answer of independent draws, counted."""
-    method = f"{len(codes):,} draws"
-    if column.states is None or column.states > MOST_STATES:
-        return _by_quantiles(column, cells, method)
-    counts = np.bincount(codes.astype(int), minlength=column.states)
-    shares = (counts + 0.5) / (len(codes) + 0.5 * column.states)  # no share is certainly 0
-    reach = 2.0 * np.sqrt(shares * (1.0 - shares) / len(codes))
-    values = column.state_names()
-    return Answer(column.name, values, shares.tolist(), reach.tolist(), None, method)
+def _by_shares(part: AbstractPart, shares: np.ndarray, reach: np.ndarray, method: str) -> Answer:
+    reach = np.broadcast_to(reach, shares.shape)  # of two values both are as uncertain
+    each = shares.astype(float).tolist(), reach.astype(float).tolist()
+    return Answer(part.name, part.state_names(), *each, None, method)
 
 
 def _by_quantiles(column: AbstractColumn, cells: np.ndarray, method: str) -> Answer:
-    ends = np.quantile(np.sort(cells), QUANTILES, method="nearest") if len(cells) else cells
+    ends = np.quantile(np.sort(cells), QUANTILES, method="nearest")
     words = [column.shown(end) for end in ends]
     return Answer(column.name, [f"{share:.0%}" for share in QUANTILES], None, None, words, method)
 
 
-def _answer(columns: Columns, place: int, found: Any, seed: int) -> Answer:
-    column = columns.modelled[place]
-    cells = column.cells(found.draws[:, 0, place].astype(float), np.random.default_rng(seed))
-    if column.states is None or column.states > MOST_STATES:
-        return _by_quantiles(column, cells, found.method)
-    shares = columns.probabilities(found.mean)[place][0].astype(float)
-    reach = 2.0 * columns.pieces(found.stderr)[place][0].astype(float)
-    reach = np.broadcast_to(reach, shares.shape)  # of two values both are as uncertain
-    values = column.state_names()
-    return Answer(column.name, values, shares.tolist(), reach.tolist(), None, found.method)
+def _counted(codes: np.ndarray, part: AbstractPart) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shares of the states among independent draws, and twice their standard errors."""
+    counts = np.bincount(codes.astype(int), minlength=part.states) if part.states else np.zeros(1)
+    shares = (counts + 0.5) / (len(codes) + 0.5 * len(counts))  # no share is certainly 0
+    return shares, 2.0 * np.sqrt(shares * (1.0 - shares) / len(codes))

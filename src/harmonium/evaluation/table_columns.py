@@ -132,7 +132,7 @@ def column_scores(
         stderr = float(log_p.std() / np.sqrt(max(1, len(log_p) - 1)))
         means = float(log_p.mean()), stderr, float(alone.mean())
         scores.append(ColumnScore(column.name, column.kind, len(seen), *means, **measures))
-    order = [column.name for column in columns.columns]
+    order = [column.name for column in columns.parts]
     return sorted(scores, key=lambda score: order.index(score.name))
 
 

@@ -85,37 +85,39 @@ def impute(
     checked_rbm(rbm)
     draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")
     rows, key = rbm.visible.validate(rows, "rows", missing=True), checked_key(key)
-    missing = max(1, int(np.isnan(rows).sum(1).max()))
+    is_missing = np.isnan(rows)
+    missing = max(1, int(is_missing.sum(1).max()))
     over, terms = way_to_sum(rbm, missing, SLOW_SUMS)
     method = f"exact, {terms:,} terms" if over else f"{draws} chains of {sweeps:,} sweeps"
     width = draws * (rbm.visible.size + rbm.hidden.size)
     if over:
         width = max(width, entries_of_sum(rbm, missing, SLOW_SUMS))
-    size = rows_at_once(width)
-    found = []
-    for part, first in enumerate(range(0, len(rows), size)):
-        v = with_missing(rbm.visible, from_numpy(rows[first : first + size]))
-        key_part = jax.random.fold_in(key, part)
-        if over:
-            found.append(_exact(rbm, v, missing, draws, key=key_part))
-        else:
-            found.append(_from_chains(rbm, v, draws, sweeps, key=key_part))
-    mean, variance, error = (
-        np.concatenate([np.asarray(each[i]) for each in found]) for i in (0, 1, 3)
+    size, gaps = rows_at_once(width), np.flatnonzero(is_missing.any(1))
+    mean = np.concatenate(
+        [np.asarray(_encoded(rbm, rows[i : i + size])) for i in range(0, len(rows), size)]
     )
-    drawn = np.concatenate([rbm.visible.decode(each[2]) for each in found], axis=1)
-    nearest = [_nearest_states(rbm.visible, each[0]) for each in found]
-    likely = np.concatenate([rbm.visible.decode(each) for each in nearest])
-    is_missing = np.isnan(rows)
+    spread, error = np.zeros_like(mean), np.zeros_like(mean)
     # The user's own values stay as they are: encoding and decoding may round them.
-    return Imputation(
-        np.where(is_missing, likely, rows),
-        mean,
-        np.sqrt(np.maximum(variance, 0.0)),
-        error,
-        np.where(is_missing, drawn, rows),
-        method,
-    )
+    likely, drawn = rows.copy(), np.repeat(rows[None], draws, axis=0)
+    for part, first in enumerate(range(0, len(gaps), size)):
+        which, key_part = gaps[first : first + size], jax.random.fold_in(key, part)
+        v = _encoded(rbm, rows[which])
+        if over:
+            found = _exact(rbm, v, missing, draws, key=key_part)
+        else:
+            found = _from_chains(rbm, v, draws, sweeps, key=key_part)
+        mean[which], variance, states, error[which] = found
+        spread[which] = np.sqrt(np.maximum(np.asarray(variance), 0.0))
+        best = rbm.visible.decode(_nearest_states(rbm.visible, found[0]))
+        likely[which] = np.where(is_missing[which], best, rows[which])
+        decoded = rbm.visible.decode(states)
+        drawn[:, which] = np.where(is_missing[which], decoded, rows[which])
+    return Imputation(likely, mean, spread, error, drawn, method)
+
+
+def _encoded(rbm: RBM, rows: np.ndarray) -> Array:
+    """Return rows as the layer's columns, NaN where a value is missing."""
+    return with_missing(rbm.visible, from_numpy(rows))
 
 
 @eqx.filter_jit

@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..tables import Columns, Frame
+from ..tables.dependence import Information, classes_of, information
 from .base import BLUE, GREY, SMALL, TEXT, color_bar, label, new_figure
 
 MOST_PANELS, MOST_BARS, BINS = 30, 8, 24
-MOST_COLUMNS, QUANTILES = 60, 6
+MOST_COLUMNS = 60
 
 
 def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int = 0) -> Figure:
@@ -31,8 +32,11 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
     Returns:
         A figure with one panel for each of the first 30 columns.
     """
-    shown = columns.modelled[:MOST_PANELS]
-    tables = [columns.decode(np.asarray(rows, float), seed=seed) for rows in (data, samples)]
+    shown = columns.parts[:MOST_PANELS]
+    tables = [
+        columns.split(columns.decode(np.asarray(rows, float), seed=seed))
+        for rows in (data, samples)
+    ]
     across = min(5, len(shown))
     down = math.ceil(len(shown) / across)
     figure = new_figure(
@@ -41,8 +45,7 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
         f"{len(samples):,} samples (blue) beside {len(data):,} rows of data (grey)",
     )
     panels = np.ravel(figure.subplots(down, across, squeeze=False))
-    order = [column.name for column in columns.columns]
-    for axes, column in zip(panels, sorted(shown, key=lambda c: order.index(c.name)), strict=False):
+    for axes, column in zip(panels, shown, strict=False):
         _panel(axes, *(_cells(table, column.name) for table in tables))
         label(axes, column.name[:28], grid=False)
     for axes in panels[len(shown) :]:
@@ -106,18 +109,20 @@ def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
     Returns:
         A figure with one matrix, of the first 60 columns.
     """
-    order = [column.name for column in columns.columns]
     modelled = columns.modelled
-    places = sorted(range(len(modelled)), key=lambda i: order.index(modelled[i].name))[
-        :MOST_COLUMNS
-    ]
+    place_of = {column.name: place for place, column in enumerate(modelled)}
+    places = [place_of[column.name] for column in columns.parts[:MOST_COLUMNS]]
     theirs, ours = (np.asarray(rows, float)[:, places] for rows in (data, samples))
-    classes = [_classes(theirs, ours, i, modelled[place].states) for i, place in enumerate(places)]
+    states = [modelled[place].states for place in places]
+    of_data = [classes_of(x, s) for x, s in zip(theirs.T, states, strict=True)]
+    of_samples = [
+        classes_of(x, s, known) for x, s, known in zip(ours.T, states, theirs.T, strict=True)
+    ]
     matrix = np.full((len(places), len(places)), np.nan)
     for i in range(len(places)):
         for j in range(i):
-            matrix[j, i] = _strength(classes[i][0], classes[j][0])
-            matrix[i, j] = _strength(classes[i][1], classes[j][1])
+            matrix[j, i] = _strength(information(of_data[i], of_data[j]))
+            matrix[i, j] = _strength(information(of_samples[i], of_samples[j]))
     side = 2.4 + 0.24 * len(places)
     figure = new_figure(
         side + 0.8, side, "Dependence of pairs: data above, samples below the diagonal"
@@ -132,27 +137,5 @@ def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
     return figure
 
 
-def _classes(
-    theirs: np.ndarray, ours: np.ndarray, i: int, states: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the class of each row, −1 where the cell is missing."""
-    pair = theirs[:, i], ours[:, i]
-    if states is None or states > 2 * QUANTILES:
-        seen = pair[0][~np.isnan(pair[0])]
-        edges = np.unique(np.quantile(seen, np.arange(1, QUANTILES) / QUANTILES))
-        return tuple(np.where(np.isnan(x), -1, np.searchsorted(edges, x, "right")) for x in pair)  # pyright: ignore
-    return tuple(np.where(np.isnan(x), -1, x).astype(int) for x in pair)  # pyright: ignore
-
-
-def _strength(one: np.ndarray, other: np.ndarray) -> float:
-    known = (one >= 0) & (other >= 0)
-    if known.sum() < 2:
-        return np.nan
-    table = np.zeros((one.max() + 1, other.max() + 1))
-    np.add.at(table, (one[known], other[known]), 1.0)
-    p = table / table.sum()
-    rows, cols = p.sum(1, keepdims=True), p.sum(0, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        information = np.nansum(p * np.log(p / (rows * cols)))
-    bias = ((rows > 0).sum() - 1) * ((cols > 0).sum() - 1) / (2 * known.sum())
-    return math.sqrt(-math.expm1(-2.0 * max(0.0, information - bias)))
+def _strength(found: Information) -> float:
+    return math.sqrt(-math.expm1(-2.0 * found.corrected)) if found.rows > 1 else math.nan

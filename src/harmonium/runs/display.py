@@ -136,7 +136,8 @@ class Display:
         """Return a progress callback for a long computation; it takes the part done, 0 to 1.
 
         The part may fall, as when an estimate starts again with more steps because it has not
-        converged; this is shown as a new attempt.
+        converged; this is shown as a new attempt. Most computations end before all of their work is
+        done, as soon as they are precise.
         """
         began = shown = time.perf_counter()
         done, attempt = 0.0, 1
@@ -151,6 +152,6 @@ class Display:
                 shown = now
                 left = (now - began) * (1 - part) / part
                 again = f" (attempt {attempt})" if attempt > 1 else ""
-                self.say(f"{what}{again}: {100 * part:.0f} %, {clock(left)} left")
+                self.say(f"{what}{again}: {100 * part:.0f} %, at most {clock(left)} left")
 
         return progress

@@ -84,7 +84,7 @@ def _summary(
     That is the mean probability of the most probable state or, for real numbers, the standard
     deviation of the draws in the column's own unit.
     """
-    raw, lines = {column.name: column for column in frame.columns}, []
+    raw, lines = {column.name: column for column in columns.split(frame).columns}, []
     probabilities = columns.probabilities(means)
     for place, column in enumerate(columns.modelled):
         missing = raw[column.name].is_missing

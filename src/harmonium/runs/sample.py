@@ -19,7 +19,7 @@ from ..plot.base import save_figure
 from ..rbm import RBM
 from ..samplers import Gibbs
 from ..sampling import sample
-from ..tables import Columns, Frame
+from ..tables import Frame
 from ..tables.writing import SUFFIXES as TEXT
 from ..tables.writing import text_of
 from .checks import refuse_misfit
@@ -60,13 +60,17 @@ def draw_rows(
     rbm, columns = load(run), RunFolder(run).columns()
     if columns is not None and out is not None:
         check_target(f"--out {out}", out, TEXT, overwrite)
-    held, told = None, None
-    if given is not None and columns is not None and not Path(given).is_file():
-        told = columns.told(given, f"--given {given}")
-        if told.cells.columns:
-            held = columns.encode(told.cells, f"--given {given}", may_lack=True)
+    held = known = told = None
+    if given is not None and columns is not None:
+        if Path(given).is_file():
+            known = read_frame(given)
+        else:
+            told = columns.told(given, f"--given {given}")
+            known = told.cells
+        if known.columns:
+            held = columns.encode(known, f"--given {given}", may_lack=True)
     elif given is not None:
-        held = read_given(given, rbm, columns)
+        held = read_given(given, rbm)
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
 
@@ -80,10 +84,12 @@ def draw_rows(
             " Its parameters are too large: train it anew with a lower --lr."
         )
 
-    if columns is None or told is None or not told.ranges:
+    if columns is None:
+        return drawn(n, 0), None
+    if told is None or not told.ranges:
         rows = drawn(n, 0)
-        return rows, None if columns is None else columns.decode(rows, seed=seed)
-    return told.draw(lambda turn: drawn(max(n, FEWEST_DRAWN), turn), columns.decode, n, seed=seed)
+        return rows, columns.decode(rows, seed=seed, known=known)
+    return told.draw(lambda turn: drawn(max(n, FEWEST_DRAWN), turn), columns, n, seed=seed)
 
 
 def write_table(frame: Frame, out: str) -> None:
@@ -91,19 +97,16 @@ def write_table(frame: Frame, out: str) -> None:
     write_whole(Path(out), text_of(frame, out).encode())
 
 
-def read_given(given: str, rbm: RBM, columns: Columns | None = None) -> np.ndarray:
+def read_given(given: str, rbm: RBM) -> np.ndarray:
     """Read rows to complete: numbers, and nan where a value is to be drawn.
 
     Args:
         given: a file.
         rbm: the model.
-        columns: what the columns of its table mean, if it is one.
 
     Raises:
         InputError: the width or the values of the rows do not fit the visible units.
     """
-    if columns is not None:
-        return columns.encode(read_frame(given), f"--given {given}", may_lack=True)
     name, advice = f"--given {given}", "write nan where a value is to be drawn"
     found = read_file(given)
     gaps = None if found.frame is None else found.frame.with_gaps()

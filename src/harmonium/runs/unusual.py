@@ -84,7 +84,7 @@ def score(
 def _reasons(rbm: RBM, columns: Columns, frame: Frame, codes: np.ndarray, key: Any) -> list[str]:
     """Return for each row its least expected cells in words."""
     by_name = {column.name: column for column in columns.modelled}
-    cells = {column.name: column.values for column in frame.columns}
+    cells = {column.name: column.values for column in columns.split(frame).columns}
     found = unexpected(cell_scores(rbm, columns, codes, key=key), columns)
     return [
         ", ".join(

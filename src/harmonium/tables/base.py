@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -29,29 +30,31 @@ class AbstractColumn(ABC):
 
     @property
     @abstractmethod
-    def states(self) -> int | None:
-        """The number of codes, 0, 1, …; None if codes are real numbers; 0 without a unit."""
-
-    @property
-    @abstractmethod
     def summary(self) -> str:
         """The column's values in a few words."""
 
+    @property
     @abstractmethod
-    def codes(self, raw: RawColumn, label: str) -> np.ndarray:
-        """Return the code of each cell, NaN where it is missing.
+    def parts(self) -> tuple[AbstractPart, ...]:
+        """The parts of its cells that have a unit each; mostly one, the column itself."""
+
+    @abstractmethod
+    def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
+        """Return the cells of each part.
 
         Raises:
-            InputError: a cell that the column does not know.
+            InputError: a cell that cannot be divided.
         """
 
     @abstractmethod
-    def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return log p(cell | code), or log |dcode/dcell|; 0 where the cell is missing."""
+    def merged(
+        self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return as many cells as rows, from those of each part; drawn where several fit."""
 
     @abstractmethod
-    def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return a cell for each code, drawn where a code stands for several."""
+    def log_density(self, raw: RawColumn) -> np.ndarray:
+        """Return log p(cell | codes), or log |dcode/dcell|; 0 where the cell is missing."""
 
     def told(self, text: str) -> RawColumn:
         """Return a column of one cell that a user wrote.
@@ -61,23 +64,9 @@ class AbstractColumn(ABC):
         """
         return RawColumn(self.name, np.array([float(text)]), self.form)
 
-    def best(self, means: np.ndarray) -> np.ndarray:
-        """Return the best single cell for each row, from the mean state of the unit.
-
-        Args:
-            means: each code's probability, shape (n, states), or the mean code, shape (n, 1).
-        """
-        codes = means[:, 0] if self.states is None else means.argmax(1).astype(float)
-        return self.cells(codes, np.random.default_rng(0))
-
     def shown(self, cell: Any) -> str:
         """Return a cell as text."""
         return f"{cell:g}" if isinstance(cell, float | np.floating) else str(cell)
-
-    def state_names(self) -> list[str]:
-        """Return a cell of each code, as text; nothing where codes are real numbers."""
-        codes = np.arange(float(self.states or 0))
-        return [self.shown(cell) for cell in self.cells(codes, np.random.default_rng(0))]
 
     def record(self) -> dict[str, Any]:
         """Return the column as JSON can hold it."""
@@ -88,10 +77,60 @@ class AbstractColumn(ABC):
         }
 
 
+class AbstractPart(AbstractColumn):
+    """A column, or a part of one, that has one unit, whose states are its codes."""
+
+    @property
+    @abstractmethod
+    def states(self) -> int | None:
+        """The number of codes, 0, 1, …; None if codes are real numbers."""
+
+    @abstractmethod
+    def codes(self, raw: RawColumn, label: str) -> np.ndarray:
+        """Return the code of each cell, NaN where it is missing.
+
+        Raises:
+            InputError: a cell that the column does not know.
+        """
+
+    @abstractmethod
+    def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return a cell for each code, drawn where a code stands for several."""
+
+    @property
+    def parts(self) -> tuple[AbstractPart, ...]:
+        """The column itself."""
+        return (self,)
+
+    def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
+        """Return the cells as they are."""
+        return (raw,)
+
+    def merged(
+        self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return the cells as they are."""
+        return cells[0]
+
+    def best(self, means: np.ndarray) -> np.ndarray:
+        """Return the best single cell for each row, from the mean state of the unit.
+
+        Args:
+            means: each code's probability, shape (n, states), or the mean code, shape (n, 1).
+        """
+        codes = means[:, 0] if self.states is None else means.argmax(1).astype(float)
+        return self.cells(codes, np.random.default_rng(0))
+
+    def state_names(self) -> list[str]:
+        """Return a cell of each code, as text; nothing where codes are real numbers."""
+        codes = np.arange(float(self.states or 0))
+        return [self.shown(cell) for cell in self.cells(codes, np.random.default_rng(0))]
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, AbstractColumn):
         return value.record()
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def check_numbers(raw: RawColumn, label: str) -> None:

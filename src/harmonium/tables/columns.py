@@ -22,7 +22,7 @@ from ..layers import (
     Mixed,
     MultivariateGaussian,
 )
-from .base import AbstractColumn
+from .base import AbstractColumn, AbstractPart
 from .frames import Frame, RawColumn, with_gaps
 from .records import column_from, entries_of
 from .told import Told, told_of
@@ -44,10 +44,15 @@ class Columns:
     columns: tuple[AbstractColumn, ...]
 
     @property
-    def modelled(self) -> tuple[AbstractColumn, ...]:
-        """The columns that have a unit, in the order of the units."""
+    def parts(self) -> tuple[AbstractPart, ...]:
+        """The columns and parts of columns that have a unit, in the table's order."""
+        return tuple(part for column in self.columns for part in column.parts)
+
+    @property
+    def modelled(self) -> tuple[AbstractPart, ...]:
+        """The columns and parts of columns that have a unit, in the order of the units."""
         kinds = (lambda s: s == 2, lambda s: s is not None and s > 2, lambda s: s is None)
-        return tuple(c for is_kind in kinds for c in self.columns if is_kind(c.states))
+        return tuple(part for is_kind in kinds for part in self.parts if is_kind(part.states))
 
     @property
     def layer(self) -> AbstractLayer:
@@ -76,22 +81,32 @@ class Columns:
         Raises:
             InputError: a column is not there, or has a cell that it did not have before.
         """
-        raw = {column.name: column for column in frame.columns}
-        absent = [column.name for column in self.modelled if column.name not in raw]
+        known = [column.name for column in self.columns if column.parts]
+        absent = [name for name in known if name not in frame.names]
         if absent and not may_lack:
             found = f"no column {absent[0]!r}" + (
                 f" and {len(absent) - 1} others" if absent[1:] else ""
             )
             advice = "add it; its cells may be empty"
-            raise input_error(
-                label, f"{count_of(len(self.modelled), 'column')} by name", found, advice
-            )
+            raise input_error(label, f"{count_of(len(known), 'column')} by name", found, advice)
+        raw = {column.name: column for column in self.split(frame, label).columns}
         nothing = np.full(len(frame), np.nan)
         codes = [
-            column.codes(raw.get(column.name, RawColumn(column.name, nothing)), label)
-            for column in self.modelled
+            part.codes(raw.get(part.name, RawColumn(part.name, nothing)), label)
+            for part in self.modelled
         ]
         return np.stack(codes, axis=1).astype(np.float32)
+
+    def split(self, frame: Frame, label: str = "rows") -> Frame:
+        """Return the table with the parts of columns beside them, each by its name.
+
+        Raises:
+            InputError: a cell that cannot be divided.
+        """
+        known = {column.name: column for column in self.columns}
+        split = (known[raw.name].split(raw, label) for raw in frame.columns if raw.name in known)
+        parts = (part for each in split for part in each if part.name not in frame.names)
+        return Frame((*frame.columns, *parts), frame.has_names)
 
     def told(self, text: str, label: str) -> Told:
         """Return what is told of a row, as "sex=female,age=30..40".
@@ -100,26 +115,54 @@ class Columns:
             InputError: a part that is not NAME=VALUE or NAME=LOW..HIGH, a name that no unit models,
                 or a value that is not of the column's kind.
         """
-        return told_of(text, {column.name: column for column in self.modelled}, label)
+        columns = [column for column in self.columns if column.parts]
+        return told_of(text, {column.name: column for column in (*columns, *self.parts)}, label)
 
     def log_density(self, frame: Frame) -> np.ndarray:
         """Return each row's sum of log densities: log p(cells) − log p(codes)."""
         raw = {column.name: column for column in frame.columns}
-        return sum(
-            (column.log_density(raw[column.name]) for column in self.modelled), np.zeros(len(frame))
-        )
+        each = (c.log_density(raw[c.name]) for c in self.columns if c.parts)
+        return sum(each, np.zeros(len(frame)))
 
-    def decode(self, rows: np.ndarray, *, seed: int = 0) -> Frame:
-        """Return the table of rows of the layer, in its own order of columns."""
+    def decode(self, rows: np.ndarray, *, seed: int = 0, known: Frame | None = None) -> Frame:
+        """Return the table of rows of the layer, in its own order of columns.
+
+        Args:
+            rows: the rows.
+            seed: seed of the cells that a code stands for.
+            known: cells of which the rows were drawn, which come back as they are: a table of which
+                each row stands for equally many of the rows, one after the other.
+        """
         rng = np.random.default_rng(seed)
-        place = {column.name: i for i, column in enumerate(self.modelled)}
+        place = {part.name: i for i, part in enumerate(self.modelled)}
+        cells, missing = {}, {}
+        for part in self.parts:
+            codes = rows[:, place[part.name]]
+            missing[part.name] = np.isnan(codes)
+            cells[part.name] = part.cells(np.where(missing[part.name], 0.0, codes), rng)
+        made = self._merged(cells, missing, len(rows), rng)
+        if known is None or not known.columns:
+            return made
+        each = known.taken(np.repeat(np.arange(len(known)), len(rows) // len(known)))
+        given = {raw.name: raw for raw in each.columns}
+        return Frame(tuple(_filled(given.get(raw.name, raw), raw) for raw in made.columns))
+
+    def _merged(
+        self,
+        cells: dict[str, np.ndarray],
+        missing: dict[str, np.ndarray],
+        rows: int,
+        rng: np.random.Generator,
+    ) -> Frame:
+        """Return the table of the cells of all parts."""
         raw = []
         for column in self.columns:
-            codes = rows[:, place[column.name]] if column.name in place else np.zeros(len(rows))
-            missing = np.isnan(codes)
-            cells = column.cells(np.where(missing, 0.0, codes), rng)
-            cells = with_gaps(cells, missing) if missing.any() else cells
-            raw.append(RawColumn(column.name, cells, column.form))
+            names = [part.name for part in column.parts]
+            made = column.merged([cells[name] for name in names], rows, rng)
+            gaps = [missing[name] for name in names if name in missing]
+            if np.any(gaps):
+                made = with_gaps(made, np.any(gaps, axis=0))
+            raw.append(RawColumn(column.name, made, column.form))
         return Frame(tuple(raw))
 
     def pieces(self, states: np.ndarray) -> list[np.ndarray]:
@@ -150,14 +193,8 @@ class Columns:
             means: the mean state of all units in each row, as `layer.encode` writes states.
         """
         pairs = zip(self.modelled, self.probabilities(means), strict=True)
-        guesses = {column.name: column.best(each) for column, each in pairs}
-        rng, nothing = np.random.default_rng(0), np.zeros(len(means))
-        return Frame(
-            tuple(
-                RawColumn(c.name, guesses.get(c.name, c.cells(nothing, rng)), c.form)
-                for c in self.columns
-            )
-        )
+        guesses = {part.name: part.best(each) for part, each in pairs}
+        return self._merged(guesses, {}, len(means), np.random.default_rng(0))
 
     def filled(self, frame: Frame, means: np.ndarray) -> Frame:
         """Return the table with its missing cells filled by the best single guesses.
@@ -166,8 +203,7 @@ class Columns:
             frame: the table, of which all modelled columns are there.
             means: the mean state of all units in each row, as `layer.encode` writes states.
         """
-        guesses = self.decode_means(means).columns
-        return self._with_cells(frame, {column.name: column.values for column in guesses})
+        return _with_cells(frame, self.decode_means(means))
 
     def completed(self, frame: Frame, codes: np.ndarray, *, seed: int = 0) -> Frame:
         """Return the table with its missing cells taken from completed rows of codes.
@@ -177,21 +213,7 @@ class Columns:
             codes: one row of codes for each row of the table.
             seed: seed of the cells that a code stands for.
         """
-        made = self.decode(codes, seed=seed).columns
-        return self._with_cells(frame, {column.name: column.values for column in made})
-
-    def _with_cells(self, frame: Frame, cells: dict[str, np.ndarray]) -> Frame:
-        """Return the table with missing cells replaced, also those of constants."""
-        rng, nothing = np.random.default_rng(0), np.zeros(len(frame))
-        known = {column.name: column for column in self.columns}
-        filled = []
-        for raw in frame.columns:
-            column = known.get(raw.name)
-            if column is not None:
-                made = cells[raw.name] if raw.name in cells else column.cells(nothing, rng)
-                raw = _filled(raw, RawColumn(raw.name, made, raw.form or column.form))
-            filled.append(raw)
-        return Frame(tuple(filled), frame.has_names)
+        return _with_cells(frame, self.decode(codes, seed=seed))
 
     def described(self, frame: Frame) -> list[str]:
         """Return a table in text: each column, what it is, its values, the share missing."""
@@ -227,6 +249,13 @@ def _reals(count: int) -> AbstractLayer:
     return MultivariateGaussian(count) if 1 < count <= MOST_CORRELATED else Gaussian(count)
 
 
+def _with_cells(frame: Frame, made: Frame) -> Frame:
+    """Return a table with its missing cells taken from another one, also those of constants."""
+    cells = {column.name: column for column in made.columns}
+    columns = (_filled(raw, cells[raw.name]) if raw.name in cells else raw for raw in frame.columns)
+    return Frame(tuple(columns), frame.has_names)
+
+
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
     """Return a column with its missing cells taken from another one, if that has any cell."""
     missing = raw.is_missing
@@ -234,4 +263,4 @@ def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
         return raw
     values = raw.values.astype(other.values.dtype) if missing.all() else raw.values
     values = np.where(missing, other.values.astype(values.dtype), values)
-    return RawColumn(raw.name, values, other.form)
+    return RawColumn(raw.name, values, raw.form or other.form)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .base import AbstractColumn, check_numbers, decimals_of
+from .base import AbstractPart, check_numbers, decimals_of
 from .frames import RawColumn
 
 GAIN = 3.0  # nats by which a power transform must explain a column better
 
 
 @dataclass(frozen=True, kw_only=True)
-class Continuous(AbstractColumn):
+class Continuous(AbstractPart):
     """Numbers that are all different, or nearly: one normal unit after a power transform.
 
     The code of x is (T((x − centre)/width) − mean)/scale, with T the Yeo–Johnson transform of power

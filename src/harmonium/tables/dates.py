@@ -9,25 +9,29 @@ from typing import Any
 import numpy as np
 
 from ..errors import input_error
-from .base import AbstractColumn
+from .base import AbstractPart
 from .frames import RawColumn
+
+FROM_MONDAY = 3  # days from a Monday to 1 January 1970
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dates(AbstractColumn):
+class Dates(AbstractPart):
     """Dates and times, as the number of days since 1970 or, with times, of seconds.
 
     Attributes:
         inner: the column of these numbers.
+        by_week: whether dates are Mondays, and numbers those of their weeks.
     """
 
     kind = "date"
-    inner: AbstractColumn
+    inner: AbstractPart
+    by_week: bool = False
 
     @classmethod
-    def of(cls, raw: RawColumn, name: str, inner: AbstractColumn) -> Dates:
+    def of(cls, raw: RawColumn, name: str, inner: AbstractPart, *, by_week: bool = False) -> Dates:
         """Return the column of dates whose numbers, `since_1970`, are those of another column."""
-        return cls(name=name, form=raw.form, inner=inner)
+        return cls(name=name, form=raw.form, inner=inner, by_week=by_week)
 
     @property
     def states(self) -> int | None:
@@ -41,23 +45,19 @@ class Dates(AbstractColumn):
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
         """Return the codes of the numbers."""
-        if raw.values.dtype.kind != "M" and not raw.is_missing.all():
-            found, advice = f"{raw.values[~raw.is_missing][0]!r}", "write all dates alike"
-            raise input_error(f"{label}: column {self.name!r}", "dates", found, advice)
-        return self.inner.codes(since_1970(raw), label)
+        return self.inner.codes(since_1970(checked_dates(raw, label), by_week=self.by_week), label)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return the log density for each day, or each second."""
-        return self.inner.log_density(since_1970(raw))
+        """Return the log density for each day, or each second or week."""
+        return self.inner.log_density(since_1970(raw, by_week=self.by_week))
 
     def told(self, text: str) -> RawColumn:
         """Return a column of one date in the column's form."""
-        moment = datetime.strptime(text, self.form)
-        return RawColumn(self.name, np.array([moment], "datetime64[us]"), self.form)
+        return told_date(self.name, self.form, text)
 
     def shown(self, cell: Any) -> str:
         """Return a date in its form."""
-        return cell.astype("datetime64[us]").item().strftime(self.form)
+        return shown_date(self.form, cell)
 
     def best(self, means: np.ndarray) -> np.ndarray:
         """Return the dates of the best numbers."""
@@ -69,15 +69,46 @@ class Dates(AbstractColumn):
 
     def _dates(self, numbers: np.ndarray) -> np.ndarray:
         whole = np.rint(numbers).astype(np.int64)
-        dates = whole.astype("datetime64[s]" if "%H" in self.form else "datetime64[D]")
+        if self.by_week:
+            whole = 7 * whole - FROM_MONDAY
+        dates = whole.astype("datetime64[s]" if has_times(self.form) else "datetime64[D]")
         return dates.astype("datetime64[us]")
 
 
-def since_1970(raw: RawColumn) -> RawColumn:
-    """Return the days since 1970, or the seconds if there are times; NaN for missing dates."""
-    unit = "s" if "%H" in raw.form else "D"
+def has_times(form: str) -> bool:
+    """Return whether dates of a form have a time of day."""
+    return "%H" in form
+
+
+def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
+    """Return the days since 1970, or the seconds if there are times, or the weeks; else NaN."""
+    unit = "s" if has_times(raw.form) and not by_week else "D"
     if raw.values.dtype.kind != "M":
         return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
     whole = raw.values.astype(f"datetime64[{unit}]")
-    numbers = np.where(np.isnat(whole), np.nan, whole.astype(np.int64))
-    return RawColumn(raw.name, numbers, raw.form)
+    numbers = whole.astype(np.int64)
+    if by_week:
+        numbers = (numbers + FROM_MONDAY) // 7
+    return RawColumn(raw.name, np.where(np.isnat(whole), np.nan, numbers), raw.form)
+
+
+def checked_dates(raw: RawColumn, label: str) -> RawColumn:
+    """Return a column, if all of its cells that are not missing are dates.
+
+    Raises:
+        InputError: they are not.
+    """
+    if raw.values.dtype.kind != "M" and not raw.is_missing.all():
+        found, advice = f"{raw.values[~raw.is_missing][0]!r}", "write all dates alike"
+        raise input_error(f"{label}: column {raw.name!r}", "dates", found, advice)
+    return raw
+
+
+def told_date(name: str, form: str, text: str) -> RawColumn:
+    """Return a column of one date that a user wrote."""
+    return RawColumn(name, np.array([datetime.strptime(text, form)], "datetime64[us]"), form)
+
+
+def shown_date(form: str, cell: Any) -> str:
+    """Return a date in its form."""
+    return cell.astype("datetime64[us]").item().strftime(form)

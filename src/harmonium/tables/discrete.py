@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import MOST_DECIMALS, AbstractColumn, check_numbers, decimals_of
+from .base import MOST_DECIMALS, AbstractPart, check_numbers, decimals_of
 from .frames import RawColumn
 
 FEW_NUMBERS = 20  # so many different numbers are a state each
@@ -16,7 +16,7 @@ CELL_ROWS, CELL_SHARE = 20, 0.03  # the others are joined until a cell has as ma
 
 
 @dataclass(frozen=True, kw_only=True)
-class Discrete(AbstractColumn):
+class Discrete(AbstractPart):
     """Numbers of which some occur again and again: each is a state, others share one.
 
     Numbers are whole multiples of a step. A cell is a range of them, and the numbers of a cell are
@@ -122,14 +122,14 @@ class Discrete(AbstractColumn):
         place = np.minimum(np.searchsorted(self.seen, multiples), len(self.seen) - 1)
         count = np.where(np.take(self.seen, place) == multiples, np.take(self.counts, place), 0)
         extra = (cell == 0).astype(float) + (cell == last)  # observations beyond the ends
-        with np.errstate(divide="ignore"):
-            inside = (count + 1.0 / np.maximum(width[cell], 1)) / (rows[cell] + 1.0 + extra)
+        inside = np.log(count + 1.0 / np.maximum(width[cell], 1))
         low, high = self.seen[0], self.seen[-1]
         scale = max(1.0, (high - low) / 10.0)
         beyond = np.maximum(low - multiples, multiples - high)
-        tail = np.exp(-(beyond - 1) / scale) * -np.expm1(-1 / scale) / (rows[cell] + 1.0 + extra)
-        p = np.where(beyond > 0, tail, np.where(cell > last, 1.0, inside))
-        return np.where(raw.is_missing, 0.0, np.log(p) - np.log(self.step))
+        tail = np.log(-np.expm1(-1 / scale)) - (beyond - 1) / scale
+        share = np.where(beyond > 0, tail, inside) - np.log(rows[cell] + 1.0 + extra)
+        of_cell = np.where((beyond <= 0) & (cell > last), 0.0, share)
+        return np.where(raw.is_missing, 0.0, of_cell - np.log(self.step))
 
     def state_names(self) -> list[str]:
         """Return each state's number, or the lowest and the highest that were seen."""

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import input_error
-from .base import AbstractColumn, check_numbers, decimals_of
+from .base import AbstractColumn, AbstractPart, check_numbers, decimals_of
+from .calendars import Calendar, parts_of
 from .columns import Columns
 from .continuous import Continuous
 from .dates import Dates, since_1970
+from .dependence import classes_of
 from .discrete import FEW_NUMBERS, Discrete
 from .frames import Frame, RawColumn
 from .left_out import LeftOut
@@ -57,7 +59,7 @@ def columns_of(
     columns = tuple(
         _column_of(raw, told.get(raw.name), label, keep_counters) for raw in frame.columns
     )
-    found = Columns(columns)
+    found = Columns(_with_calendars(frame, columns, told))
     if not found.modelled:
         reasons = "; ".join(f"{c.name}: {c.summary}" for c in columns[:5])
         raise input_error(label, "a column that can be modelled", reasons, "check how it was read")
@@ -107,7 +109,7 @@ def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool
     return _numbers_of(raw, raw.name)
 
 
-def _numbers_of(raw: RawColumn, name: str) -> AbstractColumn:
+def _numbers_of(raw: RawColumn, name: str) -> AbstractPart:
     values = raw.values[~raw.is_missing]
     seen, counts = np.unique(values, return_counts=True)
     few = len(seen) <= FEW_NUMBERS and len(values) >= 10 * len(seen)
@@ -115,6 +117,31 @@ def _numbers_of(raw: RawColumn, name: str) -> AbstractColumn:
     if abs(values).max() >= LARGEST * 10.0 ** -(decimals_of(values) or 0):
         return Continuous.of(raw, name)
     return (Discrete if few or tied or len(seen) == 2 else Continuous).of(raw, name)
+
+
+def _with_calendars(
+    frame: Frame, columns: tuple[AbstractColumn, ...], told: dict[str, str]
+) -> tuple[AbstractColumn, ...]:
+    """Return the columns, dates divided where that says more of them or of other columns."""
+    trends = [
+        place
+        for place, column in enumerate(columns)
+        if column.kind == Dates.kind and column.parts[0].states is None and column.name not in told
+    ]
+    if not trends:
+        return columns
+    classes = [
+        [classes_of(part.codes(raw, "table"), part.states) for part in column.parts]
+        for raw, column in zip(frame.columns, columns, strict=True)
+    ]
+    found = list(columns)
+    for place in trends:
+        raw, others = frame.columns[place], classes[:place] + classes[place + 1 :]
+        names = parts_of(raw, [each for parts in others for each in parts])
+        divided = Calendar.of(raw, raw.name, _numbers_of, names) if names else None
+        if divided and not any(part.name in frame.names for part in divided.parts):
+            found[place] = divided
+    return tuple(found)
 
 
 def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
@@ -125,7 +152,7 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
             f"{label}: column {raw.name!r}", "cells with values", "none", "leave it out"
         )
     if kind != Words.kind:
-        wanted = "M" if kind == Dates.kind else "f"
+        wanted = "M" if kind in (Dates.kind, Calendar.kind) else "f"
         if raw.values.dtype.kind != wanted:
             odd = next(value for value in raw.values if value is not None)
             found = f"words such as {str(odd)[:40]!r}"
@@ -135,6 +162,8 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
             )
     if kind == Dates.kind:
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
+    if kind == Calendar.kind:
+        return Calendar.of(raw, raw.name, _numbers_of)
     return KINDS[kind].of(raw, raw.name)
 
 

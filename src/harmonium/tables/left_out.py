@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .base import AbstractColumn
+from .base import AbstractColumn, AbstractPart
 from .frames import RawColumn
 
 
@@ -25,23 +26,25 @@ class LeftOut(AbstractColumn):
     value: Any = None
 
     @property
-    def states(self) -> int:
-        """0: no unit models the column."""
-        return 0
-
-    @property
     def summary(self) -> str:
         """The reason."""
         return self.why
 
-    def codes(self, raw: RawColumn, label: str) -> np.ndarray:
-        """Return nothing known."""
-        return np.full(len(raw.values), np.nan)
+    @property
+    def parts(self) -> tuple[AbstractPart, ...]:
+        """None: no unit models the column."""
+        return ()
+
+    def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
+        """Return nothing."""
+        return ()
+
+    def merged(
+        self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return the constant, or missing cells."""
+        return np.full(rows, self.value, object)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return zeros: the column has no part in probabilities."""
         return np.zeros(len(raw.values))
-
-    def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the constant, or missing cells."""
-        return np.full(len(codes), self.value, object)

@@ -6,13 +6,16 @@ from typing import Any
 
 from ..errors import input_error
 from .base import AbstractColumn
+from .calendars import Calendar
 from .continuous import Continuous
 from .dates import Dates
 from .discrete import Discrete
 from .left_out import LeftOut
 from .words import Words
 
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Words, Discrete, Continuous, Dates, LeftOut)}
+KINDS: dict[str, Any] = {
+    kind.kind: kind for kind in (Words, Discrete, Continuous, Dates, Calendar, LeftOut)
+}
 
 
 def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
@@ -43,12 +46,15 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
     try:
         kind = KINDS[entry["kind"]]
         others = {name: value for name, value in entry.items() if name != "kind"}
-        made: dict[str, Any] = {
-            n: tuple(v) if isinstance(v, list) else v for n, v in others.items()
-        }
-        if "inner" in made:
-            made["inner"] = column_from(made["inner"], label)
-        return kind(**made)
+        return kind(**{name: _value_of(value, label) for name, value in others.items()})
     except (KeyError, TypeError, ValueError) as error:
         expected = f"a kind among {', '.join(KINDS)} with its fields"
         raise input_error(label, expected, str(error), "give the name and the kind alone") from None
+
+
+def _value_of(value: Any, label: str) -> Any:
+    """Return a field of a column, which may itself be a column or several."""
+    if isinstance(value, list):
+        return tuple(_value_of(each, label) for each in value)
+    is_column = isinstance(value, dict) and isinstance(value.get("kind"), str)
+    return column_from(value, label) if is_column else value

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import input_error
 from .base import AbstractColumn
 from .frames import Frame, RawColumn
+
+if TYPE_CHECKING:
+    from .columns import Columns
 
 MOST_TURNS = 50  # sets of draws until enough lie in the ranges
 
@@ -47,7 +50,7 @@ class Told(NamedTuple):
     def draw(
         self,
         drawn: Callable[[int], np.ndarray],
-        decode: Callable[..., Frame],
+        columns: Columns,
         n: int,
         *,
         seed: int = 0,
@@ -56,7 +59,7 @@ class Told(NamedTuple):
 
         Args:
             drawn: draws rows of codes, a new set for each turn 0, 1, …; those outside are dropped.
-            decode: makes a table of codes, with a seed for the cells that a code stands for.
+            columns: what the codes mean.
             n: number of rows.
             seed: the seed of the first set.
 
@@ -67,8 +70,8 @@ class Told(NamedTuple):
         found = made = 0
         for turn in range(MOST_TURNS):
             rows = drawn(turn)
-            frame = decode(rows, seed=seed + turn)
-            which = np.flatnonzero(self.holds_for(frame))
+            frame = columns.decode(rows, seed=seed + turn, known=self.cells)
+            which = np.flatnonzero(self.holds_for(columns.split(frame)))
             kept.append((rows[which], frame.taken(which)))
             found, made = found + len(which), made + len(rows)
             if found >= n:

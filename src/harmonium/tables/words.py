@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import count_of, input_error
-from .base import AbstractColumn, check_numbers
+from .base import AbstractPart, check_numbers
 from .frames import RawColumn
 
 UNSEEN = ("error", "missing", "other")
@@ -16,7 +16,7 @@ MOST_WORDS = 50  # a column of more different words keeps the most frequent ones
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words(AbstractColumn):
+class Words(AbstractPart):
     """Categories.
 
     Attributes:
