@@ -68,7 +68,7 @@ def test_what_was_inferred_is_printed_and_kept(run):
         "id       left out    an identifier: it counts the rows",
         "species  category    cat, cow",
         "legs     discrete    3, 4",
-        "seen     date        dates such as",
+        "seen     date        2024-",
         "planet   left out    always Earth",
         "note     left out    text: 120 different values",
     ):

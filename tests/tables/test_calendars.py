@@ -155,7 +155,7 @@ def test_dates_are_divided_as_told_and_kept_whole_as_told():
     frame = Frame(table("none", 0))
     columns = columns_of(frame, {"paid": "calendar"})
     assert [p.name for p in columns.parts] == ["paid year", "paid month", "paid weekday", "amount"]
-    assert "as year, month, weekday" in columns.columns[0].summary
+    assert ": year, month, weekday" in columns.columns[0].summary
     whole = columns_of(Frame(table("season", 0)), {"paid": "date"})
     assert [part.name for part in whole.parts] == ["paid", "amount"]
     named = Frame((*table("season", 0), numbers(np.arange(N) % 7, "paid month")))

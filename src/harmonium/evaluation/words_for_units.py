@@ -11,9 +11,12 @@ from jaxtyping import Array
 
 from ..rbm import RBM
 from ..tables import Columns
+from ..tables.base import AbstractPart
+from ..tables.discrete import Discrete
 
 __all__ = ["UnitInWords", "hidden_in_words"]
 
+MOST_NAMED = 8  # states of numbers: of more, only whether the number is high or low is said
 LEAST_CHANGE = 0.1  # of a probability, or of half a standard deviation, that is worth a word
 
 
@@ -53,6 +56,8 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
             if column.states is None:
                 size = min(1.0, float(2.0 * abs(moved[0]) / scale[unit, 0]))
                 said = "high" if moved[0] > 0 else "low"
+            elif column.states > MOST_NAMED and column.kind == Discrete.kind:
+                size, said = _shift(column, low[unit], high[unit])
             elif column.states == 2:
                 size, said = float(abs(moved[0])), names[int(moved[0] > 0)]
             else:
@@ -65,6 +70,15 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
         chosen = [part for part in sorted(each, reverse=True)[:most] if part[0] >= LEAST_CHANGE]
         found.append(UnitInWords(unit, [said for _, said in chosen], [size for size, _ in chosen]))
     return sorted(found, key=lambda unit: -sum(unit.changes))
+
+
+def _shift(column: AbstractPart, low: np.ndarray, high: np.ndarray) -> tuple[float, str]:
+    """Return how far the mean of many numbers moves, in half standard deviations, and where to."""
+    values, usual = column.best(np.eye(len(low))), (low + high) / 2.0
+    spread = np.sqrt(max(usual @ values**2 - (usual @ values) ** 2, 0.0))
+    moved = float((high - low) @ values)
+    size = min(1.0, 2.0 * abs(moved) / float(spread)) if spread > 0 else 0.0
+    return size, "high" if moved > 0 else "low"
 
 
 @eqx.filter_jit

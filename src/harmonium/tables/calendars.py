@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .base import AbstractColumn, AbstractPart
-from .dates import FROM_MONDAY, Dates, checked_dates, has_times, shown_date, since_1970, told_date
+from .dates import (
+    FROM_MONDAY,
+    Dates,
+    checked_dates,
+    ends_of,
+    has_times,
+    shown_date,
+    since_1970,
+    told_date,
+)
 from .dependence import Information, classes_of, information
 from .frames import RawColumn, with_gaps
 from .left_out import LeftOut
@@ -45,6 +54,7 @@ class Calendar(AbstractColumn):
         day: the day of the month, if it was always the same. Then there is no day of the week, and
             all other days of a month together are as probable as one further row.
         moment: the second of the hour, if it was always the same; others likewise.
+        ends: the first and the last date that were seen.
     """
 
     kind = "calendar"
@@ -52,6 +62,7 @@ class Calendar(AbstractColumn):
     rows: int
     day: int | None = None
     moment: int | None = None
+    ends: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -98,6 +109,7 @@ class Calendar(AbstractColumn):
             rows=len(seen.values),
             day=day if "year" in parts else None,
             moment=moment if "hour" in parts else None,
+            ends=ends_of(raw),
         )
 
     @property
@@ -107,9 +119,9 @@ class Calendar(AbstractColumn):
 
     @property
     def summary(self) -> str:
-        """The form of the dates, and the parts."""
-        names = ", ".join(part.name[len(self.name) + 1 :] for part in self.parts)
-        return f"dates such as {self.form}, as {names}"
+        """The first and the last date, and the parts."""
+        names = ", ".join(self._suffix(part) for part in self.parts)
+        return f"{' … '.join(self.ends)}: {names}"
 
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
         """Return the year, the month and so on of each date."""

@@ -22,16 +22,18 @@ class Dates(AbstractPart):
     Attributes:
         inner: the column of these numbers.
         by_week: whether dates are Mondays, and numbers those of their weeks.
+        ends: the first and the last date that were seen.
     """
 
     kind = "date"
     inner: AbstractPart
     by_week: bool = False
+    ends: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, raw: RawColumn, name: str, inner: AbstractPart, *, by_week: bool = False) -> Dates:
         """Return the column of dates whose numbers, `since_1970`, are those of another column."""
-        return cls(name=name, form=raw.form, inner=inner, by_week=by_week)
+        return cls(name=name, form=raw.form, inner=inner, by_week=by_week, ends=ends_of(raw))
 
     @property
     def states(self) -> int | None:
@@ -40,8 +42,8 @@ class Dates(AbstractPart):
 
     @property
     def summary(self) -> str:
-        """The form of the dates."""
-        return f"dates such as {self.form}"
+        """The first and the last date."""
+        return " … ".join(self.ends) or f"dates such as {self.form}"
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
         """Return the codes of the numbers."""
@@ -90,6 +92,12 @@ def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
     if by_week:
         numbers = (numbers + FROM_MONDAY) // 7
     return RawColumn(raw.name, np.where(np.isnat(whole), np.nan, numbers), raw.form)
+
+
+def ends_of(raw: RawColumn) -> tuple[str, str]:
+    """Return the first and the last date, the year first, whatever their form."""
+    seen = raw.values[~raw.is_missing].astype("datetime64[s]" if has_times(raw.form) else "M8[D]")
+    return str(seen.min()), str(seen.max())
 
 
 def checked_dates(raw: RawColumn, label: str) -> RawColumn:
