@@ -142,7 +142,8 @@ def _termination_as_interrupt() -> Iterator[None]:
 
 def _configure_jax() -> None:
     """Cache compiled programs between commands, so that later starts are fast."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # JAX sets it to 1 for its children
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import jax
 
     chosen = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]

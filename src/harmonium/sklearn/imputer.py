@@ -34,9 +34,9 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
     hidden : str or tuple, default="bernoulli"
         The type of the hidden units, as in `RBM`.
     kinds : dict, list of pairs or None, default=None
-        What columns are: "category", "discrete", "continuous", "date" or "left out", by name, or as
-        pairs (kind, columns) with columns by number, name, slice or mask. Others are decided by
-        their cells.
+        What columns are: "category", "discrete", "continuous", "date", "calendar" or "left out", by
+        name, or as pairs (kind, columns) with columns by number, name, slice or mask. Others are
+        decided by their cells.
     sample_posterior : bool, default=False
         Whether `transform` draws each row's missing cells together from their distribution given
         the seen ones, for multiple imputation.

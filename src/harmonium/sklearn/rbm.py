@@ -37,7 +37,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         (standardised internally), "potts" (categories: any numbers), or pairs (kind, columns) with
         columns by number, name, slice or mask. "table" decides what each column is by its cells,
         as `RBMImputer` does (docs/tables.md); pairs or a dict of the kinds "category", "discrete",
-        "continuous", "date" and "left out" tell some of them. "auto" is "table" for a data frame
+        "continuous", "date", "calendar" and "left out" tell some. "auto" is "table" for data frames
         with words, booleans or dates and for rows with missing cells. Else it chooses for each
         column: "ising" if all values are −1 or 1 and some are −1, "bernoulli" if all lie in [0, 1],
         else "gaussian". Groups of 0/1 columns of which at most one is ever on, such as a one-hot
