@@ -95,7 +95,7 @@ def ask(
             of_turn = jax.random.fold_in(key, turn)
             return impute(rbm, row, key=of_turn, draws=chains, sweeps=sweeps).draws[:, 0]
 
-        codes, frame = told.draw(drawn, columns, chains, seed=seed)
+        codes, frame = columns.draw(told, drawn, chains, seed=seed)
         shares = [
             _counted(cells, part) for cells, part in zip(codes.T, columns.modelled, strict=True)
         ]

@@ -89,7 +89,7 @@ def draw_rows(
     if told is None or not told.ranges:
         rows = drawn(n, 0)
         return rows, columns.decode(rows, seed=seed, known=known)
-    return told.draw(lambda turn: drawn(max(n, FEWEST_DRAWN), turn), columns, n, seed=seed)
+    return columns.draw(told, lambda turn: drawn(max(n, FEWEST_DRAWN), turn), n, seed=seed)
 
 
 def write_table(frame: Frame, out: str) -> None:

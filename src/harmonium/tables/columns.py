@@ -8,6 +8,7 @@ column can be compared.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,6 +147,12 @@ class Columns:
         each = known.taken(np.repeat(np.arange(len(known)), len(rows) // len(known)))
         given = {raw.name: raw for raw in each.columns}
         return Frame(tuple(_filled(given.get(raw.name, raw), raw) for raw in made.columns))
+
+    def draw(
+        self, told: Told, drawn: Callable[[int], np.ndarray], n: int, *, seed: int = 0
+    ) -> tuple[np.ndarray, Frame]:
+        """Return n drawn rows that are as told, as codes and as a table: see `Told.draw`."""
+        return told.draw(drawn, self.decode, self.split, n, seed=seed)
 
     def _merged(
         self,

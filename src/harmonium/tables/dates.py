@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from ..errors import input_error
 from .base import AbstractPart
 from .frames import RawColumn
-
-FROM_MONDAY = 3  # days from a Monday to 1 January 1970
+from .moments import (
+    FROM_MONDAY,
+    checked_dates,
+    ends_of,
+    has_times,
+    shown_date,
+    since_1970,
+    told_date,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,48 +80,3 @@ class Dates(AbstractPart):
             whole = 7 * whole - FROM_MONDAY
         dates = whole.astype("datetime64[s]" if has_times(self.form) else "datetime64[D]")
         return dates.astype("datetime64[us]")
-
-
-def has_times(form: str) -> bool:
-    """Return whether dates of a form have a time of day."""
-    return "%H" in form
-
-
-def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
-    """Return the days since 1970, or the seconds if there are times, or the weeks; else NaN."""
-    unit = "s" if has_times(raw.form) and not by_week else "D"
-    if raw.values.dtype.kind != "M":
-        return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
-    whole = raw.values.astype(f"datetime64[{unit}]")
-    numbers = whole.astype(np.int64)
-    if by_week:
-        numbers = (numbers + FROM_MONDAY) // 7
-    return RawColumn(raw.name, np.where(np.isnat(whole), np.nan, numbers), raw.form)
-
-
-def ends_of(raw: RawColumn) -> tuple[str, str]:
-    """Return the first and the last date, the year first, whatever their form."""
-    seen = raw.values[~raw.is_missing].astype("datetime64[s]" if has_times(raw.form) else "M8[D]")
-    return str(seen.min()), str(seen.max())
-
-
-def checked_dates(raw: RawColumn, label: str) -> RawColumn:
-    """Return a column, if all of its cells that are not missing are dates.
-
-    Raises:
-        InputError: they are not.
-    """
-    if raw.values.dtype.kind != "M" and not raw.is_missing.all():
-        found, advice = f"{raw.values[~raw.is_missing][0]!r}", "write all dates alike"
-        raise input_error(f"{label}: column {raw.name!r}", "dates", found, advice)
-    return raw
-
-
-def told_date(name: str, form: str, text: str) -> RawColumn:
-    """Return a column of one date that a user wrote."""
-    return RawColumn(name, np.array([datetime.strptime(text, form)], "datetime64[us]"), form)
-
-
-def shown_date(form: str, cell: Any) -> str:
-    """Return a date in its form."""
-    return cell.astype("datetime64[us]").item().strftime(form)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import input_error
 from .base import AbstractColumn, AbstractPart, check_numbers, decimals_of
-from .calendars import Calendar, parts_of
+from .calendars import Calendar
 from .columns import Columns
 from .continuous import Continuous
-from .dates import Dates, since_1970
+from .dates import Dates
 from .dependence import classes_of
 from .discrete import FEW_NUMBERS, Discrete
 from .frames import Frame, RawColumn
+from .habits import LONG, parts_of
 from .left_out import LeftOut
+from .moments import NAMES, divided, ends_of, has_times, only, since_1970, span_of
 from .records import KINDS, column_from, entries_of
 from .words import MOST_WORDS, Words
 
@@ -138,10 +141,45 @@ def _with_calendars(
     for place in trends:
         raw, others = frame.columns[place], classes[:place] + classes[place + 1 :]
         names = parts_of(raw, [each for parts in others for each in parts])
-        divided = Calendar.of(raw, raw.name, _numbers_of, names) if names else None
+        divided = _calendar_of(raw, names) if names else None
         if divided and not any(part.name in frame.names for part in divided.parts):
             found[place] = divided
     return tuple(found)
+
+
+def _calendar_of(raw: RawColumn, parts: Sequence[str] = ()) -> Calendar:
+    """Return dates in parts: those of `parts_of`, or all that there are."""
+    seen = raw.taken(np.flatnonzero(~raw.is_missing))
+    found = divided(seen)
+    if not parts:
+        by_year = span_of(seen) >= LONG
+        parts = ("year", "month", "weekday") if by_year else ("week", "weekday")
+        parts = (*parts, "hour") if has_times(raw.form) else parts
+    day = only(found.day) if "year" in parts else None
+    kept = [part for part in parts if part != "weekday" or day is None]
+    return Calendar(
+        name=raw.name,
+        form=raw.form,
+        pieces=tuple(_piece_of(f"{raw.name} {part}", part, found.part(part)) for part in kept),
+        rows=len(seen.values),
+        day=day,
+        moment=only(found.moment) if "hour" in parts else None,
+        ends=ends_of(raw),
+    )
+
+
+def _piece_of(name: str, part: str, cells: np.ndarray) -> AbstractColumn:
+    """Return the column of a part of dates."""
+    if part == "week":
+        weeks = RawColumn(name, cells, "%Y-%m-%d")
+        return Dates.of(
+            weeks, name, _numbers_of(since_1970(weeks, by_week=True), name), by_week=True
+        )
+    if len(set(cells.tolist())) == 1:
+        return LeftOut(name=name, why=f"always {cells[0]}", value=cells[0])
+    if part in NAMES:
+        return Words(name=name, words=NAMES[part])
+    return _numbers_of(RawColumn(name, cells), name)
 
 
 def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
@@ -163,7 +201,7 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
     if kind == Dates.kind:
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
     if kind == Calendar.kind:
-        return Calendar.of(raw, raw.name, _numbers_of)
+        return _calendar_of(raw)
     return KINDS[kind].of(raw, raw.name)
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import input_error
 from .base import AbstractColumn
 from .frames import Frame, RawColumn
-
-if TYPE_CHECKING:
-    from .columns import Columns
 
 MOST_TURNS = 50  # sets of draws until enough lie in the ranges
 
@@ -50,7 +47,8 @@ class Told(NamedTuple):
     def draw(
         self,
         drawn: Callable[[int], np.ndarray],
-        columns: Columns,
+        decode: Callable[..., Frame],
+        split: Callable[[Frame], Frame],
         n: int,
         *,
         seed: int = 0,
@@ -59,7 +57,8 @@ class Told(NamedTuple):
 
         Args:
             drawn: draws rows of codes, a new set for each turn 0, 1, …; those outside are dropped.
-            columns: what the codes mean.
+            decode: makes a table of codes, as `Columns.decode`.
+            split: adds the parts of columns to a table, as `Columns.split`.
             n: number of rows.
             seed: the seed of the first set.
 
@@ -70,8 +69,8 @@ class Told(NamedTuple):
         found = made = 0
         for turn in range(MOST_TURNS):
             rows = drawn(turn)
-            frame = columns.decode(rows, seed=seed + turn, known=self.cells)
-            which = np.flatnonzero(self.holds_for(columns.split(frame)))
+            frame = decode(rows, seed=seed + turn, known=self.cells)
+            which = np.flatnonzero(self.holds_for(split(frame)))
             kept.append((rows[which], frame.taken(which)))
             found, made = found + len(which), made + len(rows)
             if found >= n:
