@@ -45,9 +45,8 @@ def parts_of(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, ...]:
     varies = has_times(raw.form) and only(found.hour[~missing]) is None
     by_hour = varies and gain("hour") > 0
     hour = ("hour",) if has_times(raw.form) and (by_hour or not varies) else ()
-    if span_of(raw) >= LONG and gain("month") > sum(
-        information(trend, x).corrected for x in others
-    ):
+    of_trend = sum(information(trend, other).corrected for other in others)
+    if span_of(raw) >= LONG and gain("month") > of_trend:
         return ("year", "month", *weekday, *hour)
     return ("week", "weekday", *hour) if weekday or by_hour else ()
 

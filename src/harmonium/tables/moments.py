@@ -132,6 +132,7 @@ def fitting(
 
 
 def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
+    """Return the place of each word among those known."""
     places = {word: i for i, word in enumerate(known)}
     return np.array([places[word] for word in words], np.int64)
 
