@@ -48,8 +48,8 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
     def init(rbm: RBM) -> WhitenedState:
         if not len(rbm.visible.correlated) or not is_plain(rbm.weights):
             return WhitenedState(wrapped.init(rbm), None)
-        basis = rbm.visible.whitening
-        return WhitenedState(wrapped.init(_along(rbm, basis)), (basis, jnp.linalg.inv(basis)))
+        model, basis, inverse = _begun(rbm)
+        return WhitenedState(wrapped.init(model), (basis, inverse))
 
     def update(grads: RBM, state: WhitenedState, rbm: RBM, **extra: Any) -> tuple[RBM, Any]:
         if state.basis is None:
@@ -70,6 +70,13 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
         return restored(updates), state._replace(inner=inner_state)
 
     return transformation(init, update)
+
+
+@eqx.filter_jit
+def _begun(rbm: RBM) -> tuple[RBM, Array, Array]:
+    """Return the model of y, S and its inverse, by one compiled program."""
+    basis = rbm.visible.whitening
+    return _along(rbm, basis), basis, jnp.linalg.inv(basis)
 
 
 def _along(rbm: RBM, basis: Array) -> RBM:
