@@ -61,6 +61,7 @@ def test_the_kind_is_what_a_person_would_say(name):
     ("raw", "why"),
     [
         (column(np.arange(1.0, N + 1)), "an identifier: it counts the rows"),
+        (column(RNG.permutation(9 * N)[:N], "customerId"), "an identifier: all different"),
         (words([f"person {i}" for i in range(N)]), "text: 400 different values"),
         (column(np.full(N, 7.0)), "always 7"),
         (column(np.full(N, np.nan)), "no cell has a value"),
@@ -70,6 +71,13 @@ def test_what_no_unit_models_is_left_out_with_the_reason(raw, why):
     found = kind_of(raw)
     assert (found.kind, found.parts) == ("left out", ())
     assert found.summary.startswith(why)
+
+
+def test_years_and_numbers_that_differ_by_chance_are_no_identifiers():
+    assert kind_of(column(np.arange(1700.0, 1700 + N))).kind == "continuous"
+    assert kind_of(column(np.arange(1.0, N + 1), "year of reign")).kind == "continuous"
+    assert kind_of(column(RNG.permutation(9 * N)[:N], "income")).kind == "continuous"
+    assert kind_of(column(RNG.normal(size=N), "humid")).kind == "continuous"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

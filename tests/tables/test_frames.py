@@ -88,6 +88,14 @@ def test_decimal_commas_and_thousands(tmp_path):
         ("31/01/2024", "%d/%m/%Y"),
         ("01/31/2024", "%m/%d/%Y"),
         ("2024-01-31 08:30:00", "%Y-%m-%d %H:%M:%S"),
+        ("2024/01/31 08:30", "%Y/%m/%d %H:%M"),
+        ("01/31/2024 08:30", "%m/%d/%Y %H:%M"),
+        ("2024-01-31T08:30:00Z", "%Y-%m-%dT%H:%M:%SZ"),
+        ("Jan 31 2024", "%b %d %Y"),
+        ("31 January 2024", "%d %B %Y"),
+        ("31-Jan-24", "%d-%b-%y"),
+        ("01/31/24", "%m/%d/%y"),
+        ("20240131", "%Y%m%d"),
     ],
 )
 def test_dates_come_back_in_their_form(tmp_path, text, form):
@@ -97,10 +105,16 @@ def test_dates_come_back_in_their_form(tmp_path, text, form):
     assert text_of(found, "t.csv") == f"when,x\n{text},a\n,b\n"
 
 
+@pytest.mark.parametrize("code", ["4711-12", "20241301", "20240131.5", "0815/01/02"])
+def test_codes_are_no_dates(tmp_path, code):
+    assert read(tmp_path, f"code,x\n{code},a\n{code},b\n").columns[0].values.dtype.kind != "M"
+
+
 @pytest.mark.parametrize(
     ("content", "names"),
     [
         ("red,1\nblue,2\n", None),
+        ("land,1990\nNorge,2.5\nSuomi,1.5\n", None),
         ("red,big\nblue,small\nred,big\n", None),
         ("colour,size\nred,big\nblue,small\n", ("colour", "size")),
         (",size\n1,big\n2,small\n", ("column 1", "size")),
@@ -112,6 +126,11 @@ def test_a_first_line_of_names_is_told_from_a_row(tmp_path, content, names):
     found = read(tmp_path, content)
     assert found.has_names == (names is not None)
     assert found.names == (names or ("column 1", "column 2"))
+
+
+def test_years_may_name_columns(tmp_path):
+    found = read(tmp_path, "land,1990,1991,1992\nNorge,2.5,2,3\nSuomi,1.5,1,4\n")
+    assert found.names == ("land", "1990", "1991", "1992")
 
 
 def test_a_column_of_mixed_types_is_read_as_words_and_said(tmp_path):

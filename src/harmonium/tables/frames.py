@@ -22,8 +22,20 @@ from ..errors import InputError, count_of, input_error
 MISSING = (  # what stands for a missing cell, besides an empty one; upper and lower case alike
     *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"),
 )
-DATES = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d")
-TIMES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%d.%m.%Y %H:%M", "%Y-%m-%d %H:%M")
+DAYS = (
+    *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d %Y"),
+    *("%b %d, %Y", "%b-%d-%Y", "%d %B %Y", "%B %d %Y", "%B %d, %Y", "%Y-%m", "%b %Y", "%B %Y"),
+)
+CLOCK = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f")
+TIMES = (
+    *(f"{day} {clock}" for day in DAYS[:6] for clock in CLOCK),
+    *("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%f"),
+)
+DIGITS = "%Y%m%d"  # of whole numbers that are all dates between
+FIRST_DAY, LAST_DAY = 18_000_101, 21_991_231
+EARLIEST, LATEST = np.datetime64("1500-01-01"), np.datetime64("2200-01-01")  # of dates in words
+SAMPLED = 100  # cells by which formats of dates are chosen, to be tried with all
 DELIMITERS = ",;\t|"
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)(inity)?"
 COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
@@ -214,9 +226,15 @@ def _start(text: str, label: str) -> _Start:
 
 
 def _is_header(first: list[str], others: list[list[str]]) -> bool:
-    """Return whether the first record names the columns: no number, and no cell of its column."""
+    """Return whether the first record names the columns: no cell of its column, and no number.
+
+    Unless its numbers count, as years do: Country, 1990, 1991, 1992.
+    """
     cells = [cell.strip() for cell in first]
-    if not any(cells) or any(re.fullmatch(NUMBER, cell) for cell in cells):
+    numbers = [cell for cell in cells if re.fullmatch(NUMBER, cell)]
+    count = [int(cell) for cell in numbers if cell.isdigit()]
+    counts = 2 <= len(count) == len(numbers) < len(cells) and set(np.diff(count)) == {1}
+    if not any(cells) or (numbers and not counts):
         return False
     return not any(
         cell and cell == other.strip()
@@ -264,7 +282,8 @@ def _columns(connection: Any, names: list[str], delimiter: str) -> list[RawColum
     columns = []
     for i, (name, (seen, plain, other)) in enumerate(zip(names, found.reshape(-1, 3), strict=True)):
         if plain == seen:
-            columns.append(RawColumn(name, fetched(connection, f"cast(c{i} as double)")))
+            numbers = fetched(connection, f"cast(c{i} as double)")
+            columns.append(_dates_in_digits(connection, f"c{i}", RawColumn(name, numbers)))
         elif other == seen:
             changed = f"replace(c{i}, ',', '{'.' if grouped is COMMA else ''}')"
             form = "," if grouped is COMMA else ""
@@ -278,11 +297,17 @@ def _dates_or_words(
     connection: Any, cell: str, name: str, seen: float, numbers: float
 ) -> RawColumn:
     """Return a column as dates if one format fits all of its cells, else as words."""
-    first = connection.execute(f"select {cell} from seen where {cell} is not null").fetchone()
-    for form in (*DATES, *TIMES) if first and re.search(r"\d\D+\d", first[0]) else ():
+    some = f"(select {cell} from seen where {cell} is not null limit {SAMPLED})"
+    first = connection.execute(f"select {cell} from {some}").fetchone()
+    for form in (*DAYS, *TIMES) if first and re.search(r"\d\D+\d|\D\d{4}", first[0]) else ():
         time = f"try_strptime({cell}, '{form}')"
-        if connection.execute(f"select count({time}) from seen").fetchone()[0] == seen:
-            return RawColumn(name, fetched(connection, f"cast({time} as timestamp)"), form)
+        for table, count in ((some, min(seen, SAMPLED)), ("seen", seen)):
+            if connection.execute(f"select count({time}) from {table}").fetchone()[0] < count:
+                break
+        else:
+            values = fetched(connection, f"cast({time} as timestamp)")
+            if np.nanmin(values) >= EARLIEST and np.nanmax(values) < LATEST:
+                return RawColumn(name, values, form)
     note = ""
     if numbers > seen / 2:
         odd = connection.execute(
@@ -290,6 +315,18 @@ def _dates_or_words(
         ).fetchone()[0]
         note = f"read as words, since {odd[:40]!r} is no number"
     return RawColumn(name, fetched(connection, cell), note=note)
+
+
+def _dates_in_digits(connection: Any, cell: str, raw: RawColumn) -> RawColumn:
+    """Return numbers such as 20240131 as dates, if they are all dates."""
+    known = raw.values[~raw.is_missing]
+    if not len(known) or known.min() < FIRST_DAY or known.max() > LAST_DAY:
+        return raw
+    time = f"try_strptime({cell}, '{DIGITS}')"
+    found = connection.execute(f"select count({time}) from seen").fetchone()[0]
+    if found < len(known):
+        return raw
+    return RawColumn(raw.name, fetched(connection, f"cast({time} as timestamp)"), DIGITS)
 
 
 def fetched(connection: Any, expression: str) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ TIED = 0.1  # a number that this share of the rows has needs a probability of it
 STANDS_OUT = 10.0  # if it occurs so many times as often as the median one: not by a coarse scale
 LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
 MOST_DIFFERENT = 10_000  # words of which there are more are no categories
+EARLIEST, LATEST = 1500, 2200  # numbers from year to year
+IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|index|idx|key|no|nr)$)|[a-z]I[Dd]$"
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
 
 
@@ -107,8 +110,9 @@ def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool
     if values.dtype.kind == "M":
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
     check_numbers(raw, label)
-    if _counts_rows(values) and not keep_counters:
-        return LeftOut(name=raw.name, form=raw.form, why="an identifier: it counts the rows")
+    why = "" if keep_counters else _identifier(raw.name, values)
+    if why:
+        return LeftOut(name=raw.name, form=raw.form, why=f"an identifier: {why}")
     return _numbers_of(raw, raw.name)
 
 
@@ -205,6 +209,16 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
     return KINDS[kind].of(raw, raw.name)
 
 
-def _counts_rows(values: np.ndarray) -> bool:
-    """Return whether numbers rise by one from row to row, as an index does."""
-    return len(values) > 10 and bool((np.diff(values) == 1).all())
+def _identifier(name: str, values: np.ndarray) -> str:
+    """Return why numbers identify rows, or "" if they do not seem to.
+
+    They rise by one from row to row, but for years, which are a trend; or they are whole, all
+    different, and named so.
+    """
+    if len(values) <= 10:
+        return ""
+    years = "year" in name.lower() or EARLIEST <= values.min() <= values.max() <= LATEST
+    if (np.diff(values) == 1).all() and not years:
+        return "it counts the rows"
+    is_whole = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
+    return "all different" if is_whole and re.search(IDENTIFIER, name) else ""
