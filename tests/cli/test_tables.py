@@ -102,6 +102,8 @@ def test_new_rows_look_like_those_of_the_table(cli, table, run):
     assert all(len(row[4]) == 10 and row[4].startswith("2024-0") for row in rows)
     printed = cli("sample run -n 3 --sweeps 20 --given species=cat,legs=4").out.splitlines()
     assert [line.split(",")[1] + line.split(",")[3] for line in printed[1:]] == ["cat4"] * 3
+    exact = cli("sample run -n 2 --sweeps 20 --given mass=3000.55").out.splitlines()
+    assert [line.split(",")[2] for line in exact[1:]] == ["3000.55"] * 2
     assert (
         strict(cli("sample run -n 2 --sweeps 20 --json").out)["values"]["planet"] == ["Earth"] * 2
     )
