@@ -101,18 +101,25 @@ def impute(
     likely, drawn = rows.copy(), np.repeat(rows[None], draws, axis=0)
     for part, first in enumerate(range(0, len(gaps), size)):
         which, key_part = gaps[first : first + size], jax.random.fold_in(key, part)
-        v = _encoded(rbm, rows[which])
+        n = len(which)
+        v = _encoded(rbm, rows[np.resize(which, min(size, _few_sizes(n)))])
         if over:
             found = _exact(rbm, v, missing, draws, key=key_part)
         else:
             found = _from_chains(rbm, v, draws, sweeps, key=key_part)
-        mean[which], variance, states, error[which] = found
-        spread[which] = np.sqrt(np.maximum(np.asarray(variance), 0.0))
-        best = rbm.visible.decode(_nearest_states(rbm.visible, found[0]))
+        best = rbm.visible.decode(_nearest_states(rbm.visible, found[0]))[:n]
+        decoded = rbm.visible.decode(found[2])[:, :n]
+        mean[which], variance, error[which] = (np.asarray(found[i])[:n] for i in (0, 1, 3))
+        spread[which] = np.sqrt(np.maximum(variance, 0.0))
         likely[which] = np.where(is_missing[which], best, rows[which])
-        decoded = rbm.visible.decode(states)
         drawn[:, which] = np.where(is_missing[which], decoded, rows[which])
     return Imputation(likely, mean, spread, error, drawn, method)
+
+
+def _few_sizes(count: int) -> int:
+    """Return a number that is at most an eighth larger, so that few sizes are compiled."""
+    step = 1 << max(0, count.bit_length() - 4)
+    return -(-count // step) * step
 
 
 def _encoded(rbm: RBM, rows: np.ndarray) -> Array:
