@@ -81,6 +81,35 @@ def test_decimal_commas_and_thousands(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("cells_of_a", "form", "values"),
+    [
+        (["$1.5", "$12.25"], "$#", [1.5, 12.25]),
+        (["12.5%", "3.25%"], "#%", [12.5, 3.25]),
+        (["7.5 €", "12.25 €"], "# €", [7.5, 12.25]),
+        (["USD 3.5", "USD 4.25"], "USD #", [3.5, 4.25]),
+        (["1,5 %", "2,25 %"], "#, %", [1.5, 2.25]),
+        (["-4.5%", "+3.25%"], "#%", [-4.5, 3.25]),
+        (["$5", "€5"], "", ["$5", "€5"]),
+        (["A12", "A13"], "", ["A12", "A13"]),
+    ],
+)
+def test_amounts_and_percentages_are_numbers(tmp_path, cells_of_a, form, values):
+    found = read(tmp_path, "a;b\n" + "".join(f"{cell};x\n" for cell in (*cells_of_a, "")))
+    assert found.columns[0].form == form
+    assert cells(found)["a"] == [*values, None]
+    if form:
+        lines = text_of(found, "t.tsv").splitlines()[1:]
+        assert [line.split("\t")[0].replace("+", "") for line in lines] == [
+            cell.replace("+", "") for cell in (*cells_of_a, "")
+        ]
+
+
+def test_thousands_of_an_amount(tmp_path):
+    found = read(tmp_path, 'a,b\n"$1,234.50",x\n$12,y\n')
+    assert cells(found)["a"] == [1234.5, 12.0]
+
+
+@pytest.mark.parametrize(
     ("text", "form"),
     [
         ("2024-01-31", "%Y-%m-%d"),

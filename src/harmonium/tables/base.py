@@ -62,7 +62,9 @@ class AbstractColumn(ABC):
         Raises:
             ValueError: it is no cell of such a column.
         """
-        return RawColumn(self.name, np.array([float(text)]), self.form)
+        before, _, after = self.form.partition("#")
+        bare = text.removeprefix(before.strip()).removesuffix(after.removeprefix(",").strip())
+        return RawColumn(self.name, np.array([float(bare)]), self.form)
 
     def shown(self, cell: Any) -> str:
         """Return a cell as text."""

@@ -39,6 +39,8 @@ SAMPLED = 100  # cells by which formats of dates are chosen, to be tried with al
 DELIMITERS = ",;\t|"
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)(inity)?"
 COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
+CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"  # before or after all numbers of a column
+AROUND = rf"(?P<before>(?:{CURRENCY})\s?)?[^\s%‰$€£¥₹A-Z]+(?P<after>\s?(?:[%‰]|{CURRENCY}))?"
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"
 LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which the delimiter is found
 
@@ -51,8 +53,8 @@ class RawColumn:
         name: its name.
         values: float64 with NaN where a cell is missing, datetime64 with NaT, or an object array of
             text with None; shape (rows,).
-        form: how text stands for the numbers or dates: a format of `datetime.strftime`, "," for a
-            decimal comma, else "".
+        form: how text stands for the numbers or dates: a format of `datetime.strftime`; for numbers
+            "$#" or "# %" for signs around all of them, "#," or "," for a decimal comma; else "".
         note: what a person should know about how it was read, or "".
     """
 
@@ -289,8 +291,29 @@ def _columns(connection: Any, names: list[str], delimiter: str) -> list[RawColum
             form = "," if grouped is COMMA else ""
             columns.append(RawColumn(name, fetched(connection, f"cast({changed} as double)"), form))
         else:
-            columns.append(_dates_or_words(connection, f"c{i}", name, seen, plain))
+            signed = _numbers_with_signs(connection, f"c{i}", name, seen, grouped)
+            columns.append(signed or _dates_or_words(connection, f"c{i}", name, seen, plain))
     return columns
+
+
+def _numbers_with_signs(
+    connection: Any, cell: str, name: str, seen: float, grouped: str
+) -> RawColumn | None:
+    """Return a column of amounts or percentages, if all cells have the same sign around them."""
+    first = connection.execute(f"select {cell} from seen where {cell} is not null").fetchone()
+    signs = re.fullmatch(AROUND, first[0]) if first else None
+    before, after = (signs[1] or "", signs[2] or "") if signs else ("", "")
+    if not before + after:
+        return None
+    bare = f"substr({cell}, {len(before) + 1}, length({cell}) - {len(before) + len(after)})"
+    has_signs = f"starts_with({cell}, '{before}') and ends_with({cell}, '{after}')"
+    for pattern, is_comma in ((NUMBER, False), (f"{NUMBER}|{grouped}", grouped is COMMA)):
+        fits = f"{has_signs} and regexp_full_match({bare}, '{pattern}')"
+        if connection.execute(f"select count_if({fits}) from seen").fetchone()[0] == seen:
+            changed = f"replace({bare}, ',', '{'.' if is_comma else ''}')"
+            form = f"{before}#{',' if is_comma else ''}{after}"
+            return RawColumn(name, fetched(connection, f"cast({changed} as double)"), form)
+    return None
 
 
 def _dates_or_words(

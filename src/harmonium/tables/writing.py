@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -59,6 +58,8 @@ def _cell(value: Any, form: str, is_whole: bool) -> str:
         return moment.strftime(form or "%Y-%m-%d")
     if not isinstance(value, float | np.floating):
         return str(value)
-    if is_whole:
-        return str(int(value))
-    return re.sub(r"\.", ",", repr(float(value))) if form == "," else repr(float(value))
+    number = str(int(value)) if is_whole else repr(float(value))
+    before, _, after = form.partition("#")
+    if form == "," or after.startswith(","):
+        number, after = number.replace(".", ","), after.removeprefix(",")
+    return f"{before}{number}{after}" if "#" in form else number
