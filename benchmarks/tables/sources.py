@@ -16,7 +16,8 @@ from harmonium import InputError
 from harmonium.tables import Columns, Frame
 from harmonium.tables.columns import AbstractColumn
 from harmonium.tables.discrete import Discrete
-from harmonium.tables.frames import RawColumn, read_text
+from harmonium.tables.frames import RawColumn
+from harmonium.tables.text import read_text
 from harmonium.tables.inference import columns_of
 from sklearn import datasets
 

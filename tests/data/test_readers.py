@@ -10,7 +10,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from harmonium.data.readers import is_readable, read_file, read_frame
+from harmonium.data.frames import read_frame
+from harmonium.data.readers import is_readable, read_file
 from harmonium.errors import InputError
 
 BITS = np.arange(24).reshape(6, 4) % 2

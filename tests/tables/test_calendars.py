@@ -79,15 +79,48 @@ def every(calendar, first, last):
     return RawColumn("paid", moments.astype("datetime64[us]"), calendar.form)
 
 
+def panel(seed, months=24):
+    """Return a monthly report of a hundred places."""
+    firsts = np.arange("2019-01", np.datetime64("2019-01") + months, dtype="M8[M]")
+    values = np.repeat(firsts.astype("datetime64[us]"), 100)
+    return RawColumn("paid", values, DAY), numbers(
+        np.random.default_rng(seed).normal(size=len(values))
+    )
+
+
+def test_a_monthly_report_has_no_days_of_the_week():
+    for seed in range(5):
+        for months in (4, 24, 48):
+            columns = columns_of(Frame(panel(seed, months)))
+            names = [part.name for part in columns.parts]
+            assert not {"paid weekday", "paid week"} & set(names)
+            back = columns.decode(columns.encode(Frame(panel(seed, months)), "t"))
+            assert (back.columns[0].values == panel(seed, months)[0].values).all()
+
+
 FIRSTS = RawColumn("paid", np.arange("2015-01", "2021-01", dtype="M8[M]").astype("M8[us]"), DAY)
 MONTHLY = (FIRSTS, numbers(3 * np.cos(np.pi * season(FIRSTS) / 6)))
+SUNDAYS = dates(6 + 7 * np.arange(150))
+ENDS = np.arange("1950", "2020", dtype="M8[Y]").astype("M8[D]") - 1
+SPECIAL = {
+    "monthly": MONTHLY,
+    "sundays": (SUNDAYS, numbers(np.sin(np.arange(150.0)))),
+    "ends of years": (
+        RawColumn("paid", ENDS.astype("M8[us]"), DAY),
+        numbers(np.sin(np.arange(70.0))),
+    ),
+}
 
 
-@pytest.mark.parametrize("habit", ["season", "weekday", "weekday and season", "hour", "monthly"])
+@pytest.mark.parametrize(
+    "habit",
+    ["season", "weekday", "weekday and season", "hour", "monthly", "sundays", "ends of years"],
+)
 def test_probabilities_of_the_dates_with_the_same_parts_sum_to_one(habit):
-    calendar = columns_of(Frame(MONTHLY if habit == "monthly" else table(habit, 0))).columns[0]
-    days = 21 if habit == "hour" else 1095
-    raw = every(calendar, "2021-02-01", np.datetime64("2021-02-01") + days)
+    calendar = columns_of(Frame(SPECIAL.get(habit) or table(habit, 0))).columns[0]
+    days = {"hour": 21, "sundays": 7 * 52, "ends of years": 36525}.get(habit, 1095)
+    start = np.datetime64("2021-02-01" if habit != "ends of years" else "2000-01-01")
+    raw = every(calendar, start, start + days)
     split = calendar.split(raw, "t")
     own = sum(part.log_density(c) for part, c in zip(calendar.parts, split, strict=True))
     seconds = 60.0 if habit == "hour" else 1.0  # all seconds of a minute are alike
@@ -163,3 +196,28 @@ def test_dates_are_divided_as_told_and_kept_whole_as_told():
     words = RawColumn("paid", np.array(["soon", "late"], object))
     with pytest.raises(hm.InputError, match="column 'paid': expected dates"):
         columns.encode(Frame((words, numbers([1, 2]))), "new")
+
+
+def test_names_of_parts_are_unique_and_win_over_other_columns():
+    raw, amount = table("season", 0)
+    clash = Frame((raw, amount, numbers(np.arange(N) % 7, "paid month")))
+    with pytest.raises(hm.InputError, match="no column with the name of a part of a date"):
+        columns_of(clash, {"paid": "calendar"})
+    columns = columns_of(Frame((raw, amount)))
+    expected = columns.encode(Frame((raw, amount)), "t")
+    np.testing.assert_array_equal(columns.encode(clash, "t"), expected)
+
+
+def test_dates_with_commas_and_times_are_told():
+    frame = Frame(table("hour", 0))
+    columns = columns_of(frame)
+    told = columns.told("paid=2021-03-05 10:30:00, paid hour=9", "--given")
+    assert told.cells.names == ("paid", "paid hour")
+    assert columns.told("paid=2021-02-01..2021-03-01", "--given").ranges[0].name == "paid"
+    days = columns_of(
+        Frame((RawColumn("paid", table("none", 0)[0].values, "%b %d, %Y"), table("none", 0)[1]))
+    )
+    assert (
+        str(days.told("paid=Jan 05, 2022", "--given").cells.columns[0].values[0])[:10]
+        == "2022-01-05"
+    )

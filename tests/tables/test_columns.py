@@ -298,3 +298,21 @@ def test_an_unseen_word_is_an_error_or_missing_or_one_of_the_rare_ones_as_told()
     assert total == pytest.approx(1.0)
     with pytest.raises(hm.InputError, match="unseen"):
         column_from(column.record() | {"unseen": "perhaps"}, "columns.json")
+
+
+def test_words_and_numbers_of_one_column_are_filled_as_words():
+    rooms = words(["1", "2", "3+"] * 20, "rooms")
+    columns = columns_of(Frame((rooms, column(RNG.normal(size=60), "size"))))
+    new = Frame((column([1.0, np.nan, 2.0], "rooms"), column([0.1, 0.2, 0.3], "size")))
+    codes = np.nan_to_num(columns.encode(new, "new"), nan=2.0)
+    assert list(columns.completed(new, codes).columns[0].values) == ["1", "3+", "2"]
+
+
+def test_what_does_not_fit_is_named_with_its_row():
+    odd = words(["1", "2", "x", "4"])
+    with pytest.raises(hm.InputError, match="column 'x': expected numbers; found 'x' in row 3"):
+        kind_of(EXAMPLES["continuous"][0]).codes(odd, "t")
+    days = words(["2024-01-05", "2024-13-45"])
+    found = "expected dates such as 2024-01-31; found '2024-13-45' in row 2"
+    with pytest.raises(hm.InputError, match=found):
+        kind_of(EXAMPLES["dates"][0]).codes(days, "t")

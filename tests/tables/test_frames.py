@@ -9,7 +9,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.errors import InputError
-from harmonium.tables.frames import read_text
+from harmonium.tables.text import read_text
 from harmonium.tables.typed import read_arrow, read_parquet
 from harmonium.tables.writing import text_of
 
@@ -157,6 +157,14 @@ def test_a_first_line_of_names_is_told_from_a_row(tmp_path, content, names):
     assert found.names == (names or ("column 1", "column 2"))
 
 
+@pytest.mark.parametrize("years", [(2023, 2022, 2021), (1990, 1995, 2000)])
+def test_years_at_equal_distances_may_name_columns(tmp_path, years):
+    head = ",".join(map(str, years))
+    assert read(tmp_path, f"land,{head}\nNorge,2.5,2,3\n").names == ("land", *map(str, years))
+    assert read(tmp_path, f"{head}\n2.5,2,x\n").names == tuple(map(str, years))
+    assert not read(tmp_path, f"a,{head}\nb,1980,2000,1999\n").has_names
+
+
 def test_years_may_name_columns(tmp_path):
     found = read(tmp_path, "land,1990,1991,1992\nNorge,2.5,2,3\nSuomi,1.5,1,4\n")
     assert found.names == ("land", "1990", "1991", "1992")
@@ -241,3 +249,61 @@ def test_arrow_without_a_library(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(hm.MissingDependencyError, match="pip install pyarrow"):
         read_arrow(tmp_path / "t.arrow", "t")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["00501", "+491512839167", "4323961363064710981", "-007"],
+    ids=["zip", "phone", "card", "minus"],
+)
+def test_digits_that_are_names_stay_as_they_are(tmp_path, cell):
+    found = read(tmp_path, f"a,b\n{cell},1\n12345,2\n" if "+" not in cell else f"a,b\n{cell},1\n")
+    assert found.columns[0].values[0] == cell
+    assert found.columns[0].values.dtype.kind == "O"
+
+
+@pytest.mark.parametrize(
+    ("days", "is_date"),
+    [
+        (["14.01.69", "02.03.40"], False),  # 1940 or 2040
+        (["1.2.10", "3.8.39"], False),  # versions
+        (["2003-04", "2005-06"], False),  # seasons
+        (["2003-04", "2005-07"], True),
+        (["01/31/99", "02/28/24"], True),
+    ],
+)
+def test_dates_that_may_be_something_else_are_words(tmp_path, days, is_date):
+    found = read(tmp_path, "when,x\n" + "".join(f"{day},a\n" for day in days))
+    assert (found.columns[0].values.dtype.kind == "M") == is_date
+
+
+def test_one_cell_that_is_no_date_is_named(tmp_path):
+    lines = [f"2024-01-{day:02},x\n" for day in range(1, 29)]
+    found = read(tmp_path, "when,b\n" + "".join(lines) + "0000-00-00,x\n")
+    expected = "read as words, since '0000-00-00' is no date as the others"
+    assert found.columns[0].note == expected
+
+
+def test_times_that_are_all_midnight_are_days(tmp_path):
+    text = "when,b\n2024-01-31 00:00:00,x\n2024-02-01 00:00:00,y\n"
+    found = read(tmp_path, text)
+    assert found.columns[0].form == "%Y-%m-%d 00:00:00"
+    assert text_of(found, "t.csv") == text
+
+
+def test_a_second_file_is_read_as_the_first(tmp_path):
+    first = read(tmp_path, "when,season,n\n01/31/2024,2003-04,1\n02/28/2024,2003-07b,2\n")
+    assert [column.form for column in first.columns] == ["%m/%d/%Y", "", ""]
+    path = tmp_path / "second.csv"
+    path.write_text("season,n,when\n2009-10,3,03/04/2024\n2003-04,,05/06/2024\n")
+    found = read_text(path, "second", first)
+    assert cells(found)["season"] == ["2009-10", "2003-04"]
+    assert str(found.columns[2].values[0])[:10] == "2024-03-04"
+    path.write_text("when\n2024-03-04\n")
+    assert str(read_text(path, "second", first).columns[0].values[0])[:10] == "2024-03-04"
+
+
+def test_refunds_have_their_sign_before_the_currency(tmp_path):
+    found = read(tmp_path, "a\tb\n$5.5\tx\n-$1.25\ty\n")
+    assert cells(found)["a"] == [5.5, -1.25]
+    assert text_of(found, "t.tsv") == "a\tb\n$5.5\tx\n-$1.25\ty\n"

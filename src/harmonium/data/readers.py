@@ -18,7 +18,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ..errors import InputError, count_of, input_error
-from ..tables.frames import Frame, frame_of_array, read_text
+from ..tables.frames import Frame, frame_of_array
+from ..tables.text import read_text
 from ..tables.typed import read_arrow, read_parquet
 
 LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
@@ -67,12 +68,13 @@ class Contents(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """An open file, its label in error messages, its stem, and the key of the array to read."""
+    """An open file, its label in error messages, its stem, the key of an array, a known table."""
 
     file: BinaryIO
     label: str
     name: str
     key: str | None
+    known: Frame | None
 
 
 def is_readable(path: str | os.PathLike) -> bool:
@@ -80,7 +82,9 @@ def is_readable(path: str | os.PathLike) -> bool:
     return _reader_of(Path(path)) is not None
 
 
-def read_file(path: str | os.PathLike, key: str | None = None) -> Contents:
+def read_file(
+    path: str | os.PathLike, key: str | None = None, known: Frame | None = None
+) -> Contents:
     """Read a file of data.
 
     Args:
@@ -89,6 +93,7 @@ def read_file(path: str | os.PathLike, key: str | None = None) -> Contents:
             and `test`, `valid` and `y` hold what their names say; without `train`, the only array
             of two or three dimensions is read. If the file also has an `n_visible`, rows are packed
             bits and are unpacked.
+        known: A table as whose columns those of a text file are read.
 
     Returns:
         The rows, of any shape and dtype that the file holds, and what else was found.
@@ -102,38 +107,20 @@ def read_file(path: str | os.PathLike, key: str | None = None) -> Contents:
     try:
         with path.open("rb") as file:
             if reader is None:
-                known = ", ".join(_READERS) + ", .idx or -idx3-ubyte (text and idx also with .gz)"
+                suffixes = (
+                    ", ".join(_READERS) + ", .idx or -idx3-ubyte (text and idx also with .gz)"
+                )
                 found = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
                 advice = "rename it after its format, or convert it"
-                raise input_error(label, f"a file of a known format: {known}", found, advice)
+                raise input_error(label, f"a file of a known format: {suffixes}", found, advice)
             if key is not None and reader is not _read_npz:
                 raise input_error(label, "a key only after an .npz file", repr(key), "leave it out")
             if not file.peek(1):
                 raise input_error(label, "data", "an empty file", "check how it was written")
-            return reader(_Source(file, label, name, key))
+            return reader(_Source(file, label, name, key, known))
     except OSError as error:
         found, advice = _WHY_NOT.get(type(error), (str(error), _COPY_AGAIN))
         raise input_error(label, "a readable file", found, advice) from None
-
-
-def read_frame(path: str | os.PathLike) -> Frame:
-    """Read the columns of a table; those of an array are named by their numbers.
-
-    Raises:
-        InputError: as `read_file`, or an array that is no matrix of numbers.
-    """
-    return frame_in(read_file(path), str(path))
-
-
-def frame_in(found: Contents, label: str) -> Frame:
-    """Return the columns of a file that was read; `read_frame` says what is raised."""
-    if found.frame is not None:
-        return found.frame
-    rows = np.asarray(found.train)
-    if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-        shown = f"an array of {rows.dtype}, shape {rows.shape}"
-        raise input_error(label, "a table", shown, "give rows of columns")
-    return frame_of_array(rows, ())
 
 
 def _reader_of(path: Path) -> Callable[[_Source], Contents] | None:
@@ -264,7 +251,7 @@ def _labels(
 def _read_text(source: _Source) -> Contents:
     found = _matrix_of(source)
     if found is None:
-        return _of_frame(source, read_text(Path(source.file.name), source.label))
+        return _of_frame(source, read_text(Path(source.file.name), source.label, source.known))
     numbers, has_names = found
     is_levels = numbers.min() >= 0 and (numbers.dtype.kind == "i" or numbers.max() <= 1)
     frame = None if is_levels else frame_of_array(numbers, ())

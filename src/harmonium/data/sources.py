@@ -14,8 +14,9 @@ from ..layers.registry import Registered, registered_layers
 from ..tables import Columns, Frame, columns_from
 from .builtin import BUILTIN, builtin
 from .coding import as_table
+from .frames import frame_in
 from .parts import holds_only
-from .readers import frame_in, is_readable, read_file
+from .readers import is_readable, read_file
 from .table import Table, table_of
 
 __all__ = ["open_source"]
@@ -60,7 +61,7 @@ def open_source(
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
-    found = read_file(path, key)
+    found = read_file(path, key, columns.empty if isinstance(columns, Columns) else None)
     told = visible != "auto" or scale is not None or states is not None
     if columns is not None or (found.frame is not None and not told and _is_table(found.frame)):
         frame = frame_in(found, source)

@@ -86,7 +86,8 @@ def ask(
     if told.cells.columns:
         row = columns.encode(told.cells, "QUESTION", may_lack=True)
     for name in names:
-        if not any(np.isnan(row[0, place[part.name]]) for part in named[name].parts):
+        is_told = name in told.cells.names or (name in place and not np.isnan(row[0, place[name]]))
+        if is_told:
             raise input_error("QUESTION", "unknown columns before the bar", repr(name), "drop it")
     seed = int(jax.random.bits(key))  # of the cells that a code stands for
     if told.ranges:

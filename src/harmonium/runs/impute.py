@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._threefry import key_of
-from ..data.readers import read_frame
+from ..data.frames import read_frame
 from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..missing import impute
@@ -46,7 +46,7 @@ def fill(
         check_count("--draws", draws)
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm, columns = load(run), RunFolder(run).columns_of_table()
-    frame = read_frame(table)
+    frame = read_frame(table, columns)
     codes = columns.encode(frame, table)
     found = impute(rbm, codes, key=key_of(seed), draws=draws or DRAWS, sweeps=sweeps)
     if draws is None:

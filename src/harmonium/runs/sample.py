@@ -10,7 +10,8 @@ import jax
 import numpy as np
 
 from .._threefry import key_of
-from ..data.readers import read_file, read_frame
+from ..data.frames import read_frame
+from ..data.readers import read_file
 from ..errors import HarmoniumError, NotFiniteError, input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
@@ -63,7 +64,7 @@ def draw_rows(
     held = known = told = None
     if given is not None and columns is not None:
         if Path(given).is_file():
-            known = read_frame(given)
+            known = read_frame(given, columns)
         else:
             told = columns.told(given, f"--given {given}")
             known = told.cells

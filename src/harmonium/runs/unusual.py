@@ -10,7 +10,7 @@ import numpy as np
 
 from .._threefry import key_of
 from ..data import Dataset
-from ..data.readers import read_frame
+from ..data.frames import read_frame
 from ..evaluation import cell_scores, unexpected
 from ..io.formats.base import write_whole
 from ..io.storage import load
@@ -47,7 +47,7 @@ def score(
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm, columns = load(run), RunFolder(run).columns_of_table()
-    frame = read_frame(table)
+    frame = read_frame(table, columns)
     codes, key = columns.encode(frame, table), key_of(seed)
     rows = Dataset(codes, log_density=columns.log_density(frame), name=table)
     whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, seconds=seconds))

@@ -141,12 +141,21 @@ def check_numbers(raw: RawColumn, label: str) -> None:
     if raw.values.dtype.kind != "f":
         if raw.is_missing.all():
             return
-        odd = next(value for value in raw.values if value is not None)
-        raise input_error(where, "numbers", f"{str(odd)[:40]!r}", "correct it, or leave it empty")
+        known = np.flatnonzero(~raw.is_missing)
+        row = next((row for row in known if not _is_number(raw.values[row])), known[0])
+        found = f"{str(raw.values[row])[:40]!r} in row {row + 1}"
+        raise input_error(where, "numbers", found, "correct it, or leave it empty")
     infinite = np.isinf(raw.values)
     if infinite.any():
         found = f"infinity in row {int(np.argmax(infinite)) + 1}"
         raise input_error(where, "finite numbers", found, "correct it, or leave the cell empty")
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(cell)))
+    except (TypeError, ValueError):
+        return False
 
 
 def decimals_of(values: np.ndarray) -> int | None:

@@ -15,6 +15,7 @@ from .moments import (
     HOUR,
     HOURS,
     MONTHS,
+    NAMES,
     WEEKDAYS,
     checked_dates,
     divided,
@@ -26,6 +27,8 @@ from .moments import (
 )
 
 MINUTE = 60  # seconds
+CENTURY = 100  # years that are possible where all dates are of one
+NO_DRAWS = np.random.default_rng(0)  # where nothing is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +41,11 @@ class Calendar(AbstractColumn):
 
     Attributes:
         pieces: a column for each part; one that never changes is left out.
-        rows: the number of dates that were seen.
-        day: the day of the month, if it was always the same. Then there is no day of the week, and
-            all other days of a month together are as probable as one further row.
-        moment: the second of the hour, if it was always the same; others likewise.
+        rows: the number of dates that were seen. All values of what was always the same, but for
+            this value, are together as probable as one further row.
+        day: the day of the month, if it was always the same, or the last where a month has fewer.
+            Then there is no day of the week.
+        moment: the second of the hour, if it was always the same.
         ends: the first and the last date that were seen.
     """
 
@@ -65,7 +69,7 @@ class Calendar(AbstractColumn):
 
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
         """Return the year, the month and so on of each date."""
-        missing, found = raw.is_missing, divided(checked_dates(raw, label))
+        missing, found = raw.is_missing, divided(checked_dates(raw, label, self.form))
         return tuple(
             RawColumn(part.name, with_gaps(found.part(self._suffix(part)), missing), part.form)
             for part in self.parts
@@ -80,7 +84,10 @@ class Calendar(AbstractColumn):
             days = given["week"].astype("datetime64[D]").astype(np.int64)
             days = days + place_of(given["weekday"], WEEKDAYS)
         else:
-            year, month = np.rint(given["year"]).astype(np.int64), place_of(given["month"], MONTHS)
+            year, month = (
+                np.rint(given["year"].astype(float)).astype(np.int64),
+                place_of(given["month"], MONTHS),
+            )
             start, first, step, count = fitting(12 * (year - 1970) + month, given.get("weekday"))
             days = start + first + step * rng.integers(count)
             if self.day is not None:
@@ -101,13 +108,18 @@ class Calendar(AbstractColumn):
         log_p = sum((part.log_density(each) for part, each in parts), np.zeros(len(raw.values)))
         found = divided(raw)
         names = [self._suffix(piece) for piece in self.pieces]
+        for name, piece in zip(names, self.pieces, strict=True):
+            if not piece.parts:  # always the same
+                usual = np.asarray(found.part(name) == piece.merged((), 1, NO_DRAWS)[0])
+                log_p = log_p + self._log_share(usual, len(NAMES.get(name, range(CENTURY))))
         if "week" not in names:
             weekday = found.part("weekday") if "weekday" in names else None
             count = fitting(found.months, weekday)[-1]
-            log_p = log_p + self._log_share(found.day, self.day, count)
+            usual = None if self.day is None else found.day == np.minimum(self.day, count)
+            log_p = log_p + self._log_share(usual, count)
         if has_times(self.form):
-            within = HOUR if "hour" in names else DAY
-            log_p = log_p + self._log_share(found.moment, self.moment, within)
+            usual = None if self.moment is None else found.moment == self.moment
+            log_p = log_p + self._log_share(usual, HOUR if "hour" in names else DAY)
         return np.where(raw.is_missing, 0.0, log_p)
 
     def told(self, text: str) -> RawColumn:
@@ -126,13 +138,11 @@ class Calendar(AbstractColumn):
         given, found = iter(cells), {}
         for piece in self.pieces:
             own = [next(given) for _ in piece.parts]
-            found[self._suffix(piece)] = piece.merged(own, rows, np.random.default_rng(0))
+            found[self._suffix(piece)] = piece.merged(own, rows, NO_DRAWS)
         return found
 
-    def _log_share(
-        self, found: np.ndarray, usual: int | None, count: np.ndarray | int
-    ) -> np.ndarray:
-        """Return log p of one of so many days or seconds, all alike or one of them usual."""
+    def _log_share(self, usual: np.ndarray | None, count: np.ndarray | int) -> np.ndarray:
+        """Return log p of one of so many values; `usual`: whether it is the usual one, or None."""
         if usual is None:
-            return -np.log(np.broadcast_to(count, found.shape))
-        return np.log((self.rows * (found == usual) + 1.0 / count) / (self.rows + 1.0))
+            return -np.log(np.asarray(count, float))
+        return np.log((self.rows * usual + 1.0 / count) / (self.rows + 1.0))

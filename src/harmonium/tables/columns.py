@@ -24,7 +24,7 @@ from ..layers import (
     MultivariateGaussian,
 )
 from .base import AbstractColumn, AbstractPart
-from .frames import Frame, RawColumn, with_gaps
+from .frames import Frame, RawColumn, with_gaps, words_of
 from .records import column_from, entries_of
 from .told import Told, told_of
 
@@ -69,6 +69,11 @@ class Columns:
             parts.append(_reals(states.count(None)))
         return parts[0] if len(parts) == 1 else Mixed(*parts)
 
+    @property
+    def empty(self) -> Frame:
+        """The table without rows: its columns' names, types of cells, and forms."""
+        return self.decode(np.zeros((0, len(self.modelled))))
+
     def encode(self, frame: Frame, label: str, *, may_lack: bool = False) -> np.ndarray:
         """Return the rows as the layer takes them, NaN where a cell is missing.
 
@@ -99,15 +104,16 @@ class Columns:
         return np.stack(codes, axis=1).astype(np.float32)
 
     def split(self, frame: Frame, label: str = "rows") -> Frame:
-        """Return the table with the parts of columns beside them, each by its name.
+        """Return the table with the parts of columns beside them, in place of others so named.
 
         Raises:
             InputError: a cell that cannot be divided.
         """
         known = {column.name: column for column in self.columns}
         split = (known[raw.name].split(raw, label) for raw in frame.columns if raw.name in known)
-        parts = (part for each in split for part in each if part.name not in frame.names)
-        return Frame((*frame.columns, *parts), frame.has_names)
+        parts = {part.name: part for each in split for part in each}
+        others = (raw for raw in frame.columns if raw.name not in parts)
+        return Frame((*others, *parts.values()), frame.has_names)
 
     def told(self, text: str, label: str) -> Told:
         """Return what is told of a row, as "sex=female,age=30..40".
@@ -264,10 +270,16 @@ def _with_cells(frame: Frame, made: Frame) -> Frame:
 
 
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
-    """Return a column with its missing cells taken from another one, if that has any cell."""
+    """Return a column with its missing cells taken from another one, if that has any cell.
+
+    Where one has words and the other numbers, all become words.
+    """
     missing = raw.is_missing
     if not missing.any() or other.is_missing.all():
         return raw
-    values = raw.values.astype(other.values.dtype) if missing.all() else raw.values
-    values = np.where(missing, other.values.astype(values.dtype), values)
-    return RawColumn(raw.name, values, raw.form or other.form)
+    values, others = raw.values, other.values
+    if missing.all():
+        values = values.astype(others.dtype)
+    elif values.dtype.kind != others.dtype.kind:
+        values, others = words_of(raw), words_of(other)
+    return RawColumn(raw.name, np.where(missing, others, values), raw.form or other.form)

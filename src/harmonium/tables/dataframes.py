@@ -65,6 +65,8 @@ def _raw(name: str, series: Any) -> RawColumn:
         values = series.cast(nw.Float64).to_numpy().astype(float)
         return RawColumn(name, np.where(missing, np.nan, values))
     if kind in (nw.Date, nw.Datetime):
+        if _zone_of(kind) is not None:
+            series = series.dt.replace_time_zone(None)  # the time on the clock there
         values = series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]")
         values = np.where(missing, np.datetime64("NaT", "us"), values)
         days = values[~np.isnat(values)]
@@ -80,6 +82,11 @@ def _raw(name: str, series: Any) -> RawColumn:
     values = np.empty(len(cells), object)
     values[:] = [None if cell is None else str(cell) for cell in cells]
     return RawColumn(name, values)
+
+
+def _zone_of(kind: Any) -> str | None:
+    """Return the time zone of a type; None without one."""
+    return getattr(kind, "time_zone", None)
 
 
 def like(frame: Frame, data: Any) -> Any:
@@ -116,8 +123,11 @@ def _cast(series: Any, model: Any) -> Any:
     """Return a series with the type of another one, if its values allow that."""
     if series.dtype == nw.Object:
         return series
-    native, wanted = series.to_native(), model.to_native()
+    zone, wanted = _zone_of(model.dtype), model.to_native()
     try:
+        if zone is not None:
+            series = series.dt.replace_time_zone(zone)
+        native = series.to_native()
         if hasattr(native, "astype"):  # pandas and its like: categories and extension types too
             return nw.from_native(native.astype(wanted.dtype), series_only=True)
         return series.cast(model.dtype)

@@ -52,7 +52,8 @@ class Dates(AbstractPart):
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
         """Return the codes of the numbers."""
-        return self.inner.codes(since_1970(checked_dates(raw, label), by_week=self.by_week), label)
+        dates = checked_dates(raw, label, self.form)
+        return self.inner.codes(since_1970(dates, by_week=self.by_week), label)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return the log density for each day, or each second or week."""

@@ -58,9 +58,9 @@ def information(one: np.ndarray, other: np.ndarray) -> Information:
     rows = int(known.sum())
     if rows < 2:
         return Information(0.0, 0, rows)
-    table = np.zeros((one.max() + 1, other.max() + 1))
-    np.add.at(table, (one[known], other[known]), 1.0)
-    p = table / rows
+    shape = one.max() + 1, other.max() + 1
+    joined = np.ravel_multi_index((one[known], other[known]), shape)
+    p = np.bincount(joined, minlength=shape[0] * shape[1]).reshape(shape) / rows
     each, every = p.sum(1, keepdims=True), p.sum(0, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         nats = float(np.nansum(p * np.log(p / (each * every))))

@@ -11,6 +11,7 @@ from .frames import RawColumn
 from .moments import HOURS, NAMES, divided, has_times, only, span_of
 
 LONG, SHORT = 731, 14  # days: dates of at least so many are divided into years, or into weeks
+QUARTER = 89  # days
 SURE = 1e-3  # chance that a column without habits is divided
 
 
@@ -30,17 +31,23 @@ def parts_of(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, ...]:
     missing, found, tests = raw.is_missing, divided(raw), 3 * (len(others) + 1)
     trend = classes_of(np.where(missing, np.nan, found.days), None)
     days = found.days[~missing]
+    counts = np.bincount(days - days.min())  # of each day, also of those without a row
     every = divided(RawColumn("", np.arange(days.min(), days.max() + 1).astype("datetime64[D]")))
+    is_monthly = only(found.day[~missing]) is not None
 
     def gain(part: str) -> float:
         """Return the nats per row that a part explains; 0 if that may be chance."""
         classes = np.where(missing, -1, found.place(part))
         of_days = np.bincount(every.place(part), minlength=len(NAMES[part]))
         evenly = _uneven(classes, np.ones(len(HOURS)) if part == "hour" else of_days)
+        worth = len(days) / _dispersion(counts, every.place(part if part != "hour" else "weekday"))
         each = [evenly, *(information(classes, other) for other in others)]
-        is_sure = any(found.is_sure(SURE / tests) for found in each)
-        return sum(found.corrected for found in each) if is_sure else 0.0
+        each = [one._replace(rows=min(one.rows, int(worth))) for one in each]
+        is_sure = any(one.is_sure(SURE / tests) for one in each)
+        return sum(one.corrected for one in each) if is_sure else 0.0
 
+    if is_monthly and span_of(raw) >= QUARTER:
+        return ("year", "month")
     weekday = ("weekday",) if gain("weekday") else ()
     varies = has_times(raw.form) and only(found.hour[~missing]) is None
     by_hour = varies and gain("hour") > 0
@@ -49,6 +56,19 @@ def parts_of(raw: RawColumn, others: Sequence[np.ndarray]) -> tuple[str, ...]:
     if span_of(raw) >= LONG and gain("month") > of_trend:
         return ("year", "month", *weekday, *hour)
     return ("week", "weekday", *hour) if weekday or by_hour else ()
+
+
+def _dispersion(counts: np.ndarray, classes: np.ndarray) -> float:
+    """Return how many times as much the counts of days vary within classes as by chance, or 1.
+
+    So many rows are worth one: those of a monthly report all have the same date.
+    """
+    sizes = np.maximum(np.bincount(classes), 1)
+    mean = (np.bincount(classes, counts) / sizes)[classes]
+    seen = mean > 0
+    freedom = seen.sum() - len(np.unique(classes[seen]))
+    apart = ((counts - mean)[seen] ** 2 / mean[seen]).sum()
+    return max(1.0, float(apart) / max(1, int(freedom)))
 
 
 def _uneven(classes: np.ndarray, expected: np.ndarray) -> Information:

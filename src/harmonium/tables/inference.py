@@ -16,7 +16,7 @@ from .continuous import Continuous
 from .dates import Dates
 from .dependence import classes_of
 from .discrete import FEW_NUMBERS, Discrete
-from .frames import Frame, RawColumn
+from .frames import Frame, RawColumn, words_of
 from .habits import LONG, parts_of
 from .left_out import LeftOut
 from .moments import NAMES, divided, ends_of, has_times, only, since_1970, span_of
@@ -28,7 +28,7 @@ STANDS_OUT = 10.0  # if it occurs so many times as often as the median one: not 
 LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
 MOST_DIFFERENT = 10_000  # words of which there are more are no categories
 EARLIEST, LATEST = 1500, 2200  # numbers from year to year
-IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|index|idx|key|no|nr)$)|[a-z]I[Dd]$"
+IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|guid|idx|rownames)$)|[a-z]I[Dd]$"
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
 
 
@@ -66,6 +66,11 @@ def columns_of(
         _column_of(raw, told.get(raw.name), label, keep_counters) for raw in frame.columns
     )
     found = Columns(_with_calendars(frame, columns, told))
+    names = [part.name for part in found.parts]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        expected = "no column with the name of a part of a date"
+        raise input_error(label, expected, repr(twice), "rename it, or read the date as date")
     if not found.modelled:
         reasons = "; ".join(f"{c.name}: {c.summary}" for c in columns[:5])
         raise input_error(label, "a column that can be modelled", reasons, "check how it was read")
@@ -196,12 +201,11 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
     if kind != Words.kind:
         wanted = "M" if kind in (Dates.kind, Calendar.kind) else "f"
         if raw.values.dtype.kind != wanted:
-            odd = next(value for value in raw.values if value is not None)
-            found = f"words such as {str(odd)[:40]!r}"
-            expected = "dates" if wanted == "M" else "numbers"
-            raise input_error(
-                f"{label}: column {raw.name!r}", expected, found, "read it as category"
-            )
+            kinds = {"M": "dates", "f": "numbers", "O": "words"}
+            odd = words_of(raw)[~raw.is_missing][0]
+            found = f"{kinds[raw.values.dtype.kind]} such as {odd[:40]!r}"
+            where = f"{label}: column {raw.name!r}"
+            raise input_error(where, kinds[wanted], found, "read it as category")
     if kind == Dates.kind:
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
     if kind == Calendar.kind:

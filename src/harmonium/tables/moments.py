@@ -8,22 +8,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import input_error
-from .frames import RawColumn
+from .frames import RawColumn, words_of
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-HOURS = tuple(f"{hour:02}" for hour in range(24))
+HOURS = tuple(map(str, range(24)))
 NAMES = {"month": MONTHS, "weekday": WEEKDAYS, "hour": HOURS}
 FROM_MONDAY = 3  # days from a Monday to 1 January 1970
+EXAMPLE = np.datetime64("2024-01-31")  # in messages
 HOUR, DAY = 3_600, 86_400  # seconds
 
 
 def has_times(form: str) -> bool:
     """Return whether dates of a form have a time of day."""
-    return "%H" in form
+    return "%H" in form or "%I" in form
 
 
 def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
@@ -44,21 +45,42 @@ def ends_of(raw: RawColumn) -> tuple[str, str]:
     return str(seen.min()), str(seen.max())
 
 
-def checked_dates(raw: RawColumn, label: str) -> RawColumn:
+def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
     """Return a column, if all of its cells that are not missing are dates.
 
     Raises:
-        InputError: they are not.
+        InputError: they are not; the first that is no date of this form is named.
     """
-    if raw.values.dtype.kind != "M" and not raw.is_missing.all():
-        found, advice = f"{raw.values[~raw.is_missing][0]!r}", "write all dates alike"
-        raise input_error(f"{label}: column {raw.name!r}", "dates", found, advice)
-    return raw
+    if raw.values.dtype.kind == "M" or raw.is_missing.all():
+        return raw
+    words = words_of(raw)
+    known = np.flatnonzero(~raw.is_missing)
+    row = next((row for row in known if _read(words[row], (form,)) is None), known[0])
+    found = f"{str(words[row])[:40]!r} in row {row + 1}"
+    expected = f"dates such as {shown_date(form, EXAMPLE)}"
+    raise input_error(f"{label}: column {raw.name!r}", expected, found, "correct it")
+
+
+def _read(text: str, forms: tuple[str, ...]) -> datetime | None:
+    """Return a date in one of some forms; None if it has none of them."""
+    for form in forms:
+        try:
+            return datetime.strptime(text, form)
+        except ValueError:
+            continue
+    return None
 
 
 def told_date(name: str, form: str, text: str) -> RawColumn:
-    """Return a column of one date that a user wrote."""
-    return RawColumn(name, np.array([datetime.strptime(text, form)], "datetime64[us]"), form)
+    """Return a column of one date that a user wrote, in the table's form or the year first.
+
+    Raises:
+        ValueError: it is no date.
+    """
+    found = _read(text, (form, "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"))
+    if found is None:
+        raise ValueError(text)
+    return RawColumn(name, np.array([found], "datetime64[us]"), form)
 
 
 def shown_date(form: str, cell: Any) -> str:

@@ -100,7 +100,7 @@ def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
     """
     cells: list[RawColumn] = []
     ranges: list[Range] = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in _parts_of(text):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in known:
             expected = f"NAME=VALUE with a name among {', '.join(known)}"
@@ -116,6 +116,17 @@ def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
     if not cells and not ranges:
         raise input_error(label, "cells such as sex=female", "none", "name some, or a file")
     return Told(Frame(tuple(cells)), tuple(ranges))
+
+
+def _parts_of(text: str) -> list[str]:
+    """Split at commas, but not within a cell: one piece without "=" belongs to the one before."""
+    found: list[str] = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        if "=" in piece or not found:
+            found.append(piece)
+        else:
+            found[-1] += f", {piece}"
+    return found
 
 
 def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:

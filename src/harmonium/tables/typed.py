@@ -7,9 +7,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingDependencyError, input_error
-from .frames import Frame, RawColumn, fetched
+import numpy as np
 
+from ..errors import MissingDependencyError, input_error
+from .cells import fetched, without_times
+from .frames import Frame, RawColumn
+
+FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31T23:59:59")
 NUMERIC = (  # types of Parquet columns
     *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"),
     *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
@@ -27,6 +31,7 @@ def read_parquet(path: Path, label: str) -> Frame:
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         if set("*?[") & set(str(path)):  # the reader would take the name for a pattern
             path = Path(shutil.copy(path, Path(folder, "rows.parquet")))
+        connection.execute("set TimeZone = 'UTC'")  # the same rows on all computers
         try:
             connection.execute("create table seen as select * from read_parquet(?)", [str(path)])
         except duckdb.Error as error:
@@ -47,7 +52,11 @@ def _typed(connection: Any, name: str, kind: str) -> RawColumn:
     cell = '"' + name.replace('"', '""') + '"'
     if kind in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_S"):
         form = "%Y-%m-%d" if kind == "DATE" else "%Y-%m-%d %H:%M:%S"
-        return RawColumn(name, fetched(connection, f"cast({cell} as timestamp)"), form)
+        values = fetched(connection, f"cast({cell} as timestamp)")
+        if not np.all(np.isnat(values) | ((values >= FIRST) & (values <= LAST))):
+            found, advice = "infinity, or one before the year 1", "leave the cell empty"
+            raise input_error(f"column {name!r}", "dates to the year 9999", found, advice)
+        return RawColumn(name, values, without_times(values, form))
     is_number = kind.startswith("DECIMAL") or kind in NUMERIC
     return RawColumn(
         name, fetched(connection, f"cast({cell} as {'double' if is_number else 'varchar'})")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import count_of, input_error
 from .base import AbstractPart, check_numbers
-from .frames import RawColumn
+from .frames import RawColumn, words_of
 
 UNSEEN = ("error", "missing", "other")
 MOST_WORDS = 50  # a column of more different words keeps the most frequent ones
@@ -41,7 +41,7 @@ class Words(AbstractPart):
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Words:
         """Return the categories of a column, at most `MOST_WORDS`."""
-        counts = Counter(value for value in _text(raw) if value is not None)
+        counts = Counter(value for value in words_of(raw) if value is not None)
         others = None
         if len(counts) > MOST_WORDS:
             ranked = counts.most_common()
@@ -75,7 +75,7 @@ class Words(AbstractPart):
             check_numbers(raw, label)
         places = {word: float(i) for i, word in enumerate(self.words)}
         places |= dict.fromkeys(self.others or (), float(len(self.words)))
-        text = _text(raw)
+        text = words_of(raw)
         found = np.array([np.nan if word is None else places.get(str(word), -1.0) for word in text])
         if self.unseen != "error":
             is_other = self.unseen == "other" and self.others
@@ -111,7 +111,7 @@ class Words(AbstractPart):
         logs = {word: float(np.log(count / total)) for word, count in self.others.items()}
         logs |= dict.fromkeys(self.words, 0.0)
         of_new = -float(np.log(total)) if new else 0.0
-        return np.array([0.0 if w is None else logs.get(str(w), of_new) for w in _text(raw)])
+        return np.array([0.0 if w is None else logs.get(str(w), of_new) for w in words_of(raw)])
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the words; a rare one is drawn by how often it occurred."""
@@ -125,20 +125,6 @@ class Words(AbstractPart):
         if self.are_numbers:
             return np.array([float(word or "nan") for word in found])
         return found
-
-
-def _text(raw: RawColumn) -> list[str | None]:
-    """Return the cells as words; whole numbers without a point."""
-    if raw.values.dtype.kind == "O":
-        return list(raw.values)
-    blank = raw.is_missing
-    if raw.values.dtype.kind == "f":
-        cells = [
-            str(int(x)) if x == np.rint(x) else repr(float(x)) for x in np.nan_to_num(raw.values)
-        ]
-    else:
-        cells = [str(x) for x in raw.values]
-    return [None if gap else cell for gap, cell in zip(blank, cells, strict=True)]
 
 
 def _order(word: str) -> tuple:

@@ -62,4 +62,6 @@ def _cell(value: Any, form: str, is_whole: bool) -> str:
     before, _, after = form.partition("#")
     if form == "," or after.startswith(","):
         number, after = number.replace(".", ","), after.removeprefix(",")
-    return f"{before}{number}{after}" if "#" in form else number
+    if "#" not in form:
+        return number
+    return f"{'-' * number.startswith('-')}{before}{number.removeprefix('-')}{after}"

@@ -1,0 +1,188 @@
+"""What the cells of a column of text are: numbers, dates, or words.
+
+A cell is read as a number or a date where all cells of its column are one, and else as a word: also
+digits that are no number, such as postal codes with a leading zero.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from .frames import Frame, RawColumn, with_gaps
+
+MISSING = (  # what stands for a missing cell, besides an empty one; upper and lower case alike
+    *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"),
+)
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)(inity)?"
+COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
+THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"
+LABEL = r"[+-]?0\d+|[+-]?\d{16,}|\+\d{7,}"  # digits that are names: 00501, card and phone numbers
+CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"  # before or after all numbers of a column
+AROUND = rf"[+-]?((?:{CURRENCY})\s?)?[^\s%‰$€£¥₹A-Z]+(\s?(?:[%‰]|{CURRENCY}))?"
+DAYS = (
+    *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y"),  # years of two digits
+    *("%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d %Y", "%b %d, %Y", "%b-%d-%Y"),
+    *("%d %B %Y", "%B %d %Y", "%B %d, %Y", "%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y"),
+)
+CLOCK = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%H:%M:%S+00:00")
+TIMES = (
+    *(f"{day} {clock}" for day in (*DAYS[:7], *DAYS[8:10], "%d %b %Y") for clock in CLOCK),
+    *(f"%Y-%m-%dT{clock}{zone}" for clock in CLOCK[:3] for zone in ("", "Z", "+00:00")),
+)
+DIGITS = "%Y%m%d"  # of whole numbers that are all dates between
+FIRST_DAY, LAST_DAY = 18_000_101, 21_991_231
+EARLIEST, LATEST = np.datetime64("1500-01-01"), np.datetime64("2200-01-01")  # of dates in words
+SAFE = np.datetime64("1970-01-01"), np.datetime64("2038-01-01")  # with years of two digits
+SAMPLED = 100  # cells by which formats of dates are chosen, to be tried with all
+MOSTLY = 0.9  # of these cells: a column of which so many are dates is said to be nearly one
+MIDNIGHT = {"%H": "00", "%M": "00", "%S": "00", "%f": "000000", "%I": "12", "%p": "AM"}
+
+
+def columns_in(
+    connection: Any, names: list[str], delimiter: str, known: Frame | None = None
+) -> list[RawColumn]:
+    """Return the columns of the table `cells` of texts, each as what all of its cells are.
+
+    Args:
+        connection: to DuckDB.
+        names: of the columns c0, c1, …
+        delimiter: between the cells in their file, which is no decimal comma.
+        known: a table, of any number of rows, as whose columns those of the same name are read.
+    """
+    kept = {column.name: column for column in known.columns} if known else {}
+    blank = ", ".join(f"'{word}'" for word in ("", *MISSING))
+    trimmed = ", ".join(
+        f"case when lower(trim(c{i})) in ({blank}) then null else trim(c{i}) end as c{i}"
+        for i in range(len(names))
+    )
+    connection.execute(f"create table seen as select {trimmed} from cells")
+    grouped = THOUSANDS if delimiter == "," else COMMA
+    counts = ", ".join(
+        f"count(c{i}), count_if(regexp_full_match(c{i}, '{NUMBER}')),"
+        f" count_if(regexp_full_match(c{i}, '{NUMBER}|{grouped}')),"
+        f" count_if(regexp_full_match(c{i}, '{LABEL}'))"
+        for i in range(len(names))
+    )
+    found = np.array(connection.execute(f"select {counts} from seen").fetchone(), float)
+    columns = []
+    for i, (name, numbers) in enumerate(zip(names, found.reshape(-1, 4), strict=True)):
+        seen, plain, other, labels = numbers
+        cell, before = f"c{i}", kept.get(name)
+        if before is not None and before.values.dtype.kind == "O":
+            columns.append(RawColumn(name, fetched(connection, cell)))
+        elif before is not None and before.values.dtype.kind == "M":
+            columns.append(_as_dates(connection, cell, name, seen, before.form))
+        elif plain == seen and not labels:
+            raw = RawColumn(name, fetched(connection, f"cast({cell} as double)"))
+            columns.append(_dates_in_digits(connection, cell, raw))
+        elif other == seen and not labels:
+            changed = f"replace({cell}, ',', '{'.' if grouped is COMMA else ''}')"
+            form = "," if grouped is COMMA else ""
+            columns.append(RawColumn(name, fetched(connection, f"cast({changed} as double)"), form))
+        else:
+            signed = _numbers_with_signs(connection, cell, name, seen, grouped)
+            columns.append(signed or _dates_or_words(connection, cell, name, seen, plain))
+    return columns
+
+
+def _numbers_with_signs(
+    connection: Any, cell: str, name: str, seen: float, grouped: str
+) -> RawColumn | None:
+    """Return a column of amounts or percentages, if all cells have the same sign around them."""
+    first = connection.execute(f"select {cell} from seen where {cell} is not null").fetchone()
+    signs = re.fullmatch(AROUND, first[0]) if first else None
+    before, after = (signs[1] or "", signs[2] or "") if signs else ("", "")
+    if not before + after:
+        return None
+    around = rf"^([+-]?){re.escape(before)}(.*){re.escape(after)}$"
+    bare = rf"regexp_replace({cell}, '{around}', '\1\2')"
+    has_signs = f"regexp_matches({cell}, '{around}')"
+    for pattern, is_comma in ((NUMBER, False), (f"{NUMBER}|{grouped}", grouped is COMMA)):
+        fits = f"{has_signs} and regexp_full_match({bare}, '{pattern}')"
+        if connection.execute(f"select count_if({fits}) from seen").fetchone()[0] == seen:
+            changed = f"replace({bare}, ',', '{'.' if is_comma else ''}')"
+            form = f"{before}#{',' if is_comma else ''}{after}"
+            return RawColumn(name, fetched(connection, f"cast({changed} as double)"), form)
+    return None
+
+
+def _as_dates(connection: Any, cell: str, name: str, seen: float, form: str) -> RawColumn:
+    """Return a column as dates of a form, or as what it is if a cell does not fit."""
+    time = f"try_strptime({cell}, '{form}')"
+    if connection.execute(f"select count({time}) from seen").fetchone()[0] < seen:
+        return _dates_or_words(connection, cell, name, seen, 0.0)
+    return RawColumn(name, fetched(connection, f"cast({time} as timestamp)"), form)
+
+
+def _dates_or_words(
+    connection: Any, cell: str, name: str, seen: float, numbers: float
+) -> RawColumn:
+    """Return a column as dates if one format fits all of its cells, else as words."""
+    some = f"(select {cell} from seen where {cell} is not null limit {SAMPLED})"
+    first = connection.execute(f"select {cell} from {some}").fetchone()
+    sampled, note = min(seen, SAMPLED), ""
+    for form in (*DAYS, *TIMES) if first and re.search(r"\d\D+\d|\D\d{4}", first[0]) else ():
+        time = f"try_strptime({cell}, '{form}')"
+        fits = connection.execute(f"select count({time}) from {some}").fetchone()[0]
+        if fits < max(1.0, MOSTLY * sampled):
+            continue
+        if connection.execute(f"select count({time}) from seen").fetchone()[0] == seen:
+            values = fetched(connection, f"cast({time} as timestamp)")
+            if _is_plausible(connection, cell, form, values, seen):
+                return RawColumn(name, values, without_times(values, form))
+        elif not note:
+            odd = connection.execute(
+                f"select {cell} from seen where {cell} is not null and {time} is null limit 1"
+            ).fetchone()[0]
+            note = f"read as words, since {odd[:40]!r} is no date as the others"
+    if numbers > seen / 2:
+        odd = connection.execute(
+            f"select {cell} from seen where not regexp_full_match({cell}, '{NUMBER}') limit 1"
+        ).fetchone()
+        note = f"read as words, since {odd[0][:40]!r} is no number" if odd else note
+    return RawColumn(name, fetched(connection, cell), note=note)
+
+
+def _is_plausible(connection: Any, cell: str, form: str, values: np.ndarray, seen: float) -> bool:
+    """Return whether cells of a form are dates, and not versions (1.2.10) or seasons (2003-04)."""
+    first, last = np.nanmin(values), np.nanmax(values)
+    if not (first >= EARLIEST and last < LATEST):
+        return False
+    if "%y" in form:
+        padded = f"count_if(regexp_full_match({cell}, '\\d\\d\\D.*'))"
+        is_padded = connection.execute(f"select {padded} from seen").fetchone()[0] == seen
+        return SAFE[0] <= first and last < SAFE[1] and ("." not in form or is_padded)
+    if form == "%Y-%m":
+        months = values[~np.isnat(values)].astype("datetime64[M]").astype(np.int64)
+        return bool(((months // 12 + 1971) % 100 != months % 12 + 1).any())
+    return True
+
+
+def _dates_in_digits(connection: Any, cell: str, raw: RawColumn) -> RawColumn:
+    """Return numbers such as 20240131 as dates, if they are all dates."""
+    known = raw.values[~raw.is_missing]
+    if not len(known) or known.min() < FIRST_DAY or known.max() > LAST_DAY:
+        return raw
+    time = f"try_strptime({cell}, '{DIGITS}')"
+    found = connection.execute(f"select count({time}) from seen").fetchone()[0]
+    if found < len(known):
+        return raw
+    return RawColumn(raw.name, fetched(connection, f"cast({time} as timestamp)"), DIGITS)
+
+
+def without_times(values: np.ndarray, form: str) -> str:
+    """Return the form of dates; if all are at midnight, with this time written out."""
+    known = values[~np.isnat(values)]
+    if not len(known) or (known != known.astype("datetime64[D]")).any():
+        return form
+    return re.sub("%[HMSfIp]", lambda code: MIDNIGHT[code[0]], form)
+
+
+def fetched(connection: Any, expression: str) -> np.ndarray:
+    """Return the values of an SQL expression over the table `seen`."""
+    values = connection.execute(f"select {expression} as it from seen").fetchnumpy()["it"]
+    return with_gaps(np.ma.getdata(values), np.ma.getmaskarray(values))
