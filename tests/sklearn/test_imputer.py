@@ -129,3 +129,15 @@ def test_a_frame_comes_back_as_it_was(make):
     table = make()
     back = like(frame_of(table), table)
     assert back.equals(table)
+
+
+def test_times_of_a_zone_are_those_on_its_clock():
+    times = pd.date_range("2024-03-01 00:30", periods=6, freq="D", tz="Europe/Berlin")
+    naive = pl.DataFrame({"when": list(times.tz_localize(None))})
+    zoned = naive.with_columns(pl.col("when").dt.replace_time_zone("Europe/Berlin"))
+    for frame in (pd.DataFrame({"when": times}), zoned):
+        found = frame_of(frame)
+        assert str(found.columns[0].values[0])[:16] == "2024-03-01T00:30"
+        back = like(found, frame)
+        assert back["when"].dtype == frame["when"].dtype
+        assert list(back["when"]) == list(frame["when"])
