@@ -75,7 +75,7 @@ def test_draws_differ_as_much_as_the_cells_are_uncertain():
     x = RNG.normal(size=(400, 1)) * [[1.0, 1.0]] + RNG.normal(size=(400, 2)) * [[0.0, 0.5]]
     y = x.copy()
     y[:200, 1] = np.nan
-    model = RBMImputer(n_iter=1_000, random_state=0, sample_posterior=True).fit(y)
+    model = RBMImputer(8, n_iter=300, sweeps=60, random_state=0, sample_posterior=True).fit(y)
     drawn = np.stack([model.set_params(random_state=s).transform(y)[:200, 1] for s in range(8)])
     spread = drawn.std(0, ddof=1).mean()
     assert 0.3 < spread < 0.8
