@@ -17,8 +17,8 @@ from harmonium.tables import Columns, Frame
 from harmonium.tables.columns import AbstractColumn
 from harmonium.tables.discrete import Discrete
 from harmonium.tables.frames import RawColumn
-from harmonium.tables.text import read_text
 from harmonium.tables.inference import columns_of
+from harmonium.tables.text import read_text
 from sklearn import datasets
 
 MOST_MISSING = 0.5  # a column with a larger share of missing cells is dropped
