@@ -308,6 +308,14 @@ def test_words_and_numbers_of_one_column_are_filled_as_words():
     assert list(columns.completed(new, codes).columns[0].values) == ["1", "3+", "2"]
 
 
+def test_days_are_days_in_a_table_with_times_too():
+    raw, *_ = EXAMPLES["dates"]
+    found = kind_of(raw)
+    timed = RawColumn(raw.name, raw.values + np.timedelta64(9, "h"), "%Y-%m-%d %H:%M:%S")
+    np.testing.assert_array_equal(found.codes(timed, "t"), found.codes(raw, "t"))
+    np.testing.assert_array_equal(found.log_density(timed), found.log_density(raw))
+
+
 def test_what_does_not_fit_is_named_with_its_row():
     odd = words(["1", "2", "x", "4"])
     with pytest.raises(hm.InputError, match="column 'x': expected numbers; found 'x' in row 3"):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .frames import Frame, RawColumn, with_gaps
+from .moments import YEARS
 
 MISSING = (  # what stands for a missing cell, besides an empty one; upper and lower case alike
     *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"),
@@ -35,7 +36,6 @@ TIMES = (
 )
 DIGITS = "%Y%m%d"  # of whole numbers that are all dates between
 FIRST_DAY, LAST_DAY = 18_000_101, 21_991_231
-EARLIEST, LATEST = np.datetime64("1500-01-01"), np.datetime64("2200-01-01")  # of dates in words
 SAFE = np.datetime64("1970-01-01"), np.datetime64("2038-01-01")  # with years of two digits
 SAMPLED = 100  # cells by which formats of dates are chosen, to be tried with all
 MOSTLY = 0.9  # of these cells: a column of which so many are dates is said to be nearly one
@@ -75,7 +75,8 @@ def columns_in(
         if before is not None and before.values.dtype.kind == "O":
             columns.append(RawColumn(name, fetched(connection, cell)))
         elif before is not None and before.values.dtype.kind == "M":
-            columns.append(_as_dates(connection, cell, name, seen, before.form))
+            dates = _dates_in(before.form, connection, cell, name, seen)
+            columns.append(dates or _dates_or_words(connection, cell, name, seen, plain))
         elif plain == seen and not labels:
             raw = RawColumn(name, fetched(connection, f"cast({cell} as double)"))
             columns.append(_dates_in_digits(connection, cell, raw))
@@ -110,11 +111,11 @@ def _numbers_with_signs(
     return None
 
 
-def _as_dates(connection: Any, cell: str, name: str, seen: float, form: str) -> RawColumn:
-    """Return a column as dates of a form, or as what it is if a cell does not fit."""
+def _dates_in(form: str, connection: Any, cell: str, name: str, seen: float) -> RawColumn | None:
+    """Return a column as dates of a form; None if a cell does not fit."""
     time = f"try_strptime({cell}, '{form}')"
     if connection.execute(f"select count({time}) from seen").fetchone()[0] < seen:
-        return _dates_or_words(connection, cell, name, seen, 0.0)
+        return None
     return RawColumn(name, fetched(connection, f"cast({time} as timestamp)"), form)
 
 
@@ -130,10 +131,10 @@ def _dates_or_words(
         fits = connection.execute(f"select count({time}) from {some}").fetchone()[0]
         if fits < max(1.0, MOSTLY * sampled):
             continue
-        if connection.execute(f"select count({time}) from seen").fetchone()[0] == seen:
-            values = fetched(connection, f"cast({time} as timestamp)")
-            if _is_plausible(connection, cell, form, values, seen):
-                return RawColumn(name, values, without_times(values, form))
+        dates = _dates_in(form, connection, cell, name, seen)
+        if dates is not None:
+            if _is_plausible(connection, cell, form, dates.values, seen):
+                return RawColumn(name, dates.values, without_times(dates.values, form))
         elif not note:
             odd = connection.execute(
                 f"select {cell} from seen where {cell} is not null and {time} is null limit 1"
@@ -150,7 +151,7 @@ def _dates_or_words(
 def _is_plausible(connection: Any, cell: str, form: str, values: np.ndarray, seen: float) -> bool:
     """Return whether cells of a form are dates, and not versions (1.2.10) or seasons (2003-04)."""
     first, last = np.nanmin(values), np.nanmax(values)
-    if not (first >= EARLIEST and last < LATEST):
+    if not (first >= np.datetime64(f"{YEARS[0]}") and last < np.datetime64(f"{YEARS[1]}")):
         return False
     if "%y" in form:
         padded = f"count_if(regexp_full_match({cell}, '\\d\\d\\D.*'))"
@@ -167,11 +168,7 @@ def _dates_in_digits(connection: Any, cell: str, raw: RawColumn) -> RawColumn:
     known = raw.values[~raw.is_missing]
     if not len(known) or known.min() < FIRST_DAY or known.max() > LAST_DAY:
         return raw
-    time = f"try_strptime({cell}, '{DIGITS}')"
-    found = connection.execute(f"select count({time}) from seen").fetchone()[0]
-    if found < len(known):
-        return raw
-    return RawColumn(raw.name, fetched(connection, f"cast({time} as timestamp)"), DIGITS)
+    return _dates_in(DIGITS, connection, cell, raw.name, len(known)) or raw
 
 
 def without_times(values: np.ndarray, form: str) -> str:

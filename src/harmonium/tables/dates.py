@@ -52,12 +52,11 @@ class Dates(AbstractPart):
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
         """Return the codes of the numbers."""
-        dates = checked_dates(raw, label, self.form)
-        return self.inner.codes(since_1970(dates, by_week=self.by_week), label)
+        return self.inner.codes(self._numbers(checked_dates(raw, label, self.form)), label)
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return the log density for each day, or each second or week."""
-        return self.inner.log_density(since_1970(raw, by_week=self.by_week))
+        return self.inner.log_density(self._numbers(raw))
 
     def told(self, text: str) -> RawColumn:
         """Return a column of one date in the column's form."""
@@ -74,6 +73,10 @@ class Dates(AbstractPart):
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the dates of the numbers."""
         return self._dates(self.inner.cells(codes, rng))
+
+    def _numbers(self, raw: RawColumn) -> RawColumn:
+        """Return the numbers of dates, in days or seconds as this column has them."""
+        return since_1970(RawColumn(self.name, raw.values, self.form), by_week=self.by_week)
 
     def _dates(self, numbers: np.ndarray) -> np.ndarray:
         whole = np.rint(numbers).astype(np.int64)

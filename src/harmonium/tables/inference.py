@@ -19,7 +19,7 @@ from .discrete import FEW_NUMBERS, Discrete
 from .frames import Frame, RawColumn, words_of
 from .habits import LONG, parts_of
 from .left_out import LeftOut
-from .moments import NAMES, divided, ends_of, has_times, only, since_1970, span_of
+from .moments import NAMES, YEARS, divided, ends_of, has_times, only, since_1970, span_of
 from .records import KINDS, column_from, entries_of
 from .words import MOST_WORDS, Words
 
@@ -27,7 +27,6 @@ TIED = 0.1  # a number that this share of the rows has needs a probability of it
 STANDS_OUT = 10.0  # if it occurs so many times as often as the median one: not by a coarse scale
 LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
 MOST_DIFFERENT = 10_000  # words of which there are more are no categories
-EARLIEST, LATEST = 1500, 2200  # numbers from year to year
 IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|guid|idx|rownames)$)|[a-z]I[Dd]$"
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
 
@@ -101,9 +100,9 @@ def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool
         return LeftOut(name=raw.name, form=raw.form, why="no cell has a value")
     different = len(set(values.tolist()))
     if different == 1:
-        only = values[0].item() if isinstance(values[0], np.generic) else values[0]
-        shown = str(only)[:40]
-        constant = only if values.dtype.kind != "M" else None
+        value = values[0].item() if isinstance(values[0], np.generic) else values[0]
+        shown = str(value)[:40]
+        constant = value if values.dtype.kind != "M" else None
         return LeftOut(name=raw.name, form=raw.form, why=f"always {shown}", value=constant)
     if values.dtype.kind == "O":
         hardly_repeats = different > max(MOST_WORDS, IS_TEXT * len(values))
@@ -221,7 +220,7 @@ def _identifier(name: str, values: np.ndarray) -> str:
     """
     if len(values) <= 10:
         return ""
-    years = "year" in name.lower() or EARLIEST <= values.min() <= values.max() <= LATEST
+    years = "year" in name.lower() or YEARS[0] <= values.min() <= values.max() <= YEARS[1]
     if (np.diff(values) == 1).all() and not years:
         return "it counts the rows"
     is_whole = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)

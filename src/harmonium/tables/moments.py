@@ -17,6 +17,7 @@ MONTHS = (
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 HOURS = tuple(map(str, range(24)))
 NAMES = {"month": MONTHS, "weekday": WEEKDAYS, "hour": HOURS}
+YEARS = 1500, 2200  # of dates in words, and of numbers that are taken for years
 FROM_MONDAY = 3  # days from a Monday to 1 January 1970
 EXAMPLE = np.datetime64("2024-01-31")  # in messages
 HOUR, DAY = 3_600, 86_400  # seconds

@@ -15,10 +15,10 @@ import numpy as np
 from ..errors import InputError, count_of, input_error
 from .cells import NUMBER, columns_in
 from .frames import Frame
+from .moments import YEARS
 
 DELIMITERS = ",;\t|"
 LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which the delimiter is found
-YEARS = 1500, 2200  # numbers that may name columns
 
 
 def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
