@@ -14,8 +14,11 @@ from ._numerics import from_numpy
 from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
 from .missing.marginal import given_seen, with_missing
+from .path import path_to
 from .rbm import RBM
-from .samplers import AbstractSampler, Gibbs
+from .samplers import AbstractSampler
+from .samplers.annealing import annealed_draws
+from .samplers.gibbs import after_sweeps
 
 __all__ = ["condition", "sample"]
 
@@ -33,16 +36,18 @@ def sample(
 ) -> np.ndarray:
     """Draw rows from a model, each from a separate chain.
 
-    The chains start from the model without its weights and run 1,000 sweeps by default. Whether
-    that is long enough depends on the model.
+    By default a chain makes 1,000 Gibbs sweeps. In the first half it is annealed: one sweep at each
+    of equally spaced inverse temperatures up to 1, so that it moves between modes while that is
+    easy. The second half are sweeps of the model. Whether they are enough depends on the model.
 
     Args:
         rbm: the model.
         n: number of rows; with `given`, rows for each given row (1 if None).
         key: a JAX random key.
-        sampler: the sampler of the chains; block Gibbs sampling if None.
-        steps: steps of the sampler. If None: as many as make 1,000 sweeps, or 1,000 steps for a
-            sampler whose steps do not consist of sweeps.
+        sampler: another sampler, whose chains start from the model without its weights: `Gibbs()`
+            for sweeps without annealing.
+        steps: sweeps, or steps of `sampler`. If None: as many as make 1,000 sweeps, or 1,000 steps
+            for a sampler whose steps do not consist of sweeps.
         given: rows in the user's coding, with NaN where a unit is to be drawn; the others are held
             fixed.
 
@@ -56,9 +61,9 @@ def sample(
         raise InputError("n: expected the number of rows to draw.")
     count = positive_integer(1 if n is None else n, "n")
     key = checked_key(key)
-    sampler = Gibbs(1) if sampler is None else sampler
     if steps is None:
-        steps = -(-DEFAULT_SWEEPS // (sampler.sweeps_per_step or 1))
+        per_step = None if sampler is None else sampler.sweeps_per_step
+        steps = -(-DEFAULT_SWEEPS // (per_step or 1))
     number = jnp.asarray(positive_integer(steps, "steps"), jnp.int32)
     if given is not None:
         rows = np.repeat(np.atleast_2d(_with_gaps(given)), count, axis=0)
@@ -91,7 +96,12 @@ def _with_gaps(given: Any) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _draw(rbm: RBM, sampler: AbstractSampler, n: int, steps: Array, *, key: PRNGKeyArray) -> Array:
+def _draw(
+    rbm: RBM, sampler: AbstractSampler | None, n: int, steps: Array, *, key: PRNGKeyArray
+) -> Array:
     key_init, key_step = jax.random.split(key)
+    if sampler is None:
+        begun = annealed_draws(path_to(rbm), n, steps // 2, key=key_init)
+        return after_sweeps(rbm, begun.v, steps - steps // 2, key=key_step)
     state = sampler.init(rbm, n, key=key_init)
     return sampler.cloud(sampler.run(rbm, state, steps, key=key_step)).states

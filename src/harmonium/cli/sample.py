@@ -10,7 +10,7 @@ from .base import display, print_json, run_command
 from .options import whole, word
 from .train import Json, Seed
 
-SAMPLE_HELP = """Draw rows (samples) from a model, each from its own Gibbs chain.
+SAMPLE_HELP = """Draw rows (samples) from a model, each from its own annealed Gibbs chain.
 
 They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture. A run on a
 table draws rows of such a table (.csv or .tsv); --given then also takes cells, and ranges of
@@ -31,7 +31,9 @@ def sample_cli(
     n: Annotated[
         int, whole("-n", "--count", help="Rows to draw; with --given, for each given row.")
     ] = 64,
-    sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain.")] = 1_000,
+    sweeps: Annotated[
+        int, whole("--sweeps", help="Gibbs sweeps per chain, half of them annealed.")
+    ] = 1_000,
     seed: Seed = 0,
     given: Annotated[
         str | None,

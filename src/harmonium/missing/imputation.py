@@ -15,8 +15,10 @@ from .._threefry import key_of
 from ..checks import checked_key, positive_integer
 from ..data.parts import rows_at_once
 from ..layers import AbstractLayer
+from ..path import path_to
 from ..rbm import RBM, checked_rbm
 from ..samplers import Gibbs
+from ..samplers.annealing import annealed_draws
 from ..single_site import units_of_proposals
 from .marginal import (
     SLOW_SUMS,
@@ -69,7 +71,8 @@ def impute(
 
     With at most 2^16 hidden states or 2^12 completions of a row, both are exact sums and the draws
     are exact. Otherwise each draw is the last state of its own Gibbs chain, with the seen units
-    held fixed, and the averages are taken over every fourth sweep of the later half of all chains.
+    held fixed. The first half of its sweeps anneal it, and averages are taken over every fourth
+    sweep of the second half of all chains.
 
     Args:
         rbm: the model.
@@ -173,11 +176,13 @@ def _of_dependent_units(
 def _from_chains(
     rbm: RBM, v: Float[Array, "n columns"], draws: int, sweeps: int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array, Array]:
-    """Return mean, variance, last states and error of Gibbs chains, over their later half."""
+    """Return mean, variance, last states and error of Gibbs chains, over the half after annealing."""
     key_start, key_sweep = jax.random.split(key)
     model, gibbs = given_seen(rbm, jnp.repeat(v, draws, axis=0)), Gibbs(1)
-    chains = gibbs.init(model, len(v) * draws, key=key_start)
     first = sweeps // 2
+    key_anneal, key_start = jax.random.split(key_start)
+    begun = annealed_draws(path_to(model), len(v) * draws, first, key=key_anneal)
+    chains = gibbs.start(model, begun.v, key=key_start)
 
     def sweep(i: Array, carry: tuple) -> tuple:
         chains, sums = carry
@@ -189,11 +194,11 @@ def _from_chains(
             terms = (mean, mean**2, model.visible.variance(inputs))
             return tuple(s + term for s, term in zip(sums, terms, strict=True))
 
-        counts = (i >= first) & ((sweeps - 1 - i) % APART == 0)
+        counts = (sweeps - 1 - i) % APART == 0
         return chains, jax.lax.cond(counts, added, lambda sums: sums, sums)
 
     zero = jnp.zeros_like(chains.v)
-    chains, sums = jax.lax.fori_loop(0, sweeps, sweep, (chains, (zero, zero, zero)))
+    chains, sums = jax.lax.fori_loop(first, sweeps, sweep, (chains, (zero, zero, zero)))
     counted = -(-(sweeps - first) // APART)
     by_row = (len(v), draws, v.shape[1])
     each = [(s / counted).reshape(by_row) for s in sums]

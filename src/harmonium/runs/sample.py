@@ -18,7 +18,6 @@ from ..io.storage import load
 from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
-from ..samplers import Gibbs
 from ..sampling import sample
 from ..tables import Frame
 from ..tables.writing import SUFFIXES as TEXT
@@ -42,7 +41,7 @@ def draw_rows(
     Args:
         run: a run folder or a model.
         n: number of rows to draw; with `given`, for each given row.
-        sweeps: Gibbs sweeps of each chain.
+        sweeps: Gibbs sweeps of each chain, the first half of them annealed.
         seed: random seed of the draws.
         given: a file of rows to complete, or for a table cells and ranges of one row such as
             "sex=female,age=30..40"; None for neither.
@@ -77,7 +76,7 @@ def draw_rows(
 
     def drawn(count: int, turn: int) -> np.ndarray:
         key = key_of(seed) if turn == 0 else jax.random.fold_in(key_of(seed), turn)
-        rows = sample(rbm, count, key=key, sampler=Gibbs(sweeps), steps=1, given=held)
+        rows = sample(rbm, count, key=key, steps=sweeps, given=held)
         if np.isfinite(rows).all():
             return rows
         raise NotFiniteError(

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from ..diagnostics.base import Mixing
+from ..path import path_to
 from ..rbm import RBM
-from ..samplers import Gibbs
+from ..samplers.annealing import Annealing, anneal, start_annealing
 from ..sampling import DEFAULT_SWEEPS
 from .progress import NotMeasuredError, ReportProgress
 
@@ -21,6 +23,7 @@ SAMPLES = 1_000
 SECONDS = 30.0
 LENGTH_IN_RELAXATIONS = 10  # e^(−20) of the slowest mode is left
 STRIDE = 50  # sweeps between checks of the time
+ANNEALING = DEFAULT_SWEEPS // 2  # sweeps in which a chain is annealed
 
 
 class Drawn(NamedTuple):
@@ -38,30 +41,34 @@ def sweeps_for(mixing: Mixing | None) -> int:
 
 
 def draw(rbm: RBM, wanted: int, progress: ReportProgress, *, key: PRNGKeyArray) -> Drawn:
-    """Draw samples, each from its own chain, which starts from the model without its weights.
+    """Draw samples, each from its own chain, annealed for 500 sweeps or half of the time.
 
     Raises:
         NotMeasuredError: the draws overflow.
     """
     key_start, key_move = jax.random.split(key)
-    sampler, began, sweeps = Gibbs(STRIDE), time.monotonic(), 0
-    state = _started(rbm, sampler, key=key_start)
-    while sweeps < wanted and time.monotonic() - began < SECONDS:
-        moved = _moved(rbm, sampler, state, key=jax.random.fold_in(key_move, sweeps))
-        state = jax.block_until_ready(moved)
+    began, sweeps, annealed = time.monotonic(), 0, 0.0
+    v = _started(rbm, key=key_start)
+    while annealed < 1.0 or (sweeps < wanted and time.monotonic() - began < SECONDS):
+        elapsed = time.monotonic() - began if sweeps else 0.0  # the first one is compiled
+        to = min(1.0, max((sweeps + STRIDE) / ANNEALING, elapsed / (SECONDS / 2)))
+        ends = jnp.float32(annealed), jnp.float32(to)
+        moved = _moved(rbm, v, *ends, key=jax.random.fold_in(key_move, sweeps))
+        v, annealed = jax.block_until_ready(moved), to
         sweeps += STRIDE
         progress(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
-    rows = rbm.visible.decode(state.v)
+    rows = rbm.visible.decode(v)
     if not np.isfinite(rows).all():
         raise NotMeasuredError("the model's draws overflow: its parameters are too large")
     return Drawn(rows, sweeps, wanted)
 
 
 @eqx.filter_jit
-def _started(rbm: RBM, sampler: Gibbs, *, key: PRNGKeyArray) -> Any:
-    return sampler.init(rbm, SAMPLES, key=key)
+def _started(rbm: RBM, *, key: PRNGKeyArray) -> Array:
+    return start_annealing(path_to(rbm), SAMPLES, key=key).v
 
 
 @eqx.filter_jit
-def _moved(rbm: RBM, sampler: Gibbs, state: Any, *, key: PRNGKeyArray) -> Any:
-    return sampler.step(rbm, state, key=key)[0]
+def _moved(rbm: RBM, v: Array, begin: Array, end: Array, *, key: PRNGKeyArray) -> Array:
+    begun = Annealing(v, jnp.zeros(len(v), v.dtype))
+    return anneal(path_to(rbm), begin, end, STRIDE, begun, key=key).v

@@ -83,6 +83,15 @@ def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> An
     )
 
 
+def annealed_draws(
+    path: AbstractPath, chains: int, steps: Integer[Array, ""] | int, *, key: PRNGKeyArray
+) -> Annealing:
+    """Draw chains from the model at t = 0 and anneal them to the model at t = 1."""
+    key_start, key_anneal = jax.random.split(key)
+    begun = start_annealing(path, chains, key=key_start)
+    return anneal(path, 0.0, 1.0, steps, begun, key=key_anneal)
+
+
 class ClusterState(NamedTuple):
     """The chains: visible states, shape (n, visible)."""
 
@@ -138,7 +147,7 @@ class AnnealedClusters(AbstractSampler):
 
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> ClusterState:
         """Draw n chains by annealing."""
-        return ClusterState(self._annealed(self.path_to(rbm), n, key=key).v)
+        return ClusterState(annealed_draws(self.path_to(rbm), n, self.steps, key=key).v)
 
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> ClusterState:
         """Start the chains at these states."""
@@ -150,7 +159,7 @@ class AnnealedClusters(AbstractSampler):
         """Anneal the present states in reverse and new ones forward, and choose by the weights."""
         path, n = self.path_to(rbm), len(state.v)
         key_back, key_forth, key_choose = jax.random.split(key, 3)
-        new = self._annealed(path, n * (self.size - 1), key=key_forth)
+        new = annealed_draws(path, n * (self.size - 1), self.steps, key=key_forth)
         members = new.v.reshape(n, self.size - 1, -1)
         own = self._weight_of(path, state.v, key=key_back)
         others = new.log_weights.reshape(n, self.size - 1)
@@ -164,11 +173,6 @@ class AnnealedClusters(AbstractSampler):
     def cloud(self, state: ClusterState) -> Cloud:
         """Return the states, equally weighted."""
         return Cloud.uniform(state.v)
-
-    def _annealed(self, path: AbstractPath, n: int, *, key: PRNGKeyArray) -> Annealing:
-        key_start, key_anneal = jax.random.split(key)
-        begun = start_annealing(path, n, key=key_start)
-        return anneal(path, 0.0, 1.0, self.steps, begun, key=key_anneal)
 
     def _weight_of(self, path: AbstractPath, v: Array, *, key: PRNGKeyArray) -> Array:
         """Draw an annealing run that ends at each state, and return its log weight.

@@ -309,10 +309,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return in_parts(move, rows, model.widest, np.float32) > 0.5
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
-        """Draw rows from the model, each from its own chain after k Gibbs sweeps."""
+        """Draw rows from the model, each from its own chain of k Gibbs sweeps (see `hm.sample`)."""
         key = key_from(self.random_state, SAMPLING)
-        gibbs = Gibbs(positive_integer(k, "k"))
-        return sample(self.rbm_, n_samples, key=key, sampler=gibbs, steps=1)
+        return sample(self.rbm_, n_samples, key=key, steps=positive_integer(k, "k"))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.

@@ -168,7 +168,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return self.classes_[chosen]
 
     def sample(self, n_samples: int = 1, y: Any = None, *, k: int = 1_000) -> Any:
-        """Draw rows from the model, of the class y if it is given, by k Gibbs sweeps each."""
+        """Draw rows from the model, of the class y if it is given, each by k sweeps (see `hm.sample`)."""
         check_is_fitted(self)
         given = None
         if y is not None:
@@ -176,8 +176,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
                 raise InputError(f"y: expected one of {list(self.classes_)}; got {y!r}.")
             given = np.full((1, self.rbm_.visible.n_units), np.nan)
             given[:, -1] = np.flatnonzero(self.classes_ == y)[0]
-        gibbs, key = Gibbs(positive_integer(k, "k")), key_from(self.random_state, SAMPLING)
-        rows = sample(self.rbm_, n_samples, key=key, sampler=gibbs, steps=1, given=given)
+        key, steps = key_from(self.random_state, SAMPLING), positive_integer(k, "k")
+        rows = sample(self.rbm_, n_samples, key=key, steps=steps, given=given)
         return self.columns_.decode(rows[:, :-1])
 
     def _method_names(self) -> tuple[str, ...]:

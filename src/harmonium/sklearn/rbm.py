@@ -192,11 +192,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         return self._apply(free_energy, rows, self.columns_.dtype_of(X))
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> Any:
-        """Draw rows from the model, each from its own chain after k Gibbs sweeps."""
+        """Draw rows from the model, each from its own chain of k Gibbs sweeps (see `hm.sample`)."""
         check_is_fitted(self)
-        gibbs = Gibbs(positive_integer(k, "k"))
         key = key_from(self.random_state, SAMPLING)
-        rows = sample(self.rbm_, n_samples, key=key, sampler=gibbs, steps=1)
+        rows = sample(self.rbm_, n_samples, key=key, steps=positive_integer(k, "k"))
         return self.columns_.decode(rows)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
