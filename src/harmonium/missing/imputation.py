@@ -176,7 +176,7 @@ def _of_dependent_units(
 def _from_chains(
     rbm: RBM, v: Float[Array, "n columns"], draws: int, sweeps: int, *, key: PRNGKeyArray
 ) -> tuple[Array, Array, Array, Array]:
-    """Return mean, variance, last states and error of Gibbs chains, over the half after annealing."""
+    """Return mean, variance, last states and error of chains, over the half after annealing."""
     key_start, key_sweep = jax.random.split(key)
     model, gibbs = given_seen(rbm, jnp.repeat(v, draws, axis=0)), Gibbs(1)
     first = sweeps // 2

@@ -22,7 +22,6 @@ from ..layers import Bernoulli
 from ..layers.base_bernoulli import AbstractBernoulli
 from ..likelihood import LogLikelihood, log_likelihood
 from ..rbm import RBM as Model
-from ..samplers import Gibbs
 from ..sampling import sample
 from ..training import Recipe, Report, TrainState
 from ..training.optimizers import averaged_model

@@ -168,7 +168,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         return self.classes_[chosen]
 
     def sample(self, n_samples: int = 1, y: Any = None, *, k: int = 1_000) -> Any:
-        """Draw rows from the model, of the class y if it is given, each by k sweeps (see `hm.sample`)."""
+        """Draw rows, of the class y if it is given, each by k Gibbs sweeps (see `hm.sample`)."""
         check_is_fitted(self)
         given = None
         if y is not None:

@@ -15,7 +15,6 @@ from ..initialization import initialize
 from ..likelihood import LogLikelihood, free_energies, log_likelihood
 from ..missing import impute
 from ..rbm import RBM as Model
-from ..samplers import Gibbs
 from ..sampling import sample
 from .base import MOVING, SAMPLING, SCORING, floats, free_energy, key_from, mean_h, mean_v
 from .columns import hidden_layer
