@@ -14,7 +14,8 @@ TESTS ?= --ignore=tests/laws
 QUICK ?= --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1 \
 	--xla_cpu_use_fusion_emitters=false --xla_cpu_opt_preset=FAST_COMPILE
 quickly = XLA_FLAGS="$$(cat $(1)/.quick)" JAX_COMPILATION_CACHE_DIR="$$(cd $(1) && pwd)/.compiled" \
-	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0 \
+	JAX_TRACEBACK_IN_LOCATIONS_LIMIT=1
 
 INTERFACES ?= .venv-interfaces
 BACKENDS ?= tensorflow jax torch

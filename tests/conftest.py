@@ -1,13 +1,18 @@
 """Set-up that all tests share."""
 
+import ctypes
 import gc
 import itertools
 import os
+import sys
+from pathlib import Path
 
 import jax
 import pytest
 
-TESTS_BETWEEN_CLEARINGS = 60
+TESTS_BETWEEN_CHECKS = 40
+MOST_MEMORY_MAPS = 30_000  # of the 65,530 that Linux allows a process by default
+C = ctypes.CDLL(None) if os.name == "posix" else None
 _count = itertools.count(1)
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Tracing makes millions of long-lived objects. At Python's default thresholds, garbage
@@ -17,6 +22,25 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item):
-    """Free compiled programs now and then: each holds memory maps, whose number is limited."""
-    if next(_count) % TESTS_BETWEEN_CLEARINGS == 0:
+    """Free compiled programs now and then: they hold memory, and maps, whose number is limited.
+
+    Not more often than needed: what all tests use is traced anew each time.
+    """
+    if next(_count) % TESTS_BETWEEN_CHECKS == 0 and _holds_much():
         jax.clear_caches()
+        gc.collect()
+        if hasattr(C, "malloc_trim"):  # else glibc keeps what was freed
+            C.malloc_trim(0)
+
+
+def _holds_much() -> bool:
+    """Return whether this process holds many memory maps, or half of its share of the memory.
+
+    Where that is not known, on other systems than Linux, it is taken for granted.
+    """
+    if sys.platform != "linux":
+        return True
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    maps = Path("/proc/self/maps").read_bytes().count(b"\n")
+    return maps > MOST_MEMORY_MAPS or pages > os.sysconf("SC_PHYS_PAGES") / (2 * processes)

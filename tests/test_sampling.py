@@ -1,5 +1,6 @@
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import harmonium as hm
@@ -39,3 +40,21 @@ def test_steps_are_checked():
     rbm = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(1), jnp.zeros((2, 1)))
     with pytest.raises(hm.InputError, match="steps: expected a whole number of at least 1"):
         hm.sample(rbm, 3, key=jax.random.key(0), steps=0)
+
+
+def test_annealed_chains_find_modes_that_sweeps_do_not_connect():
+    # One hidden unit switches all visible units on; 20 others do nothing, so that no sum is exact.
+    weights = jnp.zeros((14, 21)).at[:, 0].set(5.0)
+    bias = jnp.zeros(21).at[0].set(-14 * 2.5)  # p(v) = p(1 - v)
+    rbm = hm.RBM(hm.Bernoulli(14, jnp.full(14, -2.5)), hm.Bernoulli(21, bias), weights)
+    n, key, nothing = 4_000, jax.random.key(3), np.full((1, 14), np.nan)
+    for seed in range(2):
+        key = jax.random.key(seed)
+        stuck = hm.sample(rbm, n, key=key, sampler=hm.Gibbs(), steps=200)
+        assert stuck.mean() < 0.1
+        drawn = hm.sample(rbm, n, key=key, steps=200)
+        filled = hm.impute(rbm, nothing, key=key, draws=n, sweeps=200)
+        assert "chains" in filled.method
+        for rows in (drawn, filled.draws[:, 0]):
+            # Half of the chains, by symmetry: a binomial share, four tests at a level of 1e-4.
+            assert abs((rows.mean(1) > 0.5).mean() - 0.5) < 4.1 * 0.5 / np.sqrt(n)
