@@ -36,7 +36,7 @@ test: $(VENV)/.quick  ## the unit tests, without the property tests (laws)
 	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL) $(TESTS)
 
 cover: TESTS = tests/laws
-cover: test  ## the property tests (laws), over a pairwise cover of their combinations
+cover: test  ## the property tests (laws), over a part of their combinations
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; SEEDS=3-5 for some of them
 	HARMONIUM_LAWS=all HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \

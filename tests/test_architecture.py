@@ -17,7 +17,7 @@ LEVELS = [
     {"tables"},
     {"data", "rbm"},
     {"initialization", "standardize", "path", "precision", "single_site"},
-    {"samplers"},
+    {"samplers", "gauge"},
     {"missing", "partition_function", "io"},
     {"gradients"},
     {"diagnostics", "evaluation", "sampling", "likelihood"},

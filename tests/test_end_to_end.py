@@ -49,7 +49,7 @@ def test_a_masked_lattice(tmp_path):
     assert found.low <= exact <= found.high
 
 
-def test_a_relu_layer_by_the_page_alone(tmp_path):
+def test_a_layer_by_the_page_alone(tmp_path):
     """In a copy of the package with what the page tells to write, and nothing else."""
     follow("how_to_add_a_layer.md", tmp_path)
     script = textwrap.dedent(
@@ -59,21 +59,21 @@ def test_a_relu_layer_by_the_page_alone(tmp_path):
         from test_end_to_end import used
 
         rng = np.random.default_rng(0)
-        rows = rng.gamma(2.0, 0.5, (400, 2))
+        rows = 1.0 - 2.0 * rng.beta(1.0, 2.0, (400, 2))
         rows[:, 1] = 0.5 * rows[:, 1] + 0.5 * rows[:, 0]
-        rbm = hm.initialize(hm.ReLU(2), hm.Bernoulli(3), rows, key=jax.random.key(0))
+        rbm = hm.initialize(hm.Rotor(2), hm.Bernoulli(3), rows, key=jax.random.key(0))
         fitted = hm.fit(rbm, rows, key=jax.random.key(1), epochs=100, batch_size=100)
         assert not fitted.diverged, fitted.message
         rbm = fitted.rbm
         found = used(rbm, fitted, rows, pathlib.Path("."))
 
         # Z by the trapezoidal rule over both visible units, in float64
-        grid = np.linspace(0.0, 30.0, 1_501)
+        grid = np.linspace(-1.0, 1.0, 1_501)
         v = np.stack(np.meshgrid(grid, grid, indexing="ij"), -1).reshape(-1, 2)
         with jax.enable_x64(True):
             double = jax.tree.map(lambda x: jax.numpy.asarray(np.asarray(x), float), rbm)
             minus_f = -np.asarray(double.free_energy(jax.numpy.asarray(v)))
-        weight = np.where((grid == 0.0) | (grid == grid[-1]), 0.5, 1.0) * (grid[1] - grid[0])
+        weight = np.where((grid == grid[0]) | (grid == grid[-1]), 0.5, 1.0) * (grid[1] - grid[0])
         log_weights = np.log(np.outer(weight, weight)).ravel()
         quadrature = np.logaddexp.reduce(minus_f + log_weights)
         print(found, quadrature)

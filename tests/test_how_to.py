@@ -36,7 +36,7 @@ def follow(page: str, target: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("page", "part", "folder"),
     [
-        ("how_to_add_a_layer.md", "ReLU", "layers"),
+        ("how_to_add_a_layer.md", "Rotor", "layers"),
         ("how_to_add_a_gradient.md", "Restarted", "gradients"),
     ],
 )

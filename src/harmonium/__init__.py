@@ -10,7 +10,7 @@ The packages, each importing only from those above it in this list:
     tables              tables of words, numbers and dates: columns and their units
     data, rbm           rows to learn from; the model: energy, free energy, conditionals, `.T`
     initialization, standardize, path, precision, single_site
-    samplers            how states are drawn
+    samplers, gauge     how states are drawn; p(v) with other parameters
     missing, partition_function, io   missing values; ways to log Z; files and other packages
     gradients           how the likelihood climbs
     diagnostics, evaluation, sampling, likelihood   how chains mix; how good a model is
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from .errors import ModelFileError as ModelFileError
     from .errors import NotFiniteError as NotFiniteError
     from .evaluation import *
+    from .gauge import unit_hidden_variance as unit_hidden_variance
+    from .gauge import unit_weight_norms as unit_weight_norms
+    from .gauge import zero_sum as zero_sum
     from .gradients import *
     from .initialization import initialize as initialize
     from .io import load as load
@@ -79,6 +82,7 @@ _HOMES = (
     "rbm",
     "initialization",
     "standardize",
+    "gauge",
     "path",
     "precision",
     "io.storage",

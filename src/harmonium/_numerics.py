@@ -215,3 +215,78 @@ def positive_normals(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[A
         slope = far + low + mean_half_line(-far - low)
         low = low - gap / slope
     return jnp.maximum(jnp.where(t > 0, high, low), 0.0)
+
+
+# ---------------------------------------------------------------- tilted uniform numbers in [0, 1]
+
+NEAR_ZERO = 1.0  # series below
+
+
+def _series(t: Array, *coefficients: float) -> Array:
+    """Return c_0 + c_1·t² + c_2·t⁴ + …, with t no larger than `NEAR_ZERO`."""
+    square = jnp.minimum(jnp.abs(t), NEAR_ZERO) ** 2
+    total = jnp.zeros_like(t)
+    for coefficient in reversed(coefficients):
+        total = coefficient + square * total
+    return total
+
+
+@jax.custom_jvp
+def log_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Return log ∫ exp(t·x) dx over 0 < x < 1 = log [(e^t − 1)/t], in nats.
+
+    Its derivatives are the mean and the variance of a number of the density e^(tx) on [0, 1].
+    """
+    s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
+    far = jnp.maximum(t, 0.0) + jnp.log(-jnp.expm1(-s)) - jnp.log(s)
+    near = t / 2 + t**2 * _series(t, 1 / 24, -1 / 2880, 1 / 181440, -1 / 9676800)
+    return jnp.where(jnp.abs(t) < NEAR_ZERO, near, far)
+
+
+@jax.custom_jvp
+def mean_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Return the mean of a number of the density e^(tx) on [0, 1]: 1/(1 − e^(−t)) − 1/t."""
+    s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
+    lower = 1.0 / s - 1.0 / jnp.expm1(s)  # the mean at −s
+    far = jnp.where(t < 0, lower, 1.0 - lower)
+    near = 0.5 + t * _series(t, 1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
+    return jnp.where(jnp.abs(t) < NEAR_ZERO, near, far)
+
+
+@jax.custom_jvp
+def variance_interval(t: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Return the variance of a number of the density e^(tx) on [0, 1]: 1/t² − 1/(2 sinh(t/2))²."""
+    s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
+    far = 1.0 / s**2 - jnp.exp(-s) / jnp.expm1(-s) ** 2
+    near = _series(t, 1 / 12, -1 / 240, 1 / 6048, -1 / 172800, 1 / 5322240)
+    return jnp.where(jnp.abs(t) < NEAR_ZERO, near, far)
+
+
+@log_interval.defjvp
+def _log_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    (t,), (dt,) = primals, tangents
+    return log_interval(t), mean_interval(t) * dt
+
+
+@mean_interval.defjvp
+def _mean_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    (t,), (dt,) = primals, tangents
+    return mean_interval(t), variance_interval(t) * dt
+
+
+@variance_interval.defjvp
+def _variance_interval_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    (t,), (dt,) = primals, tangents
+    s = jnp.maximum(jnp.abs(t), NEAR_ZERO)
+    small = jnp.exp(-s)
+    far = jnp.sign(t) * (small * (1.0 + small) / (1.0 - small) ** 3 - 2.0 / s**3)
+    near = t * _series(t, -1 / 120, 1 / 1512, -1 / 28800, 1 / 665280)
+    return variance_interval(t), jnp.where(jnp.abs(t) < NEAR_ZERO, near, far) * dt
+
+
+def tilted_uniforms(t: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
+    """Draw numbers of the density e^(tx) on [0, 1] by inverting the cumulative distribution."""
+    s = jnp.maximum(jnp.abs(t), 1e-6)
+    uniforms = jax.random.uniform(key, t.shape, t.dtype)
+    falling = jnp.minimum(-jnp.log1p(uniforms * jnp.expm1(-s)) / s, 1.0)
+    return jnp.where(t < 0, falling, 1.0 - falling)

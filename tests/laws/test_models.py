@@ -118,3 +118,35 @@ def test_energies_of_many_pairs_are_right():
     coupling = ((np.asarray(v) @ np.asarray(rbm.weights)) * np.asarray(h)).sum(-1)
     expected = -np.asarray(v) @ rbm.visible.bias - np.asarray(h) @ rbm.hidden.bias - coupling
     np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@over_pairs
+def test_a_gauge_leaves_p_of_v_as_it_is_or_is_refused(visible, hidden, seed):
+    rbm = random_rbm(visible, hidden, seed)
+    v = rbm.visible.sample_without_inputs((60,), key=jax.random.key(seed))
+    rows = rbm.visible.decode(v)
+    one_hot = [layer for layer in (rbm.visible, rbm.hidden) if has_sites(layer)]
+    able = bool(rbm.hidden.is_rescalable.all())
+    changes = {
+        hm.zero_sum: (bool(one_hot), (rbm,)),
+        hm.unit_weight_norms: (able, (rbm,)),
+        hm.unit_hidden_variance: (able, (rbm, rows)),
+    }
+    for change, (is_possible, arguments) in changes.items():
+        if not is_possible:
+            with pytest.raises(hm.InputError):
+                change(*arguments)
+            continue
+        fixed = change(*arguments)
+        gaps = np.asarray(fixed.free_energy(v) - rbm.free_energy(v), np.float64)
+        np.testing.assert_allclose(gaps, gaps[0], rtol=2e-5, atol=5e-5)
+        again = change(fixed, *arguments[1:])
+        assert not np.allclose(fixed.dense_weights, rbm.dense_weights, atol=1e-3)
+        np.testing.assert_allclose(again.dense_weights, fixed.dense_weights, rtol=1e-4, atol=1e-5)
+
+
+def has_sites(layer):
+    """Return whether any unit of a layer, or of a part of it, is one-hot."""
+    return any(
+        isinstance(part, hm.Potts | hm.Categorical) for part in getattr(layer, "parts", (layer,))
+    )

@@ -7,6 +7,7 @@ from .categorical import Categorical as Categorical
 from .clamped import AbstractPartial as AbstractPartial
 from .clamped import Clamped as Clamped
 from .clamped import Masked as Masked
+from .drelu import DReLU as DReLU
 from .exclusive import Exclusive as Exclusive
 from .gaussian import Gaussian as Gaussian
 from .ising import Ising as Ising
@@ -14,3 +15,5 @@ from .mixed import Mixed as Mixed
 from .multivariate_gaussian import MultivariateGaussian as MultivariateGaussian
 from .potts import Potts as Potts
 from .registry import register_layer as register_layer
+from .relu import ReLU as ReLU
+from .unit_interval import UnitInterval as UnitInterval

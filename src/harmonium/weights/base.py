@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from ..errors import InputError
+
 
 class AbstractWeights(eqx.Module):
     """W of E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in another form than an array.
@@ -73,6 +75,14 @@ class AbstractWeights(eqx.Module):
     def over_rows(self, factors: Float[Array, " visible"]) -> AbstractWeights:
         """Return the weights with each visible column's row multiplied by its factor."""
 
+    def replaced(self, entries: Float[Array, "visible hidden"]) -> AbstractWeights:
+        """Return weights of this kind whose `dense` is `entries`.
+
+        Raises:
+            InputError: this kind cannot hold any entries.
+        """
+        raise InputError(f"{type(self).__name__}: these weights cannot hold any entries.")
+
     def project(self) -> AbstractWeights:
         """Move parameters that an optimiser's step took out of the domain back into it."""
         return self
@@ -105,3 +115,8 @@ def projected(weights: Any) -> Any:
 def over_rows(weights: Any, factors: Array) -> Any:
     """Return weights with each visible column's row multiplied by its factor."""
     return factors[:, None] * weights if is_plain(weights) else weights.over_rows(factors)
+
+
+def replaced(weights: Any, entries: Array) -> Any:
+    """Return weights of the same kind with these entries."""
+    return entries if is_plain(weights) else weights.replaced(entries)

@@ -107,6 +107,16 @@ class MaskedWeights(AbstractWeights):
         """Multiply the rows; the pattern is kept."""
         return MaskedWeights(factors[:, None] * self.weights, self.pattern)
 
+    def replaced(self, entries: Float[Array, "visible hidden"]) -> MaskedWeights:
+        """Return weights with this pattern and these entries, which must be 0 outside it."""
+        outside = np.asarray(jnp.where(self.connected, 0.0, entries))
+        if outside.any():
+            raise InputError(
+                f"MaskedWeights: expected entries of 0 where units are not connected;"
+                f" got {np.count_nonzero(outside)} others."
+            )
+        return MaskedWeights(entries, self.pattern)
+
     def project(self) -> MaskedWeights:
         """Set entries outside the pattern to 0."""
         return MaskedWeights(self.weights, self.pattern)

@@ -1,0 +1,179 @@
+"""Units that are real numbers, with a precision and a bias of their own on either side of zero."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._numerics import (
+    below_sigmoid,
+    log_half_line,
+    mean_half_line,
+    positive_normals,
+    variance_half_line,
+)
+from ..checks import positive_integer
+from ..errors import InputError
+from .base import AbstractLayer
+from .base_arrays import parameter, weighted_mean
+from .registry import register_layer
+
+SMALLEST_PRECISION = 1e-6
+
+
+@register_layer("drelu", rows="reals")
+class DReLU(AbstractLayer):
+    r"""Double rectified units: U(x) = Σ ½γ⁺x² − b⁺x where x > 0, and ½γ⁻x² − b⁻x where x < 0.
+
+    With t⁺ = (I + b⁺)/√γ⁺, t⁻ = −(I + b⁻)/√γ⁻ and R(t) = ∫ exp(ty − ½y²) dy over y > 0,
+
+        Γ(I) = log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻].
+
+    With equal sides it is a Gaussian unit; with b⁺ < b⁻ there is a peak at zero, so small inputs
+    leave the unit silent; with b⁺ > b⁻ there are two peaks, almost a spin. It is the usual hidden
+    unit of RBMs of sequences.
+
+    Attributes:
+        size: number of units.
+        bias_above: b⁺, shape (size,), in nats for each unit of x.
+        bias_below: b⁻, shape (size,).
+        precision_above: γ⁺ > 0, shape (size,); 1 by default.
+        precision_below: γ⁻ > 0, shape (size,); 1 by default.
+
+    Source: Tubiana, Cocco & Monasson 2019 (with θ^± = ∓b^±).
+    """
+
+    size: int = eqx.field(static=True)
+    bias_above: Float[Array, "*models size"]
+    bias_below: Float[Array, "*models size"]
+    precision_above: Float[Array, "*models size"]
+    precision_below: Float[Array, "*models size"]
+
+    def __init__(
+        self,
+        size: int,
+        bias_above: Any = None,
+        bias_below: Any = None,
+        precision_above: Any = None,
+        precision_below: Any = None,
+    ):
+        self.size = positive_integer(size, "DReLU size")
+        self.bias_above = parameter(bias_above, (size,), "DReLU bias_above")
+        self.bias_below = parameter(bias_below, (size,), "DReLU bias_below")
+        self.precision_above = parameter(precision_above, (size,), "DReLU precision_above", 1.0)
+        self.precision_below = parameter(precision_below, (size,), "DReLU precision_below", 1.0)
+        for name in ("precision_above", "precision_below"):
+            given = getattr(self, name)
+            if not isinstance(given, Tracer) and bool((given <= 0).any()):
+                lowest = float(given.min())
+                raise InputError(f"DReLU {name}: expected positive values; got {lowest}.")
+
+    def _sides(self, inputs: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return t and the width 1/√γ of either side, and the log odds of being above zero."""
+        above, below = (jax.lax.rsqrt(g) for g in (self.precision_above, self.precision_below))
+        t_above, t_below = (inputs + self.bias_above) * above, -(inputs + self.bias_below) * below
+        odds = log_half_line(t_above) - log_half_line(t_below) + jnp.log(above / below)
+        return t_above, above, t_below, below, odds
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return ½ γ_i x_i² − b_i x_i with the parameters of the side that x_i is on."""
+        is_above = x > 0
+        precision = jnp.where(is_above, self.precision_above, self.precision_below)
+        bias = jnp.where(is_above, self.bias_above, self.bias_below)
+        return 0.5 * precision * x**2 - bias * x
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return log [R(t⁺)/√γ⁺ + R(t⁻)/√γ⁻]."""
+        t_above, above, t_below, below, _ = self._sides(inputs)
+        logs = log_half_line(t_above) + jnp.log(above), log_half_line(t_below) + jnp.log(below)
+        return jnp.logaddexp(*logs)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return p⁺m⁺ − p⁻m⁻: the chance of either side times the mean distance on it."""
+        t_above, above, t_below, below, odds = self._sides(inputs)
+        up = jax.nn.sigmoid(odds) * mean_half_line(t_above) * above
+        return up - jax.nn.sigmoid(-odds) * mean_half_line(t_below) * below
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return p⁺s⁺ + p⁻s⁻ + p⁺p⁻(m⁺ + m⁻)²: within the sides, and between them."""
+        t_above, above, t_below, below, odds = self._sides(inputs)
+        p, q = jax.nn.sigmoid(odds), jax.nn.sigmoid(-odds)
+        within = p * variance_half_line(t_above) * above**2
+        within += q * variance_half_line(t_below) * below**2
+        apart = mean_half_line(t_above) * above + mean_half_line(t_below) * below
+        return within + p * q * apart**2
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw the side, and then the distance from zero from a truncated normal density."""
+        key_side, key_size = jax.random.split(key)
+        t_above, above, t_below, below, odds = self._sides(inputs)
+        is_above = below_sigmoid(odds, key=key_side) > 0.5
+        size = positive_normals(jnp.where(is_above, t_above, t_below), key=key_size)
+        return size * jnp.where(is_above, above, -below)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "DReLU":
+        """Add `delta` to both biases."""
+        moved = self.bias_above + delta, self.bias_below + delta
+        return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, moved)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "DReLU":
+        """Set mean and variance, with equal sides, to those of n rows and one of average spread."""
+        mean, n = weighted_mean(x, weights)
+        variance, _ = weighted_mean((x - mean) ** 2, weights)
+        typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
+        precision = (n + 1.0) / (n * variance + typical)
+        bias = mean * precision
+        return DReLU(self.size, bias, bias, precision, precision)
+
+    def neutral(self) -> "DReLU":
+        """Return the layer with biases of 0 and the same precisions: no flat density exists."""
+        zeros = jnp.zeros_like(self.bias_above), jnp.zeros_like(self.bias_below)
+        return eqx.tree_at(lambda layer: (layer.bias_above, layer.bias_below), self, zeros)
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The whole real line."""
+        return np.full(self.size, -np.inf), np.full(self.size, np.inf)
+
+    @property
+    def curvature(self) -> Float[Array, " columns"]:
+        """The smaller one of the two precisions."""
+        return jnp.minimum(self.precision_above, self.precision_below)
+
+    def project(self) -> "DReLU":
+        """Keep the precisions positive."""
+        bounded = [
+            jnp.maximum(precision, SMALLEST_PRECISION)
+            for precision in (self.precision_above, self.precision_below)
+        ]
+        return eqx.tree_at(
+            lambda layer: [layer.precision_above, layer.precision_below], self, bounded
+        )
+
+    @property
+    def is_rescalable(self) -> np.ndarray:
+        """Which units may be rescaled: all, since zero stays at zero."""
+        return np.ones(self.size, bool)
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "DReLU":
+        """Return the layer of s · x, s > 0, with b/s and γ/s² on either side."""
+        self.check_rescaling(scale, offset)
+        s = jnp.asarray(scale, self.dtype)
+        biases = self.bias_above / s, self.bias_below / s
+        return DReLU(self.size, *biases, self.precision_above / s**2, self.precision_below / s**2)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask without a True: any finite number is in the domain."""
+        return np.zeros(rows.shape, bool)
+
+    def domain(self, unit: int) -> str:
+        """Describe the values of a unit."""
+        return "a DReLU unit takes finite numbers"

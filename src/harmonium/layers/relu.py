@@ -1,0 +1,144 @@
+"""Units that are real numbers of 0 or more."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._numerics import log_half_line, mean_half_line, positive_normals, variance_half_line
+from ..checks import positive_integer
+from ..errors import InputError
+from .base import AbstractLayer
+from .base_arrays import parameter, weighted_mean
+from .registry import register_layer
+
+SMALLEST_PRECISION = 1e-6
+LOWEST, HIGHEST, HALVINGS = -30.0, 30.0, 40
+
+
+@register_layer("relu", rows="reals")
+class ReLU(AbstractLayer):
+    """Real units x ≥ 0: U(x) = Σ ½γx² − bx, a normal density truncated at zero.
+
+    With t = (I + b)/√γ, Γ(I) = log ∫ exp(ty − ½y²) dy − ½ log γ over y > 0.
+
+    Attributes:
+        size: number of units.
+        bias: b, shape (size,), in nats for each unit of x.
+        precision: γ > 0, shape (size,), the inverse variance before truncation; 1 by default.
+
+    Source: Nair & Hinton 2010 (rectified units); Tubiana & Monasson 2017 (this density).
+    """
+
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*models size"]
+    precision: Float[Array, "*models size"]
+
+    def __init__(self, size: int, bias: Any = None, precision: Any = None):
+        self.size = positive_integer(size, "ReLU size")
+        self.bias = parameter(bias, (size,), "ReLU bias")
+        self.precision = parameter(precision, (size,), "ReLU precision", default=1.0)
+        if not isinstance(self.precision, Tracer) and bool((self.precision <= 0).any()):
+            lowest = float(self.precision.min())
+            raise InputError(f"ReLU precision: expected positive values; got {lowest}.")
+
+    def _standard(self, inputs: Array) -> tuple[Array, Array]:
+        """Return t = (I + b)/√γ and the width 1/√γ."""
+        width = jax.lax.rsqrt(self.precision)
+        return (inputs + self.bias) * width, width
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return ½ γ_i x_i² − b_i x_i."""
+        return 0.5 * self.precision * x**2 - self.bias * x
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return log ∫ exp(t_i y − ½y²) dy − ½ log γ_i over y > 0."""
+        return log_half_line(self._standard(inputs)[0]) - 0.5 * jnp.log(self.precision)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return the mean of the truncated normal density."""
+        t, width = self._standard(inputs)
+        return mean_half_line(t) * width
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return the variance of the truncated normal density."""
+        t, width = self._standard(inputs)
+        return variance_half_line(t) * width**2
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw from the truncated normal density."""
+        t, width = self._standard(inputs)
+        return positive_normals(t, key=key) * width
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "ReLU":
+        """Return the layer with `delta` added to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "ReLU":
+        """Return the layer with the mean and second moment of n rows, as far as it can have them.
+
+        The ratio mean²/⟨x²⟩ determines t; it is above ½, the ratio of an exponential density.
+        """
+        mean, n = weighted_mean(x, weights)
+        square, _ = weighted_mean(x**2, weights)
+        mean = (n * mean + jnp.sqrt(square + 1e-12)) / (n + 1.0)
+        ratio = mean**2 / square
+
+        def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = ends
+            t = 0.5 * (low + high)
+            m = mean_half_line(t)
+            is_low = m**2 < ratio * (variance_half_line(t) + m**2)
+            return jnp.where(is_low, t, low), jnp.where(is_low, high, t)
+
+        ends = jnp.full_like(mean, LOWEST), jnp.full_like(mean, HIGHEST)
+        t = jax.lax.fori_loop(0, HALVINGS, halved, ends)[0]
+        width = mean / mean_half_line(t)
+        return ReLU(self.size, t / width, width**-2.0)
+
+    def neutral(self) -> "ReLU":
+        """Return the layer with bias 0 and the same precision: no flat density on x ≥ 0 exists."""
+        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest value, 0, and the highest, ∞: there is no upper bound."""
+        return np.zeros(self.size), np.full(self.size, np.inf)
+
+    @property
+    def curvature(self) -> Float[Array, " columns"]:
+        """The precision γ."""
+        return self.precision
+
+    def project(self) -> "ReLU":
+        """Return the layer with the precision kept positive."""
+        bounded = jnp.maximum(self.precision, SMALLEST_PRECISION)
+        return eqx.tree_at(lambda layer: layer.precision, self, bounded)
+
+    @property
+    def is_rescalable(self) -> np.ndarray:
+        """Whether each unit can be rescaled: all can, because zero stays at zero."""
+        return np.ones(self.size, bool)
+
+    def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "ReLU":
+        """Return the layer of s · x, with b/s and γ/s²: the energy ½γz² − bz at z = x/s."""
+        self.check_rescaling(scale, offset)
+        s = jnp.asarray(scale, self.dtype)
+        new = self.bias / s, self.precision / s**2
+        return eqx.tree_at(lambda layer: (layer.bias, layer.precision), self, new)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Mark negative entries."""
+        return rows < 0
+
+    def domain(self, unit: int) -> str:
+        """Return in words which values a unit takes."""
+        return "a ReLU unit takes numbers of 0 or more"

@@ -1,0 +1,99 @@
+"""Units that are real numbers from 0 to 1."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._numerics import log_interval, mean_interval, tilted_uniforms, variance_interval
+from ..checks import positive_integer
+from .base import AbstractLayer
+from .base_arrays import parameter, weighted_mean
+from .registry import register_layer
+
+STEEPEST, HALVINGS = 1e4, 40
+
+
+@register_layer("unit_interval", rows="reals")
+class UnitInterval(AbstractLayer):
+    """Real units 0 ≤ x ≤ 1: U(x) = −b·x, Γ(I) = Σ log [(e^t − 1)/t] with t = I + b.
+
+    The density e^(tx) rises or falls exponentially over the interval; without inputs and bias it is
+    uniform. The layer is bounded, so Z is finite with any other layer.
+
+    Attributes:
+        size: number of units.
+        bias: b, shape (size,), in nats.
+
+    Source: Bengio et al. 2007 (truncated exponential units).
+    """
+
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*models size"]
+
+    def __init__(self, size: int, bias: Any = None):
+        self.size = positive_integer(size, "UnitInterval size")
+        self.bias = parameter(bias, (size,), "UnitInterval bias")
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return −b_i x_i."""
+        return -self.bias * x
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return log [(e^t − 1)/t] at t = I + b."""
+        return log_interval(inputs + self.bias)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return 1/(1 − e^(−t)) − 1/t."""
+        return mean_interval(inputs + self.bias)
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return 1/t² − 1/(2 sinh(t/2))²."""
+        return variance_interval(inputs + self.bias)
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*batch columns"]:
+        """Draw from the density e^(tx)."""
+        return tilted_uniforms(inputs + self.bias, key=key)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "UnitInterval":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "UnitInterval":
+        """Return the layer with the mean (n m + ½)/(n + 1) of n rows of mean m."""
+        mean, n = weighted_mean(x, weights)
+        mean = (n * mean + 0.5) / (n + 1.0)
+
+        def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = ends
+            middle = 0.5 * (low + high)
+            is_low = mean_interval(jnp.sinh(middle)) < mean
+            return jnp.where(is_low, middle, low), jnp.where(is_low, high, middle)
+
+        most = jnp.full_like(mean, np.arcsinh(STEEPEST))
+        low, high = jax.lax.fori_loop(0, HALVINGS, halved, (-most, most))
+        return UnitInterval(self.size, jnp.sinh(0.5 * (low + high)))
+
+    def neutral(self) -> "UnitInterval":
+        """Return the layer with bias 0: all values are equally likely."""
+        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """0 and 1."""
+        return np.zeros(self.size), np.ones(self.size)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask of the entries below 0 or above 1."""
+        return (rows < 0) | (rows > 1)
+
+    def domain(self, unit: int) -> str:
+        """Describe the values of a unit."""
+        return "a UnitInterval unit takes numbers from 0 to 1"
