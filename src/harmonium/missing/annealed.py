@@ -64,21 +64,19 @@ def seen_energies(
     by_seen = rbm.inputs_to_h(jnp.where(visible.spread(known), values, 0.0))
     nothing = jnp.zeros((chains, *v.shape), v.dtype)
 
-    def drawn(inputs: Array, key: PRNGKeyArray) -> Array:
-        return visible.sample_given(inputs, known, values, key=key)
-
     def step(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        # The turn at t = 0 draws the start. As a turn of the loop it is compiled with the others.
         by_missing, log_w, _ = carry
-        before, after = by_seen + i / steps * by_missing, by_seen + (i + 1) / steps * by_missing
+        before, after = (by_seen + at / steps * by_missing for at in (jnp.maximum(i - 1, 0), i))
         log_w = log_w + hidden.cgf(after) - hidden.cgf(before)
-        key_h, key_v = jax.random.split(jax.random.fold_in(key, i + 1))
-        h = hidden.sample(after, key=key_h)
-        x = drawn((i + 1) / steps * rbm.inputs_to_v(h), key_v)
+        key_h, key_v = jax.random.split(jax.random.fold_in(key, i))
+        inputs = i / steps * rbm.inputs_to_v(hidden.sample(after, key=key_h))
+        x = visible.sample_given(inputs, known, values, key=key_v)
         return rbm.inputs_to_h(x) - by_seen, log_w, x[0]
 
-    x = drawn(nothing, jax.random.fold_in(key, 0))
-    start = rbm.inputs_to_h(x) - by_seen, jnp.zeros(nothing.shape[:-1], v.dtype), x[0]
-    _, log_w, completed = jax.lax.fori_loop(0, steps, step, start)
+    log_zero = jnp.zeros(nothing.shape[:-1], v.dtype)
+    begun = jnp.zeros((*log_zero.shape, hidden.size), v.dtype), log_zero, nothing[0]
+    _, log_w, completed = jax.lax.fori_loop(0, steps + 1, step, begun)
     alone = visible.unit_cgfs_given(jnp.zeros_like(v), known, values).sum(-1) + hidden.cgf(by_seen)
     total = jax.nn.logsumexp(log_w, axis=0) - jnp.log(chains)
     share = jnp.exp(log_w - total)

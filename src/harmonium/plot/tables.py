@@ -15,13 +15,15 @@ from .base import BLUE, GREY, SMALL, TEXT, color_bar, label, new_figure
 
 MOST_PANELS, MOST_BARS, BINS = 30, 8, 24
 MOST_COLUMNS = 60
+NOTABLE = 0.05  # share of missing cells from which it is told, as the model also speaks of those
 
 
 def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int = 0) -> Figure:
     """Draw the distribution of each column of a table, data in grey and samples in blue.
 
     Words and numbers of a few values have bars, at most the eight most frequent of the data; other
-    numbers have histograms with common bins.
+    numbers have histograms with common bins. The data are the cells that are known; where many are
+    missing, the share is told, since samples have them too and may rightly differ.
 
     Args:
         columns: what the columns mean.
@@ -46,8 +48,11 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
     )
     panels = np.ravel(figure.subplots(down, across, squeeze=False))
     for axes, column in zip(panels, shown, strict=False):
-        _panel(axes, *(_cells(table, column.name) for table in tables))
-        label(axes, column.name[:28], grid=False)
+        theirs, ours = (_cells(table, column.name) for table in tables)
+        _panel(axes, theirs, ours)
+        missing = 1.0 - len(theirs) / len(data)
+        note = f", {missing:.0%} missing" if missing >= NOTABLE else ""
+        label(axes, column.name[:28] + note, grid=False)
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
     return figure
