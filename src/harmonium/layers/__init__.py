@@ -3,6 +3,7 @@
 from .base import AbstractLayer as AbstractLayer
 from .base_discrete import AbstractDiscrete as AbstractDiscrete
 from .bernoulli import Bernoulli as Bernoulli
+from .binomial import Binomial as Binomial
 from .categorical import Categorical as Categorical
 from .clamped import AbstractPartial as AbstractPartial
 from .clamped import Clamped as Clamped

@@ -1,0 +1,94 @@
+"""Units that count how many of a known number of trials succeed."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._numerics import softplus
+from ..checks import positive_integer
+from .base_arrays import parameter, weighted_mean
+from .base_discrete import AbstractDiscrete
+
+
+class Binomial(AbstractDiscrete):
+    r"""Counts x ∈ {0, …, n}: U(x) = −log C(n, x) − b·x, Γ(I) = Σ n·log(1 + e^(I + b)).
+
+    With t = I + b the mean is n·σ(t) and the variance n·σ(t)·σ(−t). A unit is the sum of n binary
+    units that share their weights and bias.
+
+    Attributes:
+        size: number of units.
+        total: n, the largest count, the same for all units.
+        bias: b, the log odds of a success, shape (size,), in nats.
+
+    Source: Teh & Hinton 2001 (rate-coded units).
+    """
+
+    size: int = eqx.field(static=True)
+    total: int = eqx.field(static=True)
+    bias: Float[Array, "*models size"]
+
+    def __init__(self, size: int, total: int, bias: Any = None):
+        self.size = positive_integer(size, "Binomial size")
+        self.total = positive_integer(total, "Binomial total")
+        self.bias = parameter(bias, (size,), "Binomial bias")
+
+    def __str__(self) -> str:
+        """Return the size and the total."""
+        return f"Binomial({self.size}, total={self.total})"
+
+    @property
+    def values(self) -> tuple[float, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """0 to n."""
+        return tuple(map(float, range(self.total + 1)))
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return −log C(n, x_i) − b_i x_i."""
+        log_factorial = jax.scipy.special.gammaln
+        rest = self.total - x
+        arranged = log_factorial(x + 1.0) + log_factorial(rest + 1.0)
+        return arranged - log_factorial(self.total + 1.0) - self.bias * x
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return n log(1 + e^t) at t = I + b."""
+        return self.total * softplus(inputs + self.bias)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return n σ(t)."""
+        return self.total * jax.nn.sigmoid(inputs + self.bias)
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
+        """Return n σ(t) σ(−t), accurate in both tails."""
+        t = inputs + self.bias
+        return self.total * jax.nn.sigmoid(t) * jax.nn.sigmoid(-t)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "Binomial":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "Binomial":
+        """Set b = logit p with p = (N m/n + ½)/(N + 1), m the mean of N rows."""
+        mean, rows = weighted_mean(x, weights)
+        up = rows * mean / self.total + 0.5
+        down = rows * (1.0 - mean / self.total) + 0.5
+        return Binomial(self.size, self.total, jnp.log(up) - jnp.log(down))
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask of the entries that are not whole numbers from 0 to n."""
+        return (rows < 0) | (rows > self.total) | (rows != np.floor(rows))
+
+    def domain(self, unit: int) -> str:
+        """Describe the values of a unit."""
+        return f"a Binomial unit takes whole numbers from 0 to {self.total}"
+
+    def decode(self, x: Any) -> np.ndarray:
+        """Return whole numbers, in the smallest type that holds them."""
+        kinds = (np.uint8, np.uint16, np.uint32)
+        kind = next(kind for kind in kinds if self.total <= np.iinfo(kind).max)
+        return np.rint(np.asarray(x)).astype(kind)
