@@ -127,6 +127,19 @@ def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:
     return lax.scan(passed, nothing, odds[:-1])[0][1]
 
 
+HIGH_RATE = 1e6  # above, a normal number is as good: the skewness is below a thousandth
+
+
+def poissons(rate: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
+    """Draw Poisson numbers of these means: by JAX's function, and rounded normal ones above 10⁶."""
+    key_low, key_high = jax.random.split(key)
+    words = jax.random.bits(key_low, (2,), jnp.uint32)  # JAX's function takes only its own Threefry
+    own = jax.random.wrap_key_data(words, impl="threefry2x32")
+    low = jax.random.poisson(own, jnp.minimum(rate, HIGH_RATE), dtype=jnp.int32).astype(rate.dtype)
+    noise = jax.random.normal(key_high, rate.shape, rate.dtype)
+    return jnp.where(rate > HIGH_RATE, jnp.round(rate + jnp.sqrt(rate) * noise), low)
+
+
 # ---------------------------------------------------------------- normal numbers above zero
 
 FAR, TERMS = 2.0, 24  # below −FAR: a continued fraction of TERMS terms, to float32 accuracy

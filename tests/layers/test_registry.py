@@ -8,7 +8,7 @@ from harmonium.data.coding import CODINGS, as_table
 from harmonium.layers import registry
 from harmonium.layers.registry import layer_named, registered_layers, row_of
 
-ROWS = {"levels": [[0, 1]], "spins": [[-1, 1]], "codes": [[0, 1]], "reals": [[0.5, 1.0]]}
+ROWS = {"levels": [[0, 1]], "spins": [[-1, 1]], "codes": [[0, 1]], "reals": [[0.0, 1.0]]}
 
 
 def test_every_row_makes_its_layer_and_reads_its_rows():

@@ -14,6 +14,7 @@ from .gaussian import Gaussian as Gaussian
 from .ising import Ising as Ising
 from .mixed import Mixed as Mixed
 from .multivariate_gaussian import MultivariateGaussian as MultivariateGaussian
+from .poisson import Poisson as Poisson
 from .potts import Potts as Potts
 from .registry import register_layer as register_layer
 from .relu import ReLU as ReLU
