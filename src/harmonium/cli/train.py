@@ -113,8 +113,9 @@ def train_cli(
         str,
         word(
             "--visible",
-            help="Kind of visible units: bernoulli, ising, potts, gaussian, or auto (chosen by the"
-            " data: groups of 0/1 columns of which at most one is ever on are read as categories).",
+            help="Kind of visible units: bernoulli, ising, potts, gaussian, relu, drelu,"
+            " unit_interval, poisson, or auto (chosen by the data: groups of 0/1 columns of which"
+            " at most one is ever on are read as categories).",
         ),
     ] = "auto",
     scale: Annotated[

@@ -1,5 +1,6 @@
 """Units that count how many of a known number of trials succeed."""
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -45,6 +46,12 @@ class Binomial(AbstractDiscrete):
     def values(self) -> tuple[float, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """0 to n."""
         return tuple(map(float, range(self.total + 1)))
+
+    def _logits(self, inputs: Array) -> Float[Array, "values *batch units"]:
+        """Return log C(n, x) + x t at t = I + b for each count x."""
+        logs = [math.log(math.comb(self.total, x)) for x in range(self.total + 1)]
+        t = inputs + self.bias
+        return jnp.stack([x * t + log for x, log in enumerate(logs)])
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return −log C(n, x_i) − b_i x_i."""

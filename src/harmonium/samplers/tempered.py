@@ -33,6 +33,9 @@ class TemperedInfo(NamedTuple):
 class Tempered(AbstractSampler):
     r"""A sampler of p_β(v) ∝ e^(−βF(v)): the model's p(v) made sharper (β > 1) or flatter (β < 1).
 
+    Terms of the energy without a parameter, as the log x! of counts, are part of the measure: they
+    count once, whatever β.
+
     The RBM with all parameters multiplied by β is not p_β: its p(v) is e^(−βE(v, h)) summed over
     h, where hidden units do not count β-fold. But its sweep v → h → v′ serves as a proposal, which
     is accepted with probability min(1, a),
@@ -83,8 +86,11 @@ class Tempered(AbstractSampler):
         """Run the sweeps."""
         proposing: Any = map_parameters(lambda leaf: self.beta * leaf, rbm)
 
+        measure: Any = map_parameters(jnp.zeros_like, rbm.visible)
+
         def excess(v: Array) -> Array:
-            return self.beta * rbm.free_energy(v) - proposing.free_energy(v)
+            sharper = self.beta * rbm.free_energy(v) - (self.beta - 1.0) * measure.energy(v)
+            return sharper - proposing.free_energy(v)
 
         def sweep(i: Array, carry: tuple) -> tuple:
             v, here, accepted = carry
