@@ -7,7 +7,9 @@ BIN = $(VENV)/bin
 # Compilation uses one core and takes most of the time, so there is one test process per core.
 SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
-TESTS ?= --ignore=tests/laws
+PAGES = $(wildcard tests/test_*page.py) tests/test_readme.py tests/test_how_to.py \
+  tests/test_end_to_end.py tests/sklearn/test_checks.py
+TESTS ?= --ignore=tests/laws $(addprefix --ignore=,$(PAGES))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and
 # cache the programs for the other workers and the next run; `make laws` compiles as users do. XLA
 # aborts at a flag that it does not know, so tests/quick_flags.py tries each, once per environment.
@@ -27,13 +29,16 @@ RACE ?= .venv-race
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test cover laws interfaces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test pages cover laws interfaces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
-test: $(VENV)/.quick  ## the unit tests, without the property tests (laws)
+test: $(VENV)/.quick  ## the unit tests: without pages and property tests (laws)
 	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL) $(TESTS)
+
+pages: TESTS = $(PAGES)
+pages: test  ## the documentation's code, and scikit-learn's own checks of estimators
 
 cover: TESTS = tests/laws
 cover: test  ## the property tests (laws), over a part of their combinations
@@ -56,6 +61,7 @@ oldest:  ## the tests with the oldest JAX that is supported
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.test
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
 	$(MAKE) VENV=.venv-oldest test
+	$(MAKE) VENV=.venv-oldest pages
 	$(MAKE) VENV=.venv-oldest cover
 
 newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUITE=testing for the newest Python
