@@ -310,12 +310,10 @@ def finite_z(rbm: RBM) -> bool:
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
     if the largest singular value of W / √(c_v c_h) is below 1.
     """
-    confined = [np.isfinite(np.asarray(side.curvature)) for side in (rbm.visible, rbm.hidden)]
-    if not all(side.any() for side in confined):
-        return True  # one layer is bounded
-    weights = np.asarray(rbm.dense_weights)
-    curvatures = (np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden))
-    joint = np.sqrt(np.outer(*curvatures))
+    curvatures = [np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden)]
+    unbounded = np.outer(*map(np.isfinite, curvatures))
+    weights = np.where(unbounded, np.asarray(rbm.dense_weights), 0.0)  # others add a bounded input
+    joint = np.sqrt(np.outer(*(np.where(np.isfinite(c), c, 1.0) for c in curvatures)))
     if (weights[joint == 0] != 0).any():
         return False  # along these columns no known curvature bounds what W adds
     strength = weights / np.where(joint == 0, 1.0, joint)

@@ -102,7 +102,11 @@ def scores(answer, columns, cells, p):
     return (np.array(answer.shares) - real) / (np.array(answer.reach) / 2)
 
 
-@pytest.mark.parametrize("hidden", LAYERS, ids=identify)
+# With normal columns beside it, a unit whose energy grows more slowly than x² has no finite Z.
+CURVED = [layer for layer in LAYERS if bool((layer.curvature > 0).all())]
+
+
+@pytest.mark.parametrize("hidden", CURVED, ids=identify)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_answers_are_the_enumerated_ones(hidden, seed):
     columns = table()
