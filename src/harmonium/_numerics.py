@@ -136,7 +136,7 @@ def poissons(rate: Float[Array, "*shape"], *, key: PRNGKeyArray) -> Float[Array,
     words = jax.random.bits(key_low, (2,), jnp.uint32)  # JAX's function takes only its own Threefry
     own = jax.random.wrap_key_data(words, impl="threefry2x32")
     low = jax.random.poisson(own, jnp.minimum(rate, HIGH_RATE), dtype=jnp.int32).astype(rate.dtype)
-    noise = jax.random.normal(key_high, rate.shape, rate.dtype)
+    noise = normals(rate.shape, rate.dtype, key=key_high)
     return jnp.where(rate > HIGH_RATE, jnp.round(rate + jnp.sqrt(rate) * noise), low)
 
 

@@ -14,6 +14,9 @@ from .._numerics import from_numpy, product
 from ..checks import as_array
 from ..errors import InputError
 
+SMALLEST_PRECISION = 1e-6  # where layers keep theirs positive
+HALVINGS = 40
+
 
 def places_in(blocks: Integer[np.ndarray, " members"]) -> Integer[np.ndarray, " members"]:
     """Return the place of each member among those with the same block: 0, 1, …, in order."""
@@ -41,6 +44,14 @@ def parameter(value: Any, shape: Sequence[int], what: str, default: float = 0.0)
     return array
 
 
+def precisions(value: Any, shape: Sequence[int], what: str) -> Array:
+    """Return a parameter array of positive precisions, 1 by default."""
+    array = parameter(value, shape, what, default=1.0)
+    if not isinstance(array, Tracer) and bool((array <= 0).any()):
+        raise InputError(f"{what}: expected positive values; got {float(array.min())}.")
+    return array
+
+
 def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
     """Return the weighted mean of the rows of `x` and the effective number of rows.
 
@@ -50,6 +61,29 @@ def weighted_mean(x: Array, weights: Array | None) -> tuple[Array, Array]:
         return x.mean(0), jnp.asarray(x.shape[0], x.dtype)
     total = weights.sum()
     return product(weights, x) / total, total**2 / (weights @ weights)
+
+
+def mean_and_precision(x: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Return the mean of n rows, and the inverse variance of these and one of average spread.
+
+    The additional row gives a constant column a finite precision.
+    """
+    mean, n = weighted_mean(x, weights)
+    variance, _ = weighted_mean((x - mean) ** 2, weights)
+    typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
+    return mean, (n + 1.0) / (n * variance + typical)
+
+
+def bisected(is_low: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Return the largest numbers of an interval for which `is_low` holds, by halving it."""
+
+    def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = 0.5 * (low + high)
+        lower = is_low(middle)
+        return jnp.where(lower, middle, low), jnp.where(lower, high, middle)
+
+    return jax.lax.fori_loop(0, HALVINGS, halved, (low, high))[0]
 
 
 def digits(indices: Array, base: int, count: int, dtype: Any) -> Array:

@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import (
@@ -17,12 +16,9 @@ from .._numerics import (
     variance_half_line,
 )
 from ..checks import positive_integer
-from ..errors import InputError
 from .base import AbstractLayer
-from .base_arrays import parameter, weighted_mean
+from .base_arrays import SMALLEST_PRECISION, mean_and_precision, parameter, precisions
 from .registry import register_layer
-
-SMALLEST_PRECISION = 1e-6
 
 
 @register_layer("drelu", rows="reals")
@@ -64,13 +60,8 @@ class DReLU(AbstractLayer):
         self.size = positive_integer(size, "DReLU size")
         self.bias_above = parameter(bias_above, (size,), "DReLU bias_above")
         self.bias_below = parameter(bias_below, (size,), "DReLU bias_below")
-        self.precision_above = parameter(precision_above, (size,), "DReLU precision_above", 1.0)
-        self.precision_below = parameter(precision_below, (size,), "DReLU precision_below", 1.0)
-        for name in ("precision_above", "precision_below"):
-            given = getattr(self, name)
-            if not isinstance(given, Tracer) and bool((given <= 0).any()):
-                lowest = float(given.min())
-                raise InputError(f"DReLU {name}: expected positive values; got {lowest}.")
+        self.precision_above = precisions(precision_above, (size,), "DReLU precision_above")
+        self.precision_below = precisions(precision_below, (size,), "DReLU precision_below")
 
     def _sides(self, inputs: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Return t and the width 1/√γ of either side, and the log odds of being above zero."""
@@ -126,10 +117,7 @@ class DReLU(AbstractLayer):
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
     ) -> "DReLU":
         """Set mean and variance, with equal sides, to those of n rows and one of average spread."""
-        mean, n = weighted_mean(x, weights)
-        variance, _ = weighted_mean((x - mean) ** 2, weights)
-        typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
-        precision = (n + 1.0) / (n * variance + typical)
+        mean, precision = mean_and_precision(x, weights)
         bias = mean * precision
         return DReLU(self.size, bias, bias, precision, precision)
 

@@ -6,17 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import LOG_2PI, normals
 from ..checks import positive_integer
-from ..errors import InputError
 from .base import AbstractLayer
-from .base_arrays import parameter, weighted_mean
+from .base_arrays import SMALLEST_PRECISION, mean_and_precision, parameter, precisions
 from .registry import register_layer
-
-SMALLEST_PRECISION = 1e-6
 
 
 @register_layer("gaussian", rows="reals")
@@ -40,10 +36,7 @@ class Gaussian(AbstractLayer):
     def __init__(self, size: int, bias: Any = None, precision: Any = None):
         self.size = positive_integer(size, "Gaussian size")
         self.bias = parameter(bias, (size,), "Gaussian bias")
-        self.precision = parameter(precision, (size,), "Gaussian precision", default=1.0)
-        if not isinstance(self.precision, Tracer) and bool((self.precision <= 0).any()):
-            lowest = float(self.precision.min())
-            raise InputError(f"Gaussian precision: expected positive values; got {lowest}.")
+        self.precision = precisions(precision, (size,), "Gaussian precision")
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return ½ γ_i x_i² − b_i x_i."""
@@ -77,14 +70,8 @@ class Gaussian(AbstractLayer):
     def fit_moments(
         self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
     ) -> "Gaussian":
-        """Set mean and variance to those of n rows and one more row of average spread.
-
-        The additional row gives a constant column a finite precision.
-        """
-        mean, n = weighted_mean(x, weights)
-        variance, _ = weighted_mean((x - mean) ** 2, weights)
-        typical = jnp.where(variance.mean() > 0, variance.mean(), 1.0)
-        precision = (n + 1.0) / (n * variance + typical)
+        """Set mean and variance to those of n rows and one more row of average spread."""
+        mean, precision = mean_and_precision(x, weights)
         return Gaussian(self.size, mean * precision, precision)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:

@@ -6,18 +6,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import log_half_line, mean_half_line, positive_normals, variance_half_line
 from ..checks import positive_integer
-from ..errors import InputError
 from .base import AbstractLayer
-from .base_arrays import parameter, weighted_mean
+from .base_arrays import SMALLEST_PRECISION, bisected, parameter, precisions, weighted_mean
 from .registry import register_layer
 
-SMALLEST_PRECISION = 1e-6
-LOWEST, HIGHEST, HALVINGS = -30.0, 30.0, 40
+LOWEST, HIGHEST = -30.0, 30.0
 
 
 @register_layer("relu", rows="reals")
@@ -41,10 +38,7 @@ class ReLU(AbstractLayer):
     def __init__(self, size: int, bias: Any = None, precision: Any = None):
         self.size = positive_integer(size, "ReLU size")
         self.bias = parameter(bias, (size,), "ReLU bias")
-        self.precision = parameter(precision, (size,), "ReLU precision", default=1.0)
-        if not isinstance(self.precision, Tracer) and bool((self.precision <= 0).any()):
-            lowest = float(self.precision.min())
-            raise InputError(f"ReLU precision: expected positive values; got {lowest}.")
+        self.precision = precisions(precision, (size,), "ReLU precision")
 
     def _standard(self, inputs: Array) -> tuple[Array, Array]:
         """Return t = (I + b)/√γ and the width 1/√γ."""
@@ -92,15 +86,11 @@ class ReLU(AbstractLayer):
         mean = (n * mean + jnp.sqrt(square + 1e-12)) / (n + 1.0)
         ratio = mean**2 / square
 
-        def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-            low, high = ends
-            t = 0.5 * (low + high)
+        def is_low(t: Array) -> Array:
             m = mean_half_line(t)
-            is_low = m**2 < ratio * (variance_half_line(t) + m**2)
-            return jnp.where(is_low, t, low), jnp.where(is_low, high, t)
+            return m**2 < ratio * (variance_half_line(t) + m**2)
 
-        ends = jnp.full_like(mean, LOWEST), jnp.full_like(mean, HIGHEST)
-        t = jax.lax.fori_loop(0, HALVINGS, halved, ends)[0]
+        t = bisected(is_low, jnp.full_like(mean, LOWEST), jnp.full_like(mean, HIGHEST))
         width = mean / mean_half_line(t)
         return ReLU(self.size, t / width, width**-2.0)
 

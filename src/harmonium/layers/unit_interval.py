@@ -3,7 +3,6 @@
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -11,10 +10,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._numerics import log_interval, mean_interval, tilted_uniforms, variance_interval
 from ..checks import positive_integer
 from .base import AbstractLayer
-from .base_arrays import parameter, weighted_mean
+from .base_arrays import bisected, parameter, weighted_mean
 from .registry import register_layer
 
-STEEPEST, HALVINGS = 1e4, 40
+STEEPEST = 1e4
 
 
 @register_layer("unit_interval", rows="reals")
@@ -71,15 +70,9 @@ class UnitInterval(AbstractLayer):
         mean, n = weighted_mean(x, weights)
         mean = (n * mean + 0.5) / (n + 1.0)
 
-        def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-            low, high = ends
-            middle = 0.5 * (low + high)
-            is_low = mean_interval(jnp.sinh(middle)) < mean
-            return jnp.where(is_low, middle, low), jnp.where(is_low, high, middle)
-
         most = jnp.full_like(mean, np.arcsinh(STEEPEST))
-        low, high = jax.lax.fori_loop(0, HALVINGS, halved, (-most, most))
-        return UnitInterval(self.size, jnp.sinh(0.5 * (low + high)))
+        found = bisected(lambda s: mean_interval(jnp.sinh(s)) < mean, -most, most)
+        return UnitInterval(self.size, jnp.sinh(found))
 
     def neutral(self) -> "UnitInterval":
         """Return the layer with bias 0: all values are equally likely."""
