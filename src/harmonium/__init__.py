@@ -7,13 +7,14 @@ The packages, each importing only from those above it in this list:
     errors, parameters, statistics, _threefry   errors; parameters and data; sums; random numbers
     checks, _numerics   checks of what users pass; stable functions
     layers, weights     what a unit is; what W is kept as
-    tables              tables of words, numbers and dates: columns and their units
+    tables, sequences   tables of words, numbers and dates; alignments
     data, rbm           rows to learn from; the model: energy, free energy, conditionals, `.T`
     initialization, standardize, path, precision, single_site
-    samplers, gauge     how states are drawn; p(v) with other parameters
+    samplers            how states are drawn
+    gauge, couplings, sharpen   p(v) with other parameters; what W means; lower temperatures
     missing, partition_function, io   missing values; ways to log Z; files and other packages
     gradients           how the likelihood climbs
-    diagnostics, evaluation, sampling, likelihood   how chains mix; how good a model is
+    diagnostics, evaluation, sampling, likelihood, entropy   how chains mix; how good a model is
     training            the loop
     plot, sklearn, keras   pictures; the scikit-learn and Keras interfaces
     runs                a run from a source to a folder
@@ -27,8 +28,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .couplings import Couplings as Couplings
+    from .couplings import contact_scores as contact_scores
+    from .couplings import effective_couplings as effective_couplings
     from .data import *
     from .diagnostics import *
+    from .entropy import Entropy as Entropy
+    from .entropy import entropy as entropy
     from .errors import HarmoniumError as HarmoniumError
     from .errors import InputError as InputError
     from .errors import Interrupted as Interrupted
@@ -64,6 +70,8 @@ if TYPE_CHECKING:
     from .samplers import *
     from .sampling import condition as condition
     from .sampling import sample as sample
+    from .sequences import *
+    from .sharpen import sharpened as sharpened
     from .standardize import Standardization as Standardization
     from .standardize import standardization as standardization
     from .training import *
@@ -83,6 +91,8 @@ _HOMES = (
     "initialization",
     "standardize",
     "gauge",
+    "couplings",
+    "sharpen",
     "path",
     "precision",
     "io.storage",
@@ -94,6 +104,8 @@ _HOMES = (
     "evaluation",
     "sampling",
     "likelihood",
+    "entropy",
+    "sequences",
     "training",
 )
 _INSIDE = ("io", "tables")  # whose names are kept inside

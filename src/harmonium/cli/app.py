@@ -18,6 +18,7 @@ from .impute import IMPUTE_HELP, impute_cli
 from .info import INFO_HELP, info_cli
 from .sample import SAMPLE_HELP, sample_cli
 from .score import SCORE_HELP, score_cli
+from .sequences import CONTACTS_HELP, MOTIFS_HELP, SCAN_HELP, contacts_cli, motifs_cli, scan_cli
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
 
 HELP = """Train, sample and evaluate restricted Boltzmann machines (RBMs).
@@ -47,8 +48,13 @@ app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(sample_cli)
 app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(impute_cli)
 app.command("ask", help=ASK_HELP, short_help="Ask how columns of a table are distributed.")(ask_cli)
-app.command("score", help=SCORE_HELP, short_help="Find unusual rows of a table, and why.")(
-    score_cli
+app.command("score", help=SCORE_HELP, short_help="Score rows of a table, or sequences.")(score_cli)
+app.command("scan", help=SCAN_HELP, short_help="Score all single mutants of a sequence.")(scan_cli)
+app.command("contacts", help=CONTACTS_HELP, short_help="Find coupled sites of sequences.")(
+    contacts_cli
+)
+app.command("motifs", help=MOTIFS_HELP, short_help="Show what hidden units look for in sequences.")(
+    motifs_cli
 )
 app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
 app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)

@@ -14,7 +14,7 @@ SAMPLE_HELP = """Draw rows (samples) from a model, each from its own annealed Gi
 
 They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture. A run on a
 table draws rows of such a table (.csv or .tsv); --given then also takes cells, and ranges of
-numbers and dates.
+numbers and dates. A run on an alignment draws sequences (.fasta); --given then also takes letters.
 
 \b
 Examples:
@@ -23,6 +23,7 @@ Examples:
   harmonium sample model.npz -n 5 --sweeps 10000
   harmonium sample runs/digits -n 3 --given half.csv
   harmonium sample runs/titanic --given sex=female,age=30..40 --out women.csv
+  harmonium sample runs/family -n 100 --given 12=A,45=G --beta 2 --out new.fasta
 """
 
 
@@ -41,9 +42,16 @@ def sample_cli(
             "--given",
             metavar="FILE|CELLS",
             help="Rows to complete: a file with nan where a value is to be drawn, or for a table"
-            " cells and ranges as in sex=female,age=30..40.",
+            " cells and ranges as in sex=female,age=30..40; for an alignment a file with X, or"
+            " letters by column, 12=A,45=G.",
         ),
     ] = None,
+    beta: Annotated[
+        int,
+        whole(
+            "--beta", help="Inverse temperature of the rows, p(v)^beta: 2 or 3 for likelier ones."
+        ),
+    ] = 1,
     out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Json = False,
@@ -52,15 +60,20 @@ def sample_cli(
 
     def command() -> None:
         from ..runs.sample import csv_lines, draw_rows, write_rows, write_table
+        from ..runs.sequences import fasta_of, write_fasta
         from ..tables.writing import plain, text_of
 
-        rows, table = draw_rows(run, n, sweeps, seed, given, out, overwrite)
+        rows, table, words = draw_rows(run, n, sweeps, seed, given, out, overwrite, beta)
         summary = {"run": run, "rows": len(rows), "columns": rows.shape[1], "out": out}
         values: Any = rows
         if table is not None:
             summary["columns"] = len(table.names)
             values = {column.name: plain(column) for column in table.columns}
-        if out is not None and table is not None:
+        if words is not None:
+            values = words
+        if out is not None and words is not None:
+            write_fasta(words, out)
+        elif out is not None and table is not None:
             write_table(table, out)
         elif out is not None:
             write_rows(rows, out, run)
@@ -68,6 +81,8 @@ def sample_cli(
             print_json(summary if out is not None else summary | {"values": values})
         elif out is not None:
             display(as_json).say(f"{summary['rows']:,} rows written to {out}")
+        elif words is not None:
+            print(fasta_of(words), end="")
         elif table is not None:
             print(text_of(table, "rows.csv"), end="")
         else:

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from .base import display, print_json, run_command
+from .base import display, nats, print_json, run_command
 from .options import number, word
 from .train import Json, Seed
 
-SCORE_HELP = """Score the rows of a table: which are unusual, and why.
+SCORE_HELP = """Score the rows of a table, which are unusual and why; or aligned sequences.
 
 RUN is the folder of a run on this table, or on another one with the same columns. Each row gets
 log p, the logarithm of its probability (for real numbers, of its density in the table's own units)
 under the model, and the cells that are least expected given the other cells of the row, each with
 its own log p. Rows with missing cells are scored by their seen cells.
 
+Of aligned sequences (FASTA, A2M, A3M, Stockholm) each gets log p under a run on such an alignment.
+
 \b
 Examples:
   harmonium train titanic.csv
   harmonium score titanic.csv runs/titanic
   harmonium score new.csv runs/titanic --out scores.csv
+  harmonium score new.fasta runs/family --out scores.csv
 """
 
 
 def score_cli(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A text or Parquet file.")],
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run on a table.")],
+    table: Annotated[
+        str, typer.Argument(metavar="FILE", help="A text or Parquet file, or aligned sequences.")
+    ],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run on such a file.")],
     out: Annotated[
         str | None,
         word("--out", metavar="FILE", help="File for the scores of all rows: .csv or .tsv."),
@@ -42,9 +48,14 @@ def score_cli(
     """Score the rows of a table; its help text is SCORE_HELP."""
 
     def command() -> None:
-        from ..runs.display import nats
+        from ..runs.sequences import score_sequences
         from ..runs.unusual import score
+        from ..sequences import is_alignment
 
+        if is_alignment(Path(table)):
+            found = score_sequences(table, run, out, seconds, seed, overwrite)
+            print_json(found) if as_json else tell_sequences(found, display(as_json))
+            return
         summary = score(table, run, out, seconds, seed, overwrite)
         if as_json:
             print_json(summary)
@@ -63,3 +74,18 @@ def score_cli(
             show.say(f"scores of all rows written to {out}")
 
     raise typer.Exit(run_command(command))
+
+
+def tell_sequences(summary: dict[str, Any], show: Any) -> None:
+    """Print the scores of aligned sequences."""
+    mean, warning = summary["log_likelihood"], "" if summary["converged"] else ", NOT converged"
+    show.say(
+        f"{summary['sequences']:,} sequences of {summary['sites']:,} sites,"
+        f" {nats(mean['value'], 3)} nats per sequence,"
+        f" {nats(mean['value'] / summary['sites'], 4)} per site ({summary['method']}{warning})"
+    )
+    show.say("the least probable sequences:")
+    for line in summary["least_probable"]:
+        show.say(f"  {line['name']}: {nats(line['log_p'], 2)} nats")
+    if summary["out"] is not None:
+        show.say(f"scores of all sequences written to {summary['out']}")

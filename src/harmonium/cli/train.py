@@ -24,7 +24,8 @@ from .options import number, number_or_auto, whole, whole_or_auto, word
 TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in a run folder.
 
 SOURCE is a built-in data set (digits, bars, shifter, ising, mnist) or a file: .npy, .npz,
-.csv, .tsv, .parquet, idx, idx.gz, one row per example. FILE.npz:KEY picks one array of an archive.
+.csv, .tsv, .parquet, idx, idx.gz, one row per example; or aligned sequences (FASTA, A2M, A3M,
+Stockholm, also .gz). FILE.npz:KEY picks one array of an archive.
 Of a table with words, numbers of any scale, dates or empty cells, it is decided and printed what
 each column means. Ctrl-C stops a run and saves it.
 
@@ -33,6 +34,7 @@ Examples:
   harmonium train digits
   harmonium train mnist --hidden 500
   harmonium train titanic.csv
+  harmonium train family.fasta
   harmonium train rows.csv --hidden 16 --method exact --json
   harmonium train spins.npy --visible ising --k 10 --out runs/spins
 """
@@ -183,6 +185,22 @@ def train_cli(
         list[str] | None,
         word("--drop", help="Leave a column of a table out; repeatable."),
     ] = None,
+    alphabet: Annotated[
+        str,
+        word(
+            "--alphabet",
+            help="Letters of an alignment: auto, protein, rna, dna, or all with the gap first, as"
+            " -ACGU.",
+        ),
+    ] = "auto",
+    identity: Annotated[
+        float,
+        number(
+            "--identity",
+            help="Fraction of equal sites from which sequences of an alignment count as alike: each"
+            " has a weight of 1 over the number of those like it.",
+        ),
+    ] = 0.8,
     out: Annotated[
         str | None,
         word("--out", metavar="FOLDER", help="Folder for the run.  [default: a new one in runs]"),

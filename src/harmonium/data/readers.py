@@ -102,7 +102,7 @@ def read_file(
         InputError: The file is missing, damaged, or not of the format that its name says.
     """
     path = Path(path)
-    label, name = str(path), Path(re.sub(r"\.gz$", "", path.name, flags=re.IGNORECASE)).stem
+    label, name = str(path), stem_of(path)
     reader = _reader_of(path)
     try:
         with path.open("rb") as file:
@@ -121,6 +121,11 @@ def read_file(
     except OSError as error:
         found, advice = _WHY_NOT.get(type(error), (str(error), _COPY_AGAIN))
         raise input_error(label, "a readable file", found, advice) from None
+
+
+def stem_of(path: Path) -> str:
+    """Return the name of a file without its suffix, and without .gz."""
+    return Path(re.sub(r"\.gz$", "", path.name, flags=re.IGNORECASE)).stem
 
 
 def _reader_of(path: Path) -> Callable[[_Source], Contents] | None:

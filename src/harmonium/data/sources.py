@@ -11,13 +11,15 @@ import numpy as np
 
 from ..errors import InputError, input_error
 from ..layers.registry import Registered, registered_layers
+from ..sequences import Sites, is_alignment, read_alignment, read_sequences
+from ..sequences.alignment import IDENTITY
 from ..tables import Columns, Frame, columns_from
 from .builtin import BUILTIN, builtin
 from .coding import as_table
 from .frames import frame_in
 from .parts import holds_only
-from .readers import is_readable, read_file
-from .table import Table, table_of
+from .readers import is_readable, read_file, stem_of
+from .table import Table, table_of, table_of_alignment, table_of_sequences
 
 __all__ = ["open_source"]
 
@@ -33,11 +35,15 @@ def open_source(
     states: int | None = None,
     seed: int = 0,
     columns: Columns | Mapping[str, Any] | None = None,
+    sites: Sites | None = None,
+    alphabet: str = "auto",
+    identity: float = IDENTITY,
 ) -> Table:
     """Return the rows of a built-in data set or of a file.
 
     A text or Parquet file with words, dates, missing cells, or numbers of different scales is a
-    table: what each column means is decided, and can be told by `columns`.
+    table: what each column means is decided, and can be told by `columns`. A FASTA, A2M, A3M or
+    Stockholm file is an alignment of sequences.
 
     The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always means
     that set; to open a file of that name, write it with a folder or a suffix: `./digits`,
@@ -52,6 +58,9 @@ def open_source(
         columns: What the columns of a table mean: those of another table, or a record such as
             `{"columns": [{"name": "age", "kind": "continuous"}]}`; columns that it does not name
             are decided by their cells.
+        sites: What the sites of an alignment mean, for sequences to be scored by a model.
+        alphabet: The letters of an alignment: see `read_alignment`.
+        identity: The fraction of equal sites from which sequences of an alignment count as alike.
 
     Raises:
         InputError: There is no such source, or it cannot be used as given; the message is one line.
@@ -61,6 +70,16 @@ def open_source(
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
+    if sites is not None or is_alignment(path):
+        if visible not in ("auto", "potts") or scale is not None or states is not None:
+            expected, seen = "no kind, scale or states of an alignment", "one of them"
+            raise input_error(source, expected, seen, "leave it out: letters are codes")
+        if sites is not None:
+            return table_of_sequences(
+                sites.encode(read_sequences(path), source), sites, name=stem_of(path)
+            )
+        alignment = read_alignment(path, alphabet=alphabet, identity=identity)
+        return table_of_alignment(alignment, name=stem_of(path))
     found = read_file(path, key, columns.empty if isinstance(columns, Columns) else None)
     told = visible != "auto" or scale is not None or states is not None
     if columns is not None or (found.frame is not None and not told and _is_table(found.frame)):
@@ -156,7 +175,9 @@ def _no_such_source(source: str, path: Path) -> InputError:
 def _readable_names(folder: Path) -> list[str]:
     """Return the names of the files in a folder with a known suffix; none if it is unreadable."""
     try:
-        return sorted(file.name for file in folder.iterdir() if is_readable(file))
+        return sorted(
+            file.name for file in folder.iterdir() if is_readable(file) or is_alignment(file)
+        )
     except OSError:
         return []
 

@@ -18,6 +18,7 @@ FEWEST_ROWS_TO_SPLIT = 10
 FEWEST_ROWS_TO_HOLD_OUT = 50  # of fewer rows, all are used for training
 FEW_ROWS = 500  # by default none of fewer discrete rows are held out: they are cross-validated
 USUAL_FRACTION = 0.1
+SMALLEST_SHARE = 0.5  # of the rows to hold out; if groups give fewer, rows are held out one by one
 
 
 class Held(NamedTuple):
@@ -62,6 +63,7 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
         train=table.train[chosen.kept],
         labels=None if table.labels is None else table.labels[chosen.kept],
         weights=None if table.weights is None else table.weights[chosen.kept],
+        groups=None if table.groups is None else table.groups[chosen.kept],
         notes=(*table.notes, chosen.note),
     )
     return remaining, table.train[chosen.held]
@@ -115,7 +117,7 @@ def datasets_of(
             rows,
             binarize,
             which,
-            table.weights if name == "train" else None,
+            table.weights if rows is table.train else None,
             table.log_density,
         )
         for name, (rows, which) in given.items()
@@ -174,14 +176,38 @@ def _check_fraction(table: Table, fraction: float) -> None:
 
 def _held_out(table: Table, fraction: float, *, seed: int) -> Held:
     rows = len(table.train)
+    if table.groups is not None:
+        held = held_out_groups(table.groups, fraction, seed=seed)
+        if len(held) >= SMALLEST_SHARE * fraction * rows:
+            kept = np.setdiff1d(np.arange(rows), held)
+            return Held(
+                kept,
+                held,
+                f"{table.name}: {len(held):,} of {rows:,} sequences held out for validation, none"
+                " of them like one to learn from.",
+            )
     if rows < FEWEST_ROWS_TO_SPLIT:
         expected = f"at least {FEWEST_ROWS_TO_SPLIT} rows to hold some out for validation"
         advice = "give more rows, or a validation fraction of 0"
         raise input_error(table.name, expected, f"{rows}", advice)
     kept, held = held_out_rows(rows, fraction, seed=seed)
-    return Held(
-        kept, held, f"{table.name}: {len(held):,} of {rows:,} rows held out for validation."
-    )
+    note = f"{table.name}: {len(held):,} of {rows:,} rows held out for validation."
+    if table.groups is not None:
+        note = note[:-1] + "; most sequences are alike, so some resemble those to learn from."
+    return Held(kept, held, note)
+
+
+def held_out_groups(groups: np.ndarray, fraction: float, *, seed: int) -> np.ndarray:
+    """Return the sorted indices of the rows to hold out: whole groups, taken in random order.
+
+    A group that would make the part too large is passed over.
+    """
+    sizes = np.bincount(groups)
+    left, taken = round(fraction * len(groups)), np.zeros(len(sizes), bool)
+    for group in np.random.default_rng(seed).permutation(len(sizes)):
+        if sizes[group] <= left:
+            taken[group], left = True, left - sizes[group]
+    return np.flatnonzero(taken[groups])
 
 
 def held_out_rows(rows: int, fraction: float, *, seed: int) -> tuple[np.ndarray, np.ndarray]:

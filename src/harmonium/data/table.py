@@ -1,7 +1,7 @@
 """The rows that a model learns from, their meaning, and how they were prepared.
 
 Every source, a file or a built-in set, becomes one `Table`: an array of numbers by `as_table`, the
-columns of a table by `table_of`.
+columns of a table by `table_of`, an alignment by `table_of_alignment`.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import count_of
+from ..sequences import Alignment, Sites
 from ..tables import Columns, Frame
 
 
@@ -37,6 +38,9 @@ class Table:
         columns: What the columns mean, for rows of kind "columns", whose numbers are their codes;
             NaN stands for a missing cell.
         log_density: For such rows, log p(row of the table) − log p(row of codes) of each.
+        sites: What the sites of an alignment mean, for rows of kind "codes" that are sequences.
+        groups: A number for each row of `train`; rows of one group are held out together. None if
+            each row may be held out by itself.
     """
 
     name: str
@@ -54,6 +58,8 @@ class Table:
     notes: tuple[str, ...] = ()
     columns: Columns | None = None
     log_density: np.ndarray | None = None
+    sites: Sites | None = None
+    groups: np.ndarray | None = None
 
     @property
     def is_discrete(self) -> bool:
@@ -78,7 +84,10 @@ def describe(table: Table, kept: int | None = None) -> str:
         "columns": "columns of a table",
     }[table.kind]
     rows, columns = table.train.shape
-    line = f"{table.name}: {count_of(kept or rows, 'row')} × {columns:,} {meaning}"
+    one = "row"
+    if table.sites is not None:
+        one, meaning = "sequence", f"sites ({table.sites.alphabet.name})"
+    line = f"{table.name}: {count_of(kept or rows, one)} × {columns:,} {meaning}"
     if table.validation is not None:
         line += f", {count_of(len(table.validation), 'validation row')}"
     if table.test is not None:
@@ -106,3 +115,22 @@ def table_of(frame: Frame, columns: Columns, *, name: str, source: str) -> Table
         columns=columns,
         log_density=columns.log_density(frame),
     )
+
+
+def table_of_alignment(alignment: Alignment, *, name: str) -> Table:
+    """Return the sequences of an alignment as codes, with their weights and clusters."""
+    return Table(
+        name=name,
+        train=alignment.codes,
+        kind="codes",
+        states=alignment.sites.states,
+        weights=alignment.weights.astype(np.float32),
+        notes=alignment.notes,
+        sites=alignment.sites,
+        groups=alignment.neighbours.cluster,
+    )
+
+
+def table_of_sequences(codes: np.ndarray, sites: Sites, *, name: str) -> Table:
+    """Return sequences that a model of these sites is to score: all rows, each of weight 1."""
+    return Table(name=name, train=codes, kind="codes", states=sites.states, sites=sites)

@@ -2,6 +2,7 @@
 
 from .base import Quality as Quality
 from .base import Score as Score
+from .mutations import single_changes as single_changes
 from .pseudo_likelihood import pseudo_log_likelihoods as pseudo_log_likelihoods
 from .quality import sample_quality as sample_quality
 from .questions import Answer as Answer

@@ -12,5 +12,8 @@ from .moments import means as means
 from .parameters import weight_histogram as weight_histogram
 from .planes import pca_plane as pca_plane
 from .samples import samples_beside_data as samples_beside_data
+from .sequences import contact_map as contact_map
+from .sequences import mutation_map as mutation_map
+from .sequences import weight_logos as weight_logos
 from .tables import columns_beside_data as columns_beside_data
 from .tables import dependence as dependence

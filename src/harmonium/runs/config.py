@@ -62,6 +62,9 @@ class RunConfig:
             did not before there was this option.
         columns: a file that says what the columns of a table mean, as a run's columns.json.
         kinds: kinds of columns of a table by their names, such as {"age": "continuous"}.
+        alphabet: letters of an alignment: "auto", "protein", "rna", "dna", or all of them with the
+            gap first.
+        identity: the fraction of equal sites from which sequences of an alignment count as alike.
     """
 
     source: str
@@ -86,6 +89,8 @@ class RunConfig:
     groups: bool = True
     columns: str | None = None
     kinds: dict[str, str] = field(default_factory=dict)
+    alphabet: str = "auto"
+    identity: float = 0.8
 
     def __post_init__(self):
         """Check each option on its own; options that depend on the rows are checked later.
@@ -117,6 +122,7 @@ class RunConfig:
         if not told or not all(isinstance(x, str) for pair in self.kinds.items() for x in pair):
             expected, found = "a file, and kinds by column", f"{self.columns!r}, {self.kinds!r}"
             raise input_error("--columns", expected, found, "correct the run's config.json")
+        check_number("--identity", self.identity, "a fraction of sites", "give 0.8", below=1.01)
         if self.scale is not None:
             advice = "give the grey level that means 1, such as 255"
             check_number("--scale", self.scale, "a positive number", advice, below=1e38)

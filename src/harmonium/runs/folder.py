@@ -18,6 +18,7 @@ from ..io.formats.base import write_whole
 from ..io.formats.native import load_tree, read_header, save_tree
 from ..io.storage import MODEL, save
 from ..rbm import RBM
+from ..sequences import Sites
 from ..tables import Columns
 from ..training import TrainState
 from .config import RunConfig
@@ -26,10 +27,11 @@ from .jsonable import read_json, to_json
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 COLUMNS = "columns.json"
+SITES = "sites.json"
 CHECKPOINT = "checkpoints/last.safetensors"
 SUMMARY = "summary.json"
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
-LEFT_BY_RUNS = (METRICS, COLUMNS, MODEL, SUMMARY, "checkpoints", "pictures", EVALUATION)
+LEFT_BY_RUNS = (METRICS, COLUMNS, SITES, MODEL, SUMMARY, "checkpoints", "pictures", EVALUATION)
 OTHER_NAME = "choose another name"
 LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
 
@@ -140,11 +142,34 @@ class RunFolder:
             raise input_error(str(self.path), expected, found, advice)
         return columns
 
-    def write_columns(self, columns: Columns | None) -> None:
-        """Write what the columns of the run's table mean, if it is a table."""
-        if columns is not None:
-            text = json.dumps(columns.record(), indent=2, ensure_ascii=False) + "\n"
-            write_whole(self.path / COLUMNS, text.encode())
+    def sites(self) -> Sites | None:
+        """Read what the sites of the run's alignment mean; None if its rows are no sequences.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        path = self.path / SITES
+        return Sites.from_record(read_json(path), str(path)) if path.is_file() else None
+
+    def sites_of_alignment(self) -> Sites:
+        """Read what the sites of the run's alignment mean.
+
+        Raises:
+            InputError: it is no run on an alignment, or the file is damaged.
+        """
+        sites = self.sites()
+        if sites is None:
+            expected, found = "the folder of a run on an alignment", "a model of other rows"
+            advice = "train one with: harmonium train FILE.fasta"
+            raise input_error(str(self.path), expected, found, advice)
+        return sites
+
+    def write_meaning(self, columns: Columns | None, sites: Sites | None) -> None:
+        """Write what the columns of the run's table, or the sites of its alignment, mean."""
+        for name, meaning in ((COLUMNS, columns), (SITES, sites)):
+            if meaning is not None:
+                text = json.dumps(meaning.record(), indent=2, ensure_ascii=False) + "\n"
+                write_whole(self.path / name, text.encode())
 
     def add_metrics(self, record: dict[str, Any]) -> None:
         """Append a record to the metrics."""

@@ -13,6 +13,7 @@ from ..data.table import describe
 from ..layers import AbstractLayer, Exclusive
 from ..layers.registry import row_of
 from ..rbm import RBM
+from ..sequences import Sites
 from ..tables import Columns
 from ..tables.records import entries_of
 from .checks import refuse_misfit
@@ -34,6 +35,7 @@ class Rows(NamedTuple):
         notes: sentences that say what was done to the data.
         exhaustive: whether the rows are a whole distribution, not a sample of one.
         columns: what the columns of a table mean; None for rows of plain numbers.
+        sites: what the sites of an alignment mean; None for other rows.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Rows(NamedTuple):
     notes: tuple[str, ...]
     exhaustive: bool = False
     columns: Columns | None = None
+    sites: Sites | None = None
 
     @property
     def introduction(self) -> list[str]:
@@ -68,6 +71,8 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         states=config.states,
         seed=config.seed,
         columns=told_columns(config) if columns is None else columns,
+        alphabet=config.alphabet,
+        identity=config.identity,
     )
     parts, notes = datasets_of(
         table, validation=_fraction(config), binarize=config.binarize, seed=config.seed
@@ -103,7 +108,12 @@ def told_columns(config: RunConfig) -> dict[str, Any] | None:
 
 
 def rows_for_model(
-    data: str, rbm: RBM, binarize: str, scale: float | None, columns: Columns | None = None
+    data: str,
+    rbm: RBM,
+    binarize: str,
+    scale: float | None,
+    columns: Columns | None = None,
+    sites: Sites | None = None,
 ) -> Rows:
     """Read the rows of a source in the form that a model's visible units take.
 
@@ -113,6 +123,7 @@ def rows_for_model(
         binarize: how grey levels are treated.
         scale: the grey level that means 1.
         columns: what the columns mean, for a model of a table.
+        sites: what the sites mean, for a model of an alignment.
 
     Raises:
         InputError: the source cannot be read, or its width or values do not fit the model.
@@ -121,6 +132,9 @@ def rows_for_model(
         table = open_source(data, columns=columns)
         part = dataset_of(table, table.train, binarize, log_density=table.log_density)
         return _rows(table, rbm.visible, {"train": part}, ())
+    if sites is not None:
+        table = open_source(data, sites=sites)
+        return _rows(table, rbm.visible, {"train": dataset_of(table, table.train, binarize)}, ())
     visible, row = rbm.visible, row_of(rbm.visible)
     states = visible.size // visible.n_units if row and row.rows == "codes" else None
     low, high = visible.support
@@ -151,5 +165,14 @@ def _rows(
 ) -> Rows:
     about = describe(table, len(parts["train"]))
     checked = {name: part.checked_for(visible, table.name) for name, part in parts.items()}
-    shape, said = table.image_shape, (*table.notes, *notes)
-    return Rows(table.name, about, visible, shape, checked, said, table.exhaustive, table.columns)
+    return Rows(
+        name=table.name,
+        about=about,
+        visible=visible,
+        image_shape=table.image_shape,
+        parts=checked,
+        notes=(*table.notes, *notes),
+        exhaustive=table.exhaustive,
+        columns=table.columns,
+        sites=table.sites,
+    )

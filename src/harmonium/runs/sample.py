@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -19,6 +20,7 @@ from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
 from ..sampling import sample
+from ..sharpen import sharpened
 from ..tables import Frame
 from ..tables.writing import SUFFIXES as TEXT
 from ..tables.writing import text_of
@@ -28,15 +30,25 @@ from .memory import refuse_beyond_memory
 from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .rows import rows_of_run
+from .sequences import check_fasta, given_rows
 
 FEWEST_DRAWN = 200  # rows in a set of draws, of which those in a range are kept
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
 
 
 def draw_rows(
-    run: str, n: int, sweeps: int, seed: int, given: str | None, out: str | None, overwrite: bool
-) -> tuple[np.ndarray, Frame | None]:
-    """Draw rows from a model, in the user's coding, and as a table if the run's rows are one.
+    run: str,
+    n: int,
+    sweeps: int,
+    seed: int,
+    given: str | None,
+    out: str | None,
+    overwrite: bool,
+    times: int = 1,
+) -> tuple[np.ndarray, Frame | None, list[str] | None]:
+    """Draw rows from a model, in the user's coding.
+
+    Rows come back as a table or as sequences too, if the run's rows are such.
 
     Args:
         run: a run folder or a model.
@@ -44,9 +56,10 @@ def draw_rows(
         sweeps: Gibbs sweeps of each chain, the first half of them annealed.
         seed: random seed of the draws.
         given: a file of rows to complete, or for a table cells and ranges of one row such as
-            "sex=female,age=30..40"; None for neither.
+            "sex=female,age=30..40", for an alignment letters as "12=A"; None for neither.
         out: file that the rows will be written to.
         overwrite: whether an existing file is replaced.
+        times: the inverse temperature of p(v), 1 for the model itself.
 
     Raises:
         InputError: an option cannot be used, or the file exists already.
@@ -55,11 +68,13 @@ def draw_rows(
     check_count("--count", n)
     check_count("--sweeps", sweeps)
     check_seed(seed)
-    if out is not None:
-        check_target(f"--out {out}", out, SUFFIXES, overwrite)
-    rbm, columns = load(run), RunFolder(run).columns()
-    if columns is not None and out is not None:
-        check_target(f"--out {out}", out, TEXT, overwrite)
+    check_count("--beta", times)
+    columns, sites = RunFolder(run).columns(), RunFolder(run).sites()
+    if out is not None and sites is not None:
+        check_fasta(out, overwrite)
+    elif out is not None:
+        check_target(f"--out {out}", out, SUFFIXES if columns is None else TEXT, overwrite)
+    rbm = sharpened(load(run), times)
     held = known = told = None
     if given is not None and columns is not None:
         if Path(given).is_file():
@@ -70,7 +85,7 @@ def draw_rows(
         if known.columns:
             held = columns.encode(known, f"--given {given}", may_lack=True)
     elif given is not None:
-        held = read_given(given, rbm)
+        held = read_given(given, rbm) if sites is None else given_rows(given, sites)
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
 
@@ -85,11 +100,13 @@ def draw_rows(
         )
 
     if columns is None:
-        return drawn(n, 0), None
+        rows = drawn(n, 0)
+        return rows, None, None if sites is None else sites.words(rows)
     if told is None or not told.ranges:
         rows = drawn(n, 0)
-        return rows, columns.decode(rows, seed=seed, known=known)
-    return columns.draw(told, lambda turn: drawn(max(n, FEWEST_DRAWN), turn), n, seed=seed)
+        return rows, columns.decode(rows, seed=seed, known=known), None
+    drawn_many = partial(drawn, max(n, FEWEST_DRAWN))
+    return *columns.draw(told, drawn_many, n, seed=seed), None
 
 
 def write_table(frame: Frame, out: str) -> None:

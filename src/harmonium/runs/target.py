@@ -104,9 +104,9 @@ def target_of(
         InputError: the rows cannot be read or do not fit the model.
     """
     rows = None
-    columns = RunFolder(run).columns()
+    columns, sites = RunFolder(run).columns(), RunFolder(run).sites()
     if data is not None:
-        rows = rows_for_model(data, rbm, binarize or _binarize_of(run), scale, columns)
+        rows = rows_for_model(data, rbm, binarize or _binarize_of(run), scale, columns, sites)
     elif is_run(run):
         rows = rows_of_run(RunFolder(run).config(), columns)
     key = key_of(seed)

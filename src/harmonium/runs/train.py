@@ -53,7 +53,7 @@ def train(
     state = prepared.start
     config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
-        folder.write_columns(prepared.rows.columns)
+        folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
         return carry_out(config, prepared, state, folder, display, figure_process)
 
 

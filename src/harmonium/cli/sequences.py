@@ -1,0 +1,164 @@
+"""`harmonium scan`, `harmonium contacts` and `harmonium motifs`: what a model of sequences says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .base import display, nats, print_json, run_command
+from .options import number, whole, word
+from .train import Json
+
+SCAN_HELP = """Score all single mutants of a sequence.
+
+RUN is the folder of a run on an alignment. The score of a mutant is log p(mutant) minus log p of the
+sequence, in nats: the lower, the more harmful. SEQUENCE is a file, whose first sequence is taken and
+must have the columns of the run's alignment, or a name in that alignment; by default its first
+sequence. Residues are numbered as the name tells (NAME/24-286), else from 1.
+
+\b
+Examples:
+  harmonium scan runs/family
+  harmonium scan runs/family wild_type.fasta --out scan.csv
+  harmonium scan runs/family --out scan.png
+"""
+
+CONTACTS_HELP = """Find the pairs of sites that a model couples most strongly: likely contacts.
+
+RUN is the folder of a run on an alignment. Couplings are the pair terms of log p in the zero-sum
+gauge; a pair's score is their Frobenius norm without gaps, less what its sites' averages explain.
+With --structure, a text file with two columns of the alignment, counted from 1, and a distance in Å
+in each line, the best pairs are compared with it.
+
+\b
+Examples:
+  harmonium contacts runs/family
+  harmonium contacts runs/family --out contacts.csv
+  harmonium contacts runs/family --structure distances.txt --out contacts.png
+"""
+
+MOTIFS_HELP = """Show what the hidden units of a model of sequences look for.
+
+RUN is the folder of a run on an alignment. The strongest units are told by their largest weights,
+and by the sequences that switch them on and off. With --out FILE.png their weights are drawn as
+logos.
+
+\b
+Examples:
+  harmonium motifs runs/family
+  harmonium motifs runs/family --units 5 --out motifs.png
+"""
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run on an alignment.")]
+Out = Annotated[str | None, word("--out", metavar="FILE", help="File: .csv, .tsv or .png.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
+
+
+def scan_cli(
+    run: Run,
+    sequence: Annotated[
+        str | None,
+        typer.Argument(metavar="[SEQUENCE]", help="A file, or a name in the run's alignment."),
+    ] = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Score single mutants; its help text is SCAN_HELP."""
+
+    def command() -> None:
+        from ..runs.scan import scan
+
+        summary = scan(run, sequence, out, overwrite)
+        if as_json:
+            print_json(summary)
+            return
+        show = display(as_json)
+        show.say(
+            f"{summary['mutants']:,} single mutants of {summary['sequence']},"
+            f" {nats(summary['mean'])} nats on average"
+        )
+        for title in ("most_harmful", "most_favourable"):
+            few = (f"{line['mutant']} {nats(line['score'])}" for line in summary[title])
+            show.say(f"{title.replace('_', ' ')}: {', '.join(few)}")
+        _written(show, out)
+
+    raise typer.Exit(run_command(command))
+
+
+def contacts_cli(
+    run: Run,
+    structure: Annotated[
+        str | None, word("--structure", metavar="FILE", help="Distances between columns, in Å.")
+    ] = None,
+    near: Annotated[float, number("--near", help="Largest distance of a contact, in Å.")] = 8.0,
+    apart: Annotated[
+        int, whole("--apart", help="Leave out pairs that are this near or nearer.")
+    ] = 4,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Find coupled pairs of sites; its help text is CONTACTS_HELP."""
+
+    def command() -> None:
+        from ..runs.contacts import contacts
+
+        show = display(as_json)
+        summary = contacts(run, out, structure, near, apart, overwrite, show)
+        if as_json:
+            print_json(summary)
+            return
+        show.say(f"{summary['pairs']:,} pairs; the most strongly coupled:")
+        for pair in summary["best"]:
+            distance = f", {pair['distance']:.1f} Å" if "distance" in pair else ""
+            show.say(
+                f"  {pair['column_1']:>4} {pair['column_2']:>4}  score {pair['score']:.3f}{distance}"
+            )
+        if "precision" in summary:
+            shares = (f"{name} {share:.1%}" for name, share in summary["precision"].items())
+            all_of_them = f"{summary['share_of_contacts']:.1%} of all pairs"
+            show.say(f"within {near:g} Å, of the best pairs: {', '.join(shares)}; {all_of_them}")
+        _written(show, out)
+
+    raise typer.Exit(run_command(command))
+
+
+def motifs_cli(
+    run: Run,
+    units: Annotated[int, whole("--units", help="How many hidden units, the strongest first.")] = 5,
+    out: Annotated[
+        str | None, word("--out", metavar="FILE", help="Picture of the weights as logos: .png.")
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Show what hidden units look for; its help text is MOTIFS_HELP."""
+
+    def command() -> None:
+        from ..runs.motifs import motifs
+
+        summary = motifs(run, units, out, overwrite)
+        if as_json:
+            print_json(summary)
+            return
+        show = display(as_json)
+        for unit in summary["units"]:
+            show.say(f"unit {unit['unit']}, |W| {unit['norm']:.2f}: {_letters(unit['letters'])}")
+            if "high" in unit:
+                show.say(f"  on in   {', '.join(unit['high'])}")
+                show.say(f"  off in  {', '.join(unit['low'])}")
+        _written(show, out)
+
+    raise typer.Exit(run_command(command))
+
+
+def _letters(letters: list[dict[str, Any]]) -> str:
+    few = (f"{one['letter']} at {one['column']} ({one['weight']:+.2f})" for one in letters)
+    return ", ".join(few).replace("-0", "−0")
+
+
+def _written(show: Any, out: str | None) -> None:
+    if out is not None:
+        show.say(f"written to {out}")

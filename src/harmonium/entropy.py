@@ -1,0 +1,64 @@
+"""The entropy of a model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .checks import as_array, checked_key
+from .errors import InputError
+from .likelihood import free_energies, log_z
+from .partition_function.base import LogZ
+from .rbm import RBM, checked_rbm
+
+__all__ = ["Entropy", "entropy"]
+
+
+class Entropy(NamedTuple):
+    """The entropy of p(v), in nats.
+
+    Attributes:
+        value: the estimate.
+        low: lower end of a 95 % interval.
+        high: upper end.
+        method: how it was found.
+        converged: whether the interval can be relied on, as far as log Z can.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    converged: bool
+
+
+def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any = None) -> Entropy:
+    """Return the entropy of p(v): S = log Z + ⟨F(v)⟩, the mean over draws from the model.
+
+    For discrete units e^S is the effective number of states. For real units it is the differential
+    entropy in the units of the rows.
+
+    Args:
+        rbm: the model.
+        samples: independent draws from it in the user's coding, such as those of `sample`.
+        log_z_found: its log Z if that is known; else it is found.
+        key: a JAX random key, needed if log Z has to be estimated.
+
+    Raises:
+        InputError: no rows, or rows that do not fit.
+    """
+    key = None if key is None else checked_key(key)
+    rows = as_array(samples, "samples")
+    if rows.ndim != 2 or len(rows) < 2:
+        raise InputError(f"samples: expected at least two rows; got shape {rows.shape}.")
+    found = log_z(checked_rbm(rbm), key=key) if log_z_found is None else log_z_found
+    energies = free_energies(rbm, rows).astype(np.float64)
+    mean = float(energies.mean())
+    spread = 1.96 * float(energies.std(ddof=1)) / math.sqrt(len(rows))
+    value = found.value + mean
+    low = value - math.hypot(found.value - found.low, spread)
+    high = value + math.hypot(found.high - found.value, spread)
+    how = f"log Z {found.method}, free energy over {len(rows):,} draws"
+    return Entropy(value, low, high, how, found.converged)

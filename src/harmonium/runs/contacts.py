@@ -1,0 +1,116 @@
+"""Pairs of sites that a model couples most strongly: predicted contacts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..couplings import contact_scores, effective_couplings
+from ..errors import input_error
+from ..io.formats.base import write_whole
+from ..io.storage import load
+from ..plot import contact_map
+from ..plot.base import save_figure
+from ..sequences import Sites
+from ..tables import Frame, RawColumn
+from ..tables.writing import text_of
+from .display import Display
+from .folder import RunFolder
+from .options import check_count, check_number, check_target
+
+SUFFIXES = (".csv", ".tsv", ".png")
+SHOWN = 10
+
+
+def contacts(
+    run: str,
+    out: str | None,
+    structure: str | None,
+    near: float,
+    apart: int,
+    overwrite: bool,
+    display: Display,
+) -> dict[str, Any]:
+    """Return pairs of sites by the strength of their coupling; write them if asked.
+
+    Args:
+        run: the folder of a run on an alignment.
+        out: the file to write: a table (.csv, .tsv) or a map (.png); None for none.
+        structure: a text file of distances: two columns of the alignment, counted from 1, and last
+            the distance in Å; None for none.
+        near: the largest distance of a contact, in Å.
+        apart: pairs |i − j| ≤ apart are left out.
+        overwrite: whether an existing file is replaced.
+        display: shows progress.
+
+    Raises:
+        InputError: a file that cannot be read or written.
+    """
+    if out is not None:
+        check_target(f"--out {out}", out, SUFFIXES, overwrite)
+    check_number("--near", near, "a positive number of Å", "give 8", below=1e9)
+    check_count("--apart", apart, least=0)
+    rbm, sites = load(run), RunFolder(run).sites_of_alignment()
+    n = len(sites.kept)
+    if n < apart + 2:
+        found = f"{n} sites"
+        raise input_error(run, f"pairs more than {apart} sites apart", found, "lower --apart")
+    known = None if structure is None else distances_of(structure, sites)
+    found = effective_couplings(rbm, progress=display.timer("couplings"))
+    scores = contact_scores(found, without=0)
+    i, j = np.triu_indices(n, apart + 1)
+    order = np.argsort(-scores[i, j])
+    i, j = i[order], j[order]
+    columns = np.array(sites.kept) + 1
+    pairs: dict[str, np.ndarray] = {"column_1": columns[i], "column_2": columns[j]}
+    pairs["score"] = np.round(scores[i, j], 5)
+    if known is not None:
+        pairs["distance"] = known[i, j]
+    if out is not None and Path(out).suffix.lower() == ".png":
+        best = min(2 * n, len(i))
+        figure = contact_map(scores, best=best, apart=apart, distances=known, contact=near)
+        save_figure(figure, out)
+    elif out is not None:
+        cells = (RawColumn(name, values.astype(float)) for name, values in pairs.items())
+        write_whole(Path(out), text_of(Frame(tuple(cells)), out).encode())
+    best = [
+        {name: values[k].item() for name, values in pairs.items()} for k in range(min(SHOWN, n))
+    ]
+    return {"run": run, "out": out, "pairs": len(i), "best": best} | _precision(known, i, j, near)
+
+
+def _precision(known: np.ndarray | None, i: np.ndarray, j: np.ndarray, near: float) -> dict:
+    """Return the share of contacts among the best L, 2L and 5L pairs of known distance."""
+    if known is None:
+        return {}
+    n, found = len(known), known[i, j]
+    hits = (found[~np.isnan(found)] <= near).astype(float)
+    best = {f"{k}L": float(hits[: k * n].mean()) for k in (1, 2, 5) if len(hits) >= k * n}
+    return {"precision": best, "near": near, "share_of_contacts": float(hits.mean())}
+
+
+def distances_of(path: str, sites: Sites) -> np.ndarray:
+    """Read distances between sites, NaN where none is told.
+
+    Raises:
+        InputError: the file cannot be read, or names a column that the alignment does not have.
+    """
+    try:
+        table = np.loadtxt(path, ndmin=2, comments="#")
+    except (OSError, ValueError) as error:
+        found = f"that it cannot be read ({error})"
+        advice = "give two columns of the alignment and a distance in each line"
+        raise input_error(path, "a text file of numbers", found, advice) from None
+    if table.size == 0 or table.shape[1] < 3:
+        found, advice = f"{table.shape[1]}", "give two columns and a distance in each line"
+        raise input_error(path, "at least three numbers in each line", found, advice)
+    pairs = table[:, :2].astype(int)
+    if pairs.min() < 1 or pairs.max() > sites.width:
+        wrong = int(pairs.min() if pairs.min() < 1 else pairs.max())
+        expected = f"columns of the alignment, from 1 to {sites.width:,}"
+        raise input_error(path, expected, f"{wrong}", "number them as in the alignment")
+    whole = np.full((sites.width, sites.width), np.nan)
+    whole[pairs[:, 0] - 1, pairs[:, 1] - 1] = whole[pairs[:, 1] - 1, pairs[:, 0] - 1] = table[:, -1]
+    return whole[np.ix_(sites.kept, sites.kept)]

@@ -1,0 +1,82 @@
+"""What the hidden units of a model of sequences look for, and the sequences that have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.parts import in_parts
+from ..gauge import zero_sum
+from ..io.storage import load
+from ..plot import weight_logos
+from ..plot.base import save_figure
+from ..rbm import RBM
+from ..sequences import Sites, read_sequences
+from .folder import RunFolder
+from .options import check_count, check_target
+
+SEQUENCES, LETTERS = 3, 6
+
+
+def motifs(run: str, units: int, out: str | None, overwrite: bool) -> dict[str, Any]:
+    """Return the strongest hidden units: their largest weights, and sequences that they single out.
+
+    Args:
+        run: the folder of a run on an alignment.
+        units: how many hidden units, those with the largest weights first.
+        out: a picture of their weights as logos (.png); None for none.
+        overwrite: whether an existing file is replaced.
+
+    Raises:
+        InputError: a file that cannot be read or written.
+    """
+    check_count("--units", units)
+    if out is not None:
+        check_target(f"--out {out}", out, (".png",), overwrite)
+    folder = RunFolder(run)
+    rbm, sites = load(run), folder.sites_of_alignment()
+    plain = zero_sum(rbm)
+    w = np.asarray(plain.dense_weights).reshape(len(sites.kept), sites.states, -1)
+    order = np.argsort(-np.sqrt((w**2).sum((0, 1))))[: min(units, w.shape[2])]
+    columns = (np.array(sites.kept) + 1).tolist()
+    if out is not None:
+        save_figure(weight_logos(w, sites.alphabet.letters, order.tolist(), numbers=columns), out)
+    source = folder.config().source
+    names, means = _means_of_h(rbm, sites, source) if Path(source).is_file() else ([], None)
+    found = [_about(w, int(unit), sites, names, means) for unit in order]
+    return {"run": run, "out": out, "units": found}
+
+
+def _means_of_h(rbm: RBM, sites: Sites, source: str) -> tuple[list[str], np.ndarray]:
+    """Return the names of the run's sequences, and the mean hidden state of each."""
+    raw = read_sequences(source)
+    codes = sites.encode(raw, source)
+
+    def means(rows: Any, _: int) -> Any:
+        return rbm.mean_h_from_v(rbm.visible.encode(rows))
+
+    return raw.names, in_parts(means, codes, rbm.widest)
+
+
+def _about(
+    w: np.ndarray, unit: int, sites: Sites, names: list[str], means: np.ndarray | None
+) -> dict[str, Any]:
+    one = w[:, :, unit]
+    largest = np.argsort(-np.abs(one).ravel())[:LETTERS]
+    letters = [
+        {
+            "column": sites.kept[k // sites.states] + 1,
+            "letter": sites.alphabet.letters[k % sites.states],
+            "weight": float(one.ravel()[k]),
+        }
+        for k in largest
+    ]
+    about = {"unit": unit, "norm": float(np.sqrt((one**2).sum())), "letters": letters}
+    if means is not None:
+        order = np.argsort(means[:, unit])
+        about["high"] = [names[k] for k in order[::-1][:SEQUENCES]]
+        about["low"] = [names[k] for k in order[:SEQUENCES]]
+        about["spread"] = float(means[:, unit].std())
+    return about

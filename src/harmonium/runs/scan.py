@@ -1,0 +1,72 @@
+"""All single mutants of a sequence, scored by a model of its family."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..evaluation import single_changes
+from ..io.formats.base import write_whole
+from ..io.storage import load
+from ..plot import mutation_map
+from ..plot.base import save_figure
+from ..tables import Frame, RawColumn
+from ..tables.writing import text_of
+from .folder import RunFolder
+from .options import check_target
+from .sequences import reference
+
+SUFFIXES = (".csv", ".tsv", ".png")
+SHOWN = 10
+
+
+def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> dict[str, Any]:
+    """Return log p of each single mutant relative to a sequence; write them if asked.
+
+    Args:
+        run: the folder of a run on an alignment.
+        sequence: a file, whose first sequence is scanned, or a name in the run's alignment; None
+            for that alignment's first sequence.
+        out: the file to write: a table (.csv, .tsv) or a heat map (.png); None for none.
+        overwrite: whether an existing file is replaced.
+
+    Raises:
+        InputError: a file that cannot be read or written, or a sequence that does not fit.
+    """
+    if out is not None:
+        check_target(f"--out {out}", out, SUFFIXES, overwrite)
+    rbm, sites = load(run), RunFolder(run).sites_of_alignment()
+    raw, row, codes = reference(run, sites, sequence)
+    scores, letters = single_changes(rbm, codes), sites.alphabet.letters
+    columns = np.array(sites.kept) + 1
+    numbers = raw.numbers(row)[list(sites.kept)]
+    site, to = np.nonzero(np.ones_like(scores, bool))
+    is_change = (to != codes[site]) & (to != 0) & (codes[site] != 0)
+    site, to = site[is_change], to[is_change]
+    before = np.array(list(letters), object)[codes[site]]
+    after = np.array(list(letters), object)[to]
+    values = scores[site, to]
+    names = [f"{a}{k}{b}" for a, k, b in zip(before, numbers[site], after, strict=True)]
+    if out is not None and Path(out).suffix.lower() == ".png":
+        save_figure(mutation_map(scores, letters, codes, numbers=columns.tolist()), out)
+    elif out is not None:
+        table = {"mutant": np.array(names, object), "column": columns[site].astype(float)}
+        table |= {"from": before, "to": after, "score": np.round(values, 4)}
+        frame = Frame(tuple(RawColumn(name, cells) for name, cells in table.items()))
+        write_whole(Path(out), text_of(frame, out).encode())
+    order = np.argsort(values)
+
+    def listed(which: np.ndarray) -> list[dict[str, Any]]:
+        return [{"mutant": names[k], "score": float(values[k])} for k in which]
+
+    return {
+        "run": run,
+        "sequence": raw.names[row],
+        "out": out,
+        "mutants": len(values),
+        "mean": float(values.mean()) if len(values) else None,
+        "most_harmful": listed(order[:SHOWN]),
+        "most_favourable": listed(order[::-1][:SHOWN]),
+    }

@@ -1,0 +1,146 @@
+"""Sequences in and out of a run on an alignment: what is given, what is drawn, what is scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._threefry import key_of
+from ..data import Dataset
+from ..errors import input_error
+from ..io.formats.base import write_whole
+from ..io.storage import load
+from ..likelihood import free_energies, log_likelihood
+from ..sequences import RawAlignment, Sites, is_alignment, read_sequences
+from ..sequences.reading import FASTA
+from ..tables import Frame, RawColumn
+from ..tables.writing import SUFFIXES, text_of
+from .folder import RunFolder
+from .options import check_target
+from .score import finite_score
+
+SHOWN = 10  # sequences in the report
+
+
+def given_rows(given: str, sites: Sites) -> np.ndarray:
+    """Return rows of codes to complete: NaN where a letter is to be drawn.
+
+    Args:
+        given: a file of aligned sequences, in which unclear letters such as X are to be drawn; or
+            letters at columns of the alignment, counted from 1, as "12=A,45=G".
+        sites: the sites.
+
+    Raises:
+        InputError: a file that does not fit, or a column or letter that there is not.
+    """
+    label = f"--given {given}"
+    if Path(given).is_file():
+        raw = read_sequences(given)
+        codes = sites.encode(raw, label).astype(float)
+        codes[sites.alphabet.codes[raw.letters][:, list(sites.kept)] == -1] = np.nan
+        return codes
+    row = np.full((1, len(sites.kept)), np.nan)
+    for part in given.split(","):
+        column, equals, letter = (text.strip() for text in part.partition("="))
+        if not equals or not column.isdecimal() or len(letter) != 1:
+            advice = "write it as 12=A,45=G"
+            raise input_error(label, "a file, or COLUMN=LETTER", repr(part), advice)
+        site = sites.site_of(int(column))
+        if site is None:
+            expected = f"one of the {len(sites.kept):,} columns that are modelled, from 1 to"
+            expected += f" {sites.width:,}"
+            raise input_error(label, expected, column, "see sites.json in the run's folder")
+        code = sites.alphabet.letters.find(letter.upper())
+        if code < 0:
+            letters = f"one of the letters {sites.alphabet.letters}"
+            raise input_error(label, letters, repr(letter), "choose one of them")
+        row[0, site] = code
+    return row
+
+
+def fasta_of(words: list[str], names: list[str] | None = None) -> str:
+    """Return sequences as FASTA; without names they are numbered."""
+    titles = [f"sample_{i + 1}" for i in range(len(words))] if names is None else names
+    return "".join(f">{title}\n{word}\n" for title, word in zip(titles, words, strict=True))
+
+
+def write_fasta(words: list[str], out: str) -> None:
+    """Write sequences as FASTA, whole or not at all."""
+    write_whole(Path(out), fasta_of(words).encode())
+
+
+def check_fasta(out: str, overwrite: bool) -> None:
+    """Refuse to write sequences to a file of another kind, or one that exists."""
+    check_target(f"--out {out}", out, FASTA, overwrite)
+
+
+def score_sequences(
+    source: str, run: str, out: str | None, seconds: float, seed: int, overwrite: bool
+) -> dict[str, Any]:
+    """Return log p of each sequence of a file; write them if asked.
+
+    Args:
+        source: aligned sequences, with the columns of the run's alignment.
+        run: a run folder.
+        out: the file to write, .csv or .tsv; None for none.
+        seconds: time after which log Z takes no more steps.
+        seed: the random seed.
+        overwrite: whether an existing file is replaced.
+
+    Raises:
+        InputError: a file that cannot be read or written, or sequences that do not fit the run.
+    """
+    if out is not None:
+        check_target(f"--out {out}", out, SUFFIXES, overwrite)
+    rbm, sites = load(run), RunFolder(run).sites_of_alignment()
+    raw = read_sequences(source)
+    codes, key = sites.encode(raw, source), key_of(seed)
+    rows = Dataset(codes, name=source)
+    whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, seconds=seconds))
+    log_p = -free_energies(rbm, codes).astype(float) - whole.log_z.value
+    per_site = log_p / len(sites.kept)
+    if out is not None:
+        columns = {"name": np.array(raw.names, object), "log_p": np.round(log_p, 4)}
+        columns["per_site"] = np.round(per_site, 5)
+        made = Frame(tuple(RawColumn(name, values) for name, values in columns.items()))
+        write_whole(Path(out), text_of(made, out).encode())
+    order = np.argsort(log_p)[:SHOWN]
+    return {
+        "source": source,
+        "run": run,
+        "out": out,
+        "sequences": len(codes),
+        "sites": len(sites.kept),
+        "log_likelihood": {"value": whole.value, "low": whole.low, "high": whole.high},
+        "method": whole.method,
+        "converged": whole.converged,
+        "least_probable": [{"name": raw.names[k], "log_p": float(log_p[k])} for k in order],
+    }
+
+
+def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, int, np.ndarray]:
+    """Return a sequence to be changed: its alignment, its place there, and its codes.
+
+    Args:
+        run: a run folder.
+        sites: the run's sites.
+        told: a file, whose first sequence it is; or a name in the run's own alignment; None for
+            that alignment's first sequence.
+
+    Raises:
+        InputError: no such file or sequence.
+    """
+    path = Path(told) if told is not None and is_alignment(Path(told)) else None
+    source = str(path or RunFolder(run).config().source)
+    raw, row = read_sequences(source), 0
+    if told is not None and path is None:
+        if told not in raw.names:
+            advice = "give one of its names, or a file of one sequence"
+            raise input_error(source, f"a sequence named {told!r}", "none", advice)
+        row = raw.names.index(told)
+    one = raw._replace(
+        names=[raw.names[row]], letters=raw.letters[row : row + 1], lines=[raw.lines[row]]
+    )
+    return raw, row, sites.encode(one, source)[0]

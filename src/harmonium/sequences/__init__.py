@@ -1,0 +1,10 @@
+"""Aligned sequences: files, letters, weights and clusters."""
+
+from .alignment import Alignment as Alignment
+from .alignment import read_alignment as read_alignment
+from .reading import RawAlignment as RawAlignment
+from .reading import is_alignment as is_alignment
+from .reading import read_sequences as read_sequences
+from .similarity import Neighbours as Neighbours
+from .similarity import neighbours as neighbours
+from .sites import Sites as Sites

@@ -1,0 +1,126 @@
+"""Which sequences of an alignment are alike: weights, and clusters for a split without leakage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Integer
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ..errors import input_error
+
+TILE = 2048  # sequences on either side of the pairs that are compared at once
+WORD = 32  # bits
+
+
+class Neighbours(NamedTuple):
+    """How alike the sequences of an alignment are.
+
+    Attributes:
+        count: for each sequence, how many have at least this identity with it; itself included.
+        cluster: for each sequence, the number of its cluster. Sequences of two clusters are never
+            neighbours (single linkage).
+        identity: the fraction of equal sites from which two sequences are neighbours.
+    """
+
+    count: np.ndarray
+    cluster: np.ndarray
+    identity: float
+
+    @property
+    def weights(self) -> np.ndarray:
+        """1 / count of each sequence: a group of copies counts as one."""
+        return 1.0 / self.count
+
+    @property
+    def effective(self) -> float:
+        """The sum of the weights, the effective number of sequences."""
+        return float(self.weights.sum())
+
+
+def neighbours(
+    codes: np.ndarray,
+    identity: float = 0.8,
+    progress: Callable[[float], None] | None = None,
+) -> Neighbours:
+    """Count each sequence's neighbours, and join neighbours to clusters.
+
+    Two sequences are neighbours if at least the fraction `identity` of their sites are equal, gaps
+    included, as in direct-coupling analysis. All pairs are compared, in tiles, so memory grows with
+    the number of sequences and not with its square.
+
+    Args:
+        codes: one row for each sequence, one whole number for each site.
+        identity: the fraction, above 0 and at most 1.
+        progress: is called with the fraction of the pairs that is done.
+
+    Raises:
+        InputError: `identity` is no such fraction.
+
+    Source: Ekeberg, Lövkvist, Lan, Weigt & Aurell 2013 (weights).
+    """
+    if not 0 < identity <= 1:
+        advice = "give the fraction of equal sites from which two sequences are alike"
+        raise input_error("identity", "a number above 0 and at most 1", f"{identity}", advice)
+    n, sites = codes.shape
+    most = math.floor((1.0 - identity) * sites + 1e-6)  # sites that differ
+    tiles = -(-n // TILE)
+    planes = _bit_planes(np.concatenate([codes, codes[:1].repeat(tiles * TILE - n, 0)]))
+    parts = [jnp.asarray(planes[..., i * TILE : (i + 1) * TILE]) for i in range(tiles)]
+    count, cluster = np.zeros(tiles * TILE, np.int64), np.arange(tiles * TILE)
+    done, pairs = 0, tiles * (tiles + 1) // 2
+    for i in range(tiles):
+        for j in range(i, tiles):
+            alike = np.array(_alike(parts[i], parts[j], most))
+            alike[max(0, n - i * TILE) :] = alike[:, max(0, n - j * TILE) :] = False
+            count[i * TILE : (i + 1) * TILE] += alike.sum(1)
+            if i != j:
+                count[j * TILE : (j + 1) * TILE] += alike.sum(0)
+            cluster = _joined(cluster, i * TILE, j * TILE, alike)
+            done += 1
+            if progress is not None:
+                progress(done / pairs)
+    return Neighbours(count[:n], np.unique(cluster[:n], return_inverse=True)[1], identity)
+
+
+def _bit_planes(codes: np.ndarray) -> np.ndarray:
+    """Return the bits of the codes, packed over sites: shape (bits, words, sequences)."""
+    bits = max(1, int(codes.max()).bit_length())
+    padded = np.zeros((len(codes), -(-codes.shape[1] // WORD) * WORD), codes.dtype)
+    padded[:, : codes.shape[1]] = codes
+    packed = [np.packbits((padded >> bit) & 1, axis=1).view(np.uint32) for bit in range(bits)]
+    return np.ascontiguousarray(np.stack(packed).transpose(0, 2, 1))
+
+
+@partial(jax.jit, static_argnums=2)
+def _alike(
+    x: Integer[Array, "bits words rows"], y: Integer[Array, "bits words columns"], most: int
+) -> Array:
+    """Return which pairs differ at no more than so many sites."""
+    bits, words, rows = x.shape
+    different = jnp.zeros((rows, y.shape[2]), jnp.int32)
+    for word in range(words):
+        unequal = jnp.zeros((), jnp.uint32)
+        for bit in range(bits):
+            unequal = unequal | (x[bit, word][:, None] ^ y[bit, word][None])
+        different += jax.lax.population_count(unequal).astype(jnp.int32)
+    return different <= most
+
+
+def _joined(cluster: np.ndarray, row: int, column: int, alike: np.ndarray) -> np.ndarray:
+    """Return the clusters after neighbours in a tile were joined."""
+    down, along = np.nonzero(alike)
+    pairs = cluster[row + down] * len(cluster) + cluster[column + along]
+    first, second = np.divmod(np.unique(pairs), len(cluster))
+    apart = first != second
+    if not apart.any():
+        return cluster
+    edges = coo_array((np.ones(apart.sum()), (first[apart], second[apart])), (len(cluster),) * 2)
+    return connected_components(edges, directed=False)[1][cluster]
