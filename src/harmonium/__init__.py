@@ -14,7 +14,7 @@ The packages, each importing only from those above it in this list:
     gauge, couplings, sharpen   p(v) with other parameters; what W means; lower temperatures
     missing, partition_function, io   missing values; ways to log Z; files and other packages
     gradients           how the likelihood climbs
-    diagnostics, evaluation, sampling, likelihood, entropy   how chains mix; how good a model is
+    diagnostics, evaluation, sampling, likelihood, model_entropy   how good a model is
     training            the loop
     plot, sklearn, keras   pictures; the scikit-learn and Keras interfaces
     runs                a run from a source to a folder
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from .couplings import effective_couplings as effective_couplings
     from .data import *
     from .diagnostics import *
-    from .entropy import Entropy as Entropy
-    from .entropy import entropy as entropy
     from .errors import HarmoniumError as HarmoniumError
     from .errors import InputError as InputError
     from .errors import Interrupted as Interrupted
@@ -59,6 +57,8 @@ if TYPE_CHECKING:
     from .likelihood import log_likelihood as log_likelihood
     from .likelihood import log_z as log_z
     from .missing import *
+    from .model_entropy import Entropy as Entropy
+    from .model_entropy import entropy as entropy
     from .partition_function import *
     from .path import AbstractPath as AbstractPath
     from .path import Heating as Heating
@@ -104,7 +104,7 @@ _HOMES = (
     "evaluation",
     "sampling",
     "likelihood",
-    "entropy",
+    "model_entropy",
     "sequences",
     "training",
 )

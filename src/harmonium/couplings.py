@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer
 
+from ._numerics import from_numpy
 from ._threefry import key_of
 from .data import Dataset
 from .data.parts import in_parts
@@ -101,6 +102,7 @@ def effective_couplings(
         inputs = _normal_inputs(sent, present)
     else:
         inputs = _inputs_of_rows(rbm, around, states, sent)
+    arrays = (from_numpy(sent), from_numpy(present), inputs, from_numpy(own))
     done = 0
 
     def values_of(some: Array, number: int) -> Array:
@@ -108,7 +110,7 @@ def effective_couplings(
         done += len(some)
         if progress is not None:
             progress(min(1.0, done / len(terms)))
-        return _terms_of(rbm.hidden, some, sent, present, inputs, own)
+        return _terms_of(rbm.hidden, some, *arrays)
 
     width = rbm.hidden.size * states.shape[1] ** order
     return Couplings(terms, in_parts(values_of, terms, width), states)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 
+from ._threefry import key_of
 from .checks import positive_integer
 from .errors import InputError
 from .layers import Mixed
@@ -11,6 +13,8 @@ from .parameters import map_parameters
 from .rbm import RBM, checked_rbm
 
 __all__ = ["sharpened"]
+
+DRAWS = 16  # states at which energies are compared
 
 
 def sharpened(rbm: RBM, times: int) -> RBM:
@@ -22,7 +26,7 @@ def sharpened(rbm: RBM, times: int) -> RBM:
     so another distribution results.
 
     Args:
-        rbm: a model of discrete visible units.
+        rbm: the model.
         times: a whole number of at least 1, the inverse temperature of v.
 
     Raises:
@@ -30,14 +34,17 @@ def sharpened(rbm: RBM, times: int) -> RBM:
 
     Source: Tubiana, Cocco & Monasson 2019 (copies of the hidden layer).
     """
-    if checked_rbm(rbm).visible.n_states is None:
-        raise InputError(
-            f"rbm: expected discrete visible units, whose energy is its parameters' alone; got"
-            f" {rbm.visible}."
-        )
     times = positive_integer(times, "times")
     if times == 1:
-        return rbm
-    visible = map_parameters(lambda array: times * array, rbm.visible)
+        return checked_rbm(rbm)
+    visible = map_parameters(lambda array: times * array, checked_rbm(rbm).visible)
+    some = rbm.visible.sample_without_inputs((DRAWS,), key=key_of(0))
+    if not np.allclose(
+        visible.energy(some), times * rbm.visible.energy(some), rtol=1e-3, atol=1e-3
+    ):
+        raise InputError(
+            f"rbm: expected visible units whose energy is that of their parameters alone; got"
+            f" {rbm.visible}, whose energy has other terms, such as log x! of counts."
+        )
     hidden = Mixed(*[rbm.hidden] * times)
     return RBM(visible, hidden, jnp.concatenate([rbm.dense_weights] * times, axis=1))

@@ -12,10 +12,10 @@ from .train import Json
 
 SCAN_HELP = """Score all single mutants of a sequence.
 
-RUN is the folder of a run on an alignment. The score of a mutant is log p(mutant) minus log p of the
-sequence, in nats: the lower, the more harmful. SEQUENCE is a file, whose first sequence is taken and
-must have the columns of the run's alignment, or a name in that alignment; by default its first
-sequence. Residues are numbered as the name tells (NAME/24-286), else from 1.
+RUN is the folder of a run on an alignment. A mutant's score is log p(mutant) minus log p(sequence),
+in nats: the lower, the more harmful. SEQUENCE is a file, whose first sequence is taken and must
+have the columns of the run's alignment, or a name in that alignment; by default its first sequence.
+Residues are numbered as the name tells (NAME/24-286), else from 1.
 
 \b
 Examples:
@@ -113,9 +113,8 @@ def contacts_cli(
         show.say(f"{summary['pairs']:,} pairs; the most strongly coupled:")
         for pair in summary["best"]:
             distance = f", {pair['distance']:.1f} Å" if "distance" in pair else ""
-            show.say(
-                f"  {pair['column_1']:>4} {pair['column_2']:>4}  score {pair['score']:.3f}{distance}"
-            )
+            columns = f"{pair['column_1']:>4} {pair['column_2']:>4}"
+            show.say(f"  {columns}  score {pair['score']:.3f}{distance}")
         if "precision" in summary:
             shares = (f"{name} {share:.1%}" for name, share in summary["precision"].items())
             all_of_them = f"{summary['share_of_contacts']:.1%} of all pairs"

@@ -24,7 +24,8 @@ def mutation_map(
 ) -> Figure:
     """Draw what each change of one letter does to log p: a row for each letter, a column each site.
 
-    Blue is less probable than the sequence, orange more probable; a dot is the sequence itself.
+    Violet is less probable than the sequence, orange more probable; a dot is the sequence itself.
+    Gaps are left out.
 
     Args:
         scores: log p(changed) − log p(sequence), shape (sites, letters), as `single_changes`.
@@ -33,6 +34,8 @@ def mutation_map(
         numbers: the number of each site; 1, 2, … if None.
     """
     found, codes = np.asarray(scores, float), np.asarray(row, int)
+    if letters[0] == "-":
+        found, codes, letters = found[:, 1:], codes - 1, letters[1:]
     sites = len(found)
     shown = list(range(1, sites + 1)) if numbers is None else list(numbers)
     blocks = -(-sites // SITES_IN_ROW)
@@ -80,10 +83,11 @@ def contact_map(
     figure = new_figure(6.4, 6.4)
     axes = figure.subplots()
     size = max(2.0, 3_000 / n**1.4)
+    sizes = size * np.clip(found[i, j] / max(found[i, j].max(), FEW), 0.05, 1.0)
     if distances is None:
-        title = f"the {best:,} most strongly coupled pairs of sites, |i − j| > {apart}"
-        axes.scatter(j + 1, i + 1, s=size, color=BLUE, linewidths=0)
-        axes.scatter(i + 1, j + 1, s=size, color=BLUE, linewidths=0)
+        title = f"the {best:,} most strongly coupled pairs, |i − j| > {apart}; area is strength"
+        axes.scatter(j + 1, i + 1, s=sizes, color=BLUE, linewidths=0)
+        axes.scatter(i + 1, j + 1, s=sizes, color=BLUE, linewidths=0)
     else:
         known = np.asarray(distances, float)
         a, b = np.nonzero(np.tril(known <= contact, -apart - 1))
@@ -92,8 +96,8 @@ def contact_map(
         for which, color in ((near & seen, BLUE), (~near & seen, ORANGE), (~seen, GREY)):
             axes.scatter(j[which] + 1, i[which] + 1, s=size, color=color, linewidths=0)
         share = near[seen].mean() if seen.any() else 0.0
-        title = f"above: the {best:,} best pairs, {share:.0%} of them within {contact:g} Å (blue);"
-        title += " below: the structure"
+        title = f"above: the {best:,} best pairs, {share:.0%} of them within {contact:g} Å (blue)"
+        title += "\nbelow: pairs of the structure that are as near"
     label(axes, title, "site", "site")
     axes.set(xlim=(0.5, n + 0.5), ylim=(n + 0.5, 0.5), aspect="equal")
     for axis in (axes.xaxis, axes.yaxis):
