@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -112,7 +113,8 @@ def contacts_cli(
             return
         show.say(f"{summary['pairs']:,} pairs; the most strongly coupled:")
         for pair in summary["best"]:
-            distance = f", {pair['distance']:.1f} Å" if "distance" in pair else ""
+            known = pair.get("distance")
+            distance = f", {known:.1f} Å" if known is not None and isfinite(known) else ""
             columns = f"{pair['column_1']:>4} {pair['column_2']:>4}"
             show.say(f"  {columns}  score {pair['score']:.3f}{distance}")
         if "precision" in summary:

@@ -6,6 +6,10 @@ from .builtin import labelled_shifter as labelled_shifter
 from .coding import as_table as as_table
 from .dataset import Dataset as Dataset
 from .groups import exclusive_groups as exclusive_groups
+from .lattices import Thermodynamics as Thermodynamics
+from .lattices import lattice_bonds as lattice_bonds
+from .lattices import lattice_exact as lattice_exact
+from .lattices import lattice_samples as lattice_samples
 from .sources import open_source as open_source
 from .splits import split_off as split_off
 from .table import Table as Table

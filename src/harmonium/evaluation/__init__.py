@@ -1,5 +1,7 @@
 """Scores of a model other than its likelihood, one file for each."""
 
+from .agreement_of_moments import MomentAgreement as MomentAgreement
+from .agreement_of_moments import moment_agreement as moment_agreement
 from .base import Quality as Quality
 from .base import Score as Score
 from .mutations import single_changes as single_changes

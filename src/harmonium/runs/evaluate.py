@@ -193,6 +193,7 @@ def _scored(
     if rows is None:
         return found, {"log_z": log_z_record(found), "log_likelihood": None}
     likelihood = score_record(found, str(target.name), len(rows))
+    likelihood["per_unit"] = found.value / rbm.visible.n_units
     return found.log_z, {"log_z": log_z_record(found.log_z), "log_likelihood": likelihood}
 
 

@@ -90,6 +90,7 @@ def _likelihood(summary: dict[str, Any]) -> list[Line]:
     if found["high"] > found["low"]:
         interval = f"{nats(found['low'], 3)} to {nats(found['high'], 3)}"
         lines.append(("  95 % interval", interval, "from the error of log Z alone"))
+    lines.append(("  per unit", f"{nats(found['per_unit'], 4)} nats", "per site, pixel or column"))
     if found["n_rows"] > 1:
         lines.append(("  over rows", f"± {nats(found['stderr_rows'], 3)}", "standard error"))
     if grey:
@@ -201,6 +202,11 @@ def _quality(found: dict[str, Any]) -> list[Line]:
         perfect = f"{_figures(score['perfect'])} ± {_figures(score['spread'], 2)}"
         words = "" if score["judgement"] == AS_GOOD else f": {score['judgement']}"
         lines.append((f"  {score['name']}", ours, perfect + words))
+    lines.append(("  moments of samples and data", "Pearson", "other rows of data; slope"))
+    for each in found["moments"]:
+        others = "" if each["others"] is None else f"{_figures(each['others'])}; "
+        told = f"{others}slope {_figures(each['slope'])}"
+        lines.append((f"  {each['name']}", _figures(each["samples"]), told))
     return lines
 
 

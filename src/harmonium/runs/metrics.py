@@ -12,8 +12,10 @@ from ..diagnostics.equilibrium_report import EquilibriumReport, equilibrium
 from ..diagnostics.relaxation import mixing
 from ..evaluation import (
     ColumnScore,
+    MomentAgreement,
     Quality,
     column_scores,
+    moment_agreement,
     pseudo_log_likelihoods,
     reconstruction_errors,
     sample_quality,
@@ -43,12 +45,16 @@ class Mean(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Scores of samples, the rows they are compared with, and whether columns were scaled."""
+    """Scores of samples, the rows they are compared with, and whether columns were scaled.
+
+    `moments` compares them with held-out rows if there are any.
+    """
 
     quality: Quality
     name: str
     rows: int
     scaled: bool
+    moments: list[MomentAgreement]
 
 
 def pseudo_likelihood(target: Target) -> Mean:
@@ -160,10 +166,13 @@ def quality(target: Target, samples: np.ndarray, seed: int) -> Compared:
     if target.rbm.visible.n_states is None:
         spread = data.std(axis=0)
         scale = np.where((states == 1) & (spread > 0), spread, 1.0)
+    data, samples = data / scale, samples / scale
     held_out = None if held_out is None else held_out / scale
     columns: dict[str, Any] = {"states": states.tolist(), "held_out": held_out, "seed": seed}
-    found = sample_quality(samples / scale, data / scale, **columns)
-    return Compared(found, names[0], len(data), bool((scale != 1.0).any()))
+    found = sample_quality(samples, data, **columns)
+    of_data = {"data": data} if held_out is None else {"data": held_out, "others": data}
+    moments = moment_agreement(samples, states=states.tolist(), **of_data)
+    return Compared(found, names[0], len(data), bool((scale != 1.0).any()), moments)
 
 
 def _scored_rows(target: Target, most: int) -> np.ndarray:

@@ -85,6 +85,7 @@ def quality_record(found: Compared, drawn: Drawn) -> dict[str, Any]:
         "splits": found.quality.splits,
         "scaled": found.scaled,
         "scores": scores,
+        "moments": [each._asdict() for each in found.moments],
     }
 
 

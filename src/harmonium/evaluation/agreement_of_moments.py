@@ -1,0 +1,86 @@
+"""How well the correlations of samples agree with those of data, as one number an order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import checked_rows
+from ..errors import InputError
+from .moments import check_codes, cumulants, groups, variables_of
+
+__all__ = ["MomentAgreement", "moment_agreement"]
+
+MOST_GROUPS = 20_000
+NAMES = {1: "means", 2: "pair correlations", 3: "triple correlations"}
+
+
+class MomentAgreement(NamedTuple):
+    """Pearson's coefficient between the moments of samples and of data.
+
+    Attributes:
+        name: "means", "pair correlations" or "triple correlations", the latter two connected.
+        samples: the coefficient of samples and data; NaN where one side does not vary.
+        slope: of the samples' moments on the data's, through the origin: below 1 if correlations
+            are too weak.
+        others: the coefficient of other rows of data, as many as there are samples, and the data:
+            what a perfect sampler would have. None if there are no others.
+        count: how many moments were compared.
+    """
+
+    name: str
+    samples: float
+    slope: float
+    others: float | None
+    count: int
+
+
+def moment_agreement(
+    samples: Any, data: Any, *, states: Any = None, others: Any = None
+) -> list[MomentAgreement]:
+    """Compare means, and connected correlations of pairs and triples, of samples and data.
+
+    Args:
+        samples: rows drawn from a model, in the user's coding.
+        data: rows of data that the model has not seen.
+        states: number of states of the columns, one number or one for each; 1 or None: numeric.
+        others: other rows of data, for comparison.
+
+    Returns:
+        One entry for each order. Of pairs and triples, a random choice of 20,000.
+
+    Raises:
+        InputError: rows that do not match one another or the states.
+    """
+    clouds = {"samples": checked_rows(samples, "samples"), "data": checked_rows(data, "data")}
+    if others is not None:
+        clouds["others"] = checked_rows(others, "others")[: len(clouds["samples"])]
+    columns = clouds["data"].shape[1]
+    variables = variables_of(states, columns)
+    for name, rows in clouds.items():
+        if rows.shape[1] != columns:
+            raise InputError(f"{name}: expected {columns} columns, as data; got {rows.shape[1]}.")
+        check_codes(rows, name, variables)
+    values = {name: variables.of(rows) for name, rows in clouds.items()}
+    found = []
+    for order, title in NAMES.items():
+        if columns < order:
+            continue
+        which = groups(variables, order, MOST_GROUPS)
+        moments = {
+            name: cumulants(each, np.full((1, len(each)), 1.0 / len(each)), which)[0]
+            for name, each in values.items()
+        }
+        x, y = moments["data"], moments["samples"]
+        slope = float(x @ y / (x @ x)) if x.any() else np.nan
+        perfect = _pearson(x, moments["others"]) if others is not None else None
+        found.append(MomentAgreement(title, _pearson(x, y), slope, perfect, len(which)))
+    return found
+
+
+def _pearson(x: np.ndarray, y: np.ndarray) -> float:
+    spread = float(x.std() * y.std())
+    if len(x) < 2 or spread == 0.0:
+        return float("nan")
+    return float(((x - x.mean()) * (y - y.mean())).mean()) / spread
