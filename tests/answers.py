@@ -2,7 +2,12 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
+
+import pytest
+
+from harmonium.cli import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,3 +34,22 @@ def run_page(page: str) -> int:
     for block in blocks:
         exec(compile(block, page, "exec"), scope)
     return len(blocks)
+
+
+def run_lines(page: str) -> list[str]:
+    """Run the Python blocks and the commands of a page, in order; return the commands."""
+    scope: dict = {}
+    commands: list[str] = []
+    blocks = re.findall(r"```(python|sh)\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, page, "exec"), scope)
+            continue
+        for line in block.splitlines():
+            name, *words = shlex.split(line, comments=True)
+            assert name == "harmonium", line
+            with pytest.raises(SystemExit) as ended:
+                main(words)
+            assert not ended.value.code, line
+            commands.append(line)
+    return commands

@@ -23,7 +23,7 @@ Examples:
   harmonium sample model.npz -n 5 --sweeps 10000
   harmonium sample runs/digits -n 3 --given half.csv
   harmonium sample runs/titanic --given sex=female,age=30..40 --out women.csv
-  harmonium sample runs/family -n 100 --given 12=A,45=G --beta 2 --out new.fasta
+  harmonium sample runs/family --given 12=A,45=G --beta 2 --out new.fasta
 """
 
 

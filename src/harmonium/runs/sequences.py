@@ -136,10 +136,12 @@ def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, i
     source = str(path or RunFolder(run).config().source)
     raw, row = read_sequences(source), 0
     if told is not None and path is None:
-        if told not in raw.names:
-            advice = "give one of its names, or a file of one sequence"
-            raise input_error(source, f"a sequence named {told!r}", "none", advice)
-        row = raw.names.index(told)
+        places = [k for k, name in enumerate(raw.names) if told in (name, name.split("/")[0])]
+        if len(places) != 1:
+            found = f"{len(places)}" if places else "none"
+            advice = "give a whole name, or a file of one sequence"
+            raise input_error(source, f"one sequence named {told!r}", found, advice)
+        row = places[0]
     one = raw._replace(
         names=[raw.names[row]], letters=raw.letters[row : row + 1], lines=[raw.lines[row]]
     )
