@@ -94,9 +94,10 @@ def contact_map(
         axes.scatter(b + 1, a + 1, s=size, color="0.8", linewidths=0)
         near, seen = known[i, j] <= contact, ~np.isnan(known[i, j])
         for which, color in ((near & seen, BLUE), (~near & seen, ORANGE), (~seen, GREY)):
-            axes.scatter(j[which] + 1, i[which] + 1, s=size, color=color, linewidths=0)
+            axes.scatter(j[which] + 1, i[which] + 1, s=sizes[which], color=color, linewidths=0)
         share = near[seen].mean() if seen.any() else 0.0
-        title = f"above: the {best:,} best pairs, {share:.0%} of them within {contact:g} Å (blue)"
+        title = f"above: the {best:,} best pairs; of those with a known distance {share:.0%} are"
+        title += f" within {contact:g} Å (blue)"
         title += "\nbelow: pairs of the structure that are as near"
     label(axes, title, "site", "site")
     axes.set(xlim=(0.5, n + 0.5), ylim=(n + 0.5, 0.5), aspect="equal")
