@@ -116,6 +116,12 @@ def test_scores_are_norms_less_what_averages_explain():
         (lambda rbm: hm.effective_couplings(rbm, 2, units=[(1, 1)]), "one unit twice"),
         (lambda rbm: hm.effective_couplings(rbm, 2, units=[(1, 9)]), "from 0 to 2"),
         (lambda rbm: hm.effective_couplings(rbm.T), "units of a few values"),
+        (
+            lambda rbm: hm.effective_couplings(
+                random_rbm(hm.Bernoulli(3), hm.Bernoulli(2), 0), around=[[0.5, 0, 1]]
+            ),
+            "expected rows of states; found 0.5 in column 0",
+        ),
         (lambda rbm: hm.contact_scores(hm.effective_couplings(rbm, 1)), "all pairs"),
         (
             lambda rbm: hm.effective_couplings(random_rbm(hm.Potts(2, 3), hm.Bernoulli(1), 0), 3),

@@ -235,7 +235,14 @@ def _inputs_of_rows(rbm: RBM, around: Any, states: np.ndarray, sent: np.ndarray)
     if dataset.missing:
         raise InputError("around: expected complete rows; found missing values.")
     rows = np.asarray(dataset.some(MOST_ROWS).rows(key=key_of(0)))
-    place = (rows[:, :, None] == states).argmax(-1)
+    matches = rows[:, :, None] == states
+    if not matches.any(-1).all():
+        row, unit = (int(k) for k in np.argwhere(~matches.any(-1))[0])
+        raise InputError(
+            f"around: expected rows of states; found {rows[row, unit]:g} in column {unit}."
+            " Draw grey levels as 0 or 1 first."
+        )
+    place = matches.argmax(-1)
     part = np.take_along_axis(sent[None], place[:, :, None, None], axis=2)[:, :, 0]
     flat = np.zeros(sent.shape[2])
     arrays = (

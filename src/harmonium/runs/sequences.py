@@ -18,7 +18,7 @@ from ..sequences.reading import FASTA
 from ..tables import Frame, RawColumn
 from ..tables.writing import SUFFIXES, text_of
 from .folder import RunFolder
-from .options import check_target
+from .options import check_number, check_seed, check_target
 from .score import finite_score
 
 SHOWN = 10  # sequences in the report
@@ -92,6 +92,8 @@ def score_sequences(
     Raises:
         InputError: a file that cannot be read or written, or sequences that do not fit the run.
     """
+    check_number("--seconds", seconds, "a positive number", "give 60", below=1e9)
+    check_seed(seed)
     if out is not None:
         check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm, sites = load(run), RunFolder(run).sites_of_alignment()
