@@ -37,6 +37,10 @@ def test_chains_persist_and_may_be_any_number():
         (hm.Gaussian(20), hm.Bernoulli(9), 500, 0.1),
         (hm.Gaussian(20), hm.Gaussian(9), 500, 0.025),
         (hm.Potts(5, states=3), hm.Bernoulli(9), 500, 0.1),
+        (hm.Potts(64, states=5), hm.Bernoulli(9), 500, 0.1),
+        (hm.Potts(160, states=21), hm.Bernoulli(9), 500, 0.25),
+        (hm.Potts(160, states=21), hm.DReLU(9), 500, 0.1),
+        (hm.Exclusive(100, [range(50), range(50, 100)]), hm.Bernoulli(9), 500, 0.1),
     ],
 )
 def test_the_usual_rate_grows_with_visible_units_of_0_and_1(visible, hidden, chains, rate):

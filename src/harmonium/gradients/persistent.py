@@ -20,7 +20,7 @@ from .base import (
 )
 
 CHAINS = 500
-FEW_UNITS, MOST_TIMES = 64, 4.0  # 0/1 units up to which the rate is 0.1; its largest factor
+FEW_UNITS, MOST_TIMES = 64, 4.0  # units up to which the rate is 0.1; its largest factor
 
 
 class Persistent(AbstractGradient):
@@ -53,15 +53,16 @@ class Persistent(AbstractGradient):
         return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
 
     def usual_rate(self, rbm: RBM) -> float:
-        """Return the usual rate; above 64 visible 0/1 units, more in proportion, up to 0.4.
+        """Return the usual rate; above 64 visible units of 0 and 1, more in proportion, up to 0.4.
 
         With 10,000 updates and 500 chains, most data sets of up to 800 columns are fitted best at
         0.4 or above. But on data that a model can nearly overfit, such as bars and stripes, the
-        chains fall behind at that rate (docs/mnist.md). With fewer chains a high rate is noisier:
+        chains fall behind at that rate (docs/mnist.md). Sites of sequences, one-hot, are learned
+        better at higher rates too (docs/sequences.md). With fewer chains a high rate is noisier:
         then, and for other units, the rate is that of other methods.
         """
         is_known = _of_0_and_1(rbm.visible) and _of_0_and_1(rbm.hidden) and self.chains >= CHAINS
-        times = rbm.visible.size / FEW_UNITS if is_known else 1.0
+        times = rbm.visible.n_units / FEW_UNITS if is_known else 1.0
         return usual_rate(rbm) * min(MOST_TIMES, max(1.0, times))
 
     def status(self, rbm: RBM, state: Any) -> Status:
@@ -83,7 +84,7 @@ class Persistent(AbstractGradient):
 
 
 def _of_0_and_1(layer: AbstractLayer) -> bool:
-    """Return whether each unit is one column with the values 0 and 1."""
+    """Return whether all columns are 0 or 1, and units do not depend on one another."""
     low, high = layer.support
-    is_binary = layer.n_states == 2**layer.n_units and layer.n_units == layer.size
-    return is_binary and not low.any() and bool((high == 1).all())
+    is_discrete = layer.n_states is not None and layer.has_independent_units
+    return is_discrete and not low.any() and bool((high == 1).all())
