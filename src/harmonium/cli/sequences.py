@@ -28,7 +28,8 @@ Examples:
 CONTACTS_HELP = """Find the pairs of sites that a model couples most strongly: likely contacts.
 
 RUN is the folder of a run on an alignment. Couplings are the pair terms of log p in the zero-sum
-gauge; a pair's score is their Frobenius norm without gaps, less what its sites' averages explain.
+gauge, around 24 of the run's sequences; a pair's score is their Frobenius norm without gaps, less
+what its sites' averages explain.
 With --structure, a text file with two columns of the alignment, counted from 1, and a distance in Å
 in each line, the best pairs are compared with it.
 

@@ -13,7 +13,7 @@ from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..plot import contact_map
 from ..plot.base import save_figure
-from ..sequences import Sites
+from ..sequences import Sites, read_sequences
 from ..tables import Frame, RawColumn
 from ..tables.writing import text_of
 from .display import Display
@@ -21,7 +21,7 @@ from .folder import RunFolder
 from .options import check_count, check_number, check_target
 
 SUFFIXES = (".csv", ".tsv", ".png")
-SHOWN = 10
+SHOWN, AROUND = 10, 24
 
 
 def contacts(
@@ -58,7 +58,8 @@ def contacts(
         found = f"{n} sites"
         raise input_error(run, f"pairs more than {apart} sites apart", found, "lower --apart")
     known = None if structure is None else distances_of(structure, sites)
-    found = effective_couplings(rbm, progress=display.timer("couplings"))
+    around, progress = typical_sequences(run, sites), display.timer("couplings")
+    found = effective_couplings(rbm, around=around, progress=progress)
     scores = contact_scores(found, without=0)
     i, j = np.triu_indices(n, apart + 1)
     order = np.argsort(-scores[i, j])
@@ -89,6 +90,19 @@ def _precision(known: np.ndarray | None, i: np.ndarray, j: np.ndarray, near: flo
     hits = (found[~np.isnan(found)] <= near).astype(float)
     best = {f"{k}L": float(hits[: k * n].mean()) for k in (1, 2, 5) if len(hits) >= k * n}
     return {"precision": best, "near": near, "share_of_contacts": float(hits.mean())}
+
+
+def typical_sequences(run: str, sites: Sites) -> np.ndarray | None:
+    """Return a few of the run's sequences as codes, evenly spaced; None if its file is not there.
+
+    Couplings around them tell contacts a little better than those around equally likely letters.
+    """
+    source = RunFolder(run).config().source
+    if not Path(source).is_file():
+        return None
+    raw = read_sequences(source)
+    codes = sites.encode(raw, source)
+    return codes[:: -(-len(codes) // AROUND)]
 
 
 def distances_of(path: str, sites: Sites) -> np.ndarray:
