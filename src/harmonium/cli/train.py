@@ -99,8 +99,8 @@ def train_cli(
         number(
             "--lr",
             help="Learning rate; falls to 0 over the second half.  [default: 0.1; up to 0.4 for pcd"
-            " with 500 chains or more on more than 64 columns of 0/1 or sites of letters; less for two layers of wide"
-            " units; a quarter if the run diverges]",
+            " with 500 chains or more on more than 64 columns of 0/1 or sites of letters; less for"
+            " two layers of wide units; a quarter if the run diverges]",
         ),
     ] = None,
     seed: Seed = 0,
