@@ -51,7 +51,8 @@ def measured(side: int, beta: float) -> str:
     return (
         f"{side:>2} × {side:<2}  β {beta:.3f}  J {told[0]}, around rows {told[1]}"
         f"  energy {e:.2f} ± {e_error:.2f} (exact {exact.energy:.2f})"
-        f"  heat capacity {c:.1f} ± {c_error:.1f} (exact {exact.heat_capacity:.1f})  {seconds:.0f} s"
+        f"  heat capacity {c:.1f} ± {c_error:.1f} (exact {exact.heat_capacity:.1f})"
+        f"  {seconds:.0f} s"
     )
 
 
