@@ -54,7 +54,7 @@ def trained(codes: np.ndarray, weights: np.ndarray, hidden: int, held_out: np.nd
 
 def contacts(hidden: int) -> None:
     train, test = (np.load(PROTEINS / f"pf00072_{n}.npz")["x"] for n in ("train0.6", "test0.4"))
-    weights = hm.neighbours(train).weights
+    weights = hm.sequences.neighbours(train).weights
     rbm = trained(train, weights, hidden, test[::10])
     sites = train.shape[1]
     alone = independent(train, np.ones(len(train)), 1.0)[test, np.arange(sites)].sum(1).mean()

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ..errors import input_error
 
@@ -100,6 +98,9 @@ def _chains(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return the ends of chains, all of which are one graph of unconnected lattices."""
+    from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
+    from scipy.sparse.csgraph import connected_components
+
     first = (np.arange(chains)[:, None] * sites + bonds[:, 0]).ravel()
     second = (np.arange(chains)[:, None] * sites + bonds[:, 1]).ravel()
     now, size = rng.integers(0, states, chains * sites), chains * sites

@@ -11,8 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Integer
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ..errors import input_error
 
@@ -116,6 +114,9 @@ def _alike(
 
 def _joined(cluster: np.ndarray, row: int, column: int, alike: np.ndarray) -> np.ndarray:
     """Return the clusters after neighbours in a tile were joined."""
+    from scipy.sparse import coo_array  # imported here: it takes a tenth of a second
+    from scipy.sparse.csgraph import connected_components
+
     down, along = np.nonzero(alike)
     pairs = cluster[row + down] * len(cluster) + cluster[column + along]
     first, second = np.divmod(np.unique(pairs), len(cluster))
