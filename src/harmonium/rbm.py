@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from ._numerics import from_numpy, product
 from .checks import as_array, described
@@ -43,7 +43,8 @@ class RBM(eqx.Module):
     the layers exchanged, so that a method for visible → hidden also works for hidden → visible.
 
     States have their batch axes first: v has shape (..., visible.size), h has shape
-    (..., hidden.size).
+    (..., hidden.size). Of units with several columns, such as Potts sites, all methods also take
+    rows of codes, of shape (..., visible.n_units).
 
     Attributes:
         visible: the layer of the data.
@@ -109,50 +110,46 @@ class RBM(eqx.Module):
         """The number of columns of the wider layer."""
         return max(self.visible.size, self.hidden.size)
 
-    def energy(
-        self, v: Float[Array, "*#batch visible"], h: Float[Array, "*#batch hidden"]
-    ) -> Float[Array, ...]:
+    def energy(self, v: Num[Array, "*#batch _"], h: Num[Array, "*#batch _"]) -> Float[Array, ...]:
         """Return E(v, h) = U_v(v) + U_h(h) − vᵀ W h, in nats; batch axes are broadcast."""
-        self.hidden.check(h, "h")
+        v, h = self.visible.as_states(v, "v"), self.hidden.as_states(h, "h")
         return self.visible.energy(v) + self.hidden.energy(h) - (self.inputs_to_h(v) * h).sum(-1)
 
-    def free_energy(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch"]:
+    def free_energy(self, v: Num[Array, "*batch _"]) -> Float[Array, "*batch"]:
         """Return F(v) = U_v(v) − Γ_h(vW), in nats: log p(v) = −F(v) − log Z."""
-        inputs = self.inputs_to_h(v)
-        return self.visible.energy(v) - self.hidden.cgf(inputs)
+        v = self.visible.as_states(v, "v")
+        return self.visible.energy(v) - self.hidden.cgf(self.inputs_to_h(v))
 
-    def inputs_to_h(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
+    def inputs_to_h(self, v: Num[Array, "*batch _"]) -> Float[Array, "*batch hidden"]:
         """Return vW, the inputs that the hidden units receive."""
-        self.visible.check(v, "v")
-        return product(v, self.weights)
+        return product(self.visible.as_states(v, "v"), self.weights)
 
-    def inputs_to_v(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch visible"]:
+    def inputs_to_v(self, h: Num[Array, "*batch _"]) -> Float[Array, "*batch visible"]:
         """Return h Wᵀ, the inputs that the visible units receive."""
-        self.hidden.check(h, "h")
-        return product(h, self.weights.T)
+        return product(self.hidden.as_states(h, "h"), self.weights.T)
 
-    def mean_h_from_v(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
+    def mean_h_from_v(self, v: Num[Array, "*batch _"]) -> Float[Array, "*batch hidden"]:
         """Return ⟨h⟩ given v; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""
         return self.hidden.mean(self.inputs_to_h(v))
 
-    def mean_v_from_h(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch visible"]:
+    def mean_v_from_h(self, h: Num[Array, "*batch _"]) -> Float[Array, "*batch visible"]:
         """Return ⟨v⟩ given h; for Bernoulli units this is p(v = 1 | h) = σ(hWᵀ + a)."""
         return self.visible.mean(self.inputs_to_v(h))
 
     def sample_h_from_v(
-        self, v: Float[Array, "*batch visible"], *, key: PRNGKeyArray
+        self, v: Num[Array, "*batch _"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch hidden"]:
         """Draw h from p(h | v)."""
         return self.hidden.sample(self.inputs_to_h(v), key=key)
 
     def sample_v_from_h(
-        self, h: Float[Array, "*batch hidden"], *, key: PRNGKeyArray
+        self, h: Num[Array, "*batch _"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch visible"]:
         """Draw v from p(v | h)."""
         return self.visible.sample(self.inputs_to_v(h), key=key)
 
     def gibbs_sweep(
-        self, v: Float[Array, "*batch visible"], *, key: PRNGKeyArray
+        self, v: Num[Array, "*batch _"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch visible"]:
         """Return v after one sweep of block Gibbs sampling, v → h → v."""
         key_h, key_v = jax.random.split(key)

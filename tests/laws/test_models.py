@@ -85,12 +85,44 @@ def test_paths_end_where_they_should(visible, hidden, seed):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize(
+    "visible",
+    [
+        hm.Potts(3, 4),
+        hm.Categorical(2, [2, 5]),
+        hm.Mixed(hm.Gaussian(1), hm.Potts(2, 3)),
+        hm.Ising(4),
+    ],
+    ids=str,
+)
+def test_codes_are_taken_where_states_are(visible):
+    rbm = random_rbm(visible, hm.Potts(2, 3), 0)
+    keys = jax.random.split(jax.random.key(0), 3)
+    v = visible.sample_without_inputs((5,), key=keys[0])
+    h = rbm.hidden.sample_without_inputs((5,), key=keys[1])
+    rows, codes = jnp.asarray(visible.decode(v)), jnp.asarray(rbm.hidden.decode(h))
+    for name, x, coded in (
+        ("free_energy", v, rows),
+        ("mean_h_from_v", v, rows),
+        ("mean_v_from_h", h, codes),
+        ("inputs_to_h", v, rows),
+    ):
+        method = getattr(rbm, name)
+        np.testing.assert_array_equal(method(coded), method(x), err_msg=name)
+    np.testing.assert_array_equal(rbm.energy(rows, codes), rbm.energy(v, h))
+    for name, x, coded in (("sample_h_from_v", v, rows), ("gibbs_sweep", v, rows)):
+        method = getattr(rbm, name)
+        np.testing.assert_array_equal(method(coded, key=keys[2]), method(x, key=keys[2]))
+
+
 def test_shapes_are_checked():
     rbm = random_rbm(hm.Bernoulli(4), hm.Ising(2), 0)
     with pytest.raises(
         hm.InputError, match=r"Expected v with trailing size 4; got shape \(10, 5\)"
     ):
         rbm.free_energy(jnp.zeros((10, 5)))
+    with pytest.raises(hm.InputError, match="Expected v with trailing size 12, or 3 for codes"):
+        random_rbm(hm.Potts(3, 4), hm.Ising(2), 0).free_energy(jnp.zeros((10, 5)))
     with pytest.raises(hm.InputError, match="Expected h with trailing size 2"):
         rbm.sample_v_from_h(jnp.zeros(3), key=jax.random.key(0))
     with pytest.raises(hm.InputError, match=r"\(visible, hidden\) = \(4, 2\); got \(2, 4\)"):

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 from .._numerics import from_numpy
 from ..errors import InputError
 from ..parameters import data_in
-from .base_arrays import checked_rows, derivatives_of_means
+from .base_arrays import checked_rows, checked_states, derivatives_of_means
 
 
 class AbstractLayer(eqx.Module):
@@ -341,11 +341,9 @@ class AbstractLayer(eqx.Module):
         """Draw states of the layer by itself, without inputs, with the batch axes `shape`."""
         return self.sample(jnp.broadcast_to(self.zero_inputs, (*shape, self.size)), key=key)
 
-    def check(self, x: Any, name: str) -> None:
-        """Raise InputError unless the last axis of `x` has `size` columns."""
-        shape = jnp.shape(x)
-        if not shape or shape[-1] != self.size:
-            raise InputError(f"Expected {name} with trailing size {self.size}; got shape {shape}.")
+    def as_states(self, x: Any, name: str) -> Array:
+        """Return states: `x` itself, or its encoding if it has one column for each unit."""
+        return checked_states(self, x, name)
 
     def validate(
         self, rows: Any, name: str = "data", first_row: int = 0, *, missing: bool = False

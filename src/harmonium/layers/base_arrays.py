@@ -123,6 +123,25 @@ def derivatives_of_means(
     return sum((along(places == k) for k in range(places.max() + 1)), jnp.zeros_like(inputs))
 
 
+def checked_states(layer: Any, x: Any, name: str) -> Array:
+    """Return states of a layer: `x` itself, or its encoding if it has one column for each unit.
+
+    Raises:
+        InputError: the last axis fits neither states nor rows in the user's coding.
+    """
+    width = jnp.shape(x)[-1:]
+    if width == (layer.size,):
+        return (
+            x if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.asarray(x, layer.dtype)
+        )
+    if width == (layer.n_units,):
+        return layer.encode(x)
+    also = "" if layer.n_units == layer.size else f", or {layer.n_units} for codes"
+    raise InputError(
+        f"Expected {name} with trailing size {layer.size}{also}; got shape {jnp.shape(x)}."
+    )
+
+
 def checked_rows(layer: Any, rows: Any, name: str, first_row: int, missing: bool) -> np.ndarray:
     """Return rows in the user's coding as an array: the work of `AbstractLayer.validate`."""
     array = as_array(rows, name)
