@@ -70,7 +70,8 @@ if TYPE_CHECKING:
     from .samplers import *
     from .sampling import condition as condition
     from .sampling import sample as sample
-    from .sequences import *
+    from .sequences import Alignment as Alignment
+    from .sequences import read_alignment as read_alignment
     from .sharpen import sharpened as sharpened
     from .standardize import Standardization as Standardization
     from .standardize import standardization as standardization
@@ -105,10 +106,10 @@ _HOMES = (
     "sampling",
     "likelihood",
     "model_entropy",
-    "sequences",
+    "sequences.alignment",
     "training",
 )
-_INSIDE = ("io", "tables")  # whose names are kept inside
+_INSIDE = ("io", "sequences", "tables")  # whose names are kept inside
 
 
 def __getattr__(name: str) -> Any:

@@ -8,5 +8,3 @@ from .reading import read_sequences as read_sequences
 from .similarity import Neighbours as Neighbours
 from .similarity import neighbours as neighbours
 from .sites import Sites as Sites
-
-__all__ = ["Alignment", "read_alignment"]  # at the top of harmonium; the others are kept inside

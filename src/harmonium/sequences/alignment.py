@@ -14,6 +14,8 @@ from .reading import RawAlignment, read_sequences
 from .similarity import Neighbours, neighbours
 from .sites import Sites, codes_of, notes_on_letters
 
+__all__ = ["Alignment", "read_alignment"]
+
 MOST_GAPS_AT_SITE = 0.8
 MOST_GAPS_IN_SEQUENCE = 0.5
 IDENTITY = 0.8
