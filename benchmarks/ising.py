@@ -17,7 +17,7 @@ import numpy as np
 
 import harmonium as hm
 
-ROWS, SAMPLES, EPOCHS, SEED = 20_000, 4_000, 300, 0
+ROWS, SAMPLES, EPOCHS, SEED = 100_000, 4_000, 100, 0
 BETAS = (0.35, 0.4406868, 0.55)  # above, at and below the critical temperature
 
 
