@@ -23,7 +23,8 @@ def sharpened(rbm: RBM, times: int) -> RBM:
     Its visible layer has `times` the parameters, and there are that many copies of the hidden
     layer, each with the same weights, so it is an RBM too and is sampled as such. Cooling an RBM by
     dividing all its parameters by a temperature instead changes what the hidden units sum over, and
-    so another distribution results.
+    so another distribution results. The sampler `Tempered` draws from the same p(v) at any inverse
+    temperature, by proposals that it accepts or rejects.
 
     Args:
         rbm: the model.

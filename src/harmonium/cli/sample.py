@@ -59,8 +59,9 @@ def sample_cli(
     """Draw rows from a model; its help text is SAMPLE_HELP."""
 
     def command() -> None:
-        from ..runs.sample import csv_lines, draw_rows, write_rows, write_table
+        from ..runs.sample import csv_lines, draw_rows, write_rows
         from ..runs.sequences import fasta_of, write_fasta
+        from ..runs.writing import write_table
         from ..tables.writing import plain, text_of
 
         rows, table, words = draw_rows(run, n, sweeps, seed, given, out, overwrite, beta)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..checks import checked_rows
 from ..errors import InputError
-from .moments import check_codes, cumulants, groups, variables_of
+from .moments import check_codes, cumulants, groups, pearson, variables_of
 
 __all__ = ["MomentAgreement", "moment_agreement"]
 
@@ -74,13 +74,6 @@ def moment_agreement(
         }
         x, y = moments["data"], moments["samples"]
         slope = float(x @ y / (x @ x)) if x.any() else np.nan
-        perfect = _pearson(x, moments["others"]) if others is not None else None
-        found.append(MomentAgreement(title, _pearson(x, y), slope, perfect, len(which)))
+        perfect = pearson(x, moments["others"]) if others is not None else None
+        found.append(MomentAgreement(title, pearson(x, y), slope, perfect, len(which)))
     return found
-
-
-def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    spread = float(x.std() * y.std())
-    if len(x) < 2 or spread == 0.0:
-        return float("nan")
-    return float(((x - x.mean()) * (y - y.mean())).mean()) / spread

@@ -126,6 +126,14 @@ def principal_axes(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
     return axes * np.sign(largest), found / n
 
 
+def pearson(x: np.ndarray, y: np.ndarray) -> float:
+    """Return Pearson's coefficient; NaN if one side does not vary."""
+    scale = float(x.std() * y.std())
+    if len(x) < 2 or scale == 0.0:
+        return math.nan
+    return float(((x - x.mean()) * (y - y.mean())).mean()) / scale
+
+
 def squared_distances(values: np.ndarray, metric: np.ndarray) -> np.ndarray:
     """Return Σ_q metric_q (x_q − y_q)² for all pairs of rows x and y, shape (rows, rows).
 

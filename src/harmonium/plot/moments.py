@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ..checks import checked_pair
 from ..errors import InputError
-from ..evaluation.moments import AS_IT_IS, Variables, check_codes, groups, variables_of
+from ..evaluation.moments import AS_IT_IS, Variables, check_codes, groups, pearson, variables_of
 from .base import BLUE, GREY, SMALL, evenly_spaced, label, new_figure
 
 MOST_PAIRS = 5_000
@@ -137,7 +138,5 @@ def _scatter(axes: Axes, title: str, data: _Estimate, samples: _Estimate) -> Non
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> str:
     """Return Pearson's coefficient as text, "undefined" if one side does not vary."""
-    scale = float(x.std() * y.std())
-    if len(x) < 2 or scale == 0.0:
-        return "undefined"
-    return f"{float(((x - x.mean()) * (y - y.mean())).mean()) / scale:.3f}".replace("-", "−")
+    found = pearson(x, y)
+    return "undefined" if math.isnan(found) else f"{found:.3f}".replace("-", "−")

@@ -9,16 +9,15 @@ import numpy as np
 
 from ..couplings import contact_scores, effective_couplings
 from ..errors import input_error
-from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..plot import contact_map
 from ..plot.base import save_figure
-from ..sequences import Sites, read_sequences
-from ..tables import Frame, RawColumn
-from ..tables.writing import text_of
+from ..sequences import Sites
 from .display import Display
 from .folder import RunFolder
 from .options import check_count, check_number, check_target
+from .sequences import own_sequences
+from .writing import frame_of, write_table
 
 SUFFIXES = (".csv", ".tsv", ".png")
 SHOWN, AROUND = 10, 24
@@ -74,8 +73,7 @@ def contacts(
         figure = contact_map(scores, best=best, apart=apart, distances=known, contact=near)
         save_figure(figure, out)
     elif out is not None:
-        cells = (RawColumn(name, values.astype(float)) for name, values in pairs.items())
-        write_whole(Path(out), text_of(Frame(tuple(cells)), out).encode())
+        write_table(frame_of({name: cells.astype(float) for name, cells in pairs.items()}), out)
     best = [
         {name: values[k].item() for name, values in pairs.items()} for k in range(min(SHOWN, n))
     ]
@@ -97,12 +95,8 @@ def typical_sequences(run: str, sites: Sites) -> np.ndarray | None:
 
     Couplings around them tell contacts a little better than those around equally likely letters.
     """
-    source = RunFolder(run).config().source
-    if not Path(source).is_file():
-        return None
-    raw = read_sequences(source)
-    codes = sites.encode(raw, source)
-    return codes[:: -(-len(codes) // AROUND)]
+    own = own_sequences(run, sites)
+    return None if own is None else own[1][:: -(-len(own[1]) // AROUND)]
 
 
 def distances_of(path: str, sites: Sites) -> np.ndarray:

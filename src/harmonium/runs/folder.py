@@ -6,9 +6,10 @@ import itertools
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -33,6 +34,7 @@ SUMMARY = "summary.json"
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
 LEFT_BY_RUNS = (METRICS, COLUMNS, SITES, MODEL, SUMMARY, "checkpoints", "pictures", EVALUATION)
 OTHER_NAME = "choose another name"
+T = TypeVar("T")
 LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
 
 
@@ -126,8 +128,7 @@ class RunFolder:
         Raises:
             InputError: the file is damaged.
         """
-        path = self.path / COLUMNS
-        return Columns.from_record(read_json(path), str(path)) if path.is_file() else None
+        return self._meaning(COLUMNS, Columns.from_record)
 
     def columns_of_table(self) -> Columns:
         """Read what the columns of the run's table mean.
@@ -135,12 +136,8 @@ class RunFolder:
         Raises:
             InputError: it is no run on a table, or the file is damaged.
         """
-        columns = self.columns()
-        if columns is None:
-            expected, found = "the folder of a run on a table", "a model of plain numbers"
-            advice = "train one with: harmonium train TABLE"
-            raise input_error(str(self.path), expected, found, advice)
-        return columns
+        found = "a model of plain numbers"
+        return self._needed(self.columns(), "the folder of a run on a table", found, "TABLE")
 
     def sites(self) -> Sites | None:
         """Read what the sites of the run's alignment mean; None if its rows are no sequences.
@@ -148,8 +145,7 @@ class RunFolder:
         Raises:
             InputError: the file is damaged.
         """
-        path = self.path / SITES
-        return Sites.from_record(read_json(path), str(path)) if path.is_file() else None
+        return self._meaning(SITES, Sites.from_record)
 
     def sites_of_alignment(self) -> Sites:
         """Read what the sites of the run's alignment mean.
@@ -157,12 +153,20 @@ class RunFolder:
         Raises:
             InputError: it is no run on an alignment, or the file is damaged.
         """
-        sites = self.sites()
-        if sites is None:
-            expected, found = "the folder of a run on an alignment", "a model of other rows"
-            advice = "train one with: harmonium train FILE.fasta"
+        expected, found = "the folder of a run on an alignment", "a model of other rows"
+        return self._needed(self.sites(), expected, found, "FILE.fasta")
+
+    def _meaning(self, name: str, from_record: Callable[[Any, str], T]) -> T | None:
+        """Read a file that says what the run's rows mean; None if there is none."""
+        path = self.path / name
+        return from_record(read_json(path), str(path)) if path.is_file() else None
+
+    def _needed(self, meaning: T | None, expected: str, found: str, source: str) -> T:
+        """Return what the run's rows mean, or raise InputError if that is not known."""
+        if meaning is None:
+            advice = f"train one with: harmonium train {source}"
             raise input_error(str(self.path), expected, found, advice)
-        return sites
+        return meaning
 
     def write_meaning(self, columns: Columns | None, sites: Sites | None) -> None:
         """Write what the columns of the run's table, or the sites of its alignment, mean."""

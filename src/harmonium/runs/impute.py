@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._threefry import key_of
 from ..data.frames import read_frame
-from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..missing import impute
 from ..tables import Columns, Frame, RawColumn
-from ..tables.writing import SUFFIXES, text_of
+from ..tables.writing import SUFFIXES
 from .folder import RunFolder
 from .options import check_count, check_seed, check_target
+from .writing import write_table
 
 DRAWS = 10  # chains of each row, of which the averages are taken
 
@@ -54,7 +53,7 @@ def fill(
     else:
         each = enumerate(found.draws)
         filled = _stacked([columns.completed(frame, one, seed=seed + i) for i, one in each])
-    write_whole(Path(out), text_of(filled, out).encode())
+    write_table(filled, out)
     return {
         "table": table,
         "run": run,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from ..io.storage import load
 from ..plot import weight_logos
 from ..plot.base import save_figure
 from ..rbm import RBM
-from ..sequences import Sites, read_sequences
+from ..sequences import Sites
 from .folder import RunFolder
 from .options import check_count, check_target
+from .sequences import own_sequences
 
 SEQUENCES, LETTERS = 3, 6
 
@@ -35,29 +35,22 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> dict[str, 
     check_count("--units", units)
     if out is not None:
         check_target(f"--out {out}", out, (".png",), overwrite)
-    folder = RunFolder(run)
-    rbm, sites = load(run), folder.sites_of_alignment()
+    rbm, sites = load(run), RunFolder(run).sites_of_alignment()
     plain = zero_sum(rbm)
     w = np.asarray(plain.dense_weights).reshape(len(sites.kept), sites.states, -1)
     order = np.argsort(-np.sqrt((w**2).sum((0, 1))))[: min(units, w.shape[2])]
     columns = (np.array(sites.kept) + 1).tolist()
     if out is not None:
         save_figure(weight_logos(w, sites.alphabet.letters, order.tolist(), numbers=columns), out)
-    source = folder.config().source
-    names, means = _means_of_h(rbm, sites, source) if Path(source).is_file() else ([], None)
+    own = own_sequences(run, sites)
+    names, means = ([], None) if own is None else (own[0], _means_of_h(rbm, own[1]))
     found = [_about(w, int(unit), sites, names, means) for unit in order]
     return {"run": run, "out": out, "units": found}
 
 
-def _means_of_h(rbm: RBM, sites: Sites, source: str) -> tuple[list[str], np.ndarray]:
-    """Return the names of the run's sequences, and the mean hidden state of each."""
-    raw = read_sequences(source)
-    codes = sites.encode(raw, source)
-
-    def means(rows: Any, _: int) -> Any:
-        return rbm.mean_h_from_v(rbm.visible.encode(rows))
-
-    return raw.names, in_parts(means, codes, rbm.widest)
+def _means_of_h(rbm: RBM, codes: np.ndarray) -> np.ndarray:
+    """Return the mean hidden state of each sequence."""
+    return in_parts(lambda rows, _: rbm.mean_h_from_v(rows), codes, rbm.widest)
 
 
 def _about(

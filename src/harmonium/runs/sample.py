@@ -23,7 +23,6 @@ from ..sampling import sample
 from ..sharpen import sharpened
 from ..tables import Frame
 from ..tables.writing import SUFFIXES as TEXT
-from ..tables.writing import text_of
 from .checks import refuse_misfit
 from .folder import CONFIG, RunFolder
 from .memory import refuse_beyond_memory
@@ -107,11 +106,6 @@ def draw_rows(
         return rows, columns.decode(rows, seed=seed, known=known), None
     drawn_many = partial(drawn, max(n, FEWEST_DRAWN))
     return *columns.draw(told, drawn_many, n, seed=seed), None
-
-
-def write_table(frame: Frame, out: str) -> None:
-    """Write a table as text, whole or not at all."""
-    write_whole(Path(out), text_of(frame, out).encode())
 
 
 def read_given(given: str, rbm: RBM) -> np.ndarray:

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..evaluation import single_changes
-from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..plot import mutation_map
 from ..plot.base import save_figure
-from ..tables import Frame, RawColumn
-from ..tables.writing import text_of
 from .folder import RunFolder
 from .options import check_target
 from .sequences import reference
+from .writing import frame_of, write_table
 
 SUFFIXES = (".csv", ".tsv", ".png")
 SHOWN = 10
@@ -54,8 +52,7 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> di
     elif out is not None:
         table = {"mutant": np.array(names, object), "column": columns[site].astype(float)}
         table |= {"from": before, "to": after, "score": np.round(values, 4)}
-        frame = Frame(tuple(RawColumn(name, cells) for name, cells in table.items()))
-        write_whole(Path(out), text_of(frame, out).encode())
+        write_table(frame_of(table), out)
     order = np.argsort(values)
 
     def listed(which: np.ndarray) -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ from ..likelihood import LogLikelihood
 from ..partition_function.base import LogZ
 from ..rbm import RBM
 from ..statistics import log_mean_exp
+from ..tables.writing import SUFFIXES
+from .options import check_number, check_seed, check_target
 
 
 def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
@@ -37,6 +39,28 @@ def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
         f"{rbm}: expected parameters that leave its score finite; found some as large as"
         f" {largest:.2g}, which overflow; lower the learning rate."
     )
+
+
+def check_scoring(out: str | None, seconds: float, seed: int, overwrite: bool) -> None:
+    """Refuse options of a command that scores rows, or a file that it cannot write.
+
+    Raises:
+        InputError: names the option, what was expected, what was found and what to do.
+    """
+    check_number("--seconds", seconds, "a positive number", "give 60", below=1e9)
+    check_seed(seed)
+    if out is not None:
+        check_target(f"--out {out}", out, SUFFIXES, overwrite)
+
+
+def likelihood_brief(score: LogLikelihood) -> dict[str, Any]:
+    """Return a log-likelihood with its interval, and how it was found."""
+    interval = {"value": score.value, "low": score.low, "high": score.high}
+    return {
+        "log_likelihood": interval,
+        "method": score.method,
+        "converged": score.converged,
+    }
 
 
 def score_record(score: LogLikelihood, rows: str, count: int) -> dict[str, Any]:

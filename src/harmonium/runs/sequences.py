@@ -15,11 +15,10 @@ from ..io.storage import load
 from ..likelihood import free_energies, log_likelihood
 from ..sequences import RawAlignment, Sites, is_alignment, read_sequences
 from ..sequences.reading import FASTA
-from ..tables import Frame, RawColumn
-from ..tables.writing import SUFFIXES, text_of
 from .folder import RunFolder
-from .options import check_number, check_seed, check_target
-from .score import finite_score
+from .options import check_target
+from .score import check_scoring, finite_score, likelihood_brief
+from .writing import frame_of, write_table
 
 SHOWN = 10  # sequences in the report
 
@@ -92,10 +91,7 @@ def score_sequences(
     Raises:
         InputError: a file that cannot be read or written, or sequences that do not fit the run.
     """
-    check_number("--seconds", seconds, "a positive number", "give 60", below=1e9)
-    check_seed(seed)
-    if out is not None:
-        check_target(f"--out {out}", out, SUFFIXES, overwrite)
+    check_scoring(out, seconds, seed, overwrite)
     rbm, sites = load(run), RunFolder(run).sites_of_alignment()
     raw = read_sequences(source)
     codes, key = sites.encode(raw, source), key_of(seed)
@@ -106,8 +102,7 @@ def score_sequences(
     if out is not None:
         columns = {"name": np.array(raw.names, object), "log_p": np.round(log_p, 4)}
         columns["per_site"] = np.round(per_site, 5)
-        made = Frame(tuple(RawColumn(name, values) for name, values in columns.items()))
-        write_whole(Path(out), text_of(made, out).encode())
+        write_table(frame_of(columns), out)
     order = np.argsort(log_p)[:SHOWN]
     return {
         "source": source,
@@ -115,11 +110,18 @@ def score_sequences(
         "out": out,
         "sequences": len(codes),
         "sites": len(sites.kept),
-        "log_likelihood": {"value": whole.value, "low": whole.low, "high": whole.high},
-        "method": whole.method,
-        "converged": whole.converged,
+        **likelihood_brief(whole),
         "least_probable": [{"name": raw.names[k], "log_p": float(log_p[k])} for k in order],
     }
+
+
+def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None:
+    """Return the names and codes of the run's own sequences; None if their file is not there."""
+    source = RunFolder(run).config().source
+    if not Path(source).is_file():
+        return None
+    raw = read_sequences(source)
+    return raw.names, sites.encode(raw, source)
 
 
 def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, int, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -12,16 +11,14 @@ from .._threefry import key_of
 from ..data import Dataset
 from ..data.frames import read_frame
 from ..evaluation import cell_scores, unexpected
-from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..likelihood import free_energies, log_likelihood
 from ..rbm import RBM
-from ..tables import Columns, Frame, RawColumn
-from ..tables.writing import SUFFIXES, text_of
+from ..tables import Columns, Frame
 from .display import nats
 from .folder import RunFolder
-from .options import check_number, check_seed, check_target
-from .score import finite_score
+from .score import check_scoring, finite_score, likelihood_brief
+from .writing import frame_of, write_table
 
 SHOWN = 10  # rows in the report
 
@@ -42,10 +39,7 @@ def score(
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
     """
-    check_number("--seconds", seconds, "a positive number", "give 60", below=1e9)
-    check_seed(seed)
-    if out is not None:
-        check_target(f"--out {out}", out, SUFFIXES, overwrite)
+    check_scoring(out, seconds, seed, overwrite)
     rbm, columns = load(run), RunFolder(run).columns_of_table()
     frame = read_frame(table, columns)
     codes, key = columns.encode(frame, table), key_of(seed)
@@ -57,23 +51,15 @@ def score(
     if out is not None:
         numbers = np.arange(1.0, len(frame) + 1)
         named = np.array(reasons, object)
-        made = Frame(
-            (
-                RawColumn("row", numbers),
-                RawColumn("log_p", np.round(log_p.astype(float), 4)),
-                RawColumn("least_expected", named),
-            )
-        )
-        write_whole(Path(out), text_of(made, out).encode())
+        scores = {"row": numbers, "log_p": np.round(log_p.astype(float), 4)}
+        write_table(frame_of({**scores, "least_expected": named}), out)
     order = np.argsort(log_p)[:SHOWN]
     return {
         "table": table,
         "run": run,
         "out": out,
         "rows": len(frame),
-        "log_likelihood": {"value": whole.value, "low": whole.low, "high": whole.high},
-        "method": whole.method,
-        "converged": whole.converged,
+        **likelihood_brief(whole),
         "least_probable": [
             {"row": int(row) + 1, "log_p": float(log_p[row]), "least_expected": reasons[row]}
             for row in order
