@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 
 import harmonium as hm
+from harmonium.parameters import map_parameters
 from harmonium.partition_function.enumerated import enumerable
 
 HERE = Path(__file__).parent
@@ -51,7 +52,9 @@ def randomised(layer, key, scale=0.7):
         leaf + scale * jax.random.uniform(k, leaf.shape, leaf.dtype, -1.0, 1.0)
         for leaf, k in zip(leaves, keys, strict=True)
     ]
-    return jax.tree.unflatten(structure, moved).project()
+    # What is data, such as a length, stays.
+    moved = jax.tree.unflatten(structure, moved)
+    return map_parameters(lambda _, new: new, layer, moved).project()
 
 
 def random_rbm(visible, hidden, seed, coupling=0.8) -> hm.RBM:

@@ -127,6 +127,41 @@ def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:
     return lax.scan(passed, nothing, odds[:-1])[0][1]
 
 
+WORDS_AT_ONCE = 16
+
+
+def chosen_counts(
+    logits: Float[Array, "*shape states"], totals: Float[Array, "*rows"], *, key: PRNGKeyArray
+) -> Float[Array, "*all states"]:
+    """Return how often each state occurs among so many draws: multinomial counts.
+
+    Each draw inverts the cumulative distribution by bisection, so the work is the largest total
+    times the logarithm of the number of states, and no array has an entry for each draw and state.
+    """
+    shape = jnp.broadcast_shapes(logits.shape[:-1], totals.shape)
+    states = logits.shape[-1]
+    odds = jnp.exp(logits - logits.max(-1, keepdims=True))
+    cumulative = lax.associative_scan(jnp.add, odds, axis=-1)
+    cumulative = jnp.broadcast_to(cumulative, (*shape, states)).reshape(-1, states)
+    total = jnp.broadcast_to(totals, shape).reshape(-1)
+    rows = jnp.arange(total.size)[:, None]
+    find = jax.vmap(lambda sums, points: jnp.searchsorted(sums, points, side="right"))
+
+    def counted(i: Array, counts: Array) -> Array:
+        fresh = jax.random.uniform(
+            jax.random.fold_in(key, i), (total.size, WORDS_AT_ONCE), logits.dtype
+        )
+        # A uniform number may round up to the whole sum: the last state that has any odds.
+        below = jnp.nextafter(cumulative[:, -1:], jnp.zeros((), logits.dtype))
+        place = find(cumulative, jnp.minimum(fresh * cumulative[:, -1:], below))
+        is_meant = i * WORDS_AT_ONCE + jnp.arange(WORDS_AT_ONCE) < total[:, None]
+        return counts.at[rows, place].add(is_meant.astype(counts.dtype))
+
+    none = jnp.zeros((total.size, states), logits.dtype)
+    turns = jnp.ceil(total.max(initial=0.0) / WORDS_AT_ONCE).astype(jnp.int32)
+    return lax.fori_loop(0, turns, counted, none).reshape(*shape, states)
+
+
 HIGH_RATE = 1e6  # above, a normal number is as good: the skewness is below a thousandth
 
 

@@ -19,6 +19,7 @@ from .missing.annealed import energies_of_rows
 from .missing.marginal import SLOW_SUMS, entries_of_sum, posterior, way_to_sum, with_missing
 from .partition_function.annealed import Annealed
 from .partition_function.base import AbstractLogZ, LogZ
+from .partition_function.by_totals import log_z_of_rows, totals_of
 from .partition_function.closed_form import ClosedForm, has_closed_form
 from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
 from .partition_function.replica_exchange import Exchanged
@@ -123,6 +124,12 @@ class Automatic(AbstractLogZ):
         """Return log Z by the chosen method."""
         return self._chosen(rbm).compute(rbm, key, progress)
 
+    def compute_each(
+        self, rbm: RBM, totals: np.ndarray, key: Any, progress: Callable[[float], Any]
+    ) -> list[LogZ]:
+        """Return log Z given each of these totals by the chosen method."""
+        return self._chosen(rbm).compute_each(rbm, totals, key, progress)
+
 
 WAYS: dict[str, Callable[..., AbstractLogZ]] = {
     "auto": lambda **settings: Automatic(Annealed(**settings)),
@@ -186,7 +193,8 @@ def log_likelihood(
     too, and reverse runs from the rows serve as a check. Rows with sample weights count in
     proportion to them. For rows with missing values the value is ⟨log p(v_seen)⟩: exact where the
     missing units can be summed (see `free_energies`), else by annealing, whose error the interval
-    includes.
+    includes. Where the visible layer takes totals of a row as given, such as the length of a
+    document, log Z is found for each total that occurs.
 
     Args:
         rbm: the model.
@@ -204,21 +212,26 @@ def log_likelihood(
     way = _way(rbm, method, settings)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
     dataset = Dataset.of(data).checked_for(rbm.visible)
-    found, note, reach = [], "", 0.0
+    found, totals, note, reach = [], [], "", 0.0
     for i, part in enumerate(dataset.parts(key=keys[0])):
         key_part = None if keys[0] is None else jax.random.fold_in(keys[0], i)
         energies, off = _free_energies(rbm, part, key_part)
         found.append(energies)
+        totals.append(totals_of(rbm, part))
         reach += off * len(part) / len(dataset)
         note = note or _note(rbm, part)
     energies = np.concatenate(found)
     if dataset.log_density is not None:
         energies = energies - np.asarray(dataset.log_density)
-    if log_z is None:
+    weights = None if dataset.weights is None else np.asarray(dataset.weights)
+    if log_z is None and rbm.visible.n_totals:
+        given = np.concatenate(totals)
+        of_rows = log_z_of_rows(rbm, given, weights, way, key=keys[2], progress=progress)
+        log_z, energies = of_rows.mean, energies + of_rows.each - of_rows.mean.value
+    elif log_z is None:
         if keys[1] is not None and way.is_estimate(rbm):
             way = way.with_rows(rbm, dataset, key=keys[1])
         log_z = _log_z(rbm, key=keys[2], method=way, progress=progress)
-    weights = None if dataset.weights is None else np.asarray(dataset.weights)
     if not reach:
         return likelihood_from(energies, log_z, note, weights)
     note += f"; missing values by annealing, within {reach:.2g} nats"
@@ -268,6 +281,11 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 def _free_energies(rbm: RBM, rows: np.ndarray, key: Any) -> tuple[np.ndarray, float]:
     """Return F of rows that lie in the domain, and how far off their mean may be."""
     missing = int(np.isnan(rows).sum(1).max())
+    if missing and rbm.visible.n_totals:
+        raise InputError(
+            f"data: {rbm.visible} takes the length of a row as given, which is not known where"
+            " counts are missing (NaN)."
+        )
     if not missing:
         return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest), 0.0
     if way_to_sum(rbm, missing, SLOW_SUMS)[0] is None:

@@ -153,7 +153,16 @@ class RBM(eqx.Module):
     ) -> Float[Array, "*batch visible"]:
         """Return v after one sweep of block Gibbs sampling, v → h → v."""
         key_h, key_v = jax.random.split(key)
-        return self.sample_v_from_h(self.sample_h_from_v(v, key=key_h), key=key_v)
+        h = self.sample_h_from_v(v, key=key_h)
+        return self.with_totals_of(v).sample_v_from_h(h, key=key_v)
+
+    def with_totals_of(self, v: Num[Array, "*batch _"]) -> RBM:
+        """Return the model that takes as given what these states say, such as their lengths.
+
+        For most layers that is nothing, and the model itself.
+        """
+        totals = self.visible.totals(self.visible.as_states(v, "v"))
+        return RBM(self.visible.with_totals(totals), self.hidden, self.weights)
 
     @property
     def dense_weights(self) -> Array:

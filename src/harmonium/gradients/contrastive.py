@@ -29,7 +29,7 @@ class Contrastive(AbstractGradient):
     @property
     def about(self) -> About:
         """The properties of CD-k."""
-        return About.for_sampler(self.sampler, "CD")
+        return About.for_sampler(self.sampler, "CD", keeps_totals=self.sampler.keeps_totals)
 
     def status(self, rbm: RBM, state: Any) -> Status:
         """Return the sampler that moves the chains; no chains are kept."""

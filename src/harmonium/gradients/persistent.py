@@ -3,12 +3,14 @@
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from ..checks import positive_integer
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
+from ..statistics import resampled
 from .base import (
     About,
     AbstractGradient,
@@ -48,7 +50,8 @@ class Persistent(AbstractGradient):
     def about(self) -> About:
         """The properties of PCD-k, or of PCD with another sampler, and its default rate."""
         kernel, _ = self.sampler.base_kernel
-        about = About.for_sampler(self.sampler, "PCD", rate=self.usual_rate)
+        can = {"rate": self.usual_rate, "keeps_totals": self.sampler.keeps_totals}
+        about = About.for_sampler(self.sampler, "PCD", **can)
         by_sweeps = kernel.unit == "sweeps"
         return about if by_sweeps else about._replace(title=f"PCD by {kernel.unit}")
 
@@ -71,16 +74,34 @@ class Persistent(AbstractGradient):
         return Status(chains, self.sampler.base_kernel)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> Any:
-        """Start the chains from the model without its weights."""
-        return self.sampler.init(rbm, self.chains, key=key)
+        """Start the chains from the model without its weights, with the totals of rows if any."""
+        rows = resampled(jnp.abs(batch.weights), self.chains, 0.5)
+        return self.sampler.init(rbm.with_totals_of(batch.states[rows]), self.chains, key=key)
 
     def estimate(
         self, rbm: RBM, batch: Cloud, state: Any, *, key: PRNGKeyArray
     ) -> tuple[RBM, Any, PhaseInfo]:
         """Move the chains by one step and return the gradient of the free-energy gap."""
         state, _ = self.sampler.step(rbm, state, key=key)
-        grads, info = cloud_gradient(rbm, batch, self.sampler.cloud(state))
+        chains = with_mean_totals(rbm.visible, self.sampler.cloud(state), batch)
+        grads, info = cloud_gradient(rbm, batch, chains)
         return grads, state, info
+
+
+def with_mean_totals(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
+    """Return chains weighted so that their mean totals, such as lengths, are those of the data.
+
+    The weights are 1/C plus a linear function of a chain's totals. So neither the lengths that the
+    chains happen to have nor those of a batch move the parameters. Layers without totals need none.
+    """
+    if not layer.n_totals:
+        return model
+    away = layer.totals(model.states)
+    away, short = away - away.mean(0), data.mean_of(layer.totals(data.states)) - away.mean(0)
+    spread = away.T @ away / len(away)
+    ridge = jnp.finfo(spread.dtype).eps * (1.0 + jnp.trace(spread)) * jnp.eye(layer.n_totals)
+    factor = 1.0 + away @ jnp.linalg.solve(spread + ridge, short)
+    return model._replace(weights=model.weights * factor)
 
 
 def _of_0_and_1(layer: AbstractLayer) -> bool:

@@ -18,4 +18,5 @@ from .poisson import Poisson as Poisson
 from .potts import Potts as Potts
 from .registry import register_layer as register_layer
 from .relu import ReLU as ReLU
+from .replicated_softmax import ReplicatedSoftmax as ReplicatedSoftmax
 from .unit_interval import UnitInterval as UnitInterval

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 from .._numerics import from_numpy
 from ..errors import InputError
 from ..parameters import data_in
-from .base_arrays import checked_rows, checked_states, derivatives_of_means
+from .base_arrays import check_rescaling, checked_rows, checked_states, derivatives_of_means
 
 
 class AbstractLayer(eqx.Module):
@@ -255,6 +255,19 @@ class AbstractLayer(eqx.Module):
         mean = functools.partial(self.mean_given, known=known, values=values)
         return derivatives_of_means(mean, inputs, self.blocks, self.spread)
 
+    @property
+    def n_totals(self) -> int:
+        """How many numbers a row brings with it that the model takes as given; usually none."""
+        return 0
+
+    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
+        """Return what the model takes as given of states, such as a document's length."""
+        return jnp.zeros((*x.shape[:-1], 0), x.dtype)
+
+    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "AbstractLayer":
+        """Return the layer of states that have these totals, one for each row."""
+        return self
+
     def fold(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Sum the columns of each unit."""
         return x
@@ -288,17 +301,7 @@ class AbstractLayer(eqx.Module):
 
     def check_rescaling(self, scale: np.ndarray, offset: np.ndarray) -> None:
         """Raise InputError unless each unit can be rescaled and shifted by its scale and offset."""
-        for change, asked, able, what in (
-            ("scale", scale, self.is_rescalable | (scale == 1), "rescaled"),
-            ("offset", offset, self.is_shiftable | (offset == 0), "shifted"),
-        ):
-            wrong = np.flatnonzero(~able)
-            if len(wrong):
-                first = int(wrong[0])
-                raise InputError(
-                    f"{self}: {self.domain(first)}, which cannot be {what}; got {change}"
-                    f" {asked[first]:g} for unit {first}."
-                )
+        check_rescaling(self, scale, offset)
 
     def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
         """Return U(x), the sum of the unit energies, in nats."""

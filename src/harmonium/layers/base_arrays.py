@@ -163,3 +163,18 @@ def checked_rows(layer: Any, rows: Any, name: str, first_row: int, missing: bool
                 f" column {column} ({int(wrong.sum())} such entries)."
             )
     return array
+
+
+def check_rescaling(layer: Any, scale: np.ndarray, offset: np.ndarray) -> None:
+    """Do the work of `AbstractLayer.check_rescaling`."""
+    for change, asked, able, what in (
+        ("scale", scale, layer.is_rescalable | (scale == 1), "rescaled"),
+        ("offset", offset, layer.is_shiftable | (offset == 0), "shifted"),
+    ):
+        wrong = np.flatnonzero(~able)
+        if len(wrong):
+            first = int(wrong[0])
+            raise InputError(
+                f"{layer}: {layer.domain(first)}, which cannot be {what}; got {change}"
+                f" {asked[first]:g} for unit {first}."
+            )

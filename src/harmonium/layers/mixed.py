@@ -90,6 +90,21 @@ class Mixed(AbstractLayer):
         """Repeat each unit's entry over its columns."""
         return self._joined(lambda part, piece: part.spread(piece), self._units(x))
 
+    @property
+    def n_totals(self) -> int:
+        """The totals of all parts."""
+        return sum(part.n_totals for part in self.parts)
+
+    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
+        """Return the totals of all parts."""
+        return self._joined(lambda part, piece: part.totals(piece), self._columns(x))
+
+    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "Mixed":
+        """Give every part its totals."""
+        ends = np.cumsum([part.n_totals for part in self.parts])
+        pieces = [totals[..., end - part.n_totals : end] for part, end in zip(self.parts, ends)]  # noqa: B905
+        return Mixed(*(part.with_totals(piece) for part, piece in zip(self.parts, pieces)))  # noqa: B905
+
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:

@@ -15,6 +15,7 @@ FEWEST_GROUPS = 4
 TAIL = 0.025  # probability that log Z lies beyond one end of an interval
 CONTRADICTED = 1e-3  # of a lower bound from another base
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
+MET = "The forward and reverse estimates agree."
 MOST_STRANGE = 0.05  # share of the given starts that may lie anywhere
 
 Ends = tuple[float, float]

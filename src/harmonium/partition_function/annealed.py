@@ -19,9 +19,10 @@ from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
 from ..precision import check_precision, rounded_if_faster
 from ..rbm import RBM
-from .agreement import AnnealingRuns, contradictions
-from .base import CHAINS, AbstractLogZ, LogZ
+from .agreement import MET, AnnealingRuns, contradictions
+from .base import CHAINS, AbstractLogZ, LogZ, exact_result
 from .bridge import sandwich
+from .lengthening import is_independent_when_empty, log_z_of_lengths
 from .schedule import (
     SEGMENTS,
     AnnealingSchedule,
@@ -42,7 +43,6 @@ FEWEST_STEPS, MOST_STEPS = 4, 2**20  # per segment
 ENOUGH_GROUPS = 8  # of forward chains; with fewer, an interval is hardly ever narrow
 WHOLE_ROUND = 2.6  # time of a round over that of its forward runs: burn-in, reverse runs, starts
 ON_TIME = 0.95  # share of the time left that a round may take by the pace of the last one
-MET = "The forward and reverse estimates agree."
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,31 @@ class Annealed(AbstractLogZ):
         search = _Search(rbm, self, starts, progress, key=key_search)
         paths = self.paths or usual_bases(self._near(rbm), key=key_base)
         return search.rounds(*search.pilot(paths))
+
+    def compute_each(
+        self, rbm: RBM, totals: np.ndarray, key: Any, progress: Callable[[float], Any]
+    ) -> list[LogZ]:
+        """Return log Z given each of these totals; for documents, in one run along their lengths.
+
+        That run uses neither `paths`, `starts` nor `burn_in`.
+        """
+        if self.paths or not is_independent_when_empty(rbm):
+            return super().compute_each(rbm, totals, key, progress)
+        own = exact_result(float(rbm.hidden.cgf(rbm.hidden.zero_inputs)), "exact, empty rows")
+        lengths = totals[:, 0]
+        found = [own] * int((lengths == 0).sum())
+        if len(found) == len(lengths):
+            return found
+        return found + log_z_of_lengths(
+            rbm,
+            lengths[len(found) :],
+            chains=self.chains,
+            steps=self.steps,
+            tolerance=self.tolerance,
+            seconds=self.seconds,
+            key=key,
+            progress=progress,
+        )
 
 
 class _Search:

@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from .._numerics import from_numpy
 from ..checks import checked_key
 from ..data import Dataset
 from ..errors import InputError, NotFiniteError
@@ -68,6 +70,24 @@ class AbstractLogZ(ABC):
     def compute(self, rbm: RBM, key: Any, progress: Callable[[float], Any]) -> LogZ:
         """Return log Z; the key has been checked where one is needed."""
 
+    def compute_each(
+        self, rbm: RBM, totals: np.ndarray, key: Any, progress: Callable[[float], Any]
+    ) -> list[LogZ]:
+        """Return log Z of the model given each of several totals, shape (kinds, totals).
+
+        The totals are what `rbm.visible` takes as given of a row, sorted and different. A method
+        overrides this where it can do better than one after the other.
+        """
+        found = []
+        for i, one in enumerate(totals):
+            visible = rbm.visible.with_totals(from_numpy(np.asarray(one, rbm.visible.dtype)))
+            model = RBM(visible, rbm.hidden, rbm.weights)
+            own = None if key is None else jax.random.fold_in(key, i)
+            found.append(
+                self.compute(model, own, lambda part, i=i: progress((i + part) / len(totals)))
+            )
+        return found
+
     def estimate(
         self,
         rbm: RBM,
@@ -86,15 +106,29 @@ class AbstractLogZ(ABC):
             InputError: no key where one is needed, or a model that the method cannot handle.
             NotFiniteError: Z is infinite, or parameters are not finite.
         """
+        return self.compute(rbm, self._key(rbm, key), progress or (lambda part: None))
+
+    def estimate_each(
+        self,
+        rbm: RBM,
+        totals: np.ndarray,
+        *,
+        key: PRNGKeyArray | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> list[LogZ]:
+        """Return log Z given each of these totals; see `compute_each` and `estimate`."""
+        key = self._key(rbm, key)
+        return self.compute_each(rbm, totals, key, progress or (lambda part: None))
+
+    def _key(self, rbm: RBM, key: Any) -> Any:
+        """Return the key, checked, or None where none is needed."""
         if not self.is_estimate(rbm):
-            key = None
-        elif key is None:
+            return None
+        if key is None:
             raise InputError(
                 f"key: log Z of {rbm} is estimated by sampling; pass key=jax.random.key(0)."
             )
-        else:
-            key = checked_key(key)
-        return self.compute(rbm, key, progress or (lambda part: None))
+        return checked_key(key)
 
 
 def exact_result(value: float, method: str) -> LogZ:

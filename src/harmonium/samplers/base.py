@@ -117,6 +117,11 @@ class AbstractSampler(eqx.Module):
         """Whether the weights are only multiplied by states, with `@`; `Rounded` needs this."""
         return False
 
+    @property
+    def keeps_totals(self) -> bool:
+        """Whether each chain keeps what the model takes as given of it, such as a length."""
+        return False
+
     def init(self, rbm: RBM, n: int, *, key: PRNGKeyArray) -> Any:
         """Return the state of n chains drawn from the model without its weights."""
         draw, start = jax.random.split(key)

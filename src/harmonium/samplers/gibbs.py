@@ -61,6 +61,11 @@ class Gibbs(AbstractSampler):
         """The number of sweeps in a step."""
         return self.sweeps
 
+    @property
+    def keeps_totals(self) -> bool:
+        """Whether each chain keeps the totals of its first state: True."""
+        return True
+
     def start(self, rbm: RBM, v: Float[Array, "n visible"], *, key: PRNGKeyArray) -> GibbsState:
         """Draw h from p(h | v)."""
         return GibbsState(v, rbm.sample_h_from_v(v, key=key))
@@ -73,7 +78,7 @@ class Gibbs(AbstractSampler):
 
         def sweep(i: Array | int, state: GibbsState) -> GibbsState:
             key_v, key_h = keys[i]
-            v = rbm.sample_v_from_h(state.h, key=key_v)
+            v = rbm.with_totals_of(state.v).sample_v_from_h(state.h, key=key_v)
             return GibbsState(v, rbm.sample_h_from_v(v, key=key_h))
 
         # With a loop of one turn, XLA would not see the products that are shared with the gradient.

@@ -273,7 +273,8 @@ def mean_v(model: Model, h: jax.Array) -> jax.Array:
 @eqx.filter_jit
 def mean_v_again(model: Model, rows: jax.Array) -> jax.Array:
     """Return ⟨v⟩ given the hidden means of the rows."""
-    return model.mean_v_from_h(model.mean_h_from_v(model.visible.encode(rows)))
+    v = model.visible.encode(rows)
+    return model.with_totals_of(v).mean_v_from_h(model.mean_h_from_v(v))
 
 
 @eqx.filter_jit

@@ -69,6 +69,7 @@ def plan_run(
         expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or a name such as "auto"'
         raise InputError(f"gradient: expected {expected}; got {described(gradient)}.")
     dataset = Dataset.of(data, weights).checked_for(rbm.visible)
+    _check_totals(gradient, rbm, dataset)
     if dataset.missing and not gradient.about.takes_missing:
         gradient = _summing_out(gradient, rbm, dataset)
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
@@ -89,6 +90,21 @@ def plan_run(
     return Plan(
         dataset, method, optimizer, per_epoch, total, prior, rbm.visible, may_slow, may_stop
     )
+
+
+def _check_totals(gradient: AbstractGradient, rbm: RBM, dataset: Dataset) -> None:
+    """Raise InputError if rows bring totals, such as lengths, and these are unknown or not kept."""
+    if rbm.visible.n_totals and dataset.missing:
+        raise InputError(
+            f"data: {rbm.visible} takes the length of a row as given, which is not known where"
+            " counts are missing (NaN)."
+        )
+    if rbm.visible.n_totals and not gradient.about.keeps_totals:
+        raise InputError(
+            f"gradient: {rbm.visible} takes the length of each row as given, which"
+            f" {gradient.about.title} does not keep; choose CD or PCD with Gibbs sampling, such as"
+            ' "pcd" or hm.Contrastive(hm.Gibbs(1)).'
+        )
 
 
 def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Dataset) -> AbstractGradient:

@@ -51,7 +51,8 @@ class Recorder:
         recorded = recorded_epochs(epochs, every, math.ceil(FIRST_RECORD / per_epoch))
         self.updates = [per_epoch * epoch for epoch in recorded]
         self.follows_gap = held_out is not None
-        self.tracks = track and len(recorded) > 1
+        # Where log Z differs from row to row there is no single one to follow.
+        self.tracks = track and len(recorded) > 1 and not plan.layer.n_totals
         self.plan, self.uses_folds = plan, held_out is None and is_for(plan)
         self.tracker: Tracker | None = None
         self.judgements: dict[int, bool] = {}

@@ -1,0 +1,239 @@
+"""Counts of words, or of other things, whose total a row brings with it."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+
+from .._numerics import chosen_counts
+from ..checks import positive_integer
+from ..errors import InputError
+from ..parameters import data_field
+from .base import AbstractLayer
+from .base_arrays import parameter, weighted_mean
+from .registry import register_layer
+
+
+@register_layer("replicated_softmax", rows="reals")
+class ReplicatedSoftmax(AbstractLayer):
+    r"""Counts x_k of K words in a document of D words: D draws from one softmax.
+
+        U(x) = −log(D! / Π_k x_k!) − b·x,      Γ(I) = D log Σ_k e^(I_k + b_k),      Σ_k x_k = D
+
+    A model with this visible layer is the replicated softmax, a topic model: each hidden unit votes
+    for words, and all words of a document see the same hidden units. The length D is no random
+    number of the model but comes with each row: the model says p(x | D), and its log Z depends on
+    D. Training by CD or PCD keeps a length for each row or chain; `hm.log_likelihood` takes the
+    log Z of each row's own length. The biases of hidden units do not grow with D; what does grow,
+    such as the D·a of Salakhutdinov & Hinton, is a constant added to a row of W.
+
+    log p(x | D) is that of the counts. That of the words in their order is less by
+    `log_arrangements(x)`.
+
+    Between whole numbers, D = m + s stands for m words and one that feels its inputs and biases
+    only s times: Γ(I) = m L(I + b) + L(s (I + b)) − (1 − s) log K, with L(t) = log Σ_k e^(t_k). Its
+    count is s. So a path of models leads from empty documents to long ones, along which log Z of
+    all lengths is found in one annealing run.
+
+    Attributes:
+        size: K, the number of words.
+        bias: b, the log frequencies of words up to a constant, shape (size,), in nats.
+        length: D where no row says it: of samples and of `hm.log_z`. `hm.initialize` sets it to the
+            rounded mean length of the rows. With `with_totals`, one for each row.
+
+    Source: Salakhutdinov & Hinton 2009 (replicated softmax: an undirected topic model).
+    """
+
+    size: int = eqx.field(static=True)
+    bias: Float[Array, "*models size"]
+    length: Float[Array, "*rows"] = data_field()
+
+    def __init__(self, size: int, length: Any = 100, bias: Any = None):
+        self.size = positive_integer(size, "ReplicatedSoftmax size")
+        self.bias = parameter(bias, (size,), "ReplicatedSoftmax bias")
+        self.length = parameter(length, np.shape(length), "ReplicatedSoftmax length")
+        if not isinstance(length, Tracer):
+            lengths = np.asarray(length, float)
+            if (lengths < 0).any() or (lengths != np.floor(lengths)).any():
+                found = lengths if not lengths.ndim else lengths.ravel()[:3]
+                raise InputError(
+                    f"ReplicatedSoftmax length: expected a number of words, 0 or more; got {found}."
+                )
+
+    @property
+    def blocks(self) -> Integer[np.ndarray, " units"]:
+        """All units are one block: their sum is the length."""
+        return np.zeros(self.size, int)
+
+    @property
+    def n_totals(self) -> int:
+        """1: the length."""
+        return 1
+
+    def totals(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch totals"]:
+        """Return the length of each document, the sum of its counts."""
+        return x.sum(-1, keepdims=True)
+
+    def with_totals(self, totals: Float[Array, "*batch totals"]) -> "ReplicatedSoftmax":
+        """Return the layer of documents of these lengths."""
+        return eqx.tree_at(lambda layer: layer.length, self, totals[..., 0])
+
+    def log_arrangements(self, x: Any) -> Float[Array, "*batch"]:
+        """Return log(D! / Π_k x_k!), the orders in which the words of a document may stand."""
+        x = jnp.asarray(x, self.dtype)
+        log_factorial = jax.scipy.special.gammaln
+        return log_factorial(x.sum(-1) + 1.0) - log_factorial(x + 1.0).sum(-1)
+
+    @property
+    def _parts(self) -> tuple[Float[Array, "*rows"], Float[Array, "*rows"]]:
+        """Return the whole words of D and the rest of it."""
+        whole = jnp.floor(self.length)
+        return whole, self.length - whole
+
+    def _at_first(self, value: Float[Array, "*batch"]) -> Float[Array, "*batch units"]:
+        """Put the value of the block at its first unit."""
+        return jnp.zeros((*value.shape, self.size), value.dtype).at[..., 0].set(value)
+
+    def energy(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch"]:
+        """Return −log(D! / Π_k x_k!) − b·x, in nats, where D is the sum of `x`."""
+        return -(self.log_arrangements(x) + (self.bias * x).sum(-1))
+
+    def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
+        """Return log x_k! − b_k x_k; the first unit also has −log D!."""
+        log_factorial = jax.scipy.special.gammaln
+        return log_factorial(x + 1.0) - self.bias * x - self._at_first(log_factorial(x.sum(-1) + 1))
+
+    def cgf(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*all"]:
+        """Return D log Σ_k e^(I_k + b_k), in nats, for a whole number D."""
+        logits, (whole, rest) = inputs + self.bias, self._parts
+        last = jax.nn.logsumexp(rest[..., None] * logits, axis=-1)
+        last = last - (1.0 - rest) * math.log(self.size)
+        return whole * jax.nn.logsumexp(logits, axis=-1) + jnp.where(rest > 0, last, 0.0)
+
+    def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*all units"]:
+        """Return Γ at the first unit, and 0 at the others."""
+        return self._at_first(self.cgf(inputs))
+
+    def unit_cgfs_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+    ) -> Float[Array, "*all units"]:
+        """Return the cgfs with the known counts held: the others share what is left of D.
+
+        With r = D − Σ of the known counts, the others have log(D!/r!) + r log Σ e^(I + b), at the
+        first of them, and −∞ if r is negative.
+        """
+        log_factorial = jax.scipy.special.gammaln
+        values = jnp.where(known, values, 0.0)
+        logits = inputs + self.bias
+        left = self.length - values.sum(-1)
+        possible = (left >= 0) & ((left == 0) | ~known.all(-1))
+        left = jnp.maximum(left, 0.0)
+        shares = jax.nn.logsumexp(jnp.where(known, _NEVER, logits), axis=-1)
+        of_rest = log_factorial(self.length + 1.0) - log_factorial(left + 1.0)
+        of_rest = jnp.where(possible, of_rest + left * shares, -jnp.inf)
+        numbers = jnp.where(known, self.size, 0) + np.arange(self.size)
+        at_first = numbers == numbers.min(-1, keepdims=True)  # a known one if all are
+        held = jnp.where(known, logits * values - log_factorial(values + 1.0), 0.0)
+        return held + jnp.where(at_first, of_rest[..., None], 0.0)
+
+    def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*all columns"]:
+        """Return D p_k, with p the softmax of I + b, for a whole number D."""
+        logits, (whole, rest) = inputs + self.bias, (part[..., None] for part in self._parts)
+        return whole * jax.nn.softmax(logits, axis=-1) + rest * jax.nn.softmax(
+            rest * logits, axis=-1
+        )
+
+    def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*all columns"]:
+        """Return D p_k (1 − p_k), for a whole number D."""
+
+        def spread(logits: Array) -> Array:
+            p = jax.nn.softmax(logits, axis=-1)
+            likeliest = logits.argmax(-1, keepdims=True) == np.arange(self.size)
+            others = jnp.where(likeliest, 0.0, p).sum(-1, keepdims=True)  # 1 − p of the likeliest
+            return p * jnp.where(likeliest, others, 1.0 - p)
+
+        logits, (whole, rest) = inputs + self.bias, (part[..., None] for part in self._parts)
+        return whole * spread(logits) + rest**2 * spread(rest * logits)
+
+    def sample(
+        self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
+    ) -> Float[Array, "*all columns"]:
+        """Draw D words of each document, and count them."""
+        key_whole, key_rest = jax.random.split(key)
+        logits, (whole, rest) = inputs + self.bias, self._parts
+        counts = chosen_counts(logits, whole, key=key_whole)
+
+        def with_rest(counts: Array) -> Array:
+            one = jnp.ones_like(rest)
+            last = chosen_counts(rest[..., None] * logits, one, key=key_rest)
+            return counts + rest[..., None] * last
+
+        return jax.lax.cond((rest > 0).any(), with_rest, lambda counts: counts, counts)
+
+    def sample_given(
+        self,
+        inputs: Float[Array, "*batch columns"],
+        known: Bool[Array, "*rows units"],
+        values: Float[Array, "*rows columns"],
+        *,
+        key: PRNGKeyArray,
+    ) -> Float[Array, "*all columns"]:
+        """Draw the words that are left beside the known counts."""
+        values = jnp.where(known, values, 0.0)
+        logits = jnp.where(known, _NEVER, inputs + self.bias)
+        left = jnp.maximum(self.length - values.sum(-1), 0.0) * ~known.all(-1)
+        return values + chosen_counts(logits, left, key=key)
+
+    def shift(self, delta: Float[Array, "*batch columns"]) -> "ReplicatedSoftmax":
+        """Add `delta` to the bias."""
+        return eqx.tree_at(lambda layer: layer.bias, self, self.bias + delta)
+
+    def fit_moments(
+        self, x: Float[Array, "rows columns"], weights: Float[Array, " rows"] | None = None
+    ) -> "ReplicatedSoftmax":
+        """Set b to the log frequencies of the words, and D to the rounded mean length.
+
+        A word that no row has counts as if it stood half a time in all rows together.
+        """
+        mean, n = weighted_mean(x, weights)
+        share = mean + 0.5 / n
+        bias = jnp.log(share / share.sum())
+        fitted = eqx.tree_at(lambda layer: layer.bias, self, bias)
+        return eqx.tree_at(lambda layer: layer.length, fitted, jnp.round(mean.sum()))
+
+    def neutral(self) -> "ReplicatedSoftmax":
+        """Return the layer without biases: all words are equally likely."""
+        return eqx.tree_at(lambda layer: layer.bias, self, jnp.zeros_like(self.bias))
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """0, and no upper end that is the same for all rows."""
+        return np.zeros(self.size), np.full(self.size, np.inf)
+
+    @property
+    def curvature(self) -> Float[Array, " columns"]:
+        """∞: counts are at most the length."""
+        return jnp.full(self.size, jnp.inf, self.dtype)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Return a mask of the entries that are not whole numbers of 0 or more."""
+        return (rows < 0) | (rows != np.floor(rows))
+
+    def domain(self, unit: int) -> str:
+        """Describe the values of a unit."""
+        return "a ReplicatedSoftmax unit takes whole numbers of 0 or more"
+
+    def decode(self, x: Any) -> np.ndarray:
+        """Return whole numbers."""
+        return np.rint(np.asarray(x)).astype(np.int32)
+
+
+_NEVER = -1e30  # a logit of a word that is never drawn; its product with a count of 0 is finite
