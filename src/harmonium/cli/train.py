@@ -116,8 +116,8 @@ def train_cli(
         word(
             "--visible",
             help="Kind of visible units: bernoulli, ising, potts, gaussian, relu, drelu,"
-            " unit_interval, poisson, or auto (chosen by the data: groups of 0/1 columns of which"
-            " at most one is ever on are read as categories).",
+            " unit_interval, poisson, replicated_softmax (word counts), or auto (chosen by the"
+            " data: groups of 0/1 columns of which at most one is ever on are categories).",
         ),
     ] = "auto",
     scale: Annotated[

@@ -28,7 +28,7 @@ from .bridge import sandwich
 from .schedule import AnnealingSchedule, FinalStates, groups_of, resampled_states, swept
 
 SEGMENTS, PILOT_STEPS, FIRST_STEPS = 128, 2, 4
-ROUND = 2.5  # time of a round over that of its forward runs
+MOST_LOST = 2.0  # nats forward and in reverse, for which more chains are enough
 
 
 class Lengthening(AbstractPath):
@@ -60,11 +60,25 @@ def is_independent_when_empty(rbm: RBM) -> bool:
     return not bool(np.asarray(empty.variance(empty.zero_inputs)).any())
 
 
-class _Settings(NamedTuple):
-    chains: int
-    steps: int | None
-    tolerance: float
-    seconds: float
+class _Round(NamedTuple):
+    """Log weights of one round.
+
+    Attributes:
+        forward: up to each length, shape (lengths, chains).
+        whole: of reverse runs from the longest rows to empty ones, shape (chains,).
+        parts: those of the reverse runs down to each length, shape (lengths, chains).
+        groups: independent groups of chains.
+    """
+
+    forward: np.ndarray
+    whole: np.ndarray
+    parts: np.ndarray
+    groups: int
+
+    @property
+    def lost(self) -> float:
+        """The work lost forward and in reverse together, nats."""
+        return -float(self.forward[-1].mean() + self.whole.mean())
 
 
 def log_z_of_lengths(
@@ -98,29 +112,33 @@ def log_z_of_lengths(
 
     Source: Neal 2001; Salakhutdinov & Hinton 2009 (the model).
     """
-    run = _Run(rbm, lengths, _Settings(chains, steps, tolerance, seconds), key=key)
+    run = _Run(rbm, lengths, chains, key=key)
     schedule, owners = run.pilot()
     progress(0.1)
     each = FIRST_STEPS if steps is None else max(1, round(steps / (len(schedule.times) - 1)))
+    kept: list[_Round] = []
     while True:
         started = time.perf_counter()
-        found = run.round(schedule, owners, each)
+        kept.append(run.round(schedule, owners, each))
+        found = _concluded(kept, tolerance, each * len(owners))
         spent = time.perf_counter() - started
         left = seconds - (time.perf_counter() - run.began)
-        if steps is not None or all(one.converged for one in found) or left < 2 * spent:
+        doubles = kept[-1].lost > MOST_LOST  # then more steps help more than more chains
+        if steps is not None or all(one.converged for one in found) or left < (1 + doubles) * spent:
             progress(1.0)
             return found
-        each *= 2
+        if doubles:
+            each, kept = 2 * each, []
         progress(min(0.9, 1.0 - left / seconds))
 
 
 class _Run:
     """The runs of a search: a pilot that spaces the steps, then rounds with more of them."""
 
-    def __init__(self, rbm: RBM, lengths: np.ndarray, asked: _Settings, *, key: PRNGKeyArray):
+    def __init__(self, rbm: RBM, lengths: np.ndarray, chains: int, *, key: PRNGKeyArray):
         longest = from_numpy(np.asarray(lengths[-1:], rbm.visible.dtype))
         self.path = Lengthening(rbm, longest)
-        self.lengths, self.asked, self.key, self.used = lengths, asked, key, 0
+        self.lengths, self.chains, self.key, self.used = lengths, chains, key, 0
         self.began = time.perf_counter()
         self.offset = float(rbm.hidden.cgf(rbm.hidden.zero_inputs))
 
@@ -140,7 +158,7 @@ class _Run:
         gaps = np.diff(np.append(0.0, self.lengths)) / self.lengths[-1]
         schedule, owners = self._divided(np.ceil(gaps * SEGMENTS).astype(int))
         _, gains = schedule.run(
-            schedule.start(self.asked.chains, key=self._next_key()),
+            schedule.start(self.chains, key=self._next_key()),
             PILOT_STEPS,
             key=self._next_key(),
         )
@@ -150,18 +168,17 @@ class _Run:
         ways = np.where(np.isfinite(ways), ways, 0.0) + 1e-12
         return self._divided(np.maximum(1, np.round(SEGMENTS * ways / ways.sum())).astype(int))
 
-    def round(self, schedule: AnnealingSchedule, owners: np.ndarray, steps: int) -> list[LogZ]:
-        """Anneal in both directions and return log Z of each length."""
-        asked = self.asked
+    def round(self, schedule: AnnealingSchedule, owners: np.ndarray, steps: int) -> _Round:
+        """Anneal in both directions."""
         v, gains = schedule.run(
-            schedule.start(asked.chains, key=self._next_key()), steps, key=self._next_key()
+            schedule.start(self.chains, key=self._next_key()), steps, key=self._next_key()
         )
         ends = np.flatnonzero(np.diff(np.append(owners, owners[-1] + 1)))
         forward = self.offset + np.cumsum(gains, axis=0)[ends]
         if not np.isfinite(forward).all():
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
         groups = groups_of(forward[-1])
-        v = resampled_states([FinalStates(v, forward[-1])], asked.chains, groups, seed=self.used)
+        v = resampled_states([FinalStates(v, forward[-1])], self.chains, groups, seed=self.used)
         burn_in = jnp.asarray(max(1, steps * len(owners) // 4), jnp.int32)
         v = swept(self.path.at(1.0), from_numpy(v), burn_in, key=self._next_key())
         back = schedule.run(v, steps, key=self._next_key(), reverse=True)[1]
@@ -170,33 +187,38 @@ class _Run:
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
         whole = down[-1] - self.offset
         # Weights of the reverse runs from the longest rows down to each length.
-        parts = np.concatenate([np.zeros((1, asked.chains)), down])[len(owners) - 1 - ends]
-        return self._concluded(forward, whole, parts, steps * len(owners))
+        parts = np.concatenate([np.zeros((1, self.chains)), down])[len(owners) - 1 - ends]
+        return _Round(forward, whole, parts, groups)
 
-    def _concluded(
-        self, forward: np.ndarray, whole: np.ndarray, parts: np.ndarray, steps: int
-    ) -> list[LogZ]:
-        asked, found = self.asked, []
-        for up, part in zip(forward, parts, strict=True):
-            runs = AnnealingRuns(up, whole - part, np.zeros(0))
-            here = sandwich(up, runs.reverse, groups_of(up))
-            weighted = float(log_mean_exp(part) - log_mean_exp(whole))
-            late = abs(weighted - here.value)
-            warnings = runs.warnings(here, asked.tolerance)
-            if not late < asked.tolerance:
-                warnings.append(f"reverse runs that are weighted by their way differ by {late:.2f}")
-            ends = runs.wide_interval(here, asked.tolerance) if warnings else here.interval
-            found.append(
-                LogZ(
-                    value=here.value,
-                    low=min(ends[0], weighted),
-                    high=max(ends[1], weighted),
-                    method=f"annealed along the length both ways, {asked.chains:,} chains ×"
-                    f" {steps:,} steps",
-                    converged=not warnings,
-                    ess=here.ess,
-                    gap=here.gap,
-                    message=f"Not converged: {'; '.join(warnings)}." if warnings else MET,
-                )
+
+def _concluded(kept: list[_Round], tolerance: float, steps: int) -> list[LogZ]:
+    """Return log Z of each length, from all rounds with the same steps."""
+    forward, whole, parts = (
+        np.concatenate([getattr(one, name) for one in kept], axis=-1)
+        for name in ("forward", "whole", "parts")
+    )
+    groups, found = min(one.groups for one in kept) * len(kept), []
+    for up, part in zip(forward, parts, strict=True):
+        runs = AnnealingRuns(up, whole - part, np.zeros(0))
+        here = sandwich(up, runs.reverse, groups)
+        weighted = float(log_mean_exp(part) - log_mean_exp(whole))
+        warnings = runs.warnings(here, tolerance)
+        if not abs(weighted - here.value) < tolerance:
+            late = weighted - here.value
+            warnings.append(
+                f"reverse runs that are weighted by their way differ by {late:.2f} nats"
             )
-        return found
+        ends = runs.wide_interval(here, tolerance) if warnings else here.interval
+        found.append(
+            LogZ(
+                value=here.value,
+                low=min(ends[0], weighted),
+                high=max(ends[1], weighted),
+                method=f"annealed along the length both ways, {len(up):,} chains × {steps:,} steps",
+                converged=not warnings,
+                ess=here.ess,
+                gap=here.gap,
+                message=f"Not converged: {'; '.join(warnings)}." if warnings else MET,
+            )
+        )
+    return found

@@ -55,7 +55,7 @@ from .records import (
     reconstruction_record,
     record,
 )
-from .sampling import SECONDS, Drawn, draw, sweeps_for
+from .sampling import SECONDS, Drawn, draw, sweeps_for, with_totals_like
 from .score import finite_score, log_z_record, score_record
 from .target import Target, is_run, target_of
 
@@ -236,7 +236,8 @@ def _drawn(target: Target, mixing: Any, stages: EvaluationProgress) -> Any:
         if target.name is None:
             raise NotMeasuredError(NO_ROWS)
         sweeps = sweeps_for(None if isinstance(mixing, Unknown) else mixing)
-        return draw(target.rbm, sweeps, progress, key=target.key_of(3))
+        rbm = with_totals_like(target.rbm, partial(target.rows, target.name))
+        return draw(rbm, sweeps, progress, key=target.key_of(3))
 
     return stages.attempt("samples", compute, SECONDS)
 

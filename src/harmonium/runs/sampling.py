@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from .._numerics import from_numpy
 from ..diagnostics.base import Mixing
 from ..path import path_to
 from ..rbm import RBM
@@ -38,6 +40,20 @@ def sweeps_for(mixing: Mixing | None) -> int:
     """Return the sweeps after which a chain is a draw from the model, at least the default."""
     relaxation = 0.0 if mixing is None else mixing.relaxation
     return max(DEFAULT_SWEEPS, math.ceil(LENGTH_IN_RELAXATIONS * relaxation))
+
+
+def with_totals_like(rbm: RBM, rows: Callable[[int], np.ndarray]) -> RBM:
+    """Return the model of chains that have the totals of rows, such as their lengths, if any.
+
+    Args:
+        rbm: the model.
+        rows: returns at most so many rows in the user's coding.
+    """
+    if not rbm.visible.n_totals:
+        return rbm
+    some = rows(SAMPLES)
+    some = some[np.arange(SAMPLES) * len(some) // SAMPLES]
+    return rbm.with_totals_of(rbm.visible.encode(from_numpy(np.asarray(some))))
 
 
 def draw(rbm: RBM, wanted: int, progress: ReportProgress, *, key: PRNGKeyArray) -> Drawn:
