@@ -91,9 +91,13 @@ class ReplicatedSoftmax(AbstractLayer):
 
     @property
     def _parts(self) -> tuple[Float[Array, "*rows"], Float[Array, "*rows"]]:
-        """Return the whole words of D and the rest of it."""
-        whole = jnp.floor(self.length)
-        return whole, self.length - whole
+        """Return the whole words of D and the rest of it, where nearly a word counts as one.
+
+        XLA may compute D twice, with different rounding. Cut at the whole numbers, where steps of a
+        path often end, a word would then be lost between the two parts.
+        """
+        whole = jnp.floor(self.length + _NEARLY)
+        return whole, jnp.maximum(self.length - whole, 0.0)
 
     def _at_first(self, value: Float[Array, "*batch"]) -> Float[Array, "*batch units"]:
         """Put the value of the block at its first unit."""
@@ -236,4 +240,5 @@ class ReplicatedSoftmax(AbstractLayer):
         return np.rint(np.asarray(x)).astype(np.int32)
 
 
+_NEARLY = 1e-4  # words
 _NEVER = -1e30  # a logit of a word that is never drawn; its product with a count of 0 is finite

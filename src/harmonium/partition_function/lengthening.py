@@ -12,22 +12,31 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
 from .._numerics import from_numpy
 from ..errors import NotFiniteError
 from ..path import AbstractPath
 from ..rbm import RBM
-from ..statistics import log_mean_exp
-from .agreement import MET, AnnealingRuns
+from ..samplers import Annealing, anneal, start_annealing
+from ..statistics import (
+    effective_size,
+    log_mean_exp,
+    lower_mean_bound,
+    resampled,
+    student_95,
+)
+from .agreement import MET, TAIL
 from .base import LogZ
-from .bridge import sandwich
-from .schedule import AnnealingSchedule, FinalStates, groups_of, resampled_states, swept
+from .bridge import bennett
+from .schedule import swept
 
-SEGMENTS, PILOT_STEPS, FIRST_STEPS = 128, 2, 4
+GROUPS, KNOTS = 16, 64
+PILOT_STEPS, FIRST_STEPS = 2, 4  # mean steps between two knots
 MOST_LOST = 2.0  # nats forward and in reverse, for which more chains are enough
 
 
@@ -60,27 +69,6 @@ def is_independent_when_empty(rbm: RBM) -> bool:
     return not bool(np.asarray(empty.variance(empty.zero_inputs)).any())
 
 
-class _Round(NamedTuple):
-    """Log weights of one round.
-
-    Attributes:
-        forward: up to each length, shape (lengths, chains).
-        whole: of reverse runs from the longest rows to empty ones, shape (chains,).
-        parts: those of the reverse runs down to each length, shape (lengths, chains).
-        groups: independent groups of chains.
-    """
-
-    forward: np.ndarray
-    whole: np.ndarray
-    parts: np.ndarray
-    groups: int
-
-    @property
-    def lost(self) -> float:
-        """The work lost forward and in reverse together, nats."""
-        return -float(self.forward[-1].mean() + self.whole.mean())
-
-
 def log_z_of_lengths(
     rbm: RBM,
     lengths: Float[np.ndarray, " lengths"],
@@ -92,13 +80,14 @@ def log_z_of_lengths(
     key: PRNGKeyArray,
     progress: Callable[[float], Any],
 ) -> list[LogZ]:
-    """Return log Z for each of these lengths, in rising order without repetition.
+    r"""Return log Z for each of these lengths, in rising order without repetition.
 
-    Forward runs give at each length a lower estimate, with E[e^w] = Z_D / Z_0, and reverse runs
-    from states of the longest rows an upper one. The value is Bennett's ratio between the forward
-    runs up to D and the reverse runs from there, as if the latter were at D draws of its model.
-    What they are off by shows in an estimate without that assumption: Z_0 / Z_D is the mean weight
-    of whole reverse runs over that of their first part, down to D.
+    Long rows prefer hidden states that short ones hardly know, and chains do not move to them in
+    time. So at the ends of segments the chains of each of 16 independent groups are resampled by
+    their weights. The value is the sum of Bennett's ratios of the segments, whose interval is a
+    jackknife over groups. Its checks are the estimates of each direction alone: of forward runs,
+    E[Π_s mean_group e^w_s] = Z_D / Z_0, and of reverse runs, that of whole runs over that of their
+    first part, down to D.
 
     Args:
         rbm: the model.
@@ -110,35 +99,58 @@ def log_z_of_lengths(
         key: a JAX random key.
         progress: called with the fraction done.
 
-    Source: Neal 2001; Salakhutdinov & Hinton 2009 (the model).
+    Source: Neal 2001; Hukushima & Iba 2003 (population annealing); Bennett 1976.
     """
-    run = _Run(rbm, lengths, chains, key=key)
-    schedule, owners = run.pilot()
+    run = _Run(rbm, lengths, max(2, chains // GROUPS), key=key)
+    spread = run.pilot()
     progress(0.1)
-    each = FIRST_STEPS if steps is None else max(1, round(steps / (len(schedule.times) - 1)))
+    total = FIRST_STEPS * len(spread) if steps is None else steps
     kept: list[_Round] = []
     while True:
         started = time.perf_counter()
-        kept.append(run.round(schedule, owners, each))
-        found = _concluded(kept, tolerance, each * len(owners))
+        kept.append(run.round(np.maximum(1, np.round(total * spread)).astype(np.int32)))
+        found = run.concluded(kept, tolerance)
         spent = time.perf_counter() - started
         left = seconds - (time.perf_counter() - run.began)
         doubles = kept[-1].lost > MOST_LOST  # then more steps help more than more chains
-        if steps is not None or all(one.converged for one in found) or left < (1 + doubles) * spent:
+        is_late = left < (1 + doubles) * spent
+        if is_late or steps is not None or all(one.converged for one in found):
             progress(1.0)
             return found
         if doubles:
-            each, kept = 2 * each, []
+            total, kept = 2 * total, []
         progress(min(0.9, 1.0 - left / seconds))
+
+
+class _Round(NamedTuple):
+    """Log weights of one round, for each segment from short rows to long ones.
+
+    Attributes:
+        forward: shape (segments, groups, chains of a group).
+        reverse: those of the reverse runs, likewise.
+        steps: of a run in all.
+    """
+
+    forward: np.ndarray
+    reverse: np.ndarray
+    steps: int
+
+    @property
+    def lost(self) -> float:
+        """The work lost forward and in reverse together, nats."""
+        return -float((self.forward + self.reverse).sum(0).mean())
 
 
 class _Run:
     """The runs of a search: a pilot that spaces the steps, then rounds with more of them."""
 
-    def __init__(self, rbm: RBM, lengths: np.ndarray, chains: int, *, key: PRNGKeyArray):
+    def __init__(self, rbm: RBM, lengths: np.ndarray, members: int, *, key: PRNGKeyArray):
         longest = from_numpy(np.asarray(lengths[-1:], rbm.visible.dtype))
         self.path = Lengthening(rbm, longest)
-        self.lengths, self.chains, self.key, self.used = lengths, chains, key, 0
+        even = np.linspace(0.0, lengths[-1], KNOTS + 1)
+        self.knots = np.unique(np.append(even, lengths)) / lengths[-1]
+        self.places = np.searchsorted(self.knots, lengths / lengths[-1])
+        self.members, self.key, self.used = members, key, 0
         self.began = time.perf_counter()
         self.offset = float(rbm.hidden.cgf(rbm.hidden.zero_inputs))
 
@@ -146,79 +158,137 @@ class _Run:
         self.used += 1
         return jax.random.fold_in(self.key, self.used)
 
-    def _divided(self, parts: np.ndarray) -> tuple[AnnealingSchedule, np.ndarray]:
-        """Return the schedule with so many segments up to each length, and these by segment."""
-        ends = np.append(0.0, self.lengths) / self.lengths[-1]
-        owners = np.repeat(np.arange(len(parts)), parts)
-        times = [np.linspace(a, b, n + 1)[:-1] for a, b, n in zip(ends, ends[1:], parts)]  # noqa: B905
-        return AnnealingSchedule(self.path, np.append(np.concatenate(times), 1.0)), owners
+    def pilot(self) -> Float[np.ndarray, " segments"]:
+        """Return the share of the steps that each segment needs: as the deviation of its work."""
+        steps = np.full(len(self.knots) - 1, PILOT_STEPS, np.int32)
+        gains = self._through(self._start(), steps, 1)[1]
+        apart = gains.std((1, 2))
+        apart = np.where(np.isfinite(apart), apart, 0.0) + 1e-9
+        apart = apart + 0.1 * apart.mean()
+        return apart / apart.sum()
 
-    def pilot(self) -> tuple[AnnealingSchedule, np.ndarray]:
-        """Space the segments by the work that a few steps lose between the lengths."""
-        gaps = np.diff(np.append(0.0, self.lengths)) / self.lengths[-1]
-        schedule, owners = self._divided(np.ceil(gaps * SEGMENTS).astype(int))
-        _, gains = schedule.run(
-            schedule.start(self.chains, key=self._next_key()),
-            PILOT_STEPS,
-            key=self._next_key(),
-        )
-        apart = gains - gains.mean(1, keepdims=True)
-        shares = np.maximum((apart * apart.sum(0)).mean(1), 0.2 * (apart**2).mean(1))
-        ways = np.bincount(owners, np.sqrt(shares * np.bincount(owners)[owners]))
-        ways = np.where(np.isfinite(ways), ways, 0.0) + 1e-12
-        return self._divided(np.maximum(1, np.round(SEGMENTS * ways / ways.sum())).astype(int))
+    def _start(self) -> Array:
+        return _started(self.path, GROUPS * self.members, key=self._next_key())
 
-    def round(self, schedule: AnnealingSchedule, owners: np.ndarray, steps: int) -> _Round:
+    def _through(self, v: Array, steps: np.ndarray, sign: int) -> tuple[Array, np.ndarray]:
+        """Anneal through all segments in one direction; return log weights in rising order."""
+        key, gains = self._next_key(), []
+        order = range(len(steps))[::sign]
+        for s in order:
+            ends = self.knots[s : s + 2][::sign].astype(v.dtype)
+            count = from_numpy(np.full((), steps[s], np.int32))
+            own = jax.random.fold_in(key, s)
+            v, gained = _segment(self.path, from_numpy(ends), count, v, key=own)
+            gains.append(np.asarray(gained, np.float64))
+        found = np.stack(gains[::sign]).reshape(len(steps), GROUPS, self.members)
+        if not np.isfinite(found).all():
+            raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
+        return v, found
+
+    def round(self, steps: Integer[np.ndarray, " segments"]) -> _Round:
         """Anneal in both directions."""
-        v, gains = schedule.run(
-            schedule.start(self.chains, key=self._next_key()), steps, key=self._next_key()
+        v, forward = self._through(self._start(), steps, 1)
+        burn_in = jnp.asarray(max(1, int(steps.sum()) // 4), jnp.int32)
+        v = swept(self.path.at(1.0), v, burn_in, key=self._next_key())
+        return _Round(forward, self._through(v, steps, -1)[1], int(steps.sum()))
+
+    def concluded(self, kept: list[_Round], tolerance: float) -> list[LogZ]:
+        """Return log Z of each length, from all rounds with the same steps."""
+        forward, reverse = (
+            np.concatenate([getattr(one, way) for one in kept], axis=1)
+            for way in ("forward", "reverse")
         )
-        ends = np.flatnonzero(np.diff(np.append(owners, owners[-1] + 1)))
-        forward = self.offset + np.cumsum(gains, axis=0)[ends]
-        if not np.isfinite(forward).all():
-            raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
-        groups = groups_of(forward[-1])
-        v = resampled_states([FinalStates(v, forward[-1])], self.chains, groups, seed=self.used)
-        burn_in = jnp.asarray(max(1, steps * len(owners) // 4), jnp.int32)
-        v = swept(self.path.at(1.0), from_numpy(v), burn_in, key=self._next_key())
-        back = schedule.run(v, steps, key=self._next_key(), reverse=True)[1]
-        down = np.cumsum(back, axis=0)
-        if not np.isfinite(down).all():
-            raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
-        whole = down[-1] - self.offset
-        # Weights of the reverse runs from the longest rows down to each length.
-        parts = np.concatenate([np.zeros((1, self.chains)), down])[len(owners) - 1 - ends]
-        return _Round(forward, whole, parts, groups)
+        count = forward.shape[1]
+        # Group g of every round is one group here: sixteen are enough for a jackknife.
+        joined = [
+            np.concatenate([getattr(one, way) for one in kept], axis=2)
+            for way in ("forward", "reverse")
+        ]
+        ratios = np.array([_ratios(*pair) for pair in zip(*joined, strict=True)])
+        upwards = np.cumsum(ratios, axis=0)[self.places - 1]  # whole, then without each group
+        ups = np.cumsum(log_mean_exp(forward, axis=2), axis=0)[self.places - 1]
+        downs = log_mean_exp(reverse, axis=2)
+        whole, parts = downs.sum(0), np.cumsum(downs[::-1], axis=0)[::-1]
+        parts = np.concatenate([parts, np.zeros((1, count))])[self.places]
+        return [
+            self._answer(*each, whole, kept, tolerance)
+            for each in zip(upwards, ups, parts, strict=True)
+        ]
+
+    def _answer(
+        self,
+        values: np.ndarray,
+        up: np.ndarray,
+        part: np.ndarray,
+        whole: np.ndarray,
+        kept: list[_Round],
+        tolerance: float,
+    ) -> LogZ:
+        """Return log Z of one length.
+
+        Args:
+            values: sums of Bennett's ratios, of all groups and without each of them.
+            up: log weights of the groups' forward runs, shape (groups,).
+            part: those of their reverse runs down to this length.
+            whole: those of their whole reverse runs.
+            kept: the rounds.
+            tolerance: nats.
+        """
+        n, value, left = len(up), float(values[0]), values[1:]
+        variance = (GROUPS - 1) / GROUPS * ((left - left.mean()) ** 2).sum()
+        half = student_95(GROUPS - 1) * float(np.sqrt(variance))
+        lower, upper = float(log_mean_exp(up)), float(log_mean_exp(part) - log_mean_exp(whole))
+        ess = min(float(effective_size(np.exp(w - w.max()))) for w in (up, whole - part))
+        tests = {
+            f"forward and reverse estimates differ by {upper - lower:.2f} nats": (
+                abs(upper - lower) < tolerance
+            ),
+            f"the interval is ± {half:.2f} nats": half < tolerance,
+            f"only {ess:.1f} of {n} groups carry the weight": ess > n / 2,
+        }
+        warnings = [why for why, fine in tests.items() if not fine]
+        ends = [value - half, value + half]
+        if warnings:
+            high = float(log_mean_exp(part)) - lower_mean_bound(whole, TAIL)
+            ends += [lower, upper, lower_mean_bound(up, TAIL), high]
+        low, value, high = (self.offset + x for x in (min(ends), value, max(ends)))
+        chains, steps = n * self.members, kept[-1].steps
+        return LogZ(
+            value=value,
+            low=low,
+            high=high,
+            method=f"annealed along the length both ways, {chains:,} chains × {steps:,} steps",
+            converged=not warnings,
+            ess=ess * self.members,
+            gap=upper - lower,
+            message=f"Not converged: {'; '.join(warnings)}." if warnings else MET,
+        )
 
 
-def _concluded(kept: list[_Round], tolerance: float, steps: int) -> list[LogZ]:
-    """Return log Z of each length, from all rounds with the same steps."""
-    forward, whole, parts = (
-        np.concatenate([getattr(one, name) for one in kept], axis=-1)
-        for name in ("forward", "whole", "parts")
-    )
-    groups, found = min(one.groups for one in kept) * len(kept), []
-    for up, part in zip(forward, parts, strict=True):
-        runs = AnnealingRuns(up, whole - part, np.zeros(0))
-        here = sandwich(up, runs.reverse, groups)
-        weighted = float(log_mean_exp(part) - log_mean_exp(whole))
-        warnings = runs.warnings(here, tolerance)
-        if not abs(weighted - here.value) < tolerance:
-            late = weighted - here.value
-            warnings.append(
-                f"reverse runs that are weighted by their way differ by {late:.2f} nats"
-            )
-        ends = runs.wide_interval(here, tolerance) if warnings else here.interval
-        found.append(
-            LogZ(
-                value=here.value,
-                low=min(ends[0], weighted),
-                high=max(ends[1], weighted),
-                method=f"annealed along the length both ways, {len(up):,} chains × {steps:,} steps",
-                converged=not warnings,
-                ess=here.ess,
-                gap=here.gap,
-                message=f"Not converged: {'; '.join(warnings)}." if warnings else MET,
-            )
-        )
-    return found
+def _ratios(forward: np.ndarray, reverse: np.ndarray) -> np.ndarray:
+    """Return Bennett's ratio of a segment from all groups, and without each of them."""
+    every = np.arange(len(forward))
+    chosen = [every, *(every[every != g] for g in every)]
+    return np.array([bennett(forward[some].ravel(), reverse[some].ravel()) for some in chosen])
+
+
+@eqx.filter_jit
+def _started(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Array:
+    return start_annealing(path, chains, key=key).v
+
+
+@eqx.filter_jit
+def _segment(
+    path: AbstractPath, ends: Array, steps: Array, v: Array, *, key: PRNGKeyArray
+) -> tuple[Array, Array]:
+    """Anneal from one knot to the next and resample each group; return states and log weights."""
+    key_move, key_choose = jax.random.split(key)
+    begun = Annealing(v, jnp.zeros(len(v), v.dtype))
+    moved = anneal(path, ends[0], ends[1], steps, begun, key=key_move)
+    groups = moved.log_weights.reshape(GROUPS, -1)
+    members = groups.shape[1]
+    weights = jnp.exp(groups - groups.max(1, keepdims=True))
+    offsets = jax.random.uniform(key_choose, (GROUPS,), v.dtype)
+    chosen = jax.vmap(lambda w, offset: resampled(w, members, offset))(weights, offsets)
+    places = (chosen + members * jnp.arange(GROUPS)[:, None]).ravel()
+    return moved.v[places], moved.log_weights
