@@ -27,9 +27,11 @@ OLDEST ?= jax==0.10.0 jaxlib==0.10.0
 
 RACE ?= .venv-race
 
+DOCS ?= .venv-docs
+
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test pages cover laws interfaces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test pages docs cover laws interfaces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
@@ -66,6 +68,10 @@ oldest:  ## the tests with the oldest JAX that is supported
 
 newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUITE=testing for the newest Python
 	.ci/newest whole
+
+docs: $(DOCS)/.docs  ## the documentation as a site, strictly: docs/_build/html/index.html
+	$(DOCS)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -121,6 +127,12 @@ $(INTERFACES)/.interfaces: pyproject.toml
 	  rbms==0.5.0
 	@touch $@
 
+$(DOCS)/.docs: EXTRA = [docs]
+$(DOCS)/.docs: pyproject.toml
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRA)'
+	@touch $@
+
 $(RACE)/.race: pyproject.toml
 	$(MAKE) VENV=$(RACE) $(RACE)/.base
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check scikit-learn $(TORCH) \
@@ -135,4 +147,4 @@ $(addsuffix /.quick,$(sort $(VENV) $(INTERFACES))):
 	@$(@D)/bin/python tests/quick_flags.py $(QUICK) >$@.part && mv $@.part $@
 
 clean:  ## remove the environments and the runs
-	rm -rf $(VENV) $(INTERFACES) $(RACE) .venv-oldest .newest runs
+	rm -rf $(VENV) $(INTERFACES) $(RACE) $(DOCS) docs/_build docs/reference .venv-oldest .newest runs

@@ -106,7 +106,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         highest likelihood, use `hm.Recipe(rate=0.1)`: centred, averaged, with a learning rate that
         falls to zero.
 
-    Attributes:
+    Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The weights.
@@ -119,7 +119,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     rbm_ : harmonium.RBM
         The model with these parameters, for all other functions of the library.
 
-    Examples:
+    Examples
     --------
     >>> import numpy as np
     >>> from harmonium.sklearn import BernoulliRBM
@@ -244,7 +244,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     def from_harmonium(cls, rbm: Model, **parameters: Any) -> BernoulliRBM:
         """Return a fitted estimator with a model's parameters.
 
-        Raises:
+        Raises
         ------
         InputError
             The model has layers other than Bernoulli.

@@ -65,7 +65,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     verbose, random_state, k, n_chains, optimizer
         As in `BernoulliRBM`.
 
-    Attributes:
+    Attributes
     ----------
     classes_ : ndarray
         The labels.
@@ -80,7 +80,7 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
     ----------
     Larochelle & Bengio 2008, Classification using discriminative restricted Boltzmann machines.
 
-    Examples:
+    Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from harmonium.sklearn import RBMClassifier

@@ -51,7 +51,7 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
 validation_fraction
         As in `RBM`.
 
-    Attributes:
+    Attributes
     ----------
     columns_ : harmonium.tables.Columns
         What each column is.
@@ -62,7 +62,7 @@ validation_fraction
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
-    Examples:
+    Examples
     --------
     >>> import numpy as np
     >>> from harmonium.sklearn import RBMImputer

@@ -64,7 +64,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         and the number of updates. None are held out of fewer than 50 rows, or where rows have
         weights.
 
-    Attributes:
+    Attributes
     ----------
     message_ : str
         How `fit` ended, which model was kept, and the strength of the penalty.
@@ -75,7 +75,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
-    Examples:
+    Examples
     --------
     >>> import numpy as np
     >>> from harmonium.sklearn import RBM

@@ -72,7 +72,10 @@ class Autopilot(AbstractTempering):
     The `notes` of the `Fit` report what was changed and why; the command reports it too.
 
     Attributes:
-        models, chains, acceptance, sweeps: as in `Tempering`; `sweeps` is the initial k.
+        models: as in `Tempering`.
+        chains: as in `Tempering`.
+        acceptance: as in `Tempering`.
+        sweeps: the initial k.
         most_sweeps: largest k without a ladder, and a sixteenth of the largest k with one; it
             bounds the cost of an update.
 

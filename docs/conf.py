@@ -1,0 +1,69 @@
+"""Settings of the documentation: `make docs` builds it into docs/_build/html."""
+
+import os
+import sys
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+
+project = "harmonium"
+author = "The harmonium developers"
+copyright = "The harmonium developers"  # noqa: A001  (Sphinx's own name)
+release = version_of("harmonium")
+version = release
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "docstrings",
+    "reference_pages",
+]
+exclude_patterns = ["_build", "_extensions", "jupyter_execute", "**/.ipynb_checkpoints"]
+templates_path = ["_templates"]
+
+# Pages
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "cache"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+# Reference
+autosummary_generate = True
+autosummary_imported_members = True
+autodoc_typehints = "none"  # shapes stand in the text; jaxtyping's names would fill the signatures
+toc_object_entries_show_parents = "hide"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = True
+napoleon_use_ivar = True
+napoleon_attr_annotations = False
+napoleon_custom_sections = [("Source", "params_style")]
+default_role = "code"
+suppress_warnings = ["ref.python"]  # words of numpydoc's types, such as "shape", are no links
+
+# Appearance
+html_theme = "pydata_sphinx_theme"
+html_title = "harmonium"
+html_static_path = ["_static"]
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "harmonium"},
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "navbar_align": "left",
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+    "pygments_light_style": "default",
+    "pygments_dark_style": "github-dark",
+}
