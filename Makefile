@@ -31,7 +31,7 @@ DOCS ?= .venv-docs
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test pages docs cover laws interfaces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test pages docs package cover laws interfaces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
@@ -72,6 +72,15 @@ newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUIT
 docs: $(DOCS)/.docs  ## the documentation as a site, strictly: docs/_build/html/index.html
 	$(DOCS)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+package: $(VENV)/.base  ## build sdist and wheel; install the wheel in an empty environment, train there
+	rm -rf dist .venv-package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build --outdir dist . >/dev/null
+	$(PYTHON) -m venv .venv-package
+	.venv-package/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd .venv-package && bin/harmonium train bars --epochs 2 --out smoke && bin/harmonium evaluate smoke --quick
+	@ls -l dist
 
 lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -124,8 +124,9 @@ def measured(name: str, counts: np.ndarray) -> None:
     for title, gradient in (("PCD-1", "pcd"), ("CD-1", hm.Contrastive(hm.Gibbs(1)))):
         began = time.perf_counter()
         visible = hm.ReplicatedSoftmax(counts.shape[1])
-        rbm = hm.initialize(visible, hm.Bernoulli(HIDDEN), train, key=keys[0])
-        fit = hm.fit(rbm, train, key=keys[1], gradient=gradient, validation=test)
+        learned, held_out = train[len(train) // 10 :], train[: len(train) // 10]
+        rbm = hm.initialize(visible, hm.Bernoulli(HIDDEN), learned, key=keys[0])
+        fit = hm.fit(rbm, learned, key=keys[1], gradient=gradient, validation=held_out)
         seconds = time.perf_counter() - began
         found = hm.log_likelihood(fit.rbm, test, key=keys[2])
         orders = float(np.sum(fit.rbm.visible.log_arrangements(test)))
