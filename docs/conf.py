@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx-mathjax-offline",
     "sphinx_design",
     "docstrings",
     "reference_pages",
