@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from .likelihood import Automatic as Automatic
     from .likelihood import LogLikelihood as LogLikelihood
     from .likelihood import exact_kl as exact_kl
-    from .likelihood import finite_z as finite_z
     from .likelihood import free_energies as free_energies
     from .likelihood import likelihood_from as likelihood_from
     from .likelihood import log_likelihood as log_likelihood

@@ -14,14 +14,20 @@ from jaxtyping import Array, PRNGKeyArray
 from .checks import as_array, checked_key
 from .data import Dataset
 from .data.parts import in_parts, parts_of
-from .errors import InputError, NotFiniteError
+from .errors import InputError
 from .missing.annealed import energies_of_rows
 from .missing.marginal import SLOW_SUMS, entries_of_sum, posterior, way_to_sum, with_missing
 from .partition_function.annealed import Annealed
 from .partition_function.base import AbstractLogZ, LogZ
-from .partition_function.by_totals import log_z_of_rows, totals_of
+from .partition_function.by_totals import (
+    check_same_totals,
+    check_totals_known,
+    log_z_of_rows,
+    totals_of,
+)
 from .partition_function.closed_form import ClosedForm, has_closed_form
 from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enumerable
+from .partition_function.finite import check_finite
 from .partition_function.replica_exchange import Exchanged
 from .rbm import RBM, checked_rbm
 from .statistics import effective_size
@@ -30,7 +36,6 @@ __all__ = [
     "Automatic",
     "LogLikelihood",
     "exact_kl",
-    "finite_z",
     "free_energies",
     "likelihood_from",
     "log_likelihood",
@@ -166,11 +171,7 @@ def log_z(
         Interrupted: an enumeration was interrupted; the message says how far it got.
     """
     way = _way(rbm, method, settings)
-    if way.is_estimate(rbm) and not finite_z(rbm):
-        raise NotFiniteError(
-            f"{rbm}: Z is not known to be finite. Its continuous units are not confined: the matrix"
-            " of their precisions and couplings is not positive definite."
-        )
+    check_finite(rbm, way)
     return way.estimate(rbm, key=key, progress=progress)
 
 
@@ -193,8 +194,7 @@ def log_likelihood(
     too, and reverse runs from the rows serve as a check. Rows with sample weights count in
     proportion to them. For rows with missing values the value is ⟨log p(v_seen)⟩: exact where the
     missing units can be summed (see `free_energies`), else by annealing, whose error the interval
-    includes. Where the visible layer takes totals of a row as given, such as the length of a
-    document, log Z is found for each total that occurs.
+    includes. Documents that differ in length have a log Z for each length (`ReplicatedSoftmax`).
 
     Args:
         rbm: the model.
@@ -224,8 +224,11 @@ def log_likelihood(
     if dataset.log_density is not None:
         energies = energies - np.asarray(dataset.log_density)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
+    given = np.concatenate(totals)
+    if log_z is not None:
+        check_same_totals(given)
     if log_z is None and rbm.visible.n_totals:
-        given = np.concatenate(totals)
+        check_finite(rbm, way)
         of_rows = log_z_of_rows(rbm, given, weights, way, key=keys[2], progress=progress)
         log_z, energies = of_rows.mean, energies + of_rows.each - of_rows.mean.value
     elif log_z is None:
@@ -281,11 +284,7 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 def _free_energies(rbm: RBM, rows: np.ndarray, key: Any) -> tuple[np.ndarray, float]:
     """Return F of rows that lie in the domain, and how far off their mean may be."""
     missing = int(np.isnan(rows).sum(1).max())
-    if missing and rbm.visible.n_totals:
-        raise InputError(
-            f"data: {rbm.visible} takes the length of a row as given, which is not known where"
-            " counts are missing (NaN)."
-        )
+    check_totals_known(rbm, missing)
     if not missing:
         return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest), 0.0
     if way_to_sum(rbm, missing, SLOW_SUMS)[0] is None:
@@ -320,22 +319,6 @@ def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
         return False
     states = side.visible.n_states
     return states <= 2**LARGEST_LOG2_STATES and states * side.hidden.size <= work
-
-
-def finite_z(rbm: RBM) -> bool:
-    """Return whether Z is certain to be finite, by a sufficient test, sharp for Gaussian layers.
-
-    With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
-    if the largest singular value of W / √(c_v c_h) is below 1.
-    """
-    curvatures = [np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden)]
-    unbounded = np.outer(*map(np.isfinite, curvatures))
-    weights = np.where(unbounded, np.asarray(rbm.dense_weights), 0.0)  # others add a bounded input
-    joint = np.sqrt(np.outer(*(np.where(np.isfinite(c), c, 1.0) for c in curvatures)))
-    if (weights[joint == 0] != 0).any():
-        return False  # along these columns no known curvature bounds what W adds
-    strength = weights / np.where(joint == 0, 1.0, joint)
-    return not strength.any() or float(np.linalg.norm(strength, 2)) < 1.0
 
 
 def _note(rbm: RBM, rows: np.ndarray) -> str:

@@ -161,6 +161,8 @@ class RBM(eqx.Module):
 
         For most layers that is nothing, and the model itself.
         """
+        if not self.visible.n_totals:
+            return self
         totals = self.visible.totals(self.visible.as_states(v, "v"))
         return RBM(self.visible.with_totals(totals), self.hidden, self.weights)
 

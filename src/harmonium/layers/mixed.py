@@ -102,8 +102,10 @@ class Mixed(AbstractLayer):
     def with_totals(self, totals: Float[Array, "*batch totals"]) -> "Mixed":
         """Give every part its totals."""
         ends = np.cumsum([part.n_totals for part in self.parts])
-        pieces = [totals[..., end - part.n_totals : end] for part, end in zip(self.parts, ends)]  # noqa: B905
-        return Mixed(*(part.with_totals(piece) for part, piece in zip(self.parts, pieces)))  # noqa: B905
+        each = zip(self.parts, ends, strict=True)
+        return Mixed(
+            *(part.with_totals(totals[..., end - part.n_totals : end]) for part, end in each)
+        )
 
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray

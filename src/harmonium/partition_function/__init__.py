@@ -6,6 +6,7 @@ from .base import LogZ as LogZ
 from .closed_form import ClosedForm as ClosedForm
 from .closed_form import has_closed_form as has_closed_form
 from .enumerated import Enumerated as Enumerated
+from .finite import finite_z as finite_z
 from .raised import Raised as Raised
 from .raised import raise_log_likelihood as raise_log_likelihood
 from .replica_exchange import Exchanged as Exchanged

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from ..data.parts import in_parts
+from ..errors import InputError
 from ..rbm import RBM
 from .base import AbstractLogZ, LogZ
 
@@ -65,6 +66,23 @@ def log_z_of_rows(
         message=shown.message,
     )
     return LogZOfRows(mean, np.array([one.value for one in found])[place.ravel()])
+
+
+def check_totals_known(rbm: RBM, missing: int) -> None:
+    """Raise InputError if rows have missing values and the model takes totals of them as given."""
+    if missing and rbm.visible.n_totals:
+        raise InputError(
+            f"data: {rbm.visible} takes the length of a row as given, which is not known where"
+            " counts are missing (NaN)."
+        )
+
+
+def check_same_totals(totals: np.ndarray) -> None:
+    """Raise InputError if a single log Z is given for rows that have several."""
+    if totals.size and (totals != totals[0]).any():
+        raise InputError(
+            "log_z: expected None: rows of several lengths have a log Z each; got one."
+        )
 
 
 def totals_of(rbm: RBM, rows: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ import jax
 
 from ..errors import NotFiniteError, input_error
 from ..io.storage import load
-from ..likelihood import finite_z, log_likelihood, log_z
+from ..likelihood import log_likelihood, log_z
+from ..partition_function import finite_z
 from ..partition_function.base import LogZ
 from ..partition_function.enumerated import LARGEST_LOG2_STATES
 from ..rbm import RBM

@@ -19,6 +19,7 @@ from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
 from ..layers import AbstractLayer
 from ..missing.marginal import CHEAP_SUMS, QUICK_SUMS
+from ..partition_function.by_totals import check_totals_known
 from ..precision import SHORT, check_precision, is_worth_rounding
 from ..rbm import RBM, checked_rbm
 from ..weights.base import is_plain
@@ -94,11 +95,7 @@ def plan_run(
 
 def _check_totals(gradient: AbstractGradient, rbm: RBM, dataset: Dataset) -> None:
     """Raise InputError if rows bring totals, such as lengths, and these are unknown or not kept."""
-    if rbm.visible.n_totals and dataset.missing:
-        raise InputError(
-            f"data: {rbm.visible} takes the length of a row as given, which is not known where"
-            " counts are missing (NaN)."
-        )
+    check_totals_known(rbm, dataset.missing)
     if rbm.visible.n_totals and not gradient.about.keeps_totals:
         raise InputError(
             f"gradient: {rbm.visible} takes the length of each row as given, which"

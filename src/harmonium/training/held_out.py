@@ -20,10 +20,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._numerics import from_numpy
-from ..likelihood import finite_z, is_exact_cheap
+from ..likelihood import is_exact_cheap
 from ..partition_function.agreement import AnnealingRuns
 from ..partition_function.bridge import sandwich
 from ..partition_function.enumerated import Enumerated
+from ..partition_function.finite import finite_z
 from ..partition_function.schedule import (
     FinalStates,
     groups_of,
