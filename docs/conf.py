@@ -37,6 +37,7 @@ nb_execution_mode = "cache"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+nb_output_stderr = "remove"  # progress, and notes of XLA
 
 # Reference
 autosummary_generate = True
