@@ -35,7 +35,7 @@ def main(picture: str) -> None:
     unseen = test[rng.choice(len(test), SHOWN, replace=False)]
     drawn = hm.sample(fit.rbm, SHOWN, key=keys[3], steps=4_000)
     titles = ("digits that it has not seen", "digits that it draws")
-    figure, axes = plt.subplots(2, SHOWN, figsize=(SHOWN * 1.0, 2.9), layout="constrained")
+    figure, axes = plt.subplots(2, SHOWN, figsize=(SHOWN * 1.0, 2.7), layout="constrained")
     for line, rows, title in zip(axes, (unseen, drawn), titles, strict=True):
         each = -hm.free_energies(fit.rbm, rows) - found.log_z.value
         for axis, row, value in zip(line, rows, each, strict=True):
@@ -44,11 +44,6 @@ def main(picture: str) -> None:
             axis.set_xlabel(f"{value:.0f}".replace("-", "−"), fontsize=9)
             axis.spines[:].set_color("0.8")
         line[0].set_title(title, loc="left", fontsize=10)
-    figure.supxlabel(
-        f"Below each digit: its log-probability in nats. Mean of 10,000 test digits"
-        f" {found.value:.1f}, between {found.low:.1f} and {found.high:.1f}.".replace("-", "−"),
-        fontsize=9,
-    )
     figure.savefig(picture, dpi=150)
 
 
