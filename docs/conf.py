@@ -57,7 +57,6 @@ suppress_warnings = ["ref.python"]  # words of numpydoc's types, such as "shape"
 # Appearance
 html_theme = "pydata_sphinx_theme"
 html_title = "harmonium"
-html_static_path = ["_static"]
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "harmonium"},
