@@ -69,7 +69,8 @@ oldest:  ## the tests with the oldest JAX that is supported
 newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUITE=testing for the newest Python
 	.ci/newest whole
 
-docs: $(DOCS)/.docs  ## the documentation as a site, strictly: docs/_build/html/index.html
+docs:  ## the documentation as a site, strictly: docs/_build/html/index.html
+	@$(MAKE) --no-print-directory VENV=$(DOCS) $(DOCS)/.docs
 	$(DOCS)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
@@ -119,11 +120,12 @@ mnist: $(RACE)/.race  ## docs/mnist.md: the search, the models and the picture; 
 	$(RACE)/bin/python benchmarks/mnist.py score $(MNIST)
 	$(RACE)/bin/python benchmarks/mnist.py draw $(MNIST) docs/pictures/mnist.png
 
-# Environments: only the library for the demo; with test tools for tests, with linters for lint.
+# Environments: only the library for the demo; with tools for tests, for lint, for the site.
 $(VENV)/.base: EXTRA =
 $(VENV)/.test: EXTRA = [test]
 $(VENV)/.dev: EXTRA = [dev]
-$(VENV)/.base $(VENV)/.test $(VENV)/.dev: pyproject.toml
+$(VENV)/.docs: EXTRA = [docs]
+$(VENV)/.base $(VENV)/.test $(VENV)/.dev $(VENV)/.docs: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "harmonium needs Python 3.11 or newer: set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRA)'
@@ -134,12 +136,6 @@ $(INTERFACES)/.interfaces: pyproject.toml
 	$(INTERFACES)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(INTERFACES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]' \
 	  rbms==0.5.0
-	@touch $@
-
-$(DOCS)/.docs: EXTRA = [docs]
-$(DOCS)/.docs: pyproject.toml
-	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRA)'
 	@touch $@
 
 $(RACE)/.race: pyproject.toml

@@ -163,7 +163,10 @@ class RBM(eqx.Module):
         """
         if not self.visible.n_totals:
             return self
-        totals = self.visible.totals(self.visible.as_states(v, "v"))
+        return self.with_totals(self.visible.totals(self.visible.as_states(v, "v")))
+
+    def with_totals(self, totals: Float[Array, "*batch totals"]) -> RBM:
+        """Return the model that takes these totals of rows as given."""
         return RBM(self.visible.with_totals(totals), self.hidden, self.weights)
 
     @property

@@ -128,6 +128,17 @@ def jackknife(estimator: Callable[..., float], *samples: np.ndarray, groups: int
             for g in range(groups)
         ]
     )
+    return from_left_out(whole, left)
+
+
+def from_left_out(whole: float, left: np.ndarray) -> Estimate:
+    """Return the estimate from all groups, with the jackknife's error.
+
+    Args:
+        whole: the estimate.
+        left: the estimates without each of the groups, shape (groups,), two groups at least.
+    """
+    groups = len(left)
     variance = (groups - 1) / groups * ((left - left.mean()) ** 2).sum()
     return Estimate(whole, float(np.sqrt(variance)), groups)
 

@@ -16,6 +16,7 @@ TAIL = 0.025  # probability that log Z lies beyond one end of an interval
 CONTRADICTED = 1e-3  # of a lower bound from another base
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 MET = "The forward and reverse estimates agree."
+MOST_LOST = 2.0  # nats forward and in reverse together, for which more chains are enough
 MOST_STRANGE = 0.05  # share of the given starts that may lie anywhere
 
 Ends = tuple[float, float]

@@ -19,7 +19,7 @@ from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
 from ..precision import check_precision, rounded_if_faster
 from ..rbm import RBM
-from .agreement import MET, AnnealingRuns, contradictions
+from .agreement import MET, MOST_LOST, AnnealingRuns, contradictions
 from .base import CHAINS, AbstractLogZ, LogZ, exact_result
 from .bridge import sandwich
 from .lengthening import is_independent_when_empty, log_z_of_lengths
@@ -36,9 +36,7 @@ from .schedule import (
 
 MOST_STARTS = 4_096  # rows from which reverse runs start
 PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among the bases
-# Nats lost forward and in reverse together: what a schedule aims at, and the most for which more
-# chains are enough.
-AIM, MOST_LOST = 0.5, 2.0
+AIM = 0.5  # nats lost forward and in reverse together, at which a schedule aims
 FEWEST_STEPS, MOST_STEPS = 4, 2**20  # per segment
 ENOUGH_GROUPS = 8  # of forward chains; with fewer, an interval is hardly ever narrow
 WHOLE_ROUND = 2.6  # time of a round over that of its forward runs: burn-in, reverse runs, starts

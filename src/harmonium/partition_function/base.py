@@ -80,8 +80,7 @@ class AbstractLogZ(ABC):
         """
         found = []
         for i, one in enumerate(totals):
-            visible = rbm.visible.with_totals(from_numpy(np.asarray(one, rbm.visible.dtype)))
-            model = RBM(visible, rbm.hidden, rbm.weights)
+            model = rbm.with_totals(from_numpy(np.asarray(one, rbm.visible.dtype)))
             own = None if key is None else jax.random.fold_in(key, i)
             found.append(
                 self.compute(model, own, lambda part, i=i: progress((i + part) / len(totals)))

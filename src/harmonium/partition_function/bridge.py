@@ -16,6 +16,7 @@ from ..statistics import (
     Z_95,
     Estimate,
     effective_size,
+    from_left_out,
     jackknife,
     log_mean_exp,
     log_sum_exp,
@@ -203,5 +204,4 @@ def ladder_log_z(up: np.ndarray, down: np.ndarray) -> Estimate:
         left += r - pull / np.maximum(hold.sum() - hold, 1e-300)
     if columns < 2:
         return Estimate(whole, float("nan"), columns)
-    variance = (columns - 1) / columns * ((left - left.mean()) ** 2).sum()
-    return Estimate(whole, float(np.sqrt(variance)), columns)
+    return from_left_out(whole, left)

@@ -22,22 +22,22 @@ from .._numerics import from_numpy
 from ..errors import NotFiniteError
 from ..path import AbstractPath
 from ..rbm import RBM
-from ..samplers import Annealing, anneal, start_annealing
+from ..samplers import Annealing, anneal
 from ..statistics import (
     effective_size,
+    from_left_out,
     log_mean_exp,
     lower_mean_bound,
+    relative_weights,
     resampled,
-    student_95,
 )
-from .agreement import MET, TAIL
+from .agreement import MET, MOST_LOST, TAIL
 from .base import LogZ
 from .bridge import bennett
-from .schedule import swept
+from .schedule import AnnealingSchedule, swept
 
 GROUPS, KNOTS = 16, 64
 PILOT_STEPS, FIRST_STEPS = 2, 4  # mean steps between two knots
-MOST_LOST = 2.0  # nats forward and in reverse, for which more chains are enough
 
 
 class Lengthening(AbstractPath):
@@ -52,8 +52,7 @@ class Lengthening(AbstractPath):
 
     def at(self, t: Float[Array, ""] | float) -> RBM:
         """Return the transposed model of rows with t times the totals."""
-        visible = self.rbm.visible.with_totals(t * self.longest)
-        return RBM(visible, self.rbm.hidden, self.rbm.weights).T
+        return self.rbm.with_totals(t * self.longest).T
 
     def ending_at(self, rbm: RBM) -> Lengthening:
         """Return the path to another model."""
@@ -168,7 +167,8 @@ class _Run:
         return apart / apart.sum()
 
     def _start(self) -> Array:
-        return _started(self.path, GROUPS * self.members, key=self._next_key())
+        begin = AnnealingSchedule(self.path, self.knots)
+        return begin.start(GROUPS * self.members, key=self._next_key())
 
     def _through(self, v: Array, steps: np.ndarray, sign: int) -> tuple[Array, np.ndarray]:
         """Anneal through all segments in one direction; return log weights in rising order."""
@@ -234,11 +234,10 @@ class _Run:
             kept: the rounds.
             tolerance: nats.
         """
-        n, value, left = len(up), float(values[0]), values[1:]
-        variance = (GROUPS - 1) / GROUPS * ((left - left.mean()) ** 2).sum()
-        half = student_95(GROUPS - 1) * float(np.sqrt(variance))
+        n, value = len(up), float(values[0])
+        half = from_left_out(value, values[1:]).half_width
         lower, upper = float(log_mean_exp(up)), float(log_mean_exp(part) - log_mean_exp(whole))
-        ess = min(float(effective_size(np.exp(w - w.max()))) for w in (up, whole - part))
+        ess = min(float(effective_size(relative_weights(w))) for w in (up, whole - part))
         tests = {
             f"forward and reverse estimates differ by {upper - lower:.2f} nats": (
                 abs(upper - lower) < tolerance
@@ -270,11 +269,6 @@ def _ratios(forward: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     every = np.arange(len(forward))
     chosen = [every, *(every[every != g] for g in every)]
     return np.array([bennett(forward[some].ravel(), reverse[some].ravel()) for some in chosen])
-
-
-@eqx.filter_jit
-def _started(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Array:
-    return start_annealing(path, chains, key=key).v
 
 
 @eqx.filter_jit
