@@ -1,6 +1,8 @@
-"""What pytest leaves out: interfaces towards packages that are not installed."""
+"""What pytest leaves out, interfaces towards packages that are not installed; names in examples."""
 
 from importlib.util import find_spec
+
+import pytest
 
 NEEDED = {
     "src/harmonium/keras": ["keras"],
@@ -9,3 +11,15 @@ NEEDED = {
     "tests/interfaces/from_scratch": ["tensorflow"],
 }
 collect_ignore = [place for place, names in NEEDED.items() if not all(map(find_spec, names))]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _names_in_examples(doctest_namespace):
+    """Give docstrings' examples the names that the reference says are imported."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    import harmonium as hm
+
+    doctest_namespace.update(hm=hm, jax=jax, jnp=jnp, np=np)

@@ -25,9 +25,16 @@ extensions = [
     "sphinx-mathjax-offline",
     "sphinx_design",
     "docstrings",
+    "notebooks",
     "reference_pages",
 ]
-exclude_patterns = ["_build", "_extensions", "jupyter_execute", "**/.ipynb_checkpoints"]
+exclude_patterns = [
+    "_build",
+    "_extensions",
+    "jupyter_execute",
+    "course/notebooks",
+    "**/.ipynb_checkpoints",
+]
 templates_path = ["_templates"]
 
 # Pages

@@ -105,7 +105,8 @@ def write_pages(app: Sphinx, config: Config) -> None:
     entries = "\n".join(GROUPS)
     pages["index"] = (
         "# Reference\n\nEvery public name of `harmonium`, written `hm.…` on all pages"
-        " (`import harmonium as hm`).\n\n"
+        " (`import harmonium as hm`).\n"
+        "Examples take for granted `import jax, jax.numpy as jnp, numpy as np`, too.\n\n"
         f"```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```\n"
     )
     for name, text in pages.items():

@@ -68,8 +68,8 @@ def exclusive_groups(rows: Any) -> tuple[tuple[int, ...], ...]:
         are always on, are in none. With more than 2,000 columns none are looked for.
 
     Example:
-        >>> import numpy as np, harmonium as hm
-        >>> letters = np.eye(4)[np.random.default_rng(0).integers(0, 4, (200, 2))][..., 1:]
+        >>> rng = np.random.default_rng(0)
+        >>> letters = np.eye(4)[rng.integers(0, 4, (200, 2))][..., 1:]
         >>> hm.exclusive_groups(letters.reshape(200, 6))
         ((0, 1, 2), (3, 4, 5))
     """
