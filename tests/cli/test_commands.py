@@ -35,6 +35,20 @@ def test_train_leaves_a_whole_run_folder(cli, tmp_path):
     assert "\x1b" not in out  # a pipe sees no colours
     assert "log-likelihood" in out
     assert all(f"runs/bars/pictures/{name}\n" in out for name in PICTURES)
+    assert out.splitlines()[-1].split(maxsplit=1)[0] == "next"
+    assert out.endswith("evaluate runs/bars\n")
+
+
+def test_a_command_to_type_next_is_found_by_the_shell(tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "harmonium"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert base.typed("evaluate", "my run") == f"{program} evaluate 'my run'"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert base.typed("evaluate", "run") == "harmonium evaluate run"
 
 
 def test_train_json_is_one_object_and_progress_is_on_standard_error(cli, no_pictures):

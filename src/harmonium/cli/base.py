@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -49,6 +51,21 @@ def run_command(command: Callable[[], int | None]) -> int:
         return USERS_MISTAKE
     except Exception as error:
         return _complain_of(error)
+
+
+def typed(*words: Any) -> str:
+    """Return a command of harmonium's as one can type it here, with the words after its name.
+
+    It is the name alone, unless the shell does not find this very program by it.
+    """
+    program, called = Path(sys.argv[0]), ["harmonium"]
+    if program.parts[-2:] == ("harmonium", "__main__.py"):
+        called = [sys.executable, "-m", "harmonium"]
+    elif program.stem == "harmonium" and program.exists():
+        found = shutil.which(program.name)
+        if found is None or not program.samefile(found):
+            called = [str(program)]
+    return shlex.join([*called, *map(str, words)])
 
 
 def _give_memory_back() -> None:

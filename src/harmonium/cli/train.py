@@ -18,6 +18,7 @@ from .base import (
     nats,
     print_json,
     run_command,
+    typed,
 )
 from .options import number, number_or_auto, whole, whole_or_auto, word
 
@@ -277,7 +278,7 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
     if as_json:
         print_json(summary)
     if status == "interrupted":
-        complain(f"{summary['message']}; saved in {run}. Go on with: harmonium resume {run}")
+        complain(f"{summary['message']}; saved in {run}. Go on with: {typed('resume', run)}")
         return INTERRUPTED
     if status == "diverged":
         complain(f"{summary['message']} The model is in {summary['model']}.")
@@ -288,6 +289,7 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
         show.say(f"model     {summary['model']}")
         for name, path in zip(["pictures", *[""] * 99], summary["pictures"], strict=False):
             show.say(f"{name:<9} {path}")
+        show.say(f"next      {typed('evaluate', run)}")
     return DONE
 
 
