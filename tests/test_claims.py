@@ -1,0 +1,68 @@
+"""Figures that stand on several pages agree, with each other and with docs/claims.json."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import harmonium as hm
+
+ROOT = Path(__file__).parents[1]
+CLAIMS = json.loads((ROOT / "docs" / "claims.json").read_text())
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {
+    str(page.relative_to(ROOT)): " ".join(page.read_text().split())  # lines may break anywhere
+    for page in PAGES
+    if not {"_build", "reference", "notebooks"} & set(page.parts)
+}
+README = TEXTS["README.md"]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["what"])
+def test_a_figure_is_the_same_wherever_it_stands(claim):
+    for phrase in claim["phrases"]:
+        found = {
+            (page, match) for page, text in TEXTS.items() for match in re.findall(phrase, text)
+        }
+        assert found, f"no page says: {phrase}"
+        assert {value for _, value in found} == {claim["value"]}, found
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["what"])
+def test_a_figure_has_its_source(claim):
+    source = claim["source"]
+    if "/" in source:
+        assert (ROOT / source).exists()
+    if source.startswith("benchmarks/"):
+        assert {"computer", "date", "versions"} <= claim.keys()
+
+
+def test_the_readmes_ratios_are_those_of_the_table():
+    # | train 64x16 b10 k1 | 53,361 | **3.90** (scikit-learn) | **2.28** (TensorFlow, XLA) | 45 % |
+    row = r"\| train [\dxbk ]+ \| [\d,.]+ \| \*\*([\d.]+)\*\* \([^)]*\) \| \*\*([\d.]+)\*\*"
+    found = [tuple(map(float, ratios)) for ratios in re.findall(row, TEXTS["docs/benchmarks.md"])]
+    package, loop = zip(*found, strict=True)
+    assert len(found) == 14
+    assert "in fourteen training workloads" in README
+    assert f"{min(package):.1f} to {max(package):.0f} times the speed" in README
+    assert f"and {min(loop):.1f} to {max(loop):.1f} times that of the best loop" in README
+
+
+def test_what_can_be_counted_is_counted():
+    assert len(hm.METHOD_NAMES) == 14
+    assert "fourteen ways to learn" in README
+    for program, what in (("", "the NumPy version"), ("_tensorflow", "the TensorFlow version")):
+        lines = (ROOT / "examples" / f"from_scratch{program}.py").read_text().splitlines()
+        (claim,) = [claim for claim in CLAIMS if claim["what"] == f"lines of {what}"]
+        assert claim["value"] == str(len(lines)), program
+
+
+def test_a_perplexity_is_that_of_its_nats_per_word():
+    # the cell "−5.109 in [−5.127, −5.100] (165)": a log-likelihood per word and e^(−it)
+    cell = r"−([\d.]+)(?: in \[[^\]]*\])? \((\d+)\)"
+    found = re.findall(cell, TEXTS["docs/words.md"])
+    assert len(found) > 8
+    for nats, perplexity in found:
+        low, high = (2.718281828 ** (float(nats) + d) for d in (-0.0006, 0.0006))
+        assert round(low) <= int(perplexity) <= round(high), (nats, perplexity)
