@@ -56,7 +56,7 @@ interfaces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
 interface-%: $(INTERFACES)/.quick
 	@$(call quickly,$(INTERFACES)) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
 	  $(if $(filter others,$*),,KERAS_BACKEND=$*) $(INTERFACES)/bin/python -m pytest -q \
-	  $(if $(filter others,$*),tests/interfaces/io tests/interfaces/from_scratch,tests/interfaces/keras) \
+	  $(if $(filter others,$*),tests/interfaces/io tests/interfaces/from_scratch,tests/interfaces/keras $(if $(filter jax,$*),src/harmonium/keras)) \
 	  >$(INTERFACES)/$*.log 2>&1; status=$$?; echo "$*:"; cat $(INTERFACES)/$*.log; exit $$status
 
 oldest:  ## the tests with the oldest JAX that is supported
@@ -152,4 +152,4 @@ $(addsuffix /.quick,$(sort $(VENV) $(INTERFACES))):
 	@$(@D)/bin/python tests/quick_flags.py $(QUICK) >$@.part && mv $@.part $@
 
 clean:  ## remove the environments and the runs
-	rm -rf $(VENV) $(INTERFACES) $(RACE) $(DOCS) docs/_build docs/reference .venv-oldest .newest runs
+	rm -rf $(VENV) $(INTERFACES) $(RACE) $(DOCS) docs/_build docs/reference docs/gallery docs/course/notebooks .venv-oldest .newest runs

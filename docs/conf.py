@@ -17,6 +17,7 @@ version = release
 
 extensions = [
     "myst_nb",
+    "sphinx_gallery.gen_gallery",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
@@ -33,6 +34,8 @@ exclude_patterns = [
     "_extensions",
     "jupyter_execute",
     "course/notebooks",
+    "gallery/*.ipynb",
+    "gallery/*.py",
     "**/.ipynb_checkpoints",
 ]
 templates_path = ["_templates"]
@@ -45,6 +48,22 @@ nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 nb_output_stderr = "remove"  # progress, and notes of XLA
+
+# Gallery
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("figures.last_figure",),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1_000,
+    "write_computation_times": False,
+    "copyfile_regex": r".*\.rst",
+}
 
 # Reference
 autosummary_generate = True

@@ -79,11 +79,13 @@ def test_the_gradient_is_that_of_the_rounded_model_within_the_rounding_of_means(
     states = rbm.visible.states(jax.random.randint(jax.random.key(1), (rows,), 0, 4096))
     data = hm.Cloud.uniform(states)
 
-    def energy(rbm):
+    @eqx.filter_jit
+    @eqx.filter_grad
+    def gradient(rbm):
         return data.weights @ rbm.free_energy(data.states)
 
-    found = eqx.filter_grad(energy)(hm.rounded(rbm)).weights.weights
-    meant = eqx.filter_grad(energy)(with_short_weights(rbm)).weights
+    found = gradient(hm.rounded(rbm)).weights.weights
+    meant = gradient(with_short_weights(rbm)).weights
     largest = np.abs(data.weights @ states)[:, None]  # the mean of a unit is at most 1
     assert (abs(found - meant) <= EPSILON * largest + 1e-6).all()
 
@@ -93,7 +95,7 @@ def test_constant_units_have_an_exact_gradient_whatever_the_weights_of_rows():
     rbm = hm.RBM.from_arrays(np.zeros((16, 3)), np.zeros(16), [30.0, 0.3, -0.7])
     data = hm.Cloud.uniform(jnp.asarray(BARS[:30], jnp.float32))
     model = hm.Cloud.uniform(jnp.asarray(BARS[5:19], jnp.float32))
-    gradient = eqx.filter_grad(free_energy_gap)
+    gradient = eqx.filter_jit(eqx.filter_grad(free_energy_gap))
     found = gradient(hm.rounded(rbm), data, model).weights.weights
     np.testing.assert_allclose(found, gradient(rbm, data, model).weights, atol=3e-7)
 
@@ -114,18 +116,19 @@ def test_methods_that_claim_to_multiply_only_states_do(method):
 
 def test_runs_reach_the_likelihood_of_float32_runs():
     """Exact log-likelihoods of twelve runs each, by Welch's test."""
-    scores = {}
-    for precision in ("float32", "bfloat16"):
-        scores[precision] = []
-        for seed in range(12):
-            key = jax.random.key(seed)
-            rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
-            method = hm.Persistent(hm.Gibbs(2), 64)
-            fitted = hm.fit(
-                rbm, BARS, key=key, gradient=method, epochs=500, precision=precision
-            ).rbm
-            rows = jnp.asarray(BARS, jnp.float32)
-            scores[precision].append(float(-fitted.free_energy(rows).mean() - log_z(fitted)))
+
+    @eqx.filter_jit
+    def score(rbm):
+        return -rbm.free_energy(jnp.asarray(BARS, jnp.float32)).mean() - log_z(rbm)
+
+    scores = {"float32": [], "bfloat16": []}
+    given = {"gradient": hm.Persistent(hm.Gibbs(2), 64), "epochs": 500}
+    for seed in range(12):
+        key = jax.random.key(seed)
+        rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), BARS, key=key)
+        for precision, found in scores.items():
+            fit = hm.fit(rbm, BARS, key=key, precision=precision, **given)
+            found.append(float(score(fit.rbm)))
     assert stats.ttest_ind(*scores.values(), equal_var=False).pvalue > LEVEL
     assert np.mean(scores["bfloat16"]) > -10.6  # uniform rows have −16 log 2 = −11.09
 

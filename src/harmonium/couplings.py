@@ -43,6 +43,14 @@ class Couplings(NamedTuple):
             of `states`. 0 for states that a unit does not have.
         states: the values of each unit in the user's coding, shape (visible units, q); NaN where a
             unit has fewer. For spins −1 and +1, the coupling J of J·s·s′ is `values[:, 1, 1]`.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])
+        >>> found = hm.effective_couplings(rbm)
+        >>> found.states[0].tolist(), found.values[0].round(3).tolist()
+        ([-1, 1], [[2.0, -2.0], [-2.0, 2.0]])
+        >>> print(found.norms.round(3))
+        [ 4.  6. 12.]
     """
 
     units: np.ndarray
@@ -84,6 +92,14 @@ def effective_couplings(
 
     Raises:
         InputError: layers or terms that are not as expected.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Ising(3), hm.Gaussian(1), [[1.0], [2.0], [3.0]])  # log p = (s·w)² / 2
+        >>> found = hm.effective_couplings(rbm)
+        >>> found.units.tolist()
+        [[0, 1], [0, 2], [1, 2]]
+        >>> print(found.values[:, 1, 1].round(3))  # J of J·s·s′
+        [2. 3. 6.]
 
     Source: Cossu, Del Debbio, Giani, Khamseh & Wilson 2019; Decelle, Furtlehner, Navas Gómez &
     Seoane 2024 (normal X).
@@ -132,6 +148,13 @@ def contact_scores(couplings: Couplings, *, without: int | None = None) -> Float
 
     Raises:
         InputError: couplings of another order, or not of all pairs.
+
+    Example:
+        >>> weights = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
+        >>> rbm = hm.RBM(hm.Ising(4), hm.Gaussian(2), weights)
+        >>> scores = hm.contact_scores(hm.effective_couplings(rbm))
+        >>> (scores > 0.5).astype(int).tolist()  # 0 with 1, and 2 with 3
+        [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
 
     Source: Dunn, Wahl & Gloor 2008 (the correction); Ekeberg et al. 2013 (norms).
     """

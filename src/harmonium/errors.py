@@ -15,27 +15,70 @@ __all__ = [  # the errors; the other functions are internal
 
 
 class HarmoniumError(Exception):
-    """Base class of every error that harmonium raises on purpose."""
+    """Base class of every error that harmonium raises on purpose.
+
+    Example:
+        >>> try:
+        ...     hm.bars_and_stripes(20)
+        ... except hm.HarmoniumError as error:
+        ...     print(type(error).__name__)
+        InputError
+    """
 
 
 class InputError(HarmoniumError, ValueError):
-    """The input is invalid; the message says what was expected, what was found and what to do."""
+    """The input is invalid; the message says what was expected, what was found and what to do.
+
+    Example:
+        >>> try:
+        ...     hm.bars_and_stripes(20)
+        ... except hm.InputError as error:
+        ...     print(error)
+        bars_and_stripes: expected side from 1 to 12; found 20; choose one there.
+    """
 
 
 class ModelFileError(InputError):
-    """A file that should hold a model is missing, truncated, inconsistent or of another format."""
+    """A file that should hold a model is missing, truncated, inconsistent or of another format.
+
+    Example:
+        >>> try:
+        ...     hm.load("no_such_file.safetensors")
+        ... except hm.ModelFileError as error:
+        ...     print(str(error).rpartition("; found ")[2])
+        no such file; check the path.
+    """
 
 
 class NotFiniteError(HarmoniumError, ArithmeticError):
-    """A quantity that must be finite is not, such as log Z of a model whose Z diverges."""
+    """A quantity that must be finite is not, such as log Z of a model whose Z diverges.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[1.1]])  # Z is finite below 1
+        >>> try:
+        ...     hm.log_z(rbm)
+        ... except hm.NotFiniteError as error:
+        ...     print(str(error).partition(":")[0])
+        log Z of RBM(Gaussian(1) – Gaussian(1)) is infinite
+    """
 
 
 class MissingDependencyError(HarmoniumError, ImportError):
-    """An optional dependency is not installed; the message names the command that installs it."""
+    """An optional dependency is not installed; the message names the command that installs it.
+
+    Example:
+        >>> issubclass(hm.MissingDependencyError, ImportError)
+        True
+    """
 
 
 class Interrupted(KeyboardInterrupt):
-    """A user interrupted a long computation; the message says how far it got."""
+    """A user interrupted a long computation; the message says how far it got.
+
+    Example:
+        >>> issubclass(hm.Interrupted, KeyboardInterrupt), issubclass(hm.Interrupted, Exception)
+        (True, False)
+    """
 
 
 def input_error(source: str, expected: str, found: str, advice: str) -> InputError:

@@ -44,6 +44,12 @@ def unit_hidden_variance(rbm: RBM, data: Any, weights: Any = None) -> RBM:
         InputError: hidden units that cannot be rescaled, as those of 0 and 1, or rows that do not
             fit the model.
 
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Gaussian(1), [[2.0], [0.0], [0.0], [0.0]])
+        >>> found = hm.unit_hidden_variance(rbm, hm.bars_and_stripes(2))
+        >>> round(float(found.weights[0, 0]), 3)  # the variance was 1 + 2²/4: 2 √2
+        2.828
+
     Source: Tubiana, Cocco & Monasson 2019 (batch-normalised DReLU units).
     """
     dataset = Dataset.of(data, weights).checked_for(checked_rbm(rbm).visible)
@@ -69,6 +75,11 @@ def unit_weight_norms(rbm: RBM) -> RBM:
 
     Raises:
         InputError: hidden units that cannot be rescaled.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(2), hm.Gaussian(1), [[3.0], [4.0]])
+        >>> [round(float(w), 3) for w in hm.unit_weight_norms(rbm).weights[:, 0]]
+        [0.6, 0.8]
     """
     norms = np.linalg.norm(np.asarray(checked_rbm(rbm).dense_weights, np.float64), axis=0)
     return _with_scales(rbm, 1.0 / np.where(norms > 0, norms, 1.0))
@@ -88,6 +99,12 @@ def zero_sum(rbm: RBM) -> RBM:
 
     Raises:
         InputError: no layer has such units, or the kind of weights cannot hold the result.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Potts(1, 3), hm.Bernoulli(1), [[3.0], [0.0], [0.0]])
+        >>> found = hm.zero_sum(rbm)
+        >>> found.weights[:, 0].round(3).tolist(), found.hidden.bias.round(3).tolist()
+        ([2.0, -1.0, -1.0], [1.0])
     """
     sites = [_sites(layer) for layer in (checked_rbm(rbm).visible, rbm.hidden)]
     if not any(mask.any() for mask in sites):

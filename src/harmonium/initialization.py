@@ -62,6 +62,14 @@ def initialize(
     Raises:
         InputError: data outside the visible layer's domain, a scale that is not positive, or more
             connections than visible units.
+
+    Example:
+        >>> rows = hm.bars_and_stripes(2)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=jax.random.key(0))
+        >>> rbm.weights.shape
+        (4, 3)
+        >>> round(hm.log_likelihood(rbm, rows).value, 2)  # of nearly independent units: −4 log 2
+        -2.77
     """
     for name, layer in (("visible", visible), ("hidden", hidden)):
         if not isinstance(layer, AbstractLayer):

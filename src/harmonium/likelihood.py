@@ -56,6 +56,12 @@ class LogLikelihood(NamedTuple):
         converged: whether the interval can be relied on.
         stderr_rows: standard error of the mean over rows, which the interval does not include.
         log_z: the log Z that was used.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> score = hm.log_likelihood(rbm, [[1, 1, 1, 0], [1, 1, 1, 1]])
+        >>> score.low == score.value == score.high, round(score.log_z.value, 3)  # exact
+        (True, 6.068)
     """
 
     value: float
@@ -81,6 +87,13 @@ def likelihood_from(
     """Combine free energies of rows with log Z; the interval is that of log Z with reversed sign.
 
     With weights, the mean over rows is weighted and counts as (Σw)²/Σw² rows (Kish 1965).
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.log_z(rbm)  # once, for many sets of rows
+        >>> energies = hm.free_energies(rbm, [[1, 1, 1, 0], [1, 1, 1, 1]])
+        >>> round(hm.likelihood_from(energies, found).value, 3)  # log(64 / 432)
+        -1.91
     """
     share = np.ones(len(free_energies)) if weights is None else np.asarray(weights, np.float64)
     worth = float(effective_size(share))
@@ -106,6 +119,12 @@ class Automatic(AbstractLogZ):
 
     Attributes:
         otherwise: the method of the estimate; if None, an InputError is raised instead.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> method = hm.Automatic(otherwise=hm.Annealed(steps=1_000))
+        >>> method.is_estimate(rbm), hm.log_z(rbm, method=method).method  # h has few states
+        (False, 'exact, 8 states')
     """
 
     otherwise: AbstractLogZ | None = field(default_factory=Annealed)
@@ -169,6 +188,12 @@ def log_z(
         InputError: no key for an estimate, an unknown method, or settings that it does not have.
         NotFiniteError: Z of the model is infinite, or not known to be finite.
         Interrupted: an enumeration was interrupted; the message says how far it got.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.log_z(rbm)
+        >>> round(found.value, 3), found.method  # log(6 · 6 · 6 · 2): three pairs, a unit alone
+        (6.068, 'exact, 8 states')
     """
     way = _way(rbm, method, settings)
     check_finite(rbm, way)
@@ -208,6 +233,12 @@ def log_likelihood(
 
     Raises:
         InputError: rows outside the visible layer's domain, or no key where one is needed.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> score = hm.log_likelihood(rbm, [[1, 1, 1, 0], [1, 1, 1, 1]])
+        >>> round(score.value, 3), score.method  # log(4 · 4 · 4 / 432)
+        (-1.91, 'exact, 8 states')
     """
     way = _way(rbm, method, settings)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
@@ -276,6 +307,12 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
     Raises:
         InputError: rows outside the domain, or no key where one is needed.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> rows = [[0, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, np.nan]]
+        >>> print(hm.free_energies(rbm, rows).round(3))  # −log 2³, −log 4³, −log(2³ + 2³)
+        [-2.079 -4.159 -2.773]
     """
     checked = rbm.visible.validate(as_array(rows, "data"), missing=True)
     return _free_energies(rbm, checked, key)[0]
@@ -343,6 +380,12 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
 
     Raises:
         InputError: the visible layer is continuous, so that KL from a finite set is infinite.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # 16 equal states
+        >>> rows = hm.bars_and_stripes(2, distinct=True)
+        >>> round(hm.exact_kl(rbm, rows), 3)  # log(16 / 6)
+        0.981
     """
     if rbm.visible.n_states is None:
         raise InputError(

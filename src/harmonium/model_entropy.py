@@ -25,6 +25,12 @@ class Entropy(NamedTuple):
         high: upper end.
         method: how it was found.
         converged: whether the interval can be relied on, as far as log Z can.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.entropy(rbm, hm.sample(rbm, 64, key=jax.random.key(0)))
+        >>> found.low <= found.value <= found.high, found.converged
+        (True, True)
     """
 
     value: float
@@ -48,6 +54,13 @@ def entropy(rbm: RBM, samples: Any, *, log_z_found: LogZ | None = None, key: Any
 
     Raises:
         InputError: no rows, or rows that do not fit.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # four fair coins
+        >>> draws = hm.sample(rbm, 64, key=jax.random.key(0))
+        >>> found = hm.entropy(rbm, draws)
+        >>> round(found.value, 3)  # 4 log 2
+        2.773
     """
     key = None if key is None else checked_key(key)
     rows = as_array(samples, "samples")

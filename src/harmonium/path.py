@@ -27,7 +27,19 @@ __all__ = ["AbstractPath", "Heating", "History", "Line"]
 
 
 class AbstractPath(eqx.Module):
-    """A path of models: `at(t)` is the model at t; the path begins at 0 and ends at 1."""
+    """A path of models: `at(t)` is the model at t; the path begins at 0 and ends at 1.
+
+    Example:
+        >>> class Slow(hm.AbstractPath):  # small steps first
+        ...     line: hm.Line
+        ...     def at(self, t):
+        ...         return self.line.at(t**2)
+        ...     def ending_at(self, rbm):
+        ...         return Slow(self.line.ending_at(rbm))
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> Slow(hm.Line(rbm.uncoupled, rbm)).at(0.5).weights[0].tolist()
+        [0.25, 0.0, 0.0]
+    """
 
     @abstractmethod
     def at(self, t: Float[Array, ""] | float) -> RBM:
@@ -65,7 +77,14 @@ def _strongest_of_base(path: AbstractPath) -> Array:
 
 
 class Line(AbstractPath):
-    """The straight line between two models with the same layers: (1 − t)·start + t·end."""
+    """The straight line between two models with the same layers: (1 − t)·start + t·end.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> path = hm.Line(rbm.uncoupled, rbm)
+        >>> path.at(0.25).weights[0].tolist()
+        [0.25, 0.0, 0.0]
+    """
 
     start: RBM
     end: RBM
@@ -89,6 +108,12 @@ class Heating(AbstractPath):
         visible: the base model's visible layer, of the same type and size as the model's.
         hidden: the base model's hidden layer.
         rbm: the model at t = 1.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4, [1, 0, 0, 0]), hm.Bernoulli(3), np.eye(4, 3))
+        >>> half = hm.Heating.from_neutral(rbm).at(0.5)  # all parameters are halved
+        >>> half.visible.bias.tolist(), half.dense_weights[0].tolist()
+        ([0.5, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0])
     """
 
     visible: AbstractLayer
@@ -118,6 +143,12 @@ class History(AbstractPath):
 
     Attributes:
         models: one model whose arrays have a leading axis of n entries.
+
+    Example:
+        >>> models = [hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), s * np.eye(4, 3)) for s in (0, 1, 3)]
+        >>> path = hm.History.through(models)
+        >>> [float(path.at(t).weights[0, 0]) for t in (0.0, 0.5, 0.75, 1.0)]
+        [0.0, 1.0, 2.0, 3.0]
     """
 
     models: RBM

@@ -52,6 +52,17 @@ class RBM(eqx.Module):
         weights: W, shape (visible.size, hidden.size): an array, or `AbstractWeights` such as
             `MaskedWeights`.
 
+    Example:
+        >>> weights = jnp.array([[1.0, -1.0], [0.5, 2.0]])
+        >>> rbm = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), weights)
+        >>> v, h = jnp.array([1.0, 0.0]), jnp.array([1.0, 0.0])
+        >>> float(rbm.energy(v, h))  # −W of the two units that are on
+        -1.0
+        >>> [round(float(p), 3) for p in rbm.mean_h_from_v(v)]  # σ(1) and σ(−1)
+        [0.731, 0.269]
+        >>> round(hm.log_z(rbm).value, 3)
+        3.945
+
     Source: Smolensky 1986; Hinton 2002.
     """
 

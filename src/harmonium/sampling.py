@@ -56,6 +56,14 @@ def sample(
 
     Raises:
         InputError: n or steps is not positive, or the given rows do not fit.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> hm.sample(rbm, 100, key=jax.random.key(0)).shape
+        (100, 2)
+        >>> rows = hm.sample(rbm, 3, key=jax.random.key(1), given=[[1, np.nan]])
+        >>> rows[:, 0].tolist()
+        [1, 1, 1]
     """
     if n is None and given is None:
         raise InputError("n: expected the number of rows to draw.")
@@ -72,7 +80,15 @@ def sample(
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:
-    """Return the model with visible units held fixed where `rows` is a number, free where NaN."""
+    """Return the model with visible units held fixed where `rows` is a number, free where NaN.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> given = hm.condition(rbm, [[1, np.nan]])
+        >>> ratio = np.exp(hm.log_z(given).value - hm.log_z(rbm).value)
+        >>> round(float(ratio), 3)  # p(v_0 = 1)
+        0.493
+    """
     rows = _with_gaps(rows)
     if rows.ndim != 2 or rows.shape[1] != rbm.visible.n_units:
         raise InputError(

@@ -33,6 +33,14 @@ def sharpened(rbm: RBM, times: int) -> RBM:
     Raises:
         InputError: visible units whose energy has terms without parameters.
 
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> rows = [[1, 1, 1, 0], [0, 0, 0, 0]]
+        >>> print(hm.free_energies(rbm, rows).round(3))
+        [-4.159 -2.079]
+        >>> print(hm.free_energies(hm.sharpened(rbm, 2), rows).round(3))
+        [-8.318 -4.159]
+
     Source: Tubiana, Cocco & Monasson 2019 (copies of the hidden layer).
     """
     times = positive_integer(times, "times")

@@ -34,6 +34,15 @@ class Standardization(NamedTuple):
     Attributes:
         mean: m, shape (units,); 0 for units that cannot be rescaled, such as binary ones.
         scale: s, shape (units,); 1 for such units and for constant columns.
+
+    Example:
+        >>> scaling = hm.Standardization(mean=np.array([12.0]), scale=np.array([2.0]))
+        >>> scaling.standardised([[10.0], [14.0]]).tolist()
+        [[-1.0], [1.0]]
+        >>> learned = hm.RBM(hm.Gaussian(1), hm.Bernoulli(1), [[0.0]])  # of standardised rows
+        >>> visible = scaling.of_rows(learned).visible
+        >>> visible.mean(jnp.zeros(1)).tolist(), visible.variance(jnp.zeros(1)).tolist()
+        ([12.0], [4.0])
     """
 
     mean: np.ndarray
@@ -83,6 +92,12 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
 
     Raises:
         InputError: data outside the layer's domain.
+
+    Example:
+        >>> layer = hm.Mixed(hm.Bernoulli(1), hm.Gaussian(1))
+        >>> scaling = hm.standardization(layer, [[0, 10.0], [1, 14.0]])
+        >>> scaling.mean.tolist(), scaling.scale.tolist()  # the binary column stays as it is
+        ([0.0, 12.0], [1.0, 2.0])
     """
     dataset = Dataset.of(data, weights).checked_for(visible)
     if not (visible.is_rescalable | visible.is_shiftable).any():

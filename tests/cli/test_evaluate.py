@@ -247,7 +247,7 @@ def test_an_unconverged_estimate_ends_with_3_under_must_converge(cli):
     assert cli(f"{command} --must-converge").status == 3
 
 
-def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli):
+def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli, no_pictures):
     np.save("grey.npy", np.random.default_rng(0).random((40, 9)).astype(np.float32))
     status, out, _ = cli("train grey.npy --hidden 4 --epochs 3 --seed 5 --out run --json")
     assert status == 0

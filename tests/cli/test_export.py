@@ -10,14 +10,14 @@ import harmonium as hm
 
 
 def test_a_run_is_exported_and_what_is_written_is_as_good_as_the_run(cli, trained):
-    wanted = json.loads(cli("evaluate", str(trained), "bars", "--json").out)
+    wanted = json.loads(cli("evaluate", str(trained), "bars", "--quick", "--json").out)
     for out in ("m.safetensors", "m.npz", "m.h5"):
         status, said, err = cli("export", str(trained), out)
         assert (status, err) == (0, "")
         size = Path(out).stat().st_size
         assert said == f"RBM(Bernoulli(16) – Bernoulli(4)) written to {out}, {size:,} bytes\n"
         np.testing.assert_array_equal(hm.load(out).weights, hm.load(trained).weights)
-        found = json.loads(cli("evaluate", out, "bars", "--json").out)
+        found = json.loads(cli("evaluate", out, "bars", "--quick", "--json").out)
         assert found["log_likelihood"] == wanted["log_likelihood"]
         assert json.loads(cli("info", out, "--json").out)["kind"] == "model"
         assert cli("sample", out, "-n", "2", "--sweeps", "3").out.count("\n") == 2

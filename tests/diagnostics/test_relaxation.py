@@ -103,7 +103,7 @@ def test_times_are_those_of_the_kernel(visible, hidden, strength, seed):
 def test_an_unresolved_time_is_a_lower_bound(seed):
     rbm = coupled(hm.Ising(4), hm.Ising(3), 1.5)
     exact = Spectrum(rbm).relaxation  # 2,073 sweeps
-    for sweeps in (64, 512, 4_096, 30_000):
+    for sweeps in (64, 512, 4_096, 16_384):
         found = hm.mixing(rbm, key=jax.random.key(seed), sweeps=sweeps)
         assert not found.resolved
         assert 0.2 * min(sweeps, exact) < found.relaxation <= min(sweeps, exact)

@@ -79,14 +79,13 @@ def test_rows_that_never_break_the_rule_leave_half_a_row_for_it():
     np.testing.assert_allclose(p @ beyond, 0.5 / (n + 1), rtol=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
-    "row",
+    ("row", "seed"),
     [
-        [1, np.nan, np.nan, 0, np.nan, np.nan],
-        [0, 1, np.nan, 1, 1, np.nan],
-        [np.nan] * 5 + [0],
-        [1, 1, 1, np.nan, 1, 0],
+        ([1, np.nan, np.nan, 0, np.nan, np.nan], 0),
+        ([0, 1, np.nan, 1, 1, np.nan], 1),
+        ([np.nan] * 5 + [0], 2),
+        ([1, 1, 1, np.nan, 1, 0], 3),
     ],
 )
 def test_the_clamped_model_sums_over_the_other_columns(row, seed):
@@ -100,7 +99,7 @@ def test_the_clamped_model_sums_over_the_other_columns(row, seed):
     np.testing.assert_allclose(log_z(clamped), jax.nn.logsumexp(minus_f), rtol=1e-5)
     drawn = hm.sample(rbm, 2_000, key=jax.random.key(seed), sampler=hm.Gibbs(30), given=row)
     found, p = drawn[:, free].mean(0), jax.nn.softmax(minus_f) @ every[:, free]
-    bound = stats.norm.isf(LEVEL / (2 * 9 * len(free)))
+    bound = stats.norm.isf(LEVEL / (2 * 4 * len(free)))
     assert (abs(found - p) < bound * np.sqrt(p * (1 - p) / 2_000) + 1e-4).all()
 
 

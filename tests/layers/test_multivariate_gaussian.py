@@ -131,8 +131,8 @@ def test_parts_of_a_mixed_layer_keep_their_own_basis():
     np.testing.assert_allclose(white.parts[2].precision, np.eye(3), atol=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_annealed_free_energies_of_incomplete_rows_are_those_of_the_sum(seed):
+def test_annealed_free_energies_of_incomplete_rows_are_those_of_the_sum():
+    seed = 0
     visible = hm.Mixed(hm.Bernoulli(2), hm.MultivariateGaussian(3, precision=PRECISION))
     rbm = random_rbm(visible, hm.Bernoulli(5), seed)
     key, key_rows = jax.random.split(jax.random.key(seed))

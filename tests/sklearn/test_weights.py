@@ -45,7 +45,7 @@ def test_a_weight_is_as_many_rows_in_distribution(name):
     """Welch's t over seeds; without the weights the test detects the difference."""
     repeated = scores(name, REPEATED, None)
     weighted = scores(name, ROWS, TIMES)
-    plain = scores(name, ROWS, None)
+    plain = scores(name, ROWS, np.ones(len(ROWS)))
     assert stats.ttest_ind(weighted, repeated, equal_var=False).pvalue > LEVEL
     assert stats.ttest_ind(plain, repeated, equal_var=False).pvalue < LEVEL
 

@@ -1,5 +1,7 @@
 """Few rows: cross-validation sets the penalty and the end of a run."""
 
+import functools
+
 import equinox as eqx
 import jax
 import numpy as np
@@ -16,6 +18,7 @@ RNG = np.random.default_rng(5)
 NOISE = (RNG.random((40, 10)) < 0.5).astype(np.uint8)  # to learn any of it is overfitting
 OTHERS = (RNG.random((400, 10)) < 0.5).astype(np.uint8)
 COPIES = np.repeat(RNG.random((120, 3)) < 0.5, 5, axis=1).astype(np.uint8)  # much to learn
+ROWS = {"noise": NOISE, "copies": COPIES}
 SHORT = {"key": KEY, "gradient": hm.Persistent(hm.Gibbs(1), 50), "batch_size": 20}
 
 
@@ -33,8 +36,15 @@ def recipe(rate=0.5, penalty="auto"):
     return hm.Recipe(rate=rate, penalties=(hm.Huber(penalty),))
 
 
+@functools.cache
+def whole_run(name):
+    """Return the fit without a break to rows of this name, which several tests look at."""
+    rows = ROWS[name]
+    return hm.fit(start(rows), rows, **SHORT, optimizer=recipe())
+
+
 def test_a_run_on_few_rows_of_noise_learns_hardly_any_of_it():
-    fit = hm.fit(start(), NOISE, **SHORT, optimizer=recipe())
+    fit = whole_run("noise")
     told = hm.fit(start(), NOISE, **SHORT, optimizer=recipe(penalty=1e-4), epochs=300)
     held_off, overfitted, independent = (
         hm.log_likelihood(rbm, OTHERS).value for rbm in (fit.rbm, told.rbm, start().uncoupled)
@@ -47,17 +57,17 @@ def test_a_run_on_few_rows_of_noise_learns_hardly_any_of_it():
 
 
 def test_a_run_goes_on_where_there_is_more_to_learn():
-    fit = hm.fit(start(COPIES), COPIES, **SHORT, optimizer=recipe())
+    fit = whole_run("copies")
     assert int(fit.state.updates) == 600
     scores = np.asarray(fit.state.folds.scores)
     assert scores[-1] == scores.max() > float(fit.state.folds.independent) + 3
 
 
-@pytest.mark.parametrize("rows", [NOISE, COPIES], ids=["noise", "copies"])
+@pytest.mark.parametrize("name", ["noise", "copies"])
 @pytest.mark.parametrize("stop_at", [4, 40])
-def test_a_resumed_run_keeps_what_it_knew(rows, stop_at):
-    given = SHORT | {"optimizer": recipe()}
-    whole = hm.fit(start(rows), rows, **given)
+def test_a_resumed_run_keeps_what_it_knew(name, stop_at):
+    rows, given = ROWS[name], SHORT | {"optimizer": recipe()}
+    whole = whole_run(name)
     part = hm.fit(start(rows), rows, **given, callbacks=[lambda r: r.updates >= stop_at])
     assert int(part.state.updates) <= int(whole.state.updates)
     rest = hm.fit(start(rows), rows, **given, state=part.state)

@@ -2,6 +2,7 @@
 
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +27,14 @@ PENALTIES = [
     hm.MaxNorm(1.1),
     hm.MaxNorm(0.8, visible=LABELS),
 ]
+
+
+@eqx.filter_jit
+def estimate(rbm):
+    """Return the exact gradient on all rows, and its info."""
+    batch = hm.Cloud.uniform(jnp.asarray(X, jnp.float32))
+    grads, _, info = hm.Exact().estimate(rbm, batch, (), key=KEY)
+    return grads, info
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +123,7 @@ def test_an_l1_run_ends_where_the_optimality_conditions_hold(rbm):
     fit = hm.fit(
         rbm, X, key=KEY, gradient=hm.Exact(), optimizer=recipe, epochs=4_000, batch_size=30
     )
-    w, batch = fit.rbm.weights, hm.Cloud.uniform(jnp.asarray(X, jnp.float32))
-    grads, _, info = hm.Exact().estimate(fit.rbm, batch, (), key=KEY)
+    w, (grads, info) = fit.rbm.weights, estimate(fit.rbm)
     assert 0 < (w == 0).sum() < w.size
     # The biases are at their optimum, so the plain gradient and the centred one agree.
     np.testing.assert_allclose(grads.visible.bias, 0.0, atol=2e-3)
@@ -145,14 +153,8 @@ def test_a_norm_bound_keeps_a_run_that_would_diverge():
 def test_proximal_steps_follow_other_transformations(rbm):
     chain = optax.chain(optax.adam(0.02), hm.proximal(hm.L1(0.1), rate=0.02))
     grads = jax.tree.map(jnp.zeros_like, rbm)
-    updates, _ = hm.centred(chain).update(
-        grads,
-        hm.centred(chain).init(rbm),
-        rbm,
-        info=hm.Exact().estimate(rbm, hm.Cloud.uniform(jnp.asarray(X, jnp.float32)), (), key=KEY)[
-            2
-        ],
-    )
+    state = hm.centred(chain).init(rbm)
+    updates, _ = hm.centred(chain).update(grads, state, rbm, info=estimate(rbm)[1])
     expected = hm.L1(0.1).proximal(rbm.weights, jnp.asarray(0.02), rbm)
     np.testing.assert_allclose(rbm.weights + updates.weights, expected, atol=1e-7)
     moved = rbm.visible.bias + updates.visible.bias

@@ -31,9 +31,10 @@ def rbm():
     return random_rbm(hm.Bernoulli(6), hm.Bernoulli(3), 0)
 
 
-def estimate(rbm, x=X):
+@eqx.filter_jit
+def estimate(rbm):
     """Return the exact gradient and its info."""
-    batch = hm.Cloud.uniform(jnp.asarray(rbm.visible.encode(x)))
+    batch = hm.Cloud.uniform(jnp.asarray(rbm.visible.encode(X)))
     grads, _, info = hm.Exact().estimate(rbm, batch, (), key=KEY)
     return grads, info
 

@@ -65,6 +65,10 @@ def bars_and_stripes(side: int = 4, *, distinct: bool = False) -> np.ndarray:
     Raises:
         InputError: `side` lies outside 1 to 12.
 
+    Example:
+        >>> hm.bars_and_stripes(2, distinct=True).tolist()
+        [[0, 0, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 0]]
+
     Source: MacKay (2003), Information Theory, Inference, and Learning Algorithms, section 43.
     """
     _check_range("bars_and_stripes", "side", side, 1, 12)
@@ -89,6 +93,13 @@ def labelled_shifter(width: int = 8) -> np.ndarray:
 
     Raises:
         InputError: `width` lies outside 1 to 12.
+
+    Example:
+        >>> rows = hm.labelled_shifter(3)
+        >>> rows.shape  # 8 patterns, each shifted in 3 ways
+        (24, 9)
+        >>> rows[1].tolist()  # 001, moved to the left: 010, label 100
+        [0, 0, 1, 0, 1, 0, 1, 0, 0]
 
     Source: Hinton and Sejnowski (1986), Learning and relearning in Boltzmann machines.
     """
@@ -132,6 +143,15 @@ def ising_configurations(
 
     Raises:
         InputError: `rows`, `side` or `inverse_temperature` lies outside its range.
+
+    Example:
+        >>> spins = hm.ising_configurations(20_000, side=3, inverse_temperature=0.3, seed=0)
+        >>> spins.shape, np.unique(spins).tolist()
+        ((20000, 9), [-1, 1])
+        >>> bonds = hm.lattice_bonds((3, 3))
+        >>> energy = -(spins[:, bonds[:, 0]] * spins[:, bonds[:, 1]]).sum(1).mean()
+        >>> bool(abs(energy - hm.lattice_exact((3, 3), 0.3).energy) < 0.3)
+        True
 
     Source: Kramers and Wannier (1941), Phys. Rev. 60, 252 (the transfer matrix).
     """

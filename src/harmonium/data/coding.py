@@ -87,6 +87,13 @@ def as_table(
     Raises:
         InputError: The array does not fit; the message gives the first wrong value and its
             position.
+
+    Example:
+        >>> table = hm.as_table([[0, 128, 255], [64, 0, 32]], name="greys")
+        >>> table.kind, table.scale
+        ('grey', 255.0)
+        >>> hm.as_table([[-1, 1], [1, 1]], name="spins").kind
+        'spins'
     """
     source = source or name
     _check_options(source, coding, scale, states)

@@ -37,6 +37,14 @@ class Dataset(eqx.Module):
         missing: the largest number of missing values (NaN) in a row; 0 if there are none.
         fits: the `form` of the layer whose domain every value is known to lie in; None if no layer
             was checked.
+
+    Example:
+        >>> greys = hm.Dataset([[0, 51], [255, 102]], scale=255, stochastic=True)  # bits are drawn
+        >>> len(greys), greys.columns
+        (2, 2)
+        >>> gaps = hm.Dataset([[0, 1, np.nan], [1, np.nan, np.nan]], weights=[1.0, 3.0])
+        >>> gaps.missing, round(gaps.effective_rows, 3)  # (1 + 3)² / (1² + 3²)
+        (2, 1.6)
     """
 
     stored: AbstractStored

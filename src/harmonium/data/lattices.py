@@ -27,6 +27,12 @@ def lattice_bonds(shape: Sequence[int]) -> np.ndarray:
 
     Raises:
         InputError: `shape` holds no whole numbers of at least 1.
+
+    Example:
+        >>> hm.lattice_bonds((4,)).tolist()
+        [[0, 1], [1, 2], [2, 3], [3, 0]]
+        >>> len(hm.lattice_bonds((3, 3)))  # two for each site
+        18
     """
     sizes = tuple(shape)
     if not sizes or not all(isinstance(n, int | np.integer) and n >= 1 for n in sizes):
@@ -65,6 +71,13 @@ def lattice_samples(
 
     Raises:
         InputError: numbers that are out of range.
+
+    Example:
+        >>> hm.lattice_samples((4, 4), 0.2, 100, seed=0).shape
+        (100, 16)
+        >>> cold = hm.lattice_samples((4, 4), 5.0, 100, seed=0)
+        >>> np.unique(cold.sum(1)).tolist()  # all spins down, or all up
+        [-16, 16]
 
     Source: Swendsen & Wang 1987.
     """
@@ -120,6 +133,11 @@ class Thermodynamics(NamedTuple):
         energy: the mean of −Σ s_i s_j, or of −Σ δ(s_i, s_j), over the bonds.
         heat_capacity: β² times the variance of that energy.
         entropy: in nats.
+
+    Example:
+        >>> found = hm.lattice_exact((3, 3), 0.4)
+        >>> bool(np.isclose(found.entropy, found.log_z + 0.4 * found.energy))
+        True
     """
 
     log_z: float
@@ -141,6 +159,11 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
 
     Raises:
         InputError: a lattice or a temperature without a known sum.
+
+    Example:
+        >>> ring = hm.lattice_exact((3,), 0.5)
+        >>> round(ring.log_z, 3)  # log(2 e^1.5 + 6 e^-0.5)
+        2.534
 
     Source: Kaufman 1949; Onsager 1944.
     """

@@ -39,7 +39,7 @@ def open_source(
     alphabet: str = "auto",
     identity: float = IDENTITY,
 ) -> Table:
-    """Return the rows of a built-in data set or of a file.
+    r"""Return the rows of a built-in data set or of a file.
 
     A text or Parquet file with words, dates, missing cells, or numbers of different scales is a
     table: what each column means is decided, and can be told by `columns`. A FASTA, A2M, A3M or
@@ -64,6 +64,15 @@ def open_source(
 
     Raises:
         InputError: There is no such source, or it cannot be used as given; the message is one line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "pets.csv")
+        ...     _ = file.write_text("pet,legs\n" + "cat,4\nparrot,2\n" * 10)
+        ...     table = hm.open_source(str(file))
+        >>> table.train.shape, [column.kind for column in table.columns.columns]
+        ((20, 2), ['category', 'discrete'])
     """
     if source in BUILTIN and columns is None:
         return _open_builtin(source, visible, scale, states, seed)

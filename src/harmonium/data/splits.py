@@ -51,6 +51,12 @@ def split_off(table: Table, fraction: float, *, seed: int) -> tuple[Table, np.nd
 
     Raises:
         InputError: `fraction` lies outside [0, 1), or there are fewer than 10 rows.
+
+    Example:
+        >>> table = hm.as_table(np.eye(20), name="eye")
+        >>> rest, held_out = hm.split_off(table, 0.1, seed=0)
+        >>> rest.train.shape, held_out.shape
+        ((18, 20), (2, 20))
     """
     _check_fraction(table, fraction)
     if fraction == 0 or table.exhaustive:

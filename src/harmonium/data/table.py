@@ -41,6 +41,14 @@ class Table:
         sites: What the sites of an alignment mean, for rows of kind "codes" that are sequences.
         groups: A number for each row of `train`; rows of one group are held out together. None if
             each row may be held out by itself.
+
+    Example:
+        >>> rows = hm.bars_and_stripes(2)
+        >>> table = hm.as_table(rows, name="small", image_shape=(2, 2), exhaustive=True)
+        >>> table.train.shape, table.kind, table.is_discrete
+        ((8, 4), 'binary', True)
+        >>> table.notes
+        ('small: 8 rows of 4 binary values.',)
     """
 
     name: str

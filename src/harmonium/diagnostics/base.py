@@ -17,6 +17,13 @@ class Observable(NamedTuple):
         rhat: split R̂, the larger of those with and without ranks; 1 where chains agree.
         autocorrelation: ρ at the lags of the `Mixing`. It includes the variance between chains, so
             it does not fall to 0 where chains do not agree.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_024)
+        >>> seen = found.observables["free_energy"]
+        >>> seen.tau < 2, seen.ess > 10_000
+        (True, True)
     """
 
     tau: float
@@ -41,6 +48,12 @@ class Mixing(NamedTuple):
         chains: number of chains.
         unit: the unit of all numbers of sweeps here, in words: "sweeps", or the steps of another
             sampler.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.mixing(rbm, key=jax.random.key(0), sweeps=1_024)
+        >>> found.chains, found.sweeps, found.rhat < 1.01
+        (64, 1024, True)
     """
 
     relaxation: float

@@ -78,6 +78,12 @@ def observables(
 
     Returns:
         Observables by name, each with the shape of the batch.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.observables(rbm, jnp.ones((8, 4)))
+        >>> found["hidden_magnetisation"].shape, round(float(found["hidden_magnetisation"][0]), 3)
+        ((8,), 0.75)
     """
     directions = slow_directions(rbm) if directions is None else directions
     inputs = rbm.inputs_to_h(v)

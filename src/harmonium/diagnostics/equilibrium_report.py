@@ -42,6 +42,13 @@ class EquilibriumReport(NamedTuple):
             where there are no chains, or that distribution could not be reached.
         message: a summary in words.
         mixing: the mixing measurement that was used.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> method = hm.Persistent(hm.Gibbs(10))
+        >>> report = hm.equilibrium(rbm, method, key=jax.random.key(0), sweeps=1_024)
+        >>> report.k, report.chains_agree, report.message.endswith("trained at equilibrium.")
+        (10, None, True)
     """
 
     k: int | None
@@ -96,6 +103,12 @@ def equilibrium(
     Raises:
         InputError: arguments that do not fit.
         NotFiniteError: observables of chains are not finite.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> report = hm.equilibrium(rbm, 10, key=jax.random.key(0), sweeps=1_024)  # k = 10
+        >>> report.at_equilibrium, report.ratio > 10
+        (True, True)
 
     Source: Decelle, Furtlehner & Seoane 2021.
     """

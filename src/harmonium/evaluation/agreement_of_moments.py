@@ -27,6 +27,12 @@ class MomentAgreement(NamedTuple):
         others: the coefficient of other rows of data, as many as there are samples, and the data:
             what a perfect sampler would have. None if there are no others.
         count: how many moments were compared.
+
+    Example:
+        >>> data = hm.bars_and_stripes(2)
+        >>> pairs = hm.moment_agreement(data, data)[1]
+        >>> pairs.name, round(pairs.samples, 3), round(pairs.slope, 3), pairs.count
+        ('pair correlations', 1.0, 1.0, 6)
     """
 
     name: str
@@ -52,6 +58,12 @@ def moment_agreement(
 
     Raises:
         InputError: rows that do not match one another or the states.
+
+    Example:
+        >>> data = np.repeat(np.random.default_rng(0).integers(0, 2, (500, 2)), 2, axis=1)
+        >>> means, pairs, triples = hm.moment_agreement(data[:250], data[250:])
+        >>> pairs.count, bool(pairs.samples > 0.9)  # 0 and 1, as 2 and 3, are equal in both
+        (6, True)
     """
     clouds = {"samples": checked_rows(samples, "samples"), "data": checked_rows(data, "data")}
     if others is not None:

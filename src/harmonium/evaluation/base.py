@@ -34,6 +34,12 @@ class Score(NamedTuple):
             splits.
         spread: standard deviation of the perfect sampler's score over the splits.
         rows: number of rows in each of the two sets that are compared.
+
+    Example:
+        >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))
+        >>> score = hm.sample_quality(data[:100], data[100:]).aats
+        >>> score.rows, abs(score.z) < 3, score.judgement
+        (100, True, 'as other rows of data')
     """
 
     name: str
@@ -85,6 +91,12 @@ class Quality(NamedTuple):
         energy: energy distance, in units of the columns; can be negative by chance.
         privacy_loss: AATS of held-out rows minus that of data; None without held-out rows.
         splits: number of random splits of the data.
+
+    Example:
+        >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))
+        >>> found = hm.sample_quality(data[:100], data[100:])
+        >>> len(found.scores), found.splits, found.privacy_loss  # no held-out rows were given
+        (8, 40, None)
     """
 
     means: Score

@@ -32,6 +32,12 @@ def single_changes(rbm: RBM, row: Any) -> Float[np.ndarray, "units states"]:
 
     Raises:
         InputError: a row that does not fit, or units of other kinds.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> changes = hm.single_changes(rbm, [1, 1, 0, 0])
+        >>> changes.round(3).tolist()  # of each unit set to 0 and to 1; log 2 is 0.693
+        [[-0.693, 0.0], [-0.693, 0.0], [0.0, 0.693], [0.0, 0.0]]
     """
     values = values_of_units(checked_rbm(rbm).visible)
     here = rbm.visible.validate(np.atleast_2d(row), "row")

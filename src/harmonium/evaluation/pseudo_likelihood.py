@@ -29,6 +29,12 @@ def pseudo_log_likelihoods(rbm: RBM, rows: Any) -> np.ndarray:
     Raises:
         InputError: rows outside the visible layer's domain, or a continuous visible layer.
 
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> rows = [[1, 1, 1, 1], [0, 0, 0, 0]]
+        >>> print(hm.pseudo_log_likelihoods(rbm, rows).round(3))  # log((2/3)³ / 2), log((1/3)³ / 2)
+        [-1.91  -3.989]
+
     Source: Besag 1975; Marlin, Swersky, Chen & de Freitas 2010.
     """
     if rbm.visible.n_states is None:

@@ -105,6 +105,13 @@ def sample_quality(
     Raises:
         InputError: rows, states or numbers that do not fit together, or a single row of data.
 
+    Example:
+        >>> data = np.random.default_rng(0).integers(0, 2, (400, 4))
+        >>> hm.sample_quality(data[:100], data[100:]).means.judgement
+        'as other rows of data'
+        >>> hm.sample_quality(np.ones((100, 4)), data).means.judgement  # one row only
+        'worse than other rows of data'
+
     Source: Yale et al. 2020 (AATS, privacy loss); Székely & Rizzo 2013 (energy distance); Decelle,
     Furtlehner & Seoane 2021 (several such scores side by side, for RBMs).
     """

@@ -32,6 +32,15 @@ class Answer(NamedTuple):
             chains; 0 where it is exact. None for quantiles.
         quantiles: the 5, 25, 50, 75 and 95 % quantiles in words, or None.
         method: how it was computed.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
+        >>> columns = columns_of(Frame((RawColumn("pet", pet), RawColumn("fur", fur))))
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> found = hm.ask(rbm, columns, "fur | pet=dog", key=jax.random.key(0))[0]
+        >>> found.name, found.reach, found.quantiles, found.method
+        ('fur', [0.0, 0.0], None, 'exact, 2 terms')
     """
 
     name: str
@@ -69,6 +78,15 @@ def ask(
     Raises:
         InputError: columns or cells that the table does not have, or a range that hardly any draw
             reaches; fewer than 8 chains, or no key.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
+        >>> columns = columns_of(Frame((RawColumn("pet", pet), RawColumn("fur", fur))))
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> found = hm.ask(rbm, columns, "fur | pet=dog", key=jax.random.key(0))[0]
+        >>> found.values, np.round(found.shares, 3).tolist()  # 1 + 3 to 1 + 9
+        (['long', 'short'], [0.286, 0.714])
     """
     key = checked_key(key)
     if positive_integer(chains, "chains") < FEWEST_CHAINS:

@@ -27,6 +27,11 @@ def reconstruction_errors(rbm: RBM, rows: Any) -> np.ndarray:
     Raises:
         InputError: rows outside the visible layer's domain.
 
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))  # every ⟨v⟩ is ½
+        >>> hm.reconstruction_errors(rbm, hm.bars_and_stripes(2)).tolist()
+        [0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25]
+
     Source: Hinton 2010, section 5.
     """
     array = rbm.visible.validate(rows)

@@ -33,6 +33,17 @@ class CellScores(NamedTuple):
             measurement, shape (rows, columns with a unit); NaN where the cell is missing.
         guesses: the best guess of each cell from the others, in the table's own form: an array for
             each column with a unit.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
+        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
+        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> codes = columns.encode(frame, "rows")
+        >>> found = hm.cell_scores(rbm, columns, codes, key=jax.random.key(0))
+        >>> found.log_p.shape, [guesses.tolist() for guesses in found.guesses]
+        ((3, 2), [['dog', 'dog', 'dog'], ['short', 'short', 'short']])
     """
 
     log_p: np.ndarray
@@ -53,6 +64,17 @@ class ColumnScore(NamedTuple):
         commonest: the share that guessing the most frequent state gets right; else None.
         error: the root of the mean squared error of the best guess, for numbers; else None.
         spread: the standard deviation of the cells; else None.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
+        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
+        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> codes = columns.encode(frame, "rows")
+        >>> pet, fur = hm.column_scores(rbm, columns, codes, codes, key=jax.random.key(0))
+        >>> fur.name, fur.kind, fur.cells, round(fur.correct, 3), fur.error
+        ('fur', 'category', 3, 0.667, None)
     """
 
     name: str
@@ -79,6 +101,18 @@ def cell_scores(rbm: RBM, columns: Columns, codes: Any, *, key: PRNGKeyArray) ->
         columns: what they mean.
         codes: rows as `columns.encode` returns them, NaN where a cell is missing.
         key: a JAX random key.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
+        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
+        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> codes = columns.encode(frame, "rows")
+        >>> found = hm.cell_scores(rbm, columns, codes, key=jax.random.key(0))
+        >>> print(found.log_p[:2].round(3))  # log 2/6 and log 10/14
+        [[-1.099 -1.099]
+         [-0.336 -0.336]]
     """
     rows = rbm.visible.validate(codes, "codes", missing=True).astype(np.float32)
     key, found, guesses = checked_key(key), [], []
@@ -109,6 +143,17 @@ def column_scores(
         codes: rows to predict, as `columns.encode` returns them.
         learned: rows that the model learned from, which say what each column is like by itself.
         key: a JAX random key.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
+        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
+        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> codes = columns.encode(frame, "rows")
+        >>> pet, fur = hm.column_scores(rbm, columns, codes, codes, key=jax.random.key(0))
+        >>> round(float(fur.log_p), 3), round(float(fur.alone), 3)  # given the pet, and alone
+        (-0.591, -0.64)
     """
     rows, others = np.asarray(codes, float), np.asarray(learned, float)
     found, scores = cell_scores(rbm, columns, rows, key=key), []
@@ -257,6 +302,17 @@ def unexpected(
         found: the scores of all cells.
         columns: what the columns mean.
         count: how many columns to name at most.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
+        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
+        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), np.log([[3.0], [3.0]]))
+        >>> codes = columns.encode(frame, "rows")
+        >>> found = hm.cell_scores(rbm, columns, codes, key=jax.random.key(0))
+        >>> [sorted(name for name, _ in row) for row in hm.unexpected(found, columns)]
+        [['fur', 'pet'], [], []]
     """
     names = [column.name for column in columns.modelled]
     typical = np.nanmean(np.where(np.isnan(found.log_p).all(0), 0.0, found.log_p), axis=0)

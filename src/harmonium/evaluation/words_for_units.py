@@ -28,6 +28,15 @@ class UnitInWords(NamedTuple):
         words: such as "sex female", "fare high", a phrase for each column that changes.
         changes: how much: the probability that moves to other states, or the change of a real
             number's mean in half standard deviations, at most 1.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
+        >>> columns = columns_of(Frame((RawColumn("pet", pet), RawColumn("fur", fur))))
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), [[3.0], [-2.0]])
+        >>> found = hm.hidden_in_words(rbm, columns)[0]
+        >>> found.unit, np.round(found.changes, 3).tolist()  # σ(3) − ½, ½ − σ(−2)
+        (0, [0.453, 0.381])
     """
 
     unit: int
@@ -45,6 +54,14 @@ def hidden_in_words(rbm: RBM, columns: Columns, most: int = 4) -> list[UnitInWor
         rbm: a model of the columns.
         columns: what they mean.
         most: how many columns to name for a unit.
+
+    Example:
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> pet, fur = np.array(["cat", "dog"], object), np.array(["long", "short"], object)
+        >>> columns = columns_of(Frame((RawColumn("pet", pet), RawColumn("fur", fur))))
+        >>> rbm = hm.RBM(columns.layer, hm.Bernoulli(1), [[3.0], [-2.0]])
+        >>> hm.hidden_in_words(rbm, columns)[0].words
+        ['pet dog', 'fur long']
     """
     off, on, spread = (np.asarray(each, float) for each in _means(rbm))
     before, after = columns.pieces(off), columns.pieces(on)

@@ -27,6 +27,13 @@ class PhaseInfo(NamedTuple):
         visible_mean: ⟨v⟩_data, shape (visible,).
         hidden_mean: ⟨h⟩_data with the analytic average over h, shape (hidden,).
         gap: ⟨F⟩_data − ⟨F⟩_model, in nats.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> data = hm.Cloud.uniform(jnp.array([[0.0, 1.0], [1.0, 1.0]]))
+        >>> grads, info = hm.cloud_gradient(rbm, data, data)
+        >>> info.visible_mean.tolist(), info.hidden_mean.shape, float(info.gap)
+        ([0.5, 1.0], (2,), 0.0)
     """
 
     visible_mean: Float[Array, " visible"]
@@ -69,6 +76,11 @@ class About(NamedTuple):
             where the model takes them as given.
         data_share: the factor of ∇⟨F⟩_data in the gradient: 1 where two clouds are compared.
         rate: function that returns the default learning rate for an RBM.
+
+    Example:
+        >>> about = hm.Contrastive(hm.Gibbs(5)).about
+        >>> about.title, about.sweeps, about.follows_likelihood, about.takes_missing
+        ('CD-5', 5, True, False)
     """
 
     title: str
@@ -96,6 +108,14 @@ class Status(NamedTuple):
         kernel: the sampler that moves the chains, and its steps in an update; None if there are no
             chains.
         notes: what the method changed automatically, and why, one line each.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> method = hm.Persistent(hm.Gibbs(1), chains=10)
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
+        >>> method.status(fit.state.rbm, fit.state.gradient).chains.states.shape
+        (10, 4)
     """
 
     chains: Cloud | None = None
@@ -170,18 +190,39 @@ def free_energy_gap(rbm: RBM, data: Cloud, model: Cloud) -> Float[Array, ""]:
     The model cloud is held constant. F(v) has the hidden units summed out, so its gradient carries
     their analytic average, ∂F/∂W_ij = −v_i ⟨h_j⟩, in both phases. For a cloud of *hidden* states,
     use F(h) of the transposed model: `mean_free_energy(rbm.T, cloud)`.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[0.0]], [1.0], [0.0])  # F(v) = −v − log 2
+        >>> data, model = (hm.Cloud.uniform(jnp.array(v)) for v in ([[1.0], [1.0]], [[0.0], [1.0]]))
+        >>> float(hm.free_energy_gap(rbm, data, model))
+        -0.5
     """
     return mean_free_energy(rbm, data) - mean_free_energy(rbm, model)
 
 
 def mean_free_energy(rbm: RBM, cloud: Cloud) -> Float[Array, ""]:
-    """Return Σ_i w_i F(v_i) over a cloud."""
+    """Return Σ_i w_i F(v_i) over a cloud.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[0.0]], [1.0], [0.0])  # F(v) = −v − log 2
+        >>> cloud = hm.Cloud.uniform(jnp.array([[0.0], [1.0]]))
+        >>> round(float(hm.mean_free_energy(rbm, cloud)), 3)
+        -1.193
+    """
     states, weights, _ = jax.lax.stop_gradient(cloud)
     return weights @ rbm.free_energy(states)
 
 
 def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]:
-    """Return the gradient of `free_energy_gap`, and the means of the data."""
+    """Return the gradient of `free_energy_gap`, and the means of the data.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])
+        >>> data, model = (hm.Cloud.uniform(jnp.array(v)) for v in ([[1.0], [1.0]], [[0.0], [1.0]]))
+        >>> grads, info = hm.cloud_gradient(rbm, data, model)
+        >>> grads.visible.bias.tolist(), grads.weights.tolist()  # ⟨v⟩ and ⟨vh⟩ of model − data
+        ([-0.5], [[-0.25]])
+    """
     gap, grads = eqx.filter_value_and_grad(free_energy_gap)(rbm, data, model)
     return grads, phase_info(rbm, data, gap)
 

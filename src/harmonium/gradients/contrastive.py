@@ -18,6 +18,14 @@ class Contrastive(AbstractGradient):
     Attributes:
         sampler: the sampler that moves the chains away from the data.
 
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> method = hm.Contrastive(hm.Gibbs(5))
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
+        >>> method.about.title, fit.message
+        ('CD-5', 'finished after 2 updates (2 epochs)')
+
     Source: Hinton 2002; the hidden average is analytic in both phases.
     """
 

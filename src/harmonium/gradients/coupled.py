@@ -52,6 +52,13 @@ class Coupled(AbstractGradient):
         chains: number of pairs, which start at rows drawn in proportion to their weights. If None,
             one pair starts at each row of the batch.
 
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=hm.Coupled(sweeps=1), epochs=2)
+        >>> bool(fit.history[-1]["coupling_time"] < 5)  # weak weights: pairs meet soon
+        True
+
     Source: Qiu, Zhang & Wang 2020; Jacob, O'Leary & Atchadé 2020; Glynn & Rhee 2014.
     """
 

@@ -40,6 +40,14 @@ class FastPersistent(AbstractGradient):
         rate: learning rate of the fast parameters; with 0 the method is PCD.
         decay: factor on the fast parameters at each update.
 
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> method = hm.FastPersistent(hm.Gibbs(1), chains=10, rate=0.01)
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
+        >>> method.about.title, fit.message
+        ('FPCD-1', 'finished after 2 updates (2 epochs)')
+
     Source: Tieleman & Hinton 2009.
     """
 

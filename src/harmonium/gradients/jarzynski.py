@@ -60,6 +60,14 @@ class Jarzynski(AbstractGradient):
         threshold: effective fraction of the chains, (Σw)² / (n Σw²), below which they are
             resampled.
 
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> method = hm.Jarzynski(hm.Gibbs(1), chains=100)
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
+        >>> abs(fit.history[-1]["log_z"] - hm.log_z(fit.state.rbm).value) < 0.1
+        True
+
     Source: Carbone, Hua, Coste & Vanden-Eijnden 2023; Jarzynski 1997; Neal 2001.
     """
 

@@ -51,6 +51,14 @@ class MeanField(AbstractGradient):
         solutions: number of solutions that are followed.
         iterations: fixed-point iterations in an update.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> batch, key = hm.Cloud.uniform(jnp.array([[1.0, 1.0]])), jax.random.key(0)
+        >>> tap = hm.MeanField(solutions=4, iterations=50)
+        >>> _, _, info = tap.estimate(rbm, batch, tap.init(rbm, batch, key=key), key=key)
+        >>> round(float(info.gap), 3), round(-hm.log_likelihood(rbm, [[1, 1]]).value, 3)  # −log p
+        (0.926, 0.931)
+
     Source: Gabrié, Tramel & Krzakala 2015; Tramel, Gabrié, Manoel, Caltagirone & Krzakala 2018 (any
     layers); Welling & Hinton 2002 (mean field).
     """

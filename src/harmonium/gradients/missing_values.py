@@ -63,6 +63,14 @@ class Marginal(AbstractGradient):
         rows: number of rows of which completions are kept; 0 for none.
         most: limits on the terms of a sum.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> method, key = hm.Marginal(hm.Exact()), jax.random.key(0)
+        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, jnp.nan]]))
+        >>> _, _, info = method.estimate(rbm, batch, method.init(rbm, batch, key=key), key=key)
+        >>> round(float(info.gap), 3)  # −log p(v_0 = 1)
+        0.708
+
     Source: Ghahramani & Jordan 1994, for any likelihood; the gradient is Fisher's identity.
     Completions that are kept: Delyon, Lavielle & Moulines 1999; Tieleman 2008, for the model phase.
     """

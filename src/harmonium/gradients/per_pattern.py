@@ -34,6 +34,14 @@ class PerPattern(AbstractGradient):
     Attributes:
         sampler: the sampler that moves the chains away from the data.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, jnp.nan]]))
+        >>> method = hm.PerPattern(hm.Gibbs(1))
+        >>> grads, _, _ = method.estimate(rbm, batch, (), key=jax.random.key(0))
+        >>> grads.weights[1].tolist()  # of the missing unit
+        [0.0, 0.0]
+
     Source: Salakhutdinov, Mnih & Hinton 2007.
     """
 

@@ -36,6 +36,14 @@ class Persistent(AbstractGradient):
         sampler: the sampler that moves the chains.
         chains: number of chains.
 
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> method = hm.Persistent(hm.Gibbs(1), chains=10)
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
+        >>> method.about.title, fit.state.gradient.v.shape
+        ('PCD-1', (10, 4))
+
     Source: Younes 1989; Tieleman 2008.
     """
 

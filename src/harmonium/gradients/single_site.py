@@ -23,6 +23,17 @@ class AbstractSingleSite(AbstractGradient):
     There are no chains, and the choice of the batch is the only noise. An update costs one product
     with W for each single-site proposal. The relative weights of modes that lie far apart are not
     learned.
+
+    Example:
+        >>> class Flow(hm.AbstractSingleSite):
+        ...     title = "flow"
+        ...     def of_rows(self, found):
+        ...         return jnp.exp(0.5 * found.log_odds).sum(0)
+        >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
+        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> _, _, info = Flow().estimate(free, batch, (), key=jax.random.key(0))
+        >>> float(info.gap)  # two neighbours, as likely as the row
+        2.0
     """
 
     title: eqx.AbstractClassVar[str]
@@ -65,6 +76,13 @@ class AbstractSingleSite(AbstractGradient):
 class PseudoLikelihood(AbstractSingleSite):
     """Ascent on Σ_i log p(v_i | all other units).
 
+    Example:
+        >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
+        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> _, _, info = hm.PseudoLikelihood().estimate(free, batch, (), key=jax.random.key(0))
+        >>> round(float(info.gap), 3)  # 2 log 2
+        1.386
+
     Source: Besag 1975; Marlin, Swersky, Chen & de Freitas 2010.
     """
 
@@ -88,6 +106,14 @@ class Discriminative(AbstractSingleSite):
 
     Attributes:
         target: the index of the label's unit, or several; negative ones count from the end.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))  # the label comes last
+        >>> method = hm.Discriminative()
+        >>> _, _, info = method.estimate(rbm, batch, (), key=jax.random.key(0))
+        >>> round(float(info.gap), 3)  # −log p(v_1 = 1 | v_0 = 1)
+        0.223
 
     Source: Larochelle & Bengio 2008.
     """
@@ -130,6 +156,13 @@ class RatioMatching(AbstractSingleSite):
     The score of a unit is ½ Σ_a (δ(a, v_i) − p(a | rest))², which is (1 − p(v_i | rest))² for units
     of two states.
 
+    Example:
+        >>> free = hm.RBM.from_arrays(np.zeros((2, 2)), [0.0, 0.0], [0.0, 0.0])
+        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> _, _, info = hm.RatioMatching().estimate(free, batch, (), key=jax.random.key(0))
+        >>> float(info.gap)  # (1 − ½)² for each of two units
+        0.5
+
     Source: Hyvärinen 2007; Marlin, Swersky, Chen & de Freitas 2010.
     """
 
@@ -148,6 +181,15 @@ class ProbabilityFlow(AbstractSingleSite):
 
     States v′ that are themselves rows of the data are not left out: with many columns there are
     hardly any.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> batch = hm.Cloud.uniform(jnp.array([[1.0, 1.0]]))
+        >>> _, _, info = hm.ProbabilityFlow().estimate(rbm, batch, (), key=jax.random.key(0))
+        >>> energies = hm.free_energies(rbm, np.array([[1, 1], [0, 1], [1, 0]]))
+        >>> flow = np.exp((energies[0] - energies[1:]) / 2).sum()  # to the two neighbours of (1, 1)
+        >>> round(float(info.gap), 3), round(float(flow), 3)
+        (1.544, 1.544)
 
     Source: Sohl-Dickstein, Battaglino & DeWeese 2011.
     """

@@ -55,6 +55,15 @@ class AbstractLadder(AbstractGradient):
         chains: replicas at each place.
         acceptance: target for the mean probability to accept a swap.
         sweeps: Gibbs sweeps between swaps.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> method, batch = hm.Trajectory(models=12, chains=5), hm.Cloud.uniform(jnp.ones((1, 2)))
+        >>> state = method.init(rbm, batch, key=jax.random.key(0))
+        >>> isinstance(method, hm.AbstractLadder), state.replicas.v.shape
+        (True, (12, 5, 2))
+        >>> int(method.metrics(state)["ladder"])  # the base and the present model
+        2
     """
 
     models: int = eqx.field(static=True, default=12)
@@ -183,7 +192,16 @@ class AbstractTempering(AbstractLadder):
 
 
 class Tempering(AbstractTempering):
-    """PCD with chains from parallel tempering, as described in `AbstractTempering`."""
+    """PCD with chains from parallel tempering, as described in `AbstractTempering`.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> method = hm.Tempering(models=3, chains=10)
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
+        >>> method.about.title, int(fit.history[-1]["ladder"])
+        ('PT-1', 2)
+    """
 
     @property
     def about(self) -> About:
@@ -199,6 +217,14 @@ class Trajectory(AbstractLadder):
     nearest to each other is freed. Successive models of a run can be close to one another where
     successive temperatures are not: a phase that appears in training at a second-order transition
     is reached from the models before it, not across a gap.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> method = hm.Trajectory(models=3, chains=10)
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
+        >>> method.about.title, int(fit.history[-1]["ladder"])
+        ('PTT-1', 2)
 
     Source: Béreux, Decelle, Furtlehner, Rosset & Seoane 2025.
     """

@@ -28,6 +28,12 @@ class WeightedSum(AbstractGradient):
         methods: the methods whose gradients are added.
         shares: the weight of each method, positive numbers.
 
+    Example:
+        >>> generative = hm.Contrastive(hm.Gibbs(1))
+        >>> hybrid = hm.WeightedSum(hm.Discriminative(), generative, shares=(1.0, 0.1))
+        >>> hybrid.about.title, hybrid.about.follows_likelihood  # hm.fit(..., gradient=hybrid)
+        ('discriminative + 0.1 CD-1', False)
+
     Source: Larochelle & Bengio 2008.
     """
 

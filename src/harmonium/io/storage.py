@@ -40,6 +40,15 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
         InputError: not a model, a folder that does not exist, an unknown suffix, or a format that
             cannot hold such layers.
         MissingDependencyError: writing needs a package that is not installed.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hm.save(rbm, pathlib.Path(folder, "model.npz"))
+        ...     with np.load(pathlib.Path(folder, "model.npz")) as arrays:
+        ...         print(arrays["W"].shape, arrays["a"].shape, arrays["b"].shape)
+        (4, 3) (4,) (3,)
     """
     checked_model(rbm, "save")
     file, source = Path(path), str(path)
@@ -59,6 +68,15 @@ def load(path: str | os.PathLike) -> RBM:
     Raises:
         ModelFileError: the file is missing, truncated, of another kind, or its arrays do not match.
         MissingDependencyError: reading needs a package that is not installed.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hm.save(rbm, pathlib.Path(folder, "model.safetensors"))
+        ...     again = hm.load(pathlib.Path(folder, "model.safetensors"))
+        >>> print(again, bool((again.weights == rbm.weights).all()))
+        RBM(Bernoulli(4) – Bernoulli(3)) True
     """
     file, part = _file_and_part(path)
     if file.is_dir():

@@ -47,6 +47,15 @@ class RBM(BaseModel):
     Raises:
         InputError: an invalid argument.
 
+    Example:
+        >>> import harmonium.keras as hk
+        >>> rows = hm.bars_and_stripes(2).astype("float32")
+        >>> rbm = hk.RBM(3, chains=16, seed=0)
+        >>> rbm.adapt(rows)
+        >>> rbm.compile(metrics=["reconstruction"])
+        >>> sorted(rbm.fit(rows, epochs=2, verbose=0).history), rbm.to_harmonium().weights.shape
+        (['loss', 'reconstruction'], (4, 3))
+
     Source: Smolensky 1986; Hinton 2002; Tieleman 2008.
     """
 

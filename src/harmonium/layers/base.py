@@ -42,6 +42,11 @@ class AbstractLayer(eqx.Module):
 
     A new layer defines the abstract methods: docs/how_to_add_a_layer.md writes one of real units.
     Units that take one of a few numbers need less: see `AbstractDiscrete`.
+
+    Example:
+        >>> layers = hm.Bernoulli(2), hm.Ising(2), hm.Gaussian(2, precision=[4.0, 4.0])
+        >>> {str(layer): layer.variance(layer.zero_inputs).tolist() for layer in layers}
+        {'Bernoulli(2)': [0.25, 0.25], 'Ising(2)': [1.0, 1.0], 'Gaussian(2)': [0.25, 0.25]}
     """
 
     size: eqx.AbstractVar[int]

@@ -22,6 +22,11 @@ class Bernoulli(AbstractBernoulli):
     Attributes:
         size: number of units.
         bias: b, shape (size,), in nats.
+
+    Example:
+        >>> layer = hm.Bernoulli(2, bias=[0.0, np.log(3.0)])
+        >>> layer.mean(layer.zero_inputs).round(2).tolist()
+        [0.5, 0.75]
     """
 
     def __init__(self, size: int, bias: Any = None):

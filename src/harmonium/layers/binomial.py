@@ -26,6 +26,13 @@ class Binomial(AbstractDiscrete):
         total: n, the largest count, the same for all units.
         bias: b, the log odds of a success, shape (size,), in nats.
 
+    Example:
+        >>> layer = hm.Binomial(2, total=4, bias=[0.0, np.log(3.0)])
+        >>> layer.mean(layer.zero_inputs).round(2).tolist()
+        [2.0, 3.0]
+        >>> layer.variance(layer.zero_inputs).round(2).tolist()
+        [1.0, 0.75]
+
     Source: Teh & Hinton 2001 (rate-coded units).
     """
 

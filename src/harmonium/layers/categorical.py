@@ -34,6 +34,15 @@ class Categorical(AbstractOneHot):
     Attributes:
         counts: q_i of each unit, each at least 2. The constructor calls them `states`.
         bias: b, shape (size,), in nats.
+
+    Example:
+        >>> layer = hm.Categorical(2, states=(2, 4))
+        >>> layer.size, layer.n_units, layer.n_states
+        (6, 2, 8)
+        >>> layer.encode(np.array([[1, 2]])).tolist()
+        [[0.0, 1.0, 0.0, 0.0, 1.0, 0.0]]
+        >>> layer.mean(layer.zero_inputs).round(2).tolist()
+        [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
     """
 
     counts: tuple[int, ...] = eqx.field(static=True)

@@ -19,6 +19,12 @@ class AbstractPartial(AbstractLayer):
 
     Attributes:
         layer: the wrapped layer, with all units.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> visible = hm.condition(rbm, [[1.0, np.nan]]).visible
+        >>> isinstance(visible, hm.AbstractPartial), str(visible.layer)
+        (True, 'Bernoulli(2)')
     """
 
     layer: AbstractLayer
@@ -130,6 +136,12 @@ class Clamped(AbstractPartial):
         layer: the layer without the clamp.
         known: which units are held, shape (..., units).
         values: their states, shape (..., columns); any finite number where a unit is free.
+
+    Example:
+        >>> known, values = jnp.array([True, False]), jnp.array([1.0, 0.0])
+        >>> layer = hm.Clamped(layer=hm.Bernoulli(2), known=known, values=values)
+        >>> layer.mean(jnp.zeros(2)).tolist()
+        [1.0, 0.5]
     """
 
     known: Bool[Array, "*batch units"] = data_field()
@@ -174,6 +186,11 @@ class Masked(AbstractPartial):
     Attributes:
         layer: the layer with all units.
         present: which units are in the layer, shape (..., units).
+
+    Example:
+        >>> layer = hm.Masked(layer=hm.Bernoulli(3), present=jnp.array([True, True, False]))
+        >>> round(float(layer.cgf(jnp.zeros(3))), 3)  # 2 log 2: two units are there
+        1.386
     """
 
     present: Bool[Array, "*batch units"] = data_field()

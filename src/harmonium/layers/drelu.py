@@ -40,6 +40,12 @@ class DReLU(AbstractLayer):
         precision_above: γ⁺ > 0, shape (size,); 1 by default.
         precision_below: γ⁻ > 0, shape (size,); 1 by default.
 
+    Example:
+        >>> layer = hm.DReLU(3, bias_above=[0.0, -2.0, 3.0], bias_below=[0.0, 2.0, -3.0])
+        >>> variances = layer.variance(layer.zero_inputs)
+        >>> [round(float(x), 2) for x in variances]  # a Gaussian, a silent and a spin-like unit
+        [1.0, 0.25, 10.01]
+
     Source: Tubiana, Cocco & Monasson 2019 (with θ^± = ∓b^±).
     """
 

@@ -36,6 +36,11 @@ class Exclusive(AbstractBernoulli):
         bias: b, shape (size,), in nats.
         cost: κ, shape (groups,), in nats.
         strict: whether rows that break the rule are refused as errors, instead of scored.
+
+    Example:
+        >>> layer = hm.Exclusive(4, [(0, 1, 2)], cost=[20.0])
+        >>> layer.mean(layer.zero_inputs).round(2).tolist()  # one of three, or none of them
+        [0.25, 0.25, 0.25, 0.5]
     """
 
     groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)

@@ -27,6 +27,11 @@ class Gaussian(AbstractLayer):
         size: number of units.
         bias: b, shape (size,), in nats for each unit of x.
         precision: γ > 0, shape (size,), the inverse variance; 1 by default.
+
+    Example:
+        >>> layer = hm.Gaussian(2, bias=[1.0, 2.0], precision=[1.0, 4.0])
+        >>> layer.mean(layer.zero_inputs).tolist(), layer.variance(layer.zero_inputs).tolist()
+        ([1.0, 0.5], [1.0, 0.25])
     """
 
     size: int = eqx.field(static=True)

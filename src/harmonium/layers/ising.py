@@ -22,6 +22,11 @@ class Ising(AbstractDiscrete):
     Attributes:
         size: number of spins.
         bias: b, the magnetic field, shape (size,), in nats.
+
+    Example:
+        >>> layer = hm.Ising(2, bias=[0.0, 0.5 * np.log(3.0)])
+        >>> layer.mean(layer.zero_inputs).round(2).tolist()  # up with probability ½ and ¾
+        [0.0, 0.5]
     """
 
     values: ClassVar[tuple[float, ...]] = (-1.0, 1.0)

@@ -21,6 +21,13 @@ class Mixed(AbstractLayer):
 
     Attributes:
         parts: the layers, in order.
+
+    Example:
+        >>> layer = hm.Mixed(hm.Bernoulli(1), hm.Potts(1, states=3), hm.Gaussian(1))
+        >>> layer.n_units, layer.size
+        (3, 5)
+        >>> layer.encode(np.array([[1.0, 2.0, 0.5]])).tolist()
+        [[1.0, 0.0, 0.0, 1.0, 0.5]]
     """
 
     parts: tuple[AbstractLayer, ...]

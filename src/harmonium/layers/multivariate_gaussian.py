@@ -34,6 +34,13 @@ class MultivariateGaussian(AbstractLayer):
         bias: b, shape (size,), in nats for each unit of x.
         precision: Λ, shape (size, size), symmetric and positive definite; the identity by default.
 
+    Example:
+        >>> precision = np.linalg.inv([[1.0, 0.5], [0.5, 1.0]])
+        >>> layer = hm.MultivariateGaussian(2, precision=precision)
+        >>> known, values = jnp.array([True, False]), jnp.array([2.0, 0.0])
+        >>> layer.mean_given(layer.zero_inputs, known, values).round(2).tolist()  # 0.5 · 2
+        [2.0, 1.0]
+
     Source: Lauritzen 1996, section 6.1, the homogeneous conditional Gaussian distribution.
     """
 

@@ -28,6 +28,11 @@ class Poisson(AbstractLayer):
         size: number of units.
         bias: b, the logarithm of the mean, shape (size,).
 
+    Example:
+        >>> layer = hm.Poisson(2, bias=[0.0, np.log(4.0)])
+        >>> layer.mean(layer.zero_inputs).round(2).tolist()
+        [1.0, 4.0]
+
     Source: Gehler, Holub & Welling 2006 (the rate adapting Poisson model).
     """
 

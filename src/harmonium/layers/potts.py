@@ -29,6 +29,15 @@ class Potts(AbstractOneHot):
         sites: number of units.
         states_per_site: q, at least 2. The constructor calls it `states`.
         bias: b, shape (sites · states,), in nats.
+
+    Example:
+        >>> layer = hm.Potts(2, states=4)
+        >>> layer.n_units, layer.size, layer.n_states
+        (2, 8, 16)
+        >>> layer.encode(np.array([[0, 2]])).tolist()
+        [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]]
+        >>> layer.mean(layer.zero_inputs)[:4].tolist()
+        [0.25, 0.25, 0.25, 0.25]
     """
 
     sites: int = eqx.field(static=True)

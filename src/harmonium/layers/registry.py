@@ -48,6 +48,13 @@ def register_layer(name: str, *, rows: str) -> Callable[[Layer], Layer]:
 
     Raises:
         InputError: a name that another type has, or an unknown coding of rows.
+
+    Example:
+        >>> @hm.register_layer("ising", rows="spins")  # refused: choose another name
+        ... class MySpins(hm.Ising):
+        ...     pass
+        Traceback (most recent call last):
+        harmonium.errors.InputError: register_layer 'ising': Ising has this name.
     """
     if rows not in CODINGS:
         raise InputError(f"register_layer {name!r}: expected rows among {CODINGS}; got {rows!r}.")

@@ -28,6 +28,11 @@ class ReLU(AbstractLayer):
         bias: b, shape (size,), in nats for each unit of x.
         precision: γ > 0, shape (size,), the inverse variance before truncation; 1 by default.
 
+    Example:
+        >>> layer = hm.ReLU(1)
+        >>> round(float(layer.mean(layer.zero_inputs)[0]), 3)  # √(2/π): half of a normal density
+        0.798
+
     Source: Nair & Hinton 2010 (rectified units); Tubiana & Monasson 2017 (this density).
     """
 

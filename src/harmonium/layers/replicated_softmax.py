@@ -46,6 +46,14 @@ class ReplicatedSoftmax(AbstractLayer):
         length: D where no row says it: of samples and of `hm.log_z`. `hm.initialize` sets it to the
             rounded mean length of the rows. With `with_totals`, one for each row.
 
+    Example:
+        >>> layer = hm.ReplicatedSoftmax(4, length=8)
+        >>> layer.mean(layer.zero_inputs).tolist()
+        [2.0, 2.0, 2.0, 2.0]
+        >>> document = np.array([1, 1, 0, 0])
+        >>> round(float(layer.log_arrangements(document)), 3)  # log 2: two words, two orders
+        0.693
+
     Source: Salakhutdinov & Hinton 2009 (replicated softmax: an undirected topic model).
     """
 

@@ -27,6 +27,11 @@ class UnitInterval(AbstractLayer):
         size: number of units.
         bias: b, shape (size,), in nats.
 
+    Example:
+        >>> layer = hm.UnitInterval(2, bias=[0.0, 5.0])
+        >>> [round(float(x), 3) for x in layer.mean(layer.zero_inputs)]
+        [0.5, 0.807]
+
     Source: Bengio et al. 2007 (truncated exponential units).
     """
 

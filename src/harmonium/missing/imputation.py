@@ -50,6 +50,14 @@ class Imputation(NamedTuple):
         draws: complete rows drawn from p(v_missing | v_seen), including all dependence between
             missing units, shape (draws, n, visible units).
         method: how this was computed, in words.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.impute(rbm, [[1, 1, np.nan, 0]], key=jax.random.key(0))
+        >>> print(found.spread.round(3))  # √(2/3 · 1/3) where it is missing
+        [[0.    0.    0.471 0.   ]]
+        >>> found.draws.shape, found.method
+        ((10, 1, 4), 'exact, 2 terms')
     """
 
     rows: np.ndarray
@@ -84,6 +92,14 @@ def impute(
     Raises:
         InputError: `rbm` is not a model, rows lie outside the visible layer's domain, or `draws`
             or `sweeps` is not positive.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> found = hm.impute(rbm, [[1, 1, np.nan, 0]], key=jax.random.key(0))
+        >>> found.rows.tolist()
+        [[1.0, 1.0, 1.0, 0.0]]
+        >>> print(found.mean.round(3))
+        [[1.    1.    0.667 0.   ]]
     """
     checked_rbm(rbm)
     draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")

@@ -88,6 +88,13 @@ class Annealed(AbstractLogZ):
     Raises:
         InputError: a number is out of its range, or a path does not begin without weights.
 
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> method = hm.Annealed(chains=64, steps=32)
+        >>> found = hm.log_z(rbm, method=method, key=jax.random.key(0))
+        >>> found.converged, bool(abs(found.value - np.log(432)) < 0.1)
+        (True, True)
+
     Source: Neal 2001; Bennett 1976; Salakhutdinov & Murray 2008; Burda et al. 2015.
     """
 

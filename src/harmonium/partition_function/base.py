@@ -35,6 +35,11 @@ class LogZ(NamedTuple):
         forward: log weights of the forward annealing runs, shape (n,); the log of the mean of e^w
             is the lower estimate of log Z. None where nothing was annealed.
         reverse: log weights of the reverse runs, which estimate −log Z.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> print(hm.log_z(rbm))
+        log Z = 6.0684 in [6.0684, 6.0684] (exact, 8 states)
     """
 
     value: float
@@ -56,7 +61,17 @@ class LogZ(NamedTuple):
 
 
 class AbstractLogZ(ABC):
-    """A method for log Z. Its settings are fields, which are checked when it is created."""
+    """A method for log Z. Its settings are fields, which are checked when it is created.
+
+    Example:
+        >>> class Uncoupled(hm.AbstractLogZ):
+        ...     def compute(self, rbm, key, progress):  # of a model whose weights are 0
+        ...         value = float(hm.Line(rbm, rbm).log_z_of_base)
+        ...         return hm.LogZ(value, value, value, "no weights", converged=True)
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))
+        >>> round(hm.log_z(rbm, method=Uncoupled(), key=jax.random.key(0)).value, 3)  # 7 log 2
+        4.852
+    """
 
     def is_estimate(self, rbm: RBM) -> bool:
         """Return whether log Z of this model is sampled, which needs a key and a finite Z."""

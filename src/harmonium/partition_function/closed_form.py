@@ -14,7 +14,14 @@ from .base import AbstractLogZ, LogZ, exact_result
 
 
 def has_closed_form(rbm: RBM) -> bool:
-    """Return whether both layers are Gaussian, so that the joint density is a Gaussian one."""
+    """Return whether both layers are Gaussian, so that the joint density is a Gaussian one.
+
+    Example:
+        >>> hm.has_closed_form(hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[0.6]]))
+        True
+        >>> hm.has_closed_form(hm.RBM(hm.Gaussian(1), hm.Bernoulli(1), [[0.6]]))
+        False
+    """
     return (
         rbm.visible.gaussian_parameters is not None and rbm.hidden.gaussian_parameters is not None
     )
@@ -28,6 +35,11 @@ class ClosedForm(AbstractLogZ):
 
         Λ = ( diag γ_v    −W     )
             (   −Wᵀ     diag γ_h )
+
+    Example:
+        >>> rbm = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[0.6]])
+        >>> round(hm.log_z(rbm, method=hm.ClosedForm()).value, 3)  # log 2π − ½ log(1 − 0.6²)
+        2.061
     """
 
     def is_estimate(self, rbm: RBM) -> bool:

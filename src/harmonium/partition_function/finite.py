@@ -14,6 +14,12 @@ def finite_z(rbm: RBM) -> bool:
 
     With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
     if the largest singular value of W / √(c_v c_h) is below 1.
+
+    Example:
+        >>> weak = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[0.9]])
+        >>> strong = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[1.1]])
+        >>> hm.finite_z(weak), hm.finite_z(strong)
+        (True, False)
     """
     curvatures = [np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden)]
     unbounded = np.outer(*map(np.isfinite, curvatures))

@@ -25,6 +25,13 @@ class Raised(NamedTuple):
         stderr_rows: its standard error over rows.
         rows: the estimate for each row, shape (n,).
         method: how it was computed, in words.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> rows = [[1, 1, 1, 0], [1, 1, 1, 1]]
+        >>> found = hm.raise_log_likelihood(rbm, rows, key=jax.random.key(0), steps=64)
+        >>> found.rows.shape, found.method
+        ((2,), 'RAISE, 16 chains × 64 steps, low on average')
     """
 
     value: float
@@ -74,6 +81,13 @@ def raise_log_likelihood(
     Raises:
         InputError: rows outside the visible layer's domain, `chains` or `steps` not positive, or a
             path that begins with weights.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> rows = [[1, 1, 1, 0], [1, 1, 1, 1]]
+        >>> found = hm.raise_log_likelihood(rbm, rows, key=jax.random.key(0), steps=64)
+        >>> bool(abs(found.value - hm.log_likelihood(rbm, rows).value) < 0.1)
+        True
 
     Source: Burda, Grosse & Salakhutdinov 2015.
     """

@@ -84,6 +84,13 @@ class Exchanged(AbstractLogZ):
     Raises:
         InputError: a number is out of its range.
 
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> method = hm.Exchanged(chains=16)
+        >>> found = hm.log_z(rbm, method=method, key=jax.random.key(0))
+        >>> found.converged, bool(abs(found.value - np.log(432)) < 0.1)
+        (True, True)
+
     Source: Bennett 1976; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022; Krause, Fischer & Igel
     2020 (for models of this kind).
     """
@@ -154,6 +161,15 @@ def carried_log_z(
     Raises:
         InputError: a ladder that begins with weights, or the state of another ladder.
         NotFiniteError: free energies are not finite.
+
+    Example:
+        >>> ladder, key = hm.ReplicaExchange(times=4), jax.random.key(0)
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> method = hm.Persistent(ladder, chains=16)
+        >>> fit = hm.fit(rbm, hm.bars_and_stripes(2), key=key, gradient=method, epochs=20)
+        >>> found = hm.carried_log_z(fit.state.rbm, ladder, fit.state.gradient, key=key)
+        >>> bool(abs(found.value - hm.log_z(fit.state.rbm).value) < 0.1)
+        True
     """
     sampler, steps = _based(rbm, sampler), positive_integer(steps, "steps")
     expected = (len(sampler.times), rbm.visible.size)
@@ -184,6 +200,15 @@ def mbar_log_z(
 
     Returns:
         Shape (models,), nats.
+
+    Example:
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> ladder = hm.ReplicaExchange(times=4)
+        >>> state = ladder.init(rbm, 256, key=jax.random.key(0))
+        >>> state = ladder.run(rbm, state, 64, key=jax.random.key(1))
+        >>> ratios = hm.mbar_log_z(rbm, ladder, state.v)
+        >>> bool(abs(ratios[-1] - np.log(432 / 128)) < 0.2)  # Z of the first model is 2⁷
+        True
 
     Source: Shirts & Chodera 2008.
     """

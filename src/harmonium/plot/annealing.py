@@ -40,6 +40,13 @@ def annealing_runs(
         InputError: log weights that are not finite, one end without the other, or ends that are not
             in order.
 
+    Example:
+        >>> from harmonium import plot
+        >>> work = np.random.default_rng(0).normal(1.0, 0.5, (2, 500))
+        >>> figure = plot.annealing_runs(10.0 - work[0], -10.0 - work[1], value=10.0)
+        >>> figure.axes[0].get_xlabel()
+        'log weight and log Z, nats'
+
     Source: Neal 2001; Bennett 1976; Crooks 1999.
     """
     ahead, back = checked_numbers(forward, "forward"), checked_numbers(reverse, "reverse")

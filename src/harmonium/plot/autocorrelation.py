@@ -34,6 +34,13 @@ def autocorrelations(curves: Any, *, names: Sequence[str], sweeps: Any) -> Figur
 
     Raises:
         InputError: curves, names and lags that do not match, or are not finite.
+
+    Example:
+        >>> from harmonium import plot
+        >>> curves = [0.5 ** np.arange(8), 0.8 ** np.arange(8)]
+        >>> figure = plot.autocorrelations(curves, names=["fast", "slow"], sweeps=1)
+        >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+        ('lag, sweeps', 'autocorrelation')
     """
     array = _checked_curves(curves)
     names = _checked_names(names, len(array))

@@ -58,6 +58,14 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> Path:
 
     Raises:
         InputError: another suffix, or a folder that does not exist.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from harmonium import plot
+        >>> figure = plot.image_grid(hm.bars_and_stripes(2), image_shape=(2, 2))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     plot.save_figure(figure, pathlib.Path(folder, "rows.png")).name
+        'rows.png'
     """
     target = Path(path)
     if target.suffix.lower() != ".png":

@@ -41,6 +41,13 @@ def learning_curves(history: Sequence[Mapping[str, Any]]) -> Figure:
 
     Raises:
         InputError: not a sequence of records, or a record without a finite epoch.
+
+    Example:
+        >>> from harmonium import plot
+        >>> history = [{"epoch": i, "pseudo_log_likelihood": -10.0 / i} for i in range(1, 6)]
+        >>> figure = plot.learning_curves(history)  # as fit.history
+        >>> [axes.get_title(loc="left") for axes in figure.axes]
+        ['Pseudo-log-likelihood, sum over units']
     """
     _check(history)
     measured = [name for name in PANELS if len(_points(history, name)[0])]

@@ -25,6 +25,14 @@ def energies(data_energies: Any, sample_energies: Any) -> Figure:
 
     Raises:
         InputError: not a non-empty vector of finite numbers.
+
+    Example:
+        >>> from harmonium import plot
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> rows = hm.bars_and_stripes(2)
+        >>> figure = plot.energies(hm.free_energies(rbm, rows), hm.free_energies(rbm, 1 - rows))
+        >>> figure.axes[0].get_title(loc="left")
+        'Free energies'
     """
     values = {
         "data": checked_numbers(data_energies, "data_energies"),

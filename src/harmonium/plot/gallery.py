@@ -55,6 +55,16 @@ def pictures(
 
     Raises:
         InputError: arguments that do not match, or a file in the place of the folder.
+
+    Example:
+        >>> import tempfile
+        >>> from harmonium import plot
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> rows, history = hm.bars_and_stripes(2), [{"epoch": 1, "update_ratio": 0.01}]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = plot.pictures(folder, rbm=rbm, history=history, samples=rows, data=rows)
+        >>> [file.name for file in files]
+        ['filters.png', 'samples.png', 'learning_curves.png', 'weights.png', 'means.png']
     """
     target = Path(folder)
     if target.exists() and not target.is_dir():

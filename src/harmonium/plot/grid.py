@@ -21,6 +21,12 @@ def image_grid(rows: Any, *, image_shape: ImageShape = None) -> Figure:
 
     Raises:
         InputError: rows that are not a matrix of numbers, or do not match the image shape.
+
+    Example:
+        >>> from harmonium import plot
+        >>> figure = plot.image_grid(hm.bars_and_stripes(2), image_shape=(2, 2))
+        >>> len(figure.axes)  # one, with all tiles
+        1
     """
     values = checked_rows(rows, "rows").astype(float)
     shape = checked_shape(image_shape, values.shape[1], "columns of rows")

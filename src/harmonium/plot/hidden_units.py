@@ -40,6 +40,13 @@ def filters(rbm: RBM, *, image_shape: ImageShape = None, count: int = 100) -> Fi
     Raises:
         InputError: an image shape with another number of pixels than there are visible units, or
             weights that are not finite.
+
+    Example:
+        >>> from harmonium import plot
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> figure = plot.filters(rbm, image_shape=(2, 2))  # of 2 × 2 pixels
+        >>> figure.get_suptitle()
+        '3 of 3 hidden units by weight norm, largest first'
     """
     count = positive_integer(count, "count")
     shape = checked_shape(image_shape, rbm.visible.n_units, "visible units of the model")

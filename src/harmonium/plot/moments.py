@@ -52,6 +52,12 @@ def means(samples: Any, data: Any, *, states: Any = None, weights: Any = None) -
 
     Raises:
         InputError: rows, states or weights that do not match.
+
+    Example:
+        >>> from harmonium import plot
+        >>> rows = hm.bars_and_stripes(2)
+        >>> [axes.get_title(loc="left") for axes in plot.means(1 - rows, rows).axes]
+        ['Means of units', 'Covariances of 6 pairs']
     """
     ours, theirs = checked_pair(samples, data)
     worth = _checked_weights(weights, len(theirs))

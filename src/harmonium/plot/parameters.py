@@ -27,6 +27,13 @@ def weight_histogram(rbm: RBM) -> Figure:
 
     Raises:
         InputError: parameters that are not finite.
+
+    Example:
+        >>> from harmonium import plot
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+        >>> figure = plot.weight_histogram(rbm)  # and the biases of both layers
+        >>> len(figure.axes)
+        3
     """
     parameters = {"weights": finite_array(rbm.dense_weights, "weights").ravel()}
     parameters |= dict(_arrays(rbm.visible, "visible"))

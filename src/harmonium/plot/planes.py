@@ -43,6 +43,12 @@ def pca_plane(samples: Any, data: Any, *, states: Any = None) -> Figure:
 
     Raises:
         InputError: rows or states that do not match.
+
+    Example:
+        >>> from harmonium import plot
+        >>> rows = hm.bars_and_stripes(2)
+        >>> [axes.get_title(loc="left") for axes in plot.pca_plane(rows, rows).axes]
+        ['data: 8 rows', 'samples: 8 rows']
     """
     pair = checked_pair(samples, data)
     ours, theirs = (evenly_spaced(rows, MOST_ROWS) for rows in pair)

@@ -37,6 +37,13 @@ def samples_beside_data(
 
     Raises:
         InputError: rows that do not match each other or the image shape.
+
+    Example:
+        >>> from harmonium import plot
+        >>> rows = hm.bars_and_stripes(2)
+        >>> figure = plot.samples_beside_data(1 - rows, rows, image_shape=(2, 2))
+        >>> [axes.get_title(loc="left") for axes in figure.axes[:2]]
+        ['data: 8 of 8 rows', 'samples: 8 of 8 rows']
     """
     ours, theirs = checked_pair(samples, data)
     shape = checked_shape(image_shape, theirs.shape[1], "columns of data")

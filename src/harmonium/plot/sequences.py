@@ -32,6 +32,13 @@ def mutation_map(
         letters: the letters, in the order of their codes.
         row: the sequence, as codes.
         numbers: the number of each site; 1, 2, … if None.
+
+    Example:
+        >>> from harmonium import plot
+        >>> scores = np.array([[0.0, -1.0, -2.0], [-3.0, 0.0, 1.0]])  # 2 sites, letters -AB
+        >>> figure = plot.mutation_map(scores, "-AB", [0, 1])
+        >>> [letter.get_text() for letter in figure.axes[0].get_yticklabels()]
+        ['A', 'B']
     """
     found, codes = np.asarray(scores, float), np.asarray(row, int)
     if letters[0] == "-":
@@ -40,17 +47,19 @@ def mutation_map(
     shown = list(range(1, sites + 1)) if numbers is None else list(numbers)
     blocks = -(-sites // SITES_IN_ROW)
     title = "log p(changed sequence) − log p(sequence), in nats"
-    figure = new_figure(12.0, 0.6 + (0.14 * len(letters) + 0.5) * blocks, title)
+    width = min(SITES_IN_ROW, sites)
+    cell = min(10.8 / width, 0.35)  # inches; its height is at least that of a small letter
+    height = max(0.14, cell) * len(letters) + 0.5
+    figure = new_figure(max(1.2 + cell * width, 5.0), 0.6 + height * blocks, title)
     norm = _two_sided(found)
-    image = None
+    image, step = None, 10 if width > 30 else 1
     for block, axes in enumerate(np.ravel(figure.subplots(blocks, 1, squeeze=False))):
         part = slice(block * SITES_IN_ROW, (block + 1) * SITES_IN_ROW)
-        width = min(SITES_IN_ROW, sites)
         image = axes.imshow(found[part].T, cmap="PuOr_r", norm=norm, aspect="auto")
         places = np.arange(len(found[part]))
         axes.scatter(places, codes[part], s=3, color="black", linewidths=0)
         axes.set_yticks(range(len(letters)), list(letters), fontsize=SMALL - 2)
-        ticks = [k for k in places if shown[part.start + k] % 10 == 0]
+        ticks = [k for k in places if shown[part.start + k] % step == 0]
         axes.set_xticks(ticks, [str(shown[part.start + k]) for k in ticks], fontsize=SMALL)
         axes.set_xlim(-0.5, width - 0.5)
         axes.tick_params(length=2)
@@ -74,6 +83,13 @@ def contact_map(
         apart: pairs of sites |i − j| ≤ apart are left out.
         distances: distances between sites in Å, NaN where unknown; None for none.
         contact: the largest distance of a contact.
+
+    Example:
+        >>> from harmonium import plot
+        >>> scores = np.zeros((12, 12))
+        >>> scores[2, 9] = scores[9, 2] = scores[0, 6] = scores[6, 0] = 1.0
+        >>> plot.contact_map(scores, best=2).axes[0].get_title(loc="left")
+        'the 2 most strongly coupled pairs, |i − j| > 4; area is strength'
     """
     found = np.asarray(scores, float)
     n = len(found)
@@ -85,7 +101,9 @@ def contact_map(
     size = max(2.0, 3_000 / n**1.4)
     sizes = size * np.clip(found[i, j] / max(found[i, j].max(), FEW), 0.05, 1.0)
     if distances is None:
-        title = f"the {best:,} most strongly coupled pairs, |i − j| > {apart}; area is strength"
+        pairs = "most strongly coupled pair"
+        pairs = pairs if best == 1 else f"{best:,} {pairs}s"
+        title = f"the {pairs}, |i − j| > {apart}; area is strength"
         axes.scatter(j + 1, i + 1, s=sizes, color=BLUE, linewidths=0)
         axes.scatter(i + 1, j + 1, s=sizes, color=BLUE, linewidths=0)
     else:
@@ -123,6 +141,13 @@ def weight_logos(
     Raises:
         InputError: no units, or more than ten.
         MissingDependencyError: logomaker is not installed.
+
+    Example:
+        >>> from harmonium import plot
+        >>> weights = np.array([[[0.0], [1.0], [-1.0]], [[0.5], [0.0], [-0.5]]])  # 2 sites, 1 unit
+        >>> figure = plot.weight_logos(weights, "-AB", units=[0])
+        >>> len(figure.axes)
+        1
     """
     if not 0 < len(units) <= MOST_LOGOS:
         raise InputError(f"units: expected 1 to {MOST_LOGOS} hidden units; got {len(units)}.")

@@ -33,6 +33,16 @@ def columns_beside_data(columns: Columns, samples: Any, data: Any, *, seed: int 
 
     Returns:
         A figure with one panel for each of the first 30 columns.
+
+    Example:
+        >>> from harmonium import plot
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
+        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
+        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
+        >>> codes = columns.encode(frame, "rows")
+        >>> len(plot.columns_beside_data(columns, samples=codes, data=codes).axes)  # panels
+        2
     """
     shown = columns.parts[:MOST_PANELS]
     tables = [
@@ -113,6 +123,17 @@ def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
 
     Returns:
         A figure with one matrix, of the first 60 columns.
+
+    Example:
+        >>> from harmonium import plot
+        >>> from harmonium.tables import Frame, RawColumn, columns_of
+        >>> words = {"pet": ["cat", "dog", "dog"], "fur": ["long", "short", "short"]}
+        >>> frame = Frame(tuple(RawColumn(k, np.array(x, object)) for k, x in words.items()))
+        >>> columns = columns_of(frame)  # as hm.open_source("pets.csv").columns
+        >>> codes = columns.encode(frame, "rows")
+        >>> axes = plot.dependence(columns, samples=codes, data=codes).axes[0]
+        >>> [name.get_text() for name in axes.get_xticklabels()]
+        ['pet', 'fur']
     """
     modelled = columns.modelled
     place_of = {column.name: place for place, column in enumerate(modelled)}
@@ -129,8 +150,11 @@ def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
             matrix[j, i] = _strength(information(of_data[i], of_data[j]))
             matrix[i, j] = _strength(information(of_samples[i], of_samples[j]))
     side = 2.4 + 0.24 * len(places)
+    wide = side > 5  # inches, in which the title is one line
     figure = new_figure(
-        side + 0.8, side, "Dependence of pairs: data above, samples below the diagonal"
+        side + 0.8,
+        side,
+        "Dependence of pairs:" + " \n"[not wide] + "data above, samples below the diagonal",
     )
     axes = figure.subplots()
     image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1)

@@ -23,6 +23,12 @@ class Annealing(NamedTuple):
     Attributes:
         v: visible states, shape (n, visible).
         log_weights: log of each chain's importance weight so far, shape (n,), nats.
+
+    Example:
+        >>> weights = jnp.array([1.0, 3.0])
+        >>> chains = hm.Annealing(v=jnp.array([[0.0], [1.0]]), log_weights=jnp.log(weights))
+        >>> jax.nn.softmax(chains.log_weights).round(2).tolist()  # each chain's share
+        [0.25, 0.75]
     """
 
     v: Float[Array, "n visible"]
@@ -59,6 +65,15 @@ def anneal(
         state: the chains.
         key: a JAX random key.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> path, key = hm.Heating.from_neutral(rbm), jax.random.key(0)
+        >>> begun = hm.start_annealing(path, 1_000, key=key)
+        >>> chains = hm.anneal(path, 0.0, 1.0, 50, begun, key=key)
+        >>> found = path.log_z_of_base + jnp.log(jnp.exp(chains.log_weights).mean())
+        >>> bool(abs(found - hm.log_z(rbm).value) < 0.1)
+        True
+
     Source: Neal 2001; Salakhutdinov & Murray 2008; Burda, Grosse & Salakhutdinov 2015 (reverse).
     """
 
@@ -76,7 +91,14 @@ def anneal(
 
 
 def start_annealing(path: AbstractPath, chains: int, *, key: PRNGKeyArray) -> Annealing:
-    """Draw chains from the model at t = 0, for a path that starts at a model without weights."""
+    """Draw chains from the model at t = 0, for a path that starts at a model without weights.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> begun = hm.start_annealing(hm.Heating.from_neutral(rbm), 3, key=jax.random.key(0))
+        >>> begun.v.shape, begun.log_weights.tolist()
+        ((3, 2), [0.0, 0.0, 0.0])
+    """
     layer = path.at(0.0).visible
     return Annealing(
         layer.sample_without_inputs((chains,), key=key), jnp.zeros(chains, layer.dtype)
@@ -127,6 +149,12 @@ class AnnealedClusters(AbstractSampler):
             that is sampled. None for temperatures from the neutral model (no biases, no weights).
         steps: steps of an annealing run.
         size: members of a cluster, at least 2.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> sampler = hm.AnnealedClusters(steps=10, size=4)
+        >>> hm.sample(rbm, 5, sampler=sampler, steps=10, key=jax.random.key(0)).shape
+        (5, 2)
 
     Source: Andrieu, Doucet & Holenstein 2010 (iterated sampling importance resampling on paths);
     Neal 2001.

@@ -22,6 +22,11 @@ class Cloud(NamedTuple):
         weights: shape (n,), used as they are: they may be negative and are never renormalised.
         rows: for a batch of data, the place of each state's row in its data set, shape (n,), and
             the number of rows or more where there is none; None if unknown.
+
+    Example:
+        >>> cloud = hm.Cloud.uniform(jnp.array([[0.0, 1.0], [1.0, 1.0]]))
+        >>> cloud.weights.tolist(), cloud.mean_of(cloud.states).tolist()
+        ([0.5, 0.5], [0.5, 1.0])
     """
 
     states: Float[Array, "n columns"]
@@ -49,6 +54,18 @@ class AbstractSampler(eqx.Module):
     Hyperparameters are fields. A state is what is carried from step to step, and an info is what a
     step reports; both are NamedTuples defined in the sampler's own file. A state never holds a
     random key.
+
+    Example:
+        >>> class Sweeps(hm.AbstractSampler):
+        ...     def start(self, rbm, v, *, key):
+        ...         return v
+        ...     def step(self, rbm, v, *, key):
+        ...         return rbm.gibbs_sweep(v, key=key), ()
+        ...     def cloud(self, v):
+        ...         return hm.Cloud.uniform(v)
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> hm.sample(rbm, 5, sampler=Sweeps(), steps=10, key=jax.random.key(0)).shape
+        (5, 2)
     """
 
     @abstractmethod

@@ -33,6 +33,13 @@ class Gibbs(AbstractSampler):
     Attributes:
         sweeps: rounds in one step, the k of CD-k and PCD-k.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> hm.sample(rbm, 5, sampler=hm.Gibbs(), steps=10, key=jax.random.key(0)).shape
+        (5, 2)
+        >>> hm.Contrastive(hm.Gibbs(5)).about.title, hm.Persistent(hm.Gibbs(1)).about.title
+        ('CD-5', 'PCD-1')
+
     Source: Geman & Geman 1984; Hinton 2002.
     """
 

@@ -34,6 +34,14 @@ class LadderReport(NamedTuple):
             1,000 steps.
         steps: number of steps over which this was measured.
         chains: number of independent columns of replicas.
+
+    Example:
+        >>> report = hm.LadderReport(np.array([0.5, 0.7]), round_trips=12.0, steps=1_000, chains=64)
+        >>> round(report.barrier, 2), round(report.trips, 1)
+        (0.8, 36.0)
+        >>> print(report)  # doctest: +NORMALIZE_WHITESPACE
+        3 models, swaps accepted from 0.50 to 0.70, barrier 0.8,
+        12 round trips of a replica in 1,000 steps
     """
 
     acceptance: np.ndarray
@@ -163,7 +171,7 @@ def _watched(
             return state, info.up, info.down
 
         state, up, down = jax.lax.fori_loop(0, every, step, (carry[0], gain[0], gain[0]))
-        seen = (up, down, state.trips.sum())
+        seen = (up, down, state.trips.sum(dtype=jnp.int32))
         kept = (x.at[i].set(one) for x, one in zip(carry[1:], seen, strict=True))
         return (state, *kept)
 
@@ -187,6 +195,13 @@ def ladder_report(
         key: a JAX random key.
         chains: independent columns of replicas.
         steps: length of the run.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> ladder = hm.ReplicaExchange(times=3)
+        >>> report = hm.ladder_report(rbm, ladder, key=jax.random.key(0), chains=8, steps=100)
+        >>> report.models, bool(report.acceptance.min() > 0.5)
+        (3, True)
     """
     chains, steps = positive_integer(chains, "chains"), positive_integer(steps, "steps")
     run = LadderRun.fresh(rbm, checked_ladder(sampler), chains, key=checked_key(key))
@@ -228,6 +243,13 @@ def adapted_ladder(
     Raises:
         InputError: arguments that do not fit.
         NotFiniteError: free energies of replicas are not finite.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> three, key = hm.ReplicaExchange(times=3), jax.random.key(0)
+        >>> ladder = hm.adapted_ladder(rbm, three, key=key, chains=8, rounds=1)
+        >>> ladder.times.tolist()  # an easy model: two temperatures are enough
+        [0.0, 1.0]
 
     Source: Kofke 2002; Syed, Bouchard-Côté, Deligiannidis & Doucet 2022.
     """

@@ -77,6 +77,14 @@ class ReplicaExchange(AbstractSampler):
         times: positions of the replicas on the path, shape (models,), rising to 1.
         sweeps: sweeps between swaps.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> ladder = hm.ReplicaExchange(times=3)
+        >>> ladder.times.tolist()
+        [0.0, 0.5, 1.0]
+        >>> hm.sample(rbm, 5, sampler=ladder, steps=10, key=jax.random.key(0)).shape
+        (5, 2)
+
     Source: Swendsen & Wang 1986; Geyer 1991; Okabe, Kawata, Okamoto & Mikami 2001 (even and odd
     pairs); Syed, Bouchard-Côté, Deligiannidis & Doucet 2022 (alternating); Desjardins et al. 2010
     (in training); Béreux, Decelle, Furtlehner, Rosset & Seoane 2025 (trajectories).

@@ -50,6 +50,14 @@ class Tempered(AbstractSampler):
         beta: β, positive.
         sweeps: proposals in one step.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> cold = hm.Tempered(beta=2.0)
+        >>> hm.sample(rbm, 5, sampler=cold, steps=10, key=jax.random.key(0)).shape
+        (5, 2)
+        >>> cold.models(rbm)[0].hidden.size  # its p(v) has the hidden layer twice
+        4
+
     Source: Hastings 1970; Russ et al. 2020 and Tubiana, Cocco & Monasson 2019 for the use of low
     temperatures (there by β-fold hidden layers, for integer β).
     """

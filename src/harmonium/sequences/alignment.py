@@ -23,7 +23,7 @@ IDENTITY = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Aligned sequences as a model learns from them.
+    r"""Aligned sequences as a model learns from them.
 
     Attributes:
         names: the first word of each sequence's title.
@@ -32,6 +32,15 @@ class Alignment:
         sites: what the sites and the codes mean.
         neighbours: how alike the sequences are.
         notes: a sentence for each thing that was done.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "family.fasta")
+        ...     _ = file.write_text(">a\nGGCAU\n>b\nGGCAU\n>c\nAUGC-\n")
+        ...     family = hm.read_alignment(file)
+        >>> family.names, family.words, family.codes[2].tolist()
+        (['a', 'b', 'c'], ['GGCAU', 'GGCAU', 'AUGC-'], [1, 4, 3, 2, 0])
     """
 
     names: list[str]
@@ -61,7 +70,7 @@ def read_alignment(
     most_gaps_in_sequence: float = MOST_GAPS_IN_SEQUENCE,
     progress: Callable[[float], None] | None = None,
 ) -> Alignment:
-    """Read aligned sequences to learn from.
+    r"""Read aligned sequences to learn from.
 
     Columns with too many gaps are left out, then sequences with too many gaps at the others. Each
     sequence gets the weight 1 / (number of sequences with at least this identity, itself included).
@@ -77,6 +86,15 @@ def read_alignment(
     Raises:
         InputError: the file cannot be read, is not aligned, holds other letters or fewer than two
             sequences; the message names the sequence and its line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "family.fasta")
+        ...     _ = file.write_text(">a\nGGCAU\n>b\nGGCAU\n>c\nAUGC-\n")
+        ...     family = hm.read_alignment(file)
+        >>> family.codes.shape, family.weights.tolist()  # a and b share a weight of 1
+        ((3, 5), [0.5, 0.5, 1.0])
     """
     label, name = str(path), Path(path).name
     raw = read_sequences(path)

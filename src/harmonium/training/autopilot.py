@@ -79,6 +79,14 @@ class Autopilot(AbstractTempering):
         most_sweeps: largest k without a ladder, and a sixteenth of the largest k with one; it
             bounds the cost of an update.
 
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> method = hm.Autopilot(models=3, chains=10)
+        >>> fit = hm.fit(rbm, rows, key=key, gradient=method, epochs=2)
+        >>> int(fit.history[-1]["k"]), int(fit.history[-1]["ladder"]), fit.notes
+        (1, 1, ())
+
     Source: Decelle, Furtlehner & Seoane 2021 (why k must reach the relaxation time).
     """
 

@@ -48,6 +48,15 @@ def centred(
         rate: the smallest share of a batch in the offsets.
         model_share: s, the share of the model's means in the offsets; ½ is `enhanced`.
 
+    Example:
+        >>> import optax
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> optimizer = hm.averaged(hm.centred(optax.sgd(0.1, momentum=0.5)))
+        >>> fit = hm.fit(rbm, rows, key=key, gradient="exact", optimizer=optimizer, epochs=2)
+        >>> fit.state.optimizer.inner.visible_offset.tolist()  # ⟨v⟩ of the data
+        [0.5, 0.5, 0.5, 0.5]
+
     Source: Montavon & Müller 2012; Cho, Raiko & Ilin 2013; Melchior, Fischer & Wiskott 2016.
     """
     wrapped: Any = optax.with_extra_args_support(inner)
@@ -94,6 +103,14 @@ def enhanced(
 
     for μ = ½(⟨v⟩_d + ⟨v⟩_m) and λ = ½(⟨h⟩_d + ⟨h⟩_m). With a rate of 1 these are the means of the
     present batch, as in the paper; a smaller rate averages out their noise.
+
+    Example:
+        >>> import optax
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> optimizer = hm.averaged(hm.enhanced(optax.sgd(0.1)))
+        >>> hm.fit(rbm, rows, key=key, gradient="exact", optimizer=optimizer, epochs=2).message
+        'finished after 2 updates (2 epochs)'
 
     Source: Cho, Raiko & Ilin 2011 and 2013; as centring: Melchior, Fischer & Wiskott 2016.
     """

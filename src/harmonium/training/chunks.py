@@ -21,7 +21,18 @@ GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverge
 
 
 class DivergenceWarning(RuntimeWarning):
-    """Parameters grew without bound in a run; the last model before that was kept."""
+    """Parameters grew without bound in a run; the last model before that was kept.
+
+    Example:
+        >>> import warnings
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", hm.DivergenceWarning)  # then the run stops
+        ...     fit = hm.fit(rbm, rows, key=key, epochs=2)
+        >>> fit.diverged
+        False
+    """
 
 
 @eqx.filter_jit

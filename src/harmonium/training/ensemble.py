@@ -70,6 +70,14 @@ def fit_ensemble(
 
     Raises:
         InputError: an invalid argument, or data outside the visible layer's domain.
+
+    Example:
+        >>> rows, keys = hm.bars_and_stripes(2), jax.random.split(jax.random.key(0), 2)
+        >>> starts = [hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=k) for k in keys]
+        >>> rates = [hm.Recipe(rate=rate) for rate in (0.1, 0.3)]
+        >>> fits = hm.fit_ensemble(starts, rows, keys=keys, optimizer=rates, epochs=2)
+        >>> len(fits), fits[1].message
+        (2, 'finished after 2 updates (2 epochs), one of an ensemble')
     """
     models = [checked_rbm(rbm, f"rbms, number {i}") for i, rbm in enumerate(rbms)]
     if not models:

@@ -108,6 +108,13 @@ def fit(
 
     Raises:
         InputError: an invalid argument, or data outside the visible layer's domain.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> fit = hm.fit(rbm, rows, key=key, optimizer=hm.Recipe(rate=1.0), epochs=2_000)
+        >>> bool(hm.log_likelihood(fit.rbm, rows).value > -1.9)  # before: −2.77; at best: −1.73
+        True
     """
     plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size, precision)
     chooses = validation is not None and epochs is None and optimizer is None

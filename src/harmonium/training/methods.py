@@ -59,6 +59,12 @@ def method_named(
 
     Raises:
         InputError: an unknown name, or numbers that are not positive.
+
+    Example:
+        >>> hm.method_named("cd", k=5).about.title, hm.method_named("pcd").chains
+        ('CD-5', 500)
+        >>> [hm.method_named(name).about.title for name in hm.METHOD_NAMES[:4]]
+        ['PCD-1', 'CD-1', 'exact gradient', 'autopilot']
     """
     if name not in _MAKERS:
         expected = ", ".join(METHOD_NAMES)

@@ -53,6 +53,14 @@ def partial_fit(
 
     Raises:
         InputError: an invalid argument, or data outside the visible layer's domain.
+
+    Example:
+        >>> rows, keys = hm.bars_and_stripes(2), jax.random.split(jax.random.key(0))
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=keys[0])
+        >>> fit = hm.partial_fit(rbm, rows, key=keys[0])
+        >>> fit = hm.partial_fit(fit.rbm, rows, key=keys[1], state=fit.state)
+        >>> fit.message, int(fit.state.updates)
+        ('learned from 8 rows in 1 update', 2)
     """
     parts = (rbm, data, weights, gradient, optimizer, 1, batch_size, precision)
     plan = plan_run(*parts, endless=True)

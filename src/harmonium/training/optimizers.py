@@ -46,6 +46,18 @@ def averaged(
     After t earlier updates, θ̄ ← θ̄ + (θ − θ̄)/(forgetting·t + 1). With forgetting 1 this is the
     plain mean of all parameters so far (Polyak & Juditsky 1992), with 0 the latest parameters; in
     between, the start of the run loses its weight (Shamir & Zhang 2013).
+
+    Example:
+        >>> import optax
+        >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])
+        >>> grads = hm.RBM.from_arrays([[-1.0]], [0.0], [0.0])
+        >>> optimizer = hm.averaged(optax.sgd(1.0), forgetting=1.0)
+        >>> state = optimizer.init(rbm)
+        >>> for _ in range(3):
+        ...     updates, state = optimizer.update(grads, state, rbm)
+        ...     rbm = optax.apply_updates(rbm, updates)
+        >>> float(rbm.weights[0, 0]), float(state.average.weights[0, 0])  # 3; mean of 1, 2, 3
+        (3.0, 2.0)
     """
     wrapped: Any = optax.with_extra_args_support(inner)
 
@@ -109,6 +121,15 @@ def proximal(
 
     Raises:
         InputError: an argument that is not a penalty, or a penalty that does not fit the model.
+
+    Example:
+        >>> import optax
+        >>> rbm = hm.RBM.from_arrays([[1.0, 0.25]], [0.0], [0.0, 0.0])
+        >>> optimizer = optax.chain(optax.sgd(0.5), hm.proximal(hm.L1(1.0), rate=0.5))
+        >>> no_gradient = jax.tree.map(jnp.zeros_like, rbm)
+        >>> updates, _ = optimizer.update(no_gradient, optimizer.init(rbm), rbm)
+        >>> (rbm.weights + updates.weights).tolist()  # smaller by 0.5, but not below 0
+        [[0.5, 0.0]]
     """
     checked_penalties(penalties)
 
@@ -141,7 +162,16 @@ def proximal(
 
 
 def weights_only(rbm: RBM) -> RBM:
-    """Return a mask with True for the weights only, for weight decay (Hinton 2010, section 10)."""
+    """Return a mask with True for the weights only, for weight decay (Hinton 2010, section 10).
+
+    Example:
+        >>> import optax
+        >>> rbm = hm.RBM.from_arrays([[2.0]], [1.0], [1.0])
+        >>> decay = optax.add_decayed_weights(0.5, mask=hm.weights_only)
+        >>> grads, _ = decay.update(jax.tree.map(jnp.zeros_like, rbm), decay.init(rbm), rbm)
+        >>> float(grads.weights[0, 0]), float(grads.visible.bias[0])
+        (1.0, 0.0)
+    """
     layers = jax.tree.map(lambda _: False, rbm)
     return eqx.tree_at(lambda model: model.weights, layers, True)
 
@@ -167,6 +197,13 @@ class Recipe:
         sparsity: (target, strength) of `sparse_activity`; None for none.
         model_share: share of the model's means in the centring offsets; ½ is the enhanced gradient.
         schedule: an optax schedule in place of `hold`; its value is a factor on the rate.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> recipe = hm.Recipe(rate=0.05, momentum=0.5, decay=1e-4, penalties=(hm.MaxNorm(5.0),))
+        >>> hm.fit(rbm, rows, key=key, gradient="exact", optimizer=recipe, epochs=2).message
+        'finished after 2 updates (2 epochs)'
     """
 
     rate: float = 0.1

@@ -32,7 +32,19 @@ NEWTON_STEPS = 50  # each is exact on a piece of a piecewise linear function: a 
 
 @dataclass(frozen=True)
 class AbstractPenalty(ABC):
-    """A penalty on the weights, with its proximal step."""
+    """A penalty on the weights, with its proximal step.
+
+    Example:
+        >>> class Ridge(hm.AbstractPenalty):
+        ...     def value(self, weights, rbm):
+        ...         return 0.5 * (weights**2).sum()
+        ...     def proximal(self, weights, step, rbm):
+        ...         return weights / (1.0 + step)
+        >>> rbm = hm.RBM.from_arrays([[3.0, 1.5]], [0.0], [0.0, 0.0])
+        >>> Ridge().proximal(rbm.weights, 0.5, rbm).tolist()
+        [[2.0, 1.0]]
+        >>> recipe = hm.Recipe(penalties=(Ridge(), hm.MaxNorm(5.0)))
+    """
 
     @abstractmethod
     def value(self, weights: Array, rbm: RBM) -> Float[Array, ""]:
@@ -56,6 +68,12 @@ class L1(AbstractPenalty):
     """R = strength · Σ |W_ij|: small weights become exactly 0, large ones shrink by a constant.
 
     Weights that begin near 0 must grow against it, so a strong one can keep a model from learning.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.25, 2.0]], [0.0, 0.0], [0.0, 0.0])
+        >>> hm.L1(1.0).proximal(rbm.weights, 0.5, rbm).tolist()
+        [[0.5, -0.5], [0.0, 1.5]]
+        >>> recipe = hm.Recipe(penalties=(hm.L1(1e-4),))  # hm.fit(..., optimizer=recipe)
 
     Source: Tibshirani 1996; Hinton 2010, section 10.
     """
@@ -84,6 +102,12 @@ class Huber(AbstractPenalty):
     With strength "auto" the run sets the strength. For n rows it begins at 1/n, which is a prior
     e^(−r(w)/b) of scale b = 1 for 0/1 units. If rows are held out, it follows the free-energy gap
     from there (`evidence_strength`). This is the penalty of the default recipe.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[0.5, 2.0]], [0.0], [0.0, 0.0])
+        >>> penalty = hm.Huber(1.0, width=0.5)
+        >>> penalty.proximal(rbm.weights, 0.5, rbm).tolist()  # half as large; smaller by 0.5
+        [[0.25, 1.5]]
 
     Source: Huber 1964 (r); MacKay 1992 (the strength).
     """
@@ -163,6 +187,12 @@ class AbstractGroups(AbstractPenalty):
 class GroupLasso(AbstractGroups):
     """R = strength · Σ_g √n_g |W_g|: groups of n_g weights become 0 as a whole.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[3.0, 0.3], [4.0, 0.4]], [0.0, 0.0], [0.0, 0.0])
+        >>> shrunk = hm.GroupLasso(0.5).proximal(rbm.weights, 1.0, rbm)
+        >>> (shrunk == 0).tolist()  # the second hidden unit is switched off
+        [[False, True], [False, True]]
+
     Source: Yuan & Lin 2006.
     """
 
@@ -199,6 +229,13 @@ class SquaredL1(AbstractGroups):
 
     The force on a weight is that of L1 times the sum Σ|W| of its own unit. So units with large
     weights become sparse and weak units can grow, where L1 would set them to zero.
+
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[1.0, 0.5], [1.0, 0.5]], [0.0, 0.0], [0.0, 0.0])
+        >>> float(hm.SquaredL1(1.0).value(rbm.weights, rbm))  # (2² + 1²) / 2
+        2.5
+        >>> hm.SquaredL1(1.0).proximal(rbm.weights, 0.5, rbm).tolist()  # less 0.5 Σ|W|
+        [[0.5, 0.25], [0.5, 0.25]]
 
     Source: Tubiana, Cocco & Monasson 2019; their λ₁²/q is this strength up to the data size.
     """
@@ -248,6 +285,11 @@ class MaxNorm(AbstractGroups):
 
     The default groups are the hidden units. Weights then cannot diverge at any learning rate.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[3.0, 0.25], [4.0, 0.5]], [0.0, 0.0], [0.0, 0.0])
+        >>> hm.MaxNorm(2.5).proximal(rbm.weights, 1.0, rbm).tolist()  # norms 5 and 0.56
+        [[1.5, 0.25], [2.0, 0.5]]
+
     Source: Srebro & Shraibman 2005; Hinton, Srivastava, Krizhevsky, Sutskever & Salakhutdinov 2012.
     """
 
@@ -294,6 +336,11 @@ def tiles(picture: tuple[int, int], tile: tuple[int, int]) -> tuple[int, ...]:
     Args:
         picture: height and width; pixels come row by row.
         tile: height and width of a tile; tiles at the far edges may be smaller.
+
+    Example:
+        >>> hm.tiles((2, 4), (2, 2))
+        (0, 0, 1, 1, 0, 0, 1, 1)
+        >>> patches = hm.GroupLasso(1e-3, visible=hm.tiles((28, 28), (7, 7)), hidden="each")
     """
     names = ("height", "width")
     for what, pair in (("picture", picture), ("tile", tile)):

@@ -42,6 +42,16 @@ def scheduled(
         total: number of updates of the run.
         hold: part of the run before the fall to zero; 1 for a constant rate.
         schedule: an optax schedule in place of `hold`; its value is a factor on the rate.
+
+    Example:
+        >>> grads = hm.RBM.from_arrays([[1.0]], [0.0], [0.0])
+        >>> optimizer = hm.scheduled(rate=0.5, total=4)
+        >>> steps, state = [], optimizer.init(grads)
+        >>> for _ in range(4):
+        ...     updates, state = optimizer.update(grads, state)
+        ...     steps.append(float(updates.weights[0, 0]))
+        >>> steps
+        [-0.5, -0.5, -0.5, -0.25]
     """
 
     def init(rbm: RBM) -> RateState:
@@ -74,7 +84,13 @@ def step_size(state: RateState, hold: float, schedule: Schedule | None) -> Array
 
 
 def hold_then_fall(count: Array, total: Array, hold: float) -> Array:
-    """Return 1 for the first part `hold` of a run, then a linear fall to 0 at its end."""
+    """Return 1 for the first part `hold` of a run, then a linear fall to 0 at its end.
+
+    Example:
+        >>> count, total = jnp.array([0, 50, 75, 100]), jnp.array(100.0)
+        >>> hm.hold_then_fall(count, total, 0.5).tolist()
+        [1.0, 1.0, 0.5, 0.0]
+    """
     if hold == 1.0:
         return jnp.ones_like(total)
     return jnp.clip((total - count) / (total * (1.0 - hold)), 0.0, 1.0)
@@ -96,6 +112,15 @@ def ramped_momentum(
     α grows linearly from `start` to `end` over the first part `ramp` of `total` updates: while the
     gradients are large, a high momentum makes a run oscillate (Hinton 2010, section 9). A constant
     gradient is multiplied by 1/(1 − α), so 0.9 learns five times as fast as 0.5 at the same rate.
+
+    Example:
+        >>> grads = hm.RBM.from_arrays([[1.0]], [0.0], [0.0])
+        >>> momentum = hm.ramped_momentum(start=0.5, end=0.5, total=100)
+        >>> state = momentum.init(grads)
+        >>> for _ in range(3):
+        ...     velocity, state = momentum.update(grads, state)
+        >>> float(velocity.weights[0, 0])  # 1 + 0.5 + 0.25
+        1.75
     """
 
     def init(rbm: RBM) -> MomentumState:

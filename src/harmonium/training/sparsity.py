@@ -50,6 +50,15 @@ def sparse_activity(
     Raises:
         InputError: a number out of its range.
 
+    Example:
+        >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])  # a hidden unit with ⟨h⟩ = 0.5
+        >>> data = hm.Cloud.uniform(jnp.array([[1.0]]))
+        >>> grads, info = hm.cloud_gradient(rbm, data, data)
+        >>> penalty = hm.sparse_activity(target=0.25, strength=2.0)
+        >>> pulled, _ = penalty.update(grads, penalty.init(rbm), rbm, info=info)
+        >>> float(pulled.hidden.bias[0])  # 2 · (0.5 − 0.25), which descent makes a lower bias
+        0.5
+
     Source: Hinton 2010, section 11; Lee, Ekanadham & Ng 2008.
     """
     for name, value, is_right, expected in (

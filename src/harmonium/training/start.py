@@ -25,6 +25,13 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
     """Return the state before the first update of `fit` with the same arguments.
 
     It has the structure that is needed to load a stored state.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> state = hm.begin(rbm, rows, key=key, epochs=2)
+        >>> int(state.updates), hm.fit(rbm, rows, key=key, epochs=2, state=state).message
+        (0, 'finished after 2 updates (2 epochs)')
     """
     return first_state(rbm, plan_run(rbm, data, **options), key=key)
 

@@ -19,6 +19,14 @@ class TrainState(NamedTuple):
         updates: number of updates made.
         held_out: what is known of held-out rows, a `HeldOut`; None if there are none.
         folds: what cross-validation found, a `CrossValidated`; None if there was none.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> first = hm.fit(rbm, rows, key=key, epochs=2)
+        >>> longer = hm.fit(rbm, rows, key=key, epochs=4, state=first.state)
+        >>> int(first.state.updates), int(longer.state.updates)
+        (2, 4)
     """
 
     rbm: RBM
@@ -44,6 +52,15 @@ class Report(NamedTuple):
             measurement was made after this chunk.
         rbm: the averaged model.
         state: the run's state.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> def show(report):
+        ...     print(f"update {report.updates} of {report.total}, epoch {report.epoch:g}")
+        >>> fit = hm.fit(rbm, rows, key=key, epochs=2, callbacks=[show])
+        update 1 of 2, epoch 1
+        update 2 of 2, epoch 2
     """
 
     updates: int
@@ -107,6 +124,13 @@ class Fit(NamedTuple):
         message: how the run ended, in words.
         diverged: whether the parameters diverged; `rbm` is then the last finite model.
         notes: what the gradient method changed automatically and why, a sentence each.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> fit = hm.fit(rbm, rows, key=key, epochs=2)
+        >>> fit.message, fit.diverged, [record["update"] for record in fit.history]
+        ('finished after 2 updates (2 epochs)', False, [1, 2])
     """
 
     rbm: RBM

@@ -34,6 +34,14 @@ class EarlyStopping:
         rbm: the best model; None before the first measurement.
         best: the record of that measurement.
         reason: why the run stopped; empty while it goes on.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> stop, held_out = hm.EarlyStopping(patience=5), rows[::2]
+        >>> fit = hm.fit(rbm, rows, key=key, validation=held_out, epochs=2, callbacks=[stop])
+        >>> stop.reason, stop.rbm.weights.shape  # no reason to stop yet; the best model so far
+        ('', (4, 3))
     """
 
     def __init__(self, patience: int = 5, metric: str = "free_energy_gap"):

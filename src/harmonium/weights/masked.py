@@ -63,6 +63,15 @@ class MaskedWeights(AbstractWeights):
         weights: W, shape (visible, hidden), 0 outside the pattern.
         pattern: which units are connected. The constructor takes a matrix of 0 and 1; `connected`
             returns it.
+
+    Example:
+        >>> weights = hm.MaskedWeights([[1.0, 2.0], [3.0, 4.0]], np.eye(2))
+        >>> weights.dense.tolist()
+        [[1.0, 0.0], [0.0, 4.0]]
+        >>> key = jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(2), hm.Bernoulli(2), key=key, pattern=np.eye(2))
+        >>> rbm.weights.connected.tolist()
+        [[True, False], [False, True]]
     """
 
     weights: Float[Array, "*models visible hidden"]

@@ -33,6 +33,13 @@ class Rounded(AbstractWeights):
     Attributes:
         weights: W, in float32, or in bfloat16 where no gradient is needed.
         turned: whether the object stands for the transpose Wᵀ.
+
+    Example:
+        >>> weights = hm.Rounded(jnp.array([[1.001, 1.01]]))
+        >>> (jnp.ones(1) @ weights).tolist()  # bfloat16 has 1 and 1 + 1/128, nothing in between
+        [1.0, 1.0078125]
+        >>> round(float(weights.weights[0, 0]), 3)
+        1.001
     """
 
     weights: Array

@@ -18,6 +18,14 @@ class Scaled(AbstractWeights):
     Attributes:
         weights: W, an array or other weights.
         scale: t.
+
+    Example:
+        >>> weights = hm.Scaled(jnp.array([[1.0, 2.0]]), jnp.asarray(0.5))
+        >>> weights.dense.tolist()
+        [[0.5, 1.0]]
+        >>> half = hm.RBM(hm.Bernoulli(1), hm.Bernoulli(2), weights)
+        >>> half.inputs_to_h(jnp.ones(1)).tolist()
+        [0.5, 1.0]
     """
 
     weights: Any

@@ -15,7 +15,7 @@ BACKEND = keras.backend.backend()
 
 @pytest.fixture(autouse=True)
 def _few_updates(monkeypatch):
-    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 120)
+    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 40)
     monkeypatch.setattr("harmonium.training.arguments.MANY_EPOCHS", 10)
 
 
@@ -29,10 +29,10 @@ def new(rows=NOISE, optimizer=None, **options):
 
 
 class Spoil(keras.callbacks.Callback):
-    """Adds 2 to all weights before epoch 55, so that the last model is surely a worse one."""
+    """Adds 2 to all weights before epoch 15, so that the last model is surely a worse one."""
 
     def on_epoch_begin(self, epoch, logs=None):
-        if epoch == 55:
+        if epoch == 15:
             for weight in self.model.trainable_variables:
                 weight.assign(weight + 2)
 
@@ -46,7 +46,7 @@ def test_the_model_that_held_out_rows_like_best_is_restored(given, capsys):
         rows, held = NOISE, {"validation_data": (OTHERS,)}
     history = rbm.fit(rows, verbose=0, callbacks=[Spoil()], **held)
     shown = history.history["val_log_likelihood"]
-    assert len(shown) == 60  # 120 updates of two batches
+    assert len(shown) == 20  # 40 updates of two batches
     best = max(value for value in shown if np.isfinite(value))
     found = hm.log_likelihood(rbm.to_harmonium(), OTHERS.astype(int)).value
     assert found == pytest.approx(best, abs=1e-3)

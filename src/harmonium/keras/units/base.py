@@ -20,6 +20,12 @@ class Unit(keras.layers.Layer):
 
     with U the layer's energy and Γ its cumulant generating function (cgf), as in
     `harmonium.layers`. States have shape (..., columns). All arithmetic is in `arithmetic_dtype`.
+
+    Example:
+        >>> import harmonium.keras as hk
+        >>> rbm = hk.RBM(3, visible="gaussian")  # by name, or a unit such as hk.Potts(3)
+        >>> isinstance(rbm.visible, hk.Unit), type(rbm.visible).__name__, type(rbm.hidden).__name__
+        (True, 'Gaussian', 'Bernoulli')
     """
 
     registered = ""  # the name in the registry of `harmonium.layers`

@@ -16,6 +16,15 @@ class Bernoulli(Unit):
     """Bernoulli units x ∈ {0, 1}: U(x) = −b·x, Γ(I) = Σ log(1 + e^(I + b)), ⟨x⟩ = σ(I + b).
 
     Rows may hold any value in [0, 1]; a fraction enters the energy linearly.
+
+    Example:
+        >>> import keras, harmonium.keras as hk
+        >>> unit = hk.RBM(3, visible="bernoulli").visible
+        >>> isinstance(unit, hk.Bernoulli)
+        True
+        >>> means = keras.ops.convert_to_numpy(unit(np.log([[1, 3]], dtype="float32")))
+        >>> print(means.round(3))  # ½ and ¾
+        [[0.5  0.75]]
     """
 
     registered = "bernoulli"

@@ -35,6 +35,15 @@ class Gaussian(Unit):
     """Gaussian units: U(x) = Σ ½γx² − bx, Γ(I) = Σ (I + b)²/(2γ) + ½ log(2π/γ), ⟨x⟩ = (I + b)/γ.
 
     The precision γ > 0 is learnt too; it starts at 1.
+
+    Example:
+        >>> import keras, harmonium.keras as hk
+        >>> unit = hk.RBM(3, visible="gaussian").visible
+        >>> isinstance(unit, hk.Gaussian)
+        True
+        >>> means = keras.ops.convert_to_numpy(unit(np.array([[0.5, 2.0]], "float32")))
+        >>> print(means)  # the precision is 1
+        [[0.5 2. ]]
     """
 
     registered = "gaussian"

@@ -13,7 +13,17 @@ from .base import Tensor, Unit, value_at
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class Ising(Unit):
-    """Ising spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b)."""
+    """Ising spins x ∈ {−1, +1}: U(x) = −b·x, Γ(I) = Σ log 2cosh(I + b), ⟨x⟩ = tanh(I + b).
+
+    Example:
+        >>> import keras, harmonium.keras as hk
+        >>> unit = hk.RBM(3, visible="ising").visible
+        >>> isinstance(unit, hk.Ising)
+        True
+        >>> means = keras.ops.convert_to_numpy(unit(np.log([[1, 3]], dtype="float32")))
+        >>> print(means.round(3))  # tanh 0, tanh log 3
+        [[0.  0.8]]
+    """
 
     registered = "ising"
     activation = "tanh"

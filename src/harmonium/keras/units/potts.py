@@ -21,6 +21,14 @@ class Potts(Unit):
 
     Args:
         states: q, at least 2.
+
+    Example:
+        >>> import harmonium.keras as hk
+        >>> codes = np.array([[0, 2], [1, 1]])  # two sites of three states
+        >>> rows = np.eye(3, dtype="float32")[codes].reshape(2, 6)
+        >>> rbm = hk.RBM(3, visible=hk.Potts(3))
+        >>> tuple(rbm(rows).shape), rbm.visible.n_units
+        ((2, 3), 2)
     """
 
     registered = "potts"

@@ -1,0 +1,24 @@
+"""
+log Z from both sides
+=====================
+
+Annealing forward, from independent units to the model, gives a log Z that is too low on
+average; backward, from the model, one that is too high. Where both agree, log Z is known.
+"""
+
+import jax
+import numpy as np
+from sklearn.datasets import load_digits
+
+import harmonium as hm
+from harmonium import plot
+
+rows = (load_digits().data / 16 > 0.5).astype(np.uint8)  # 8 × 8 pixels, 0 or 1
+key = jax.random.key(0)
+rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), rows, key=key)
+fit = hm.fit(rbm, rows, key=key, epochs=200)
+found = hm.log_z(fit.rbm, method="annealed", key=jax.random.key(1))
+print(found)
+figure = plot.annealing_runs(
+    found.forward, found.reverse, value=found.value, low=found.low, high=found.high
+)
