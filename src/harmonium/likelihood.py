@@ -86,7 +86,11 @@ def likelihood_from(
 ) -> LogLikelihood:
     """Combine free energies of rows with log Z; the interval is that of log Z with reversed sign.
 
-    With weights, the mean over rows is weighted and counts as (Σw)²/Σw² rows (Kish 1965).
+    Args:
+        free_energies: F of each row, shape (n,), nats.
+        log_z: log Z of the same model.
+        note: words to add to the method of the answer.
+        weights: a weight for each row; the mean then counts as (Σw)²/Σw² rows (Kish 1965).
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))

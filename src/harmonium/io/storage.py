@@ -36,6 +36,10 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
     model of Bernoulli and Ising units for annealers (dimod) and cannot be read back. An existing
     file is replaced; if anything goes wrong, it stays as it was.
 
+    Args:
+        rbm: the model.
+        path: the file to write.
+
     Raises:
         InputError: not a model, a folder that does not exist, an unknown suffix, or a format that
             cannot hold such layers.
@@ -64,6 +68,9 @@ def load(path: str | os.PathLike) -> RBM:
     The file is one that `save` or another package wrote: `.safetensors`, `.npz` with `W`, `a` and
     `b`, `.h5` of the rbms package or `.pt` with a PyTorch state dict. `FILE.h5:update_100` selects
     one of the updates that rbms saved; without it, the last one is read.
+
+    Args:
+        path: the folder or the file.
 
     Raises:
         ModelFileError: the file is missing, truncated, of another kind, or its arrays do not match.

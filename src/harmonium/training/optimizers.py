@@ -47,6 +47,13 @@ def averaged(
     plain mean of all parameters so far (Polyak & Juditsky 1992), with 0 the latest parameters; in
     between, the start of the run loses its weight (Shamir & Zhang 2013).
 
+    Args:
+        inner: the optimiser whose updates are made.
+        forgetting: see above, from 0 to 1.
+
+    Returns:
+        An optimiser whose state holds the average as `average`.
+
     Example:
         >>> import optax
         >>> rbm = hm.RBM.from_arrays([[0.0]], [0.0], [0.0])

@@ -26,6 +26,12 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
     It has the structure that is needed to load a stored state.
 
+    Args:
+        rbm: the model to begin from.
+        data: the rows, as for `fit`.
+        key: a JAX random key.
+        options: other arguments of `fit`.
+
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
         >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
