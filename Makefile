@@ -118,7 +118,7 @@ mnist: $(RACE)/.race  ## docs/mnist.md: the search, the models and the picture; 
 	$(RACE)/bin/python benchmarks/mnist.py peer $(MNIST) scikit-learn --rate 0.01
 	$(RACE)/bin/python benchmarks/mnist.py peer $(MNIST) rbms --rate 1 --batch 200
 	$(RACE)/bin/python benchmarks/mnist.py score $(MNIST)
-	$(RACE)/bin/python benchmarks/mnist.py draw $(MNIST) docs/pictures/mnist.png
+	$(RACE)/bin/python benchmarks/mnist.py draw $(MNIST) $(MNIST)/mnist.png
 
 # Environments: only the library for the demo; with tools for tests, for lint, for the site.
 $(VENV)/.base: EXTRA =

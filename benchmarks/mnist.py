@@ -9,7 +9,8 @@
 The rows are those of the fixed binarisation (`binarized_mnist.npz`), or MNIST's grey levels, from
 which pixels are drawn at each visit. The search uses the first 50,000 rows of the training set and
 is scored on the last 10,000; test rows are used once, by `score`. Set HARMONIUM_DATA to the folder
-of reference data.
+of reference data. `draw` also takes
+docs/measured/mnist.json, the records of docs/mnist.md.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from scipy.ndimage import affine_transform
 
 import harmonium as hm
 from harmonium.io.convert import from_sklearn
+from harmonium.plot.base import BLUE, GREY, ORANGE, TEXT, label, new_figure, save_figure
 
 HIDDEN, SEARCHED = 500, 50_000
 SECONDS_TO_SCORE = 120.0
@@ -309,58 +311,59 @@ def score(folder: Path, part: str, seconds: float) -> None:
 
 
 def draw(folder: Path, picture: Path, part: str = "test") -> None:
-    """Draw the likelihood against wall-clock time; a bar joins the lower and upper estimates."""
-    from matplotlib.figure import Figure
+    """Draw the likelihood of each run against its training time, as a point.
 
-    records = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
-    figure = Figure(figsize=(7.5, 4.6), layout="constrained")
+    Args:
+        folder: the folder of the records, or a file that holds them, as docs/measured/mnist.json.
+        picture: the PNG file to write.
+        part: the rows of the scores.
+    """
+    if folder.is_file():
+        records = json.loads(folder.read_text())["records"]
+    else:
+        records = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    ours = [r for r in records if r["who"].startswith("harmonium") and "fixed" not in r["who"]]
+    figure = new_figure(7.5, 4.2, "500 hidden units on MNIST: each point is a run from the start")
     axes: Any = figure.subplots()
-    colours = {"harmonium": "#2a6f97", "harmonium, L1": "#014f86"}
-    colours |= {"scikit-learn": "#e07a1f", "rbms": "#6a994e"}
-    for who, colour in colours.items():
-        mine = sorted((r for r in records if r["who"] == who), key=lambda r: r["seconds"])
-        if not mine:
-            continue
-        x, y = ([f(r) for r in mine] for f in (lambda r: r["seconds"], lambda r: r[part]["value"]))
-        ends = [sorted((r[part]["below"], r[part]["value"], r[part]["above"])) for r in mine]
-        bars = np.abs(np.array([[y0 - e[0], e[2] - y0] for y0, e in zip(y, ends, strict=True)])).T
-        style = {"marker": "o", "markersize": 4, "color": colour, "capsize": 3}
-        axes.errorbar(x, y, yerr=bars, **style, linestyle="-")
-        axes.annotate(who, (x[-1], y[-1]), (7, 0), textcoords="offset points", va="center")
+    label(axes, x="training time", y="log-likelihood of the test rows, nats")
+    for run in ours:
+        score, seconds = run[part], run["seconds"]
+        penalised = "L1" in run["who"]
+        ends = sorted(score[key] for key in ("below", "value", "above"))
+        axes.plot([seconds] * 2, [ends[0], ends[-1]], color=GREY, linewidth=1)
+        axes.plot(seconds, score["value"], "o", color=ORANGE if penalised else BLUE)
+        updates = f"{run.get('updates') or run['trial']['updates']:,} updates"
+        axes.annotate(
+            updates + ", L1 penalty" * penalised,
+            (seconds, score["value"]),
+            (-7, 5) if seconds > 1_000 else (7, -3),
+            textcoords="offset points",
+            fontsize=TEXT,
+            ha="right" if seconds > 1_000 else "left",
+        )
     marks = {
-        -86.34: "Salakhutdinov & Murray 2008",
-        -84.35: "Grosse & Salakhutdinov 2015",
+        -86.34: "published in 2008",
+        -84.35: "published in 2015",
     }
     for value, name in marks.items():
-        axes.axhline(value, color="0.6", linewidth=0.8, linestyle="--")
+        axes.axhline(value, color=GREY, linewidth=1, linestyle="--")
         axes.annotate(
-            f"{name}, {value}".replace("-", "−"),
-            (0.99, value),
-            (0, 2),
-            xycoords=("axes fraction", "data"),
+            f"{name}: −{-value}",
+            (26, value),
+            (0, -11),
             textcoords="offset points",
-            fontsize=8,
-            color="0.35",
-            ha="right",
+            fontsize=TEXT,
+            color=GREY,
         )
     axes.set_xscale("log")
-    # A nat is harder to gain near the top, so the axis has log distances from the top.
-    top = -82.0
-    axes.set_yscale(
-        "function",
-        functions=(lambda y: -np.log(np.maximum(top - y, 0.1)), lambda u: top - np.exp(-u)),
-    )
-    levels = (-83, -84, -85, -86, -88, -90, -95, -100, -110, -120, -140)
-    axes.set_yticks(levels, [f"−{-level}" for level in levels])
-    axes.set_ylim(-145, -82.6)
-    axes.margins(x=0.2)
+    axes.set_xlim(25, 4_000)
     ticks = (30, 60, 120, 300, 900, 3_600)
     axes.set_xticks(ticks, ["30 s", "1 min", "2 min", "5 min", "15 min", "1 h"], minor=False)
     axes.minorticks_off()
-    axes.set_xlabel("training time")
-    axes.set_ylabel("test log-likelihood, nats per row")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(picture, dpi=160)
+    levels = range(-89, -81)
+    axes.set_yticks(levels, [f"−{-level}" for level in levels])
+    axes.set_ylim(-89.0, -82.4)
+    save_figure(figure, picture)
 
 
 def main() -> None:

@@ -66,3 +66,15 @@ def test_a_perplexity_is_that_of_its_nats_per_word():
     for nats, perplexity in found:
         low, high = (2.718281828 ** (float(nats) + d) for d in (-0.0006, 0.0006))
         assert round(low) <= int(perplexity) <= round(high), (nats, perplexity)
+
+
+def test_the_mnist_table_is_that_of_the_records():
+    records = json.loads((ROOT / "docs" / "measured" / "mnist.json").read_text())["records"]
+    for record in records:
+        score = record["test"]
+        value, low, high = (
+            f"{score[key]:.2f}".replace("-", "−") for key in ("value", "below", "above")
+        )
+        row = rf"\| {record['updates']:,}[^|]*\| {record['seconds']:,} s \| \**{value}\** \|"
+        row += rf" {low} to {high} \| {'yes' if score['converged'] else 'no'} \|"
+        assert re.search(row, TEXTS["docs/mnist.md"]), record
