@@ -12,6 +12,6 @@ def test_every_line_runs(capsys, tmp_path, monkeypatch):
     assert "1,000 sequences of 24 sites (RNA: -ACGU)" in out
     pair = next(line for line in out.splitlines() if line.startswith("strongest pair:"))
     i, j = map(int, pair.split(":")[1].split())
-    assert i + j == 23  # a pair of the stem
+    assert i + j == 25  # a pair of the stem
     assert "effective number of sequences: e^" in out
     assert all(Path(name).is_file() for name in ("contacts.png", "motifs.png", "new.fasta"))

@@ -179,7 +179,8 @@ def train_cli(
         word(
             "--as",
             metavar="NAME=KIND",
-            help="What a column of a table is: category, discrete, continuous or date; repeatable.",
+            help="What a column of a table is: category, discrete, continuous, date or calendar;"
+            " repeatable.",
         ),
     ] = None,
     drop: Annotated[

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, MissingDependencyError
 
-_INSTALL = "install it with: pip install 'harmonium[keras]'"
+_INSTALL = "install it with: pip install keras"
 
 try:  # no import statement, so that types can be checked without Keras
     keras: Any = import_module("keras")

@@ -157,7 +157,7 @@ def weight_logos(
     except ImportError:
         raise MissingDependencyError(
             "logos: expected the package logomaker; found that it is not installed; install it"
-            " with: pip install 'harmonium[sequences]'."
+            " with: pip install logomaker."
         ) from None
     array = np.asarray(weights, float)
     shown = np.arange(1, len(array) + 1) if numbers is None else np.asarray(numbers)

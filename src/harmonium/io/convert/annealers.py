@@ -139,7 +139,7 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
         low = np.concatenate([_values(layer, rbm, source)[0] for layer in _layers(rbm, source)])
         vartype = "SPIN" if (low == CODINGS["SPIN"][0]).all() else "BINARY"
     weights, a, b, offset = _quadratic(rbm, vartype, source)
-    dimod = optional("dimod", "dimod", source)
+    dimod = optional("dimod", source)
     labels = [("v", i) for i in range(len(a))] + [("h", j) for j in range(len(b))]
     rows, columns = np.indices(weights.shape)
     return dimod.BinaryQuadraticModel.from_numpy_vectors(

@@ -130,7 +130,7 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
     return converted
 
 
-def optional(module: str, extra: str, what: str) -> ModuleType:
+def optional(module: str, what: str) -> ModuleType:
     """Import an optional package.
 
     Raises:
@@ -139,7 +139,7 @@ def optional(module: str, extra: str, what: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError:
-        found, advice = "none installed", f"install it with: pip install 'harmonium[{extra}]'"
+        found, advice = "none installed", f"install it with: pip install {module}"
         line = f"{what}: expected the package {module}; found {found}; {advice}."
         raise MissingDependencyError(line) from None
 

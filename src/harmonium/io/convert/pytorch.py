@@ -48,7 +48,7 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
         expected, advice = "three names, for W, a and b", "pass three different names"
         raise input_error(source, expected, short(names), advice)
     parameters = parameters_of(rbm, source)
-    torch = optional("torch", "torch", source)
+    torch = optional("torch", source)
     tensors = (torch.from_numpy(np.array(array, order="C")) for array in parameters)
     return dict(zip(names, tensors, strict=True))
 

@@ -48,7 +48,7 @@ class RbmsHistory(AbstractFormat):
 
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read the last update, or the one that `part` names, `update_100` or `100`."""
-        h5py = optional("h5py", "rbms", str(path))
+        h5py = optional("h5py", str(path))
         with parser_errors(path, EXPECTED), h5py.File(path, "r") as file:
             group = _update(h5py, file, path, part)
             parameters = _parameters(h5py, group, path)
@@ -58,7 +58,7 @@ class RbmsHistory(AbstractFormat):
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return a file with one update, no chains, and settings of 0, as they are not known."""
         arrays = parameters_of(rbm, source)
-        h5py = optional("h5py", "rbms", source)
+        h5py = optional("h5py", source)
         content = io.BytesIO()
         with h5py.File(content, "w") as file:
             kind = next(name for name, axes in AXES.items() if axes == arrays.weights.ndim)

@@ -39,7 +39,7 @@ class StateDict(AbstractFormat):
 
         Files of older formats and compiled programs (TorchScript) are refused without loading them.
         """
-        torch = optional("torch", "torch", str(path))
+        torch = optional("torch", str(path))
         with parser_errors(path, EXPECTED):
             _check_archive(path)
             found = torch.load(path, map_location="cpu", weights_only=True)
@@ -49,7 +49,7 @@ class StateDict(AbstractFormat):
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return the content of a file with the tensors that `to_torch` makes."""
         tensors, content = to_torch(rbm, source=source), io.BytesIO()
-        optional("torch", "torch", source).save(tensors, content)
+        optional("torch", source).save(tensors, content)
         return content.getvalue()
 
 
