@@ -53,8 +53,8 @@ _REWORDED = (
     (r"extra argument\S* \((.*)\)", "expected nothing more; found {0}"),
     (
         r"No such command '(.*?)'",
-        "expected train, resume, sample, evaluate, ask, impute, score, contacts, motifs, scan, export"
-        " or info; found {0!r}",
+        "expected train, resume, sample, evaluate, ask, impute, score, contacts, motifs, scan,"
+        " export or info; found {0!r}",
     ),
 )
 _DESCRIBED = {
