@@ -84,6 +84,8 @@ suppress_warnings = ["ref.python"]  # words of numpydoc's types, such as "shape"
 html_theme = "pydata_sphinx_theme"
 html_title = "harmonium"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_js_files = ["accessible.js"]
 html_theme_options = {
     "logo": {"text": "harmonium"},
     "navigation_with_keys": False,
@@ -91,6 +93,6 @@ html_theme_options = {
     "navbar_align": "left",
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
-    "pygments_light_style": "default",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
