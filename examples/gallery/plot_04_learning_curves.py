@@ -14,7 +14,7 @@ import harmonium as hm
 from harmonium import plot
 
 rows = (load_digits().data / 16 > 0.5).astype(np.uint8)  # 8 × 8 pixels, 0 or 1
-key = jax.random.key(0)
+key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), rows[:1_500], key=key)
-fit = hm.fit(rbm, rows[:1_500], validation=rows[1_500:], key=key, epochs=300)
+fit = hm.fit(rbm, rows[:1_500], validation=rows[1_500:], key=key_fit, epochs=300)
 figure = plot.learning_curves(fit.history)

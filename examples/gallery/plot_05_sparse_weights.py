@@ -14,9 +14,9 @@ import harmonium as hm
 from harmonium import plot
 
 rows = (load_digits().data / 16 > 0.5).astype(np.uint8)  # 8 × 8 pixels, 0 or 1
-key = jax.random.key(0)
+key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), rows, key=key)
 recipe = hm.Recipe(penalties=(hm.L1(5e-4),))
-fit = hm.fit(rbm, rows, key=key, epochs=200, optimizer=recipe)
+fit = hm.fit(rbm, rows, key=key_fit, epochs=200, optimizer=recipe)
 print(f"{(np.asarray(fit.rbm.weights) == 0).mean():.0%} of the weights are 0")
 figure = plot.weight_histogram(fit.rbm)

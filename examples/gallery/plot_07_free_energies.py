@@ -14,9 +14,9 @@ import harmonium as hm
 from harmonium import plot
 
 rows = (load_digits().data / 16 > 0.5).astype(np.uint8)  # 8 × 8 pixels, 0 or 1
-key = jax.random.key(0)
+key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Bernoulli(64), hm.Bernoulli(32), rows[:1_500], key=key)
-fit = hm.fit(rbm, rows[:1_500], key=key, epochs=200)
+fit = hm.fit(rbm, rows[:1_500], key=key_fit, epochs=200)
 
 unseen = rows[1_500:]
 shuffled = np.random.default_rng(0).permuted(unseen, axis=1)

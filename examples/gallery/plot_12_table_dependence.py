@@ -25,8 +25,8 @@ for _ in range(800):
 Path("flats.csv").write_text("\n".join(lines))
 
 table = hm.open_source("flats.csv")  # what each column means is decided from its cells
-key = jax.random.key(0)
+key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(table.columns.layer, hm.Bernoulli(24), table.train, key=key)
-fit = hm.fit(rbm, table.train, key=key, epochs=200)
+fit = hm.fit(rbm, table.train, key=key_fit, epochs=200)
 draws = hm.sample(fit.rbm, 800, key=jax.random.key(1))
 figure = plot.dependence(table.columns, draws, table.train)

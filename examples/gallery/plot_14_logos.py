@@ -21,9 +21,9 @@ for i in range(6):  # sites 0 and 15, 1 and 14, … pair: A with U, C with G
 loop = rng.random(1_000) < 0.8
 codes[loop, 7:9] = [2, 0]  # GA, four times of five
 
-key = jax.random.key(0)
+key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Potts(16, states=4), hm.Bernoulli(24), codes, key=key)
-fit = hm.fit(rbm, codes, key=key, epochs=200)
+fit = hm.fit(rbm, codes, key=key_fit, epochs=200)
 weights = np.asarray(fit.rbm.weights).reshape(16, 4, 24)
 strongest = np.argsort(-np.linalg.norm(weights, axis=(0, 1)))[:3]
 figure = plot.weight_logos(weights, LETTERS, [int(unit) for unit in strongest])

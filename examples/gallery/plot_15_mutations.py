@@ -21,8 +21,8 @@ for i in range(6):  # sites 0 and 15, 1 and 14, … pair: A with U, C with G
 loop = rng.random(1_000) < 0.8
 codes[loop, 7:9] = [2, 0]  # GA, four times of five
 
-key = jax.random.key(0)
+key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Potts(16, states=4), hm.Bernoulli(24), codes, key=key)
-fit = hm.fit(rbm, codes, key=key, epochs=200)
+fit = hm.fit(rbm, codes, key=key_fit, epochs=200)
 changes = hm.single_changes(fit.rbm, codes[0])
 figure = plot.mutation_map(changes, LETTERS, codes[0])

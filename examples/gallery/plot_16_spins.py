@@ -13,9 +13,9 @@ import numpy as np
 import harmonium as hm
 
 spins = hm.lattice_samples((16,), 0.5, 10_000, sweeps=50, seed=0)
-key = jax.random.key(0)
+key, key_fit = jax.random.split(jax.random.key(0))
 rbm = hm.initialize(hm.Ising(16), hm.Bernoulli(24), spins, key=key)
-fit = hm.fit(rbm, spins, key=key, epochs=100)
+fit = hm.fit(rbm, spins, key=key_fit, epochs=100)
 
 found = hm.effective_couplings(fit.rbm)
 J = np.full((16, 16), np.nan)
