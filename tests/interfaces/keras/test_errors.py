@@ -109,7 +109,7 @@ def test_models_without_a_counterpart_are_refused(core):
 
 @pytest.mark.parametrize(
     ("hide", "message"),
-    [("keras", "pip install 'harmonium.keras.'"), ("backend", "KERAS_BACKEND")],
+    [("keras", "pip install keras"), ("backend", "KERAS_BACKEND")],
 )
 def test_what_is_missing_is_named(hide, message):
     code = f"""
