@@ -11,7 +11,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..errors import InputError, MissingDependencyError
+from ..errors import InputError, MissingDependencyError, count_of
 from .base import BLUE, GREY, ORANGE, SMALL, TEXT, label, new_figure
 
 SITES_IN_ROW = 100
@@ -101,8 +101,7 @@ def contact_map(
     size = max(2.0, 3_000 / n**1.4)
     sizes = size * np.clip(found[i, j] / max(found[i, j].max(), FEW), 0.05, 1.0)
     if distances is None:
-        pairs = "most strongly coupled pair"
-        pairs = pairs if best == 1 else f"{best:,} {pairs}s"
+        pairs = count_of(best, "most strongly coupled pair")
         title = f"the {pairs}, |i − j| > {apart}; area is strength"
         axes.scatter(j + 1, i + 1, s=sizes, color=BLUE, linewidths=0)
         axes.scatter(i + 1, j + 1, s=sizes, color=BLUE, linewidths=0)

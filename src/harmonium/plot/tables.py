@@ -150,12 +150,9 @@ def dependence(columns: Columns, samples: Any, data: Any) -> Figure:
             matrix[j, i] = _strength(information(of_data[i], of_data[j]))
             matrix[i, j] = _strength(information(of_samples[i], of_samples[j]))
     side = 2.4 + 0.24 * len(places)
-    wide = side > 5  # inches, in which the title is one line
-    figure = new_figure(
-        side + 0.8,
-        side,
-        "Dependence of pairs:" + " \n"[not wide] + "data above, samples below the diagonal",
-    )
+    between = " " if side > 5 else "\n"  # inches, in which the title is one line
+    title = f"Dependence of pairs:{between}data above, samples below the diagonal"
+    figure = new_figure(side + 0.8, side, title)
     axes = figure.subplots()
     image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1)
     names = [modelled[place].name[:20] for place in places]
