@@ -6,8 +6,8 @@ The sets are small enough for exact likelihoods. Every method makes the same num
 the same initial model with the same recipe. The cost of an update is measured separately, for all
 methods in turn, each halfway through its own run. Results are stored as SET.METHOD.json and
 SET.costs.json in the folder, and stored results are not computed again; the tables are for
-docs/choosing_a_method.md, the picture is choosing.png. MNIST's zeros and ones need the reference
-data: set HARMONIUM_DATA to its folder.
+docs/choosing_a_method.md, choosing.json is for benchmarks/pictures.py. MNIST's zeros and ones need
+the reference data: set HARMONIUM_DATA to its folder.
 """
 
 import argparse
@@ -23,12 +23,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from published import zeros_and_ones
-from three_ways_pictures import save_small
 
 import harmonium as hm
 from harmonium._threefry import key_of
 from harmonium.partition_function.enumerated import log_z
-from harmonium.plot.base import GREY, SMALL, label, new_figure
 
 CHAINS, BATCH = 500, 100
 LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
@@ -256,7 +254,9 @@ def report(folder: Path, sets: list[str]) -> None:
                 all_said = None if None in said else np.sum(said, axis=0)
                 cells.append("n/a" if all_said is None else "{} of {}".format(*all_said))
             print(f"| {method} | " + " | ".join(cells) + " |")
-    draw(tables, folder / "choosing.png")
+    target = folder / "choosing.json"
+    target.write_text(json.dumps(summary(tables), indent=1, ensure_ascii=False))
+    print(f"\npython benchmarks/pictures.py choosing {target} {target.with_suffix('.png')}")
 
 
 def cell(lines: dict[str, dict], method: str, what: str) -> str:
@@ -272,25 +272,23 @@ def cell(lines: dict[str, dict], method: str, what: str) -> str:
     return f"{line['mean']:.2f}{spread}".replace("-", "−") + short
 
 
-def draw(tables: dict[str, dict[str, dict]], path: Path) -> None:
-    """Draw how far each method is below the best one of each set."""
-    figure = new_figure(11.0, 4.6)
-    panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
-    for axes, (name, methods) in zip(panels, tables.items(), strict=True):
-        lines = list(methods.values())
-        best = np.nanmax([line["mean"] for line in lines])
-        behind = [best - line["mean"] for line in lines]
-        axes.barh(range(len(lines)), behind, color="#0072B2")
-        for place, line in enumerate(lines):
-            axes.errorbar(best - line["mean"], place, xerr=line["spread"], color="black")
-            if np.isnan(line["mean"]):
-                axes.text(0.01, place, "n/a", va="center", fontsize=SMALL, color=GREY)
-        axes.set_xscale("symlog", linthresh=0.1)
-        axes.set_xlim(0, None)
-        axes.set_yticks(range(len(lines)), METHODS)
-        label(axes, name, "nats per row below the best")
-    panels[0].invert_yaxis()
-    save_small(figure, path)
+def summary(tables: dict[str, dict[str, dict]]) -> dict:
+    """Return the log-likelihoods of each method, as in docs/measured/choosing.json."""
+
+    def scores(line: dict) -> dict:
+        if np.isnan(line["mean"]):
+            return {"why": "no run ends" if line["stuck"] else "not measured"}
+        spread = round(line["spread"], 2) if np.isfinite(line["spread"]) else None
+        return {"mean": round(line["mean"], 2), "spread": spread}
+
+    records = [
+        {
+            "method": method,
+            "log_likelihood": {name: scores(lines[method]) for name, lines in tables.items()},
+        }
+        for method in METHODS
+    ]
+    return {"program": "benchmarks/choosing.py", "records": records}
 
 
 def main() -> None:

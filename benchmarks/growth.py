@@ -1,14 +1,16 @@
-"""The cost of training against each size, from 784×500 on: a table and a picture.
+"""The cost of training against each size, from 784×500 on: a table.
 
-    python benchmarks/growth.py [--seconds 2] [--rounds 3] [--picture runs/growth.png]
+    python benchmarks/growth.py [--seconds 2] [--rounds 3] [--out runs/growth.json]
 
 Each size is doubled and halved by itself; the others stay at 784×500, batches of 256, 256 chains,
 k = 1, 20,000 rows of zeros and ones, and the default recipe. The unit is milliseconds an update,
 from the difference of a long and a short call of `hm.fit`, which leaves out compiling and the fixed
-cost of a call. Every round times all sizes in turn; the figures are medians.
+cost of a call. Every round times all sizes in turn; the figures are medians. They are written as in
+docs/measured/growth.json, which benchmarks/pictures.py draws.
 """
 
 import argparse
+import json
 import statistics
 import time
 from pathlib import Path
@@ -18,7 +20,6 @@ import jax
 import numpy as np
 
 import harmonium as hm
-from harmonium.plot.base import COLORS, label, legend_below, new_figure, save_figure
 
 FACTORS = (0.25, 0.5, 1, 2, 4)
 
@@ -90,26 +91,23 @@ class Timed:
         return 1e3 * (self.spend(1 + self.long) - short) / (self.long * self.per_epoch)
 
 
-def draw(sizes: dict[str, list[Size]], found: dict[Size, float], path: Path) -> None:
-    """Draw the time of an update against each size, both relative to the middle size."""
+def summary(sizes: dict[str, list[Size]], found: dict[Size, float]) -> dict:
+    """Return the milliseconds of an update for each factor, as in docs/measured/growth.json."""
     base = Size()
-    figure = new_figure(6.6, 4.4)
-    axes = figure.subplots()
-    for (name, many), color in zip(sizes.items(), COLORS, strict=False):
-        x = [getattr(size, name) / getattr(base, name) for size in many]
-        y = [found[size] / found[base] for size in many]
-        axes.plot(x, y, marker="o", markersize=4, color=color, label=name)
-    proportional = {"color": "0.7", "linewidth": 0.8, "linestyle": "--"}
-    axes.plot([0.25, 16], [0.25, 16], label="in proportion", **proportional)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log", base=2)
-    ticks = [0.25, 0.5, 1, 2, 4, 8, 16]
-    axes.set_xticks(ticks, ["¼", "½", "1", "2", "4", "8", "16"])
-    axes.set_yticks(ticks, ["¼", "½", "1", "2", "4", "8", "16"])
-    label(axes, "", "size, in units of 784×500, batches of 256", "time of an update, likewise")
-    legend_below(figure, 4)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_figure(figure, path)
+    names = {"visible": "visible units", "hidden": "hidden units"}
+    records = [
+        {
+            "size": names.get(name, name),
+            "milliseconds": {
+                f"{getattr(size, name) / getattr(base, name):g}": round(found[size], 2)
+                for size in many
+            },
+        }
+        for name, many in sizes.items()
+    ]
+    start = f"{base.visible}×{base.hidden}, batches of {base.batch}, {base.chains} chains"
+    start += f", k = {base.k}, {base.rows:,} rows"
+    return {"program": "benchmarks/growth.py", "start": start, "records": records}
 
 
 def main() -> None:
@@ -117,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--picture", type=Path, default=Path("runs/growth.png"))
+    parser.add_argument("--out", type=Path, default=Path("runs/growth.json"))
     asked = parser.parse_args()
     sizes = all_sizes()
     timed: dict[Size, Timed] = {}
@@ -134,7 +132,9 @@ def main() -> None:
         at = " | ".join(f"{getattr(size, name):,}" for size in many)
         cells = " | ".join(f"{found[size]:.2f}" for size in many)
         print(f"| {name} | {at} |\n| ms an update | {cells} |", flush=True)
-    draw(sizes, found, asked.picture)
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(json.dumps(summary(sizes, found), indent=1, ensure_ascii=False))
+    print(f"python benchmarks/pictures.py growth {asked.out} {asked.out.with_suffix('.png')}")
 
 
 if __name__ == "__main__":

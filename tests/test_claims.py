@@ -68,9 +68,15 @@ def test_a_perplexity_is_that_of_its_nats_per_word():
         assert round(low) <= int(perplexity) <= round(high), (nats, perplexity)
 
 
+def measured(name):
+    found = json.loads((ROOT / "docs" / "measured" / f"{name}.json").read_text())
+    assert {"program", "date", "computer", "versions"} <= found.keys()
+    assert (ROOT / found["program"]).exists()
+    return found["records"]
+
+
 def test_the_mnist_table_is_that_of_the_records():
-    records = json.loads((ROOT / "docs" / "measured" / "mnist.json").read_text())["records"]
-    for record in records:
+    for record in measured("mnist"):
         score = record["test"]
         value, low, high = (
             f"{score[key]:.2f}".replace("-", "−") for key in ("value", "below", "above")
@@ -78,3 +84,36 @@ def test_the_mnist_table_is_that_of_the_records():
         row = rf"\| {record['updates']:,}[^|]*\| {record['seconds']:,} s \| \**{value}\** \|"
         row += rf" {low} to {high} \| {'yes' if score['converged'] else 'no'} \|"
         assert re.search(row, TEXTS["docs/mnist.md"]), record
+
+
+def test_the_table_of_speeds_is_that_of_the_records():
+    for record in measured("race"):
+        speed = record["per_second"]
+        cells = [record["workload"], f"{speed:,.0f}" if speed >= 100 else f"{speed:.1f}"]
+        for kind in ("package", "loop"):
+            best = record[kind]
+            cells.append("none" if best is None else f"**{best['ratio']:.2f}** ({best['name']})")
+        cells.append("" if record["ceiling"] is None else f"{100 * record['ceiling']:.0f} %")
+        row = " ".join(f"| {' | '.join(cells)} |".split())
+        assert row in TEXTS["docs/benchmarks.md"], record
+
+
+def test_the_table_of_growth_is_that_of_the_records():
+    for record in measured("growth"):
+        times = record["milliseconds"]
+        factors = ("0.25", "0.5", "1", "2", "4", "8", "16")
+        cells = [f"{times[each]:.2f}" if each in times else "" for each in factors]
+        row = " ".join(f"| {record['size']} | {' | '.join(cells)} |".split())
+        assert row in TEXTS["docs/benchmarks.md"], record
+
+
+def test_the_table_of_methods_is_that_of_the_records():
+    for record in measured("choosing"):
+        row = rf"\| {record['method']} "
+        for cell in record["log_likelihood"].values():
+            if "why" in cell:
+                row += rf"\| ({cell['why']}|–) "
+            else:
+                spread = "" if cell["spread"] is None else f" ± {cell['spread']:.2f}"
+                row += rf"\| −{-cell['mean']:.2f}{spread}( \([^)]*\))? "
+        assert re.search(row + r"\|", TEXTS["docs/choosing_a_method.md"]), record

@@ -8,8 +8,9 @@ all workloads run. Every contestant starts up; then, `--rounds` times, each in t
 of units that takes it about `--seconds`. Ratios are taken within a round and are medians over
 rounds. The first call of each contestant, which compiles programs, is not counted. Results are
 stored as WORKLOAD.json in the folder, and a stored workload is not run again. The tables are
-Markdown, for docs/benchmarks.md; the picture is race.png. Run it with nothing else on the computer;
-`make bench` makes the environment.
+Markdown, for docs/benchmarks.md; race.json, in the form of docs/measured/race.json, is what
+benchmarks/pictures.py draws. Run it with nothing else on the computer; `make bench` makes the
+environment.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from workloads import CONTESTANTS, WORKLOADS, Workload
-
-from harmonium.plot.base import BLUE, GREY, ORANGE, label, legend_below, new_figure, save_figure
 
 HERE = Path(__file__).parent
 PACKAGES = (
@@ -204,41 +203,42 @@ def report(folder: Path) -> None:
             line += f" | {min(ratios):.2f} – {max(ratios):.2f}"
             line += f" | {shown(statistics.median(found['speeds']))} | {found['ready']:.1f}"
             print(f"{line} | {found['peak_mib']:,} |")
-    draw(results, folder / "race.png")
+    usable = {name: each for name, each in results.items() if "speeds" in each["contestants"][OURS]}
+    if usable:
+        target = folder / "race.json"
+        target.write_text(json.dumps(summary(usable), indent=1, ensure_ascii=False))
+        print(f"\npython benchmarks/pictures.py race {target} {target.with_suffix('.png')}")
     for result in list(results.values())[:1]:
         print(f"\n{result['processor']}; {result['date']}; {result['versions']}")
 
 
-def draw(results: dict, path: Path) -> None:
-    """Draw how many times faster harmonium is than the others, one row for each workload."""
-    figure = new_figure(8.4, 0.34 * len(results) + 1.4)
-    axes = figure.subplots()
-    names = list(results)[::-1]
-    groups = [  # a label, its contestants, and how they are drawn
-        ("packages", named("package"), BLUE, "o", 0.18),
-        ("hand-written loops", named("loop"), ORANGE, "s", -0.18),
-        *(
-            (each, [each], GREY, mark, 0.0)
-            for each, mark in zip(named("ceiling"), "|x", strict=True)
-        ),
-    ]
-    for what, many, color, mark, lift in groups:
-        points = [
-            (value, place + lift)
-            for place, name in enumerate(names)
-            for each in many
-            if (value := ratio(results[name]["contestants"], OURS, each)) is not None
-        ]
-        if points:
-            x, y = zip(*points, strict=True)
-            axes.scatter(x, y, color=color, marker=mark, s=26, label=what, zorder=3)
-    axes.axvline(1.0, color="black", linewidth=1.0)
-    axes.set_xscale("log")
-    axes.set_xticks([0.5, 1, 2, 5, 10, 50, 100], ["½", "1", "2", "5", "10", "50", "100"])
-    axes.set_yticks(range(len(names)), names)
-    label(axes, "", "times as fast as each of them (right of 1: harmonium is faster)")
-    legend_below(figure, 4)
-    save_figure(figure, path)
+def summary(results: dict) -> dict:
+    """Return what docs/benchmarks.md says of the results, as in docs/measured/race.json."""
+    records = []
+    for name, result in results.items():
+        found = result["contestants"]
+        best = {kind: best_of(found, kind) for kind in ("package", "loop")}
+        records.append(
+            {
+                "workload": name,
+                "per_second": float(
+                    shown(statistics.median(found[OURS]["speeds"])).replace(",", "")
+                ),
+                **{
+                    kind: pair and {"name": pair[0], "ratio": round(pair[1], 2)}
+                    for kind, pair in best.items()
+                },
+                "ceiling": (share := ratio(found, OURS, CEILING)) and round(share, 2),
+            }
+        )
+    last = list(results.values())[-1]
+    about = {key: last[key] for key in ("date", "versions")}
+    return {
+        "program": "benchmarks/race",
+        "computer": last["processor"],
+        **about,
+        "records": records,
+    }
 
 
 def main() -> None:

@@ -1,0 +1,140 @@
+"""Draw the pictures of docs/ whose figures are in docs/measured, without measuring anything.
+
+    python benchmarks/pictures.py                 # all of them
+    python benchmarks/pictures.py race RACE.json OUT.png
+
+`race`, `growth` and `choosing` are what benchmarks/race, growth.py and choosing.py measure; each of
+these programs writes its file in the form that is read here.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from matplotlib.ticker import NullLocator
+
+from harmonium.plot.base import (
+    BLUE,
+    COLORS,
+    GREY,
+    ORANGE,
+    SMALL,
+    TEXT,
+    label,
+    new_figure,
+    save_figure,
+)
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def in_words(workload: str) -> str:
+    """Return a workload's name for a reader: "train 784×500, batch 128, k = 10"."""
+    what, sizes, b, *k = workload.split()
+    counted = {"sample": "chains", "ais": "chains", "log_z": "states", "transform": "rows"}
+    many = f"{int(b[1:]):,} {counted[what]}" if what in counted else f"batch {b[1:]}"
+    sizes = sizes.replace("x", "×")
+    return ", ".join([f"{what} {sizes}", many, *(f"k = {each[1:]}" for each in k)])
+
+
+def race(measured: dict, path: Path) -> None:
+    """Draw how many times as fast harmonium is, beside the best package and the best loop."""
+    records = measured["records"][::-1]
+    figure = new_figure(10.0, 0.27 * len(records) + 1.3, "How many times as fast harmonium is")
+    panels = figure.subplots(1, 2, sharey=True)
+    kinds = (
+        ("package", "as the best other package", BLUE),
+        ("loop", "as the best loop written by hand for one model", ORANGE),
+    )
+    for axes, (kind, title, color) in zip(panels, kinds, strict=True):
+        for place, record in enumerate(records):
+            if record[kind] is None:
+                axes.text(1.03, place, "not written", va="center", fontsize=SMALL, color=GREY)
+                continue
+            ratio = record[kind]["ratio"]
+            axes.barh(place, ratio - 1, left=1, height=0.62, color=color)
+            text = f"{ratio:.1f}  {record[kind]['name']}"
+            right = max(ratio, 1.0) * 1.03
+            axes.text(right, place, text, va="center", fontsize=SMALL)
+        axes.axvline(1.0, color="black", linewidth=1.0)
+        axes.set_xscale("log")
+        axes.set_xlim(0.7, 60)
+        axes.set_xticks([1, 2, 5, 10, 20], ["1\nas fast", "2", "5", "10", "20"])
+        axes.xaxis.set_minor_locator(NullLocator())
+        label(axes, title)
+        axes.grid(axis="y", visible=False)
+    names = [in_words(record["workload"]) for record in records]
+    panels[0].set_yticks(range(len(records)), names)
+    save_figure(figure, path)
+
+
+def growth(measured: dict, path: Path) -> None:
+    """Draw the time of an update against each size, both relative to the middle size."""
+    title = "An update's time grows at most in proportion to a size, and not with the rows"
+    figure = new_figure(7.4, 4.4, title)
+    axes = figure.subplots()
+    for record, color in zip(measured["records"], COLORS, strict=False):
+        times = {float(factor): t for factor, t in record["milliseconds"].items()}
+        x, y = np.array(sorted(times)), np.array([times[factor] for factor in sorted(times)])
+        axes.plot(x, y / times[1.0], marker="o", markersize=4, color=color)
+        lift = {"chains": 1.06, "batch": 0.99}.get(record["size"], 1.0)  # else on each other
+        end = (x[-1] * 1.08, lift * y[-1] / times[1.0])
+        axes.text(*end, record["size"], color=color, fontsize=TEXT, va="center")
+    axes.plot([0.25, 16], [0.25, 16], color="0.7", linewidth=0.8, linestyle="--")
+    axes.text(8.6, 9.6, "in proportion", color=GREY, fontsize=SMALL, ha="right")
+    ticks = [0.25, 0.5, 1, 2, 4, 8, 16]
+    marks = ["¼", "½", "1", "2", "4", "8", "16"]
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    axes.set_xticks(ticks, marks)
+    axes.set_yticks(ticks, marks)
+    axes.set_xlim(0.22, 24)
+    first = measured["records"][0]["milliseconds"]["1"]
+    label(axes, "", f"size; 1 is {measured['start']}", f"time of an update; 1 is {first:.1f} ms")
+    save_figure(figure, path)
+
+
+def choosing(measured: dict, path: Path) -> None:
+    """Draw a table: how far each method's model ends below the best one of each data set."""
+    records = measured["records"]
+    sets = list(records[0]["log_likelihood"])
+    cells = [[record["log_likelihood"][each] for each in sets] for record in records]
+    means = np.array([[cell.get("mean", np.nan) for cell in line] for line in cells])
+    behind = np.nanmax(means, axis=0) - means
+    title = "Nats per row below the best method of each data set: the paler, the better"
+    figure = new_figure(7.4, 0.3 * len(records) + 1.0, title)
+    axes = figure.subplots()
+    shade = np.log10(np.clip(np.nan_to_num(behind, nan=0.0), 0.01, 100.0))
+    axes.imshow(shade, cmap="Blues", vmin=-2.0, vmax=2.6, aspect="auto")
+    for (row, column), value in np.ndenumerate(behind):
+        number = f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+        text = cells[row][column].get("why") or ("best" if value < 0.005 else number)
+        color = "white" if shade[row, column] > 1.0 else "black"
+        axes.text(column, row, text, ha="center", va="center", fontsize=SMALL, color=color)
+    label(axes, grid=False)
+    axes.set_xticks(range(len(sets)), sets)
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(records)), [record["method"] for record in records])
+    axes.tick_params(length=0, labelsize=TEXT)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    save_figure(figure, path)
+
+
+PICTURES = {"race": race, "growth": growth, "choosing": choosing}
+
+
+def main() -> None:
+    """Draw one picture, or all."""
+    chosen = sys.argv[1:]
+    for name, draw in PICTURES.items():
+        if not chosen or chosen[0] == name:
+            source = Path(chosen[1]) if chosen[1:] else DOCS / "measured" / f"{name}.json"
+            target = Path(chosen[2]) if chosen[2:] else DOCS / "pictures" / f"{name}.png"
+            draw(json.loads(source.read_text()), target)
+            print(target)
+
+
+if __name__ == "__main__":
+    main()
