@@ -2,8 +2,8 @@
 
 A law is a test of a property that every part of a kind must have. The test file of a part holds a
 list EXAMPLES, which the laws collect. `make laws` runs all combinations with ten seeds, and
-`make cover` some of them with one seed: each layer beside six others on either side, with every
-sampler or gradient dealt out in turn.
+`make cover` some of them with one seed: each layer beside itself and two or three others on either
+side, other ones for each law, with every sampler or gradient dealt out in turn.
 """
 
 import importlib.util
@@ -74,19 +74,17 @@ def random_rbm(visible, hidden, seed, coupling=0.8) -> hm.RBM:
 LAYERS = examples("layers")
 
 
-PARTNERS = len(LAYERS) if ALL else 6
-
-
-def pairs() -> list[tuple]:
+def pairs(*steps: int) -> list[tuple]:
     """Return (visible, hidden, seed) of layer examples with a side that can be enumerated.
 
-    The hidden layers of each visible one are the next `PARTNERS` in the list, beginning with
-    itself.
+    Args:
+        steps: how far after a visible layer in the list its hidden layers stand; 0 is itself. In
+            `make laws`, every layer is paired with all.
     """
     near = [
         (visible, LAYERS[(i + step) % len(LAYERS)])
         for i, visible in enumerate(LAYERS)
-        for step in range(PARTNERS)
+        for step in (range(len(LAYERS)) if ALL else steps)
     ]
     return [
         (visible, hidden, seed)
@@ -96,21 +94,19 @@ def pairs() -> list[tuple]:
     ]
 
 
-def covered(kind: str, is_meant: Callable[[Any], bool] = lambda part: True) -> list[tuple]:
-    """Combine pairs of layers with the examples of another kind: all, or each pair with one.
+def covered(
+    kind: str, *steps: int, is_meant: Callable[[Any], bool] = lambda part: True
+) -> list[tuple]:
+    """Combine `pairs(*steps)` with the examples of another kind: all, or each pair with one.
 
-    They are dealt out in turn along the diagonals of the table of pairs, so that each meets many
-    layers on both sides.
+    They are dealt out in turn, so that each meets many layers on both sides.
     """
     parts = [part for part in examples(kind) if is_meant(part)]
     if ALL:  # all seeds of a part in sequence, so that they share compiled programs
         by_layers = itertools.groupby(pairs(), key=lambda pair: [id(layer) for layer in pair[:2]])
         groups = [list(group) for _, group in by_layers]
         return [(part, *pair) for group in groups for part in parts for pair in group]
-    place = {id(layer): i for i, layer in enumerate(LAYERS)}
-    return [
-        (parts[(place[id(v)] + place[id(h)]) % len(parts)], v, h, seed) for v, h, seed in pairs()
-    ]
+    return [(parts[n % len(parts)], *pair) for n, pair in enumerate(pairs(*steps))]
 
 
 def identify(value) -> str | None:

@@ -13,8 +13,8 @@ from harmonium.partition_function import enumerated
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, pairs, random_rbm
 
 REPEATS, AT_ONCE = 400, 100
-CASES = covered("gradients", lambda method: method.about.follows_likelihood)
-PAIRS = pairs()
+CASES = covered("gradients", 0, 3, 6, 8, is_meant=lambda method: method.about.follows_likelihood)
+PAIRS = pairs(0, 1, 4)
 SOME = PAIRS if ALL else PAIRS[::2]  # JAX differentiates all of them in the same way
 
 
