@@ -27,7 +27,9 @@ def sentence_of(error: Exception) -> str | None:
     message = str(error.format_message()).rstrip(".")  # pyright: ignore[reportAttributeAccessIssue]
     for pattern, words in _REWORDED:
         if found := re.search(pattern, message):
-            return f"{command}: {words.format(*found.groups())}; {see}."
+            commands = list(getattr(getattr(context, "command", None), "commands", ()))
+            listed = " or ".join(filter(None, (", ".join(commands[:-1]), *commands[-1:])))
+            return f"{command}: {words.format(*found.groups(), commands=listed)}; {see}."
     return f"{command}: {message[:1].lower()}{message[1:]}; {see}."
 
 
@@ -51,11 +53,7 @@ def _bad_option(error: Any, command: str) -> str:
 
 _REWORDED = (
     (r"extra argument\S* \((.*)\)", "expected nothing more; found {0}"),
-    (
-        r"No such command '(.*?)'",
-        "expected train, resume, sample, evaluate, ask, impute, score, contacts, motifs, scan,"
-        " export or info; found {0!r}",
-    ),
+    (r"No such command '(.*?)'", "expected {commands}; found {0!r}"),
 )
 _DESCRIBED = {
     "NoSuchOption": _no_such_option,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .base import print_json, run_command
+from .base import print_json, run_command, typed
 from .options import number, word
 from .train import Json
 
@@ -37,12 +37,14 @@ def info_cli(
     """Describe a run, a model or a data source; its help text is INFO_HELP."""
 
     def command() -> None:
-        from ..runs.info import info
+        from ..runs.info import UNFINISHED, info
 
         found = info(path, visible, scale)
         if as_json:
             print_json(found)
             return
+        if found.get("state") == UNFINISHED:
+            found["state"] = f"{UNFINISHED}; go on with: {typed('resume', found['run'])}"
         for name, value in found.items():
             _print_entry(name.replace("_", " "), value)
 

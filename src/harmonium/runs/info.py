@@ -20,6 +20,7 @@ from .checks import states_to_sum
 from .folder import CONFIG, RunFolder
 
 UNITS_IN_WORDS = 12
+UNFINISHED = "not finished"
 
 
 def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[str, Any]:
@@ -58,8 +59,7 @@ def _describe_run(folder: RunFolder) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": "run", "run": str(folder.path)}
     options = {k: v for k, v in asdict(folder.config()).items() if v is not None}
     found["options"] = [f"{name} = {value}" for name, value in options.items()]
-    unfinished = f"not finished; go on with: harmonium resume {folder.path}"
-    found["state"] = folder.summary().get("message", unfinished)
+    found["state"] = folder.summary().get("message", UNFINISHED)
     try:
         rbm = load(folder.path)
         found |= describe_model(rbm)
