@@ -214,7 +214,7 @@ def _on_k(
     said = f"{title} ran {least}{shorter} than the relaxation time ({least}{time})"
     if agree:
         return f"{said}: k alone does not keep it at equilibrium."
-    return f"{said}: this model reproduces its training dynamics, not p(v)."
+    return f"{said}: its gradient may be biased; the log-likelihood tells what that cost."
 
 
 def _on_chains(agree: bool | None, p: float, at_equilibrium: bool | None) -> str:
