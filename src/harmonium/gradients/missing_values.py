@@ -30,8 +30,8 @@ class MarginalState(NamedTuple):
 
     Attributes:
         inner: the state of the inner method.
-        completed: states, shape (rows, visible), NaN in rows that were not visited; None if no
-            completions are kept.
+        completed: states, shape (rows, visible), drawn without inputs where a row was not visited
+            yet; None if no completions are kept.
     """
 
     inner: Any
@@ -105,11 +105,12 @@ class Marginal(AbstractGradient):
         return self.inner.metrics(state.inner)
 
     def init(self, rbm: RBM, batch: Cloud, *, key: PRNGKeyArray) -> MarginalState:
-        """Start the inner method; no row has been visited."""
-        key_fill, key_inner = jax.random.split(key)
+        """Start the inner method, and the completions of all rows."""
+        key_fill, key_inner, key_kept = jax.random.split(key, 3)
         kept, summed = None, self._summed(rbm, batch.states)
         if self.rows and summed is None:
-            kept = jnp.full((self.rows, rbm.visible.size), jnp.nan, batch.states.dtype)
+            kept = rbm.visible.sample_without_inputs((self.rows,), key=key_kept)
+            kept = kept.astype(batch.states.dtype)
         filled, _, _ = self._filled(rbm, batch, None, key=key_fill)
         return MarginalState(self.inner.init(rbm, filled, key=key_inner), kept)
 
@@ -168,17 +169,7 @@ class Marginal(AbstractGradient):
         """Draw the missing units by one sweep from where they were, or by several anew."""
         if kept is None or batch.rows is None:
             return completed(rbm, batch.states, self.sweeps, key=key), kept
-        key_first, key_sweep = jax.random.split(key)
-        model = given_seen(rbm, batch.states)
         before = kept[jnp.minimum(batch.rows, self.rows - 1)]
         before = jnp.where(jnp.isnan(batch.states), before, batch.states)
-        is_new = jnp.isnan(before)
-
-        def begun() -> Array:
-            shape = batch.states.shape[:1]
-            drawn = model.visible.sample_without_inputs(shape, key=key_first)
-            return jnp.where(is_new, drawn, before)
-
-        before = jax.lax.cond(is_new.any(), begun, lambda: before)
-        v = model.gibbs_sweep(before, key=key_sweep)
+        v = given_seen(rbm, batch.states).gibbs_sweep(before, key=key)
         return v, kept.at[batch.rows].set(v, mode="drop")
