@@ -303,6 +303,26 @@ def test_a_stream_has_no_strength_of_its_own():
         hm.partial_fit(start(), NOISE, key=KEY, optimizer=hm.Recipe(penalties=(hm.Huber(),)))
 
 
+@pytest.mark.parametrize("share", [0.05, 0.5])  # missing: summed out, or annealed
+def test_the_record_of_rows_with_gaps_holds_their_log_likelihood(share):
+    """The final model's exact score lies in the last record's interval, over three seeds."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows = (rng.random((60, 12)) < rng.random(12)).astype(float)
+        rows[rng.random(rows.shape) < share] = np.nan
+        rows[:, 0] = rng.integers(0, 2, 60)  # something is seen in each row
+        given = SHORT | {"validation": rows[30:], "epochs": 20, "keep": "last"}
+        fit = hm.fit(
+            hm.initialize(hm.Bernoulli(12), hm.Bernoulli(14), rows[:30], key=KEY),
+            **({"data": rows[:30]} | given),
+        )
+        last, exact = fit.history[-1], hm.log_likelihood(fit.rbm, rows[30:])
+        assert exact.converged
+        low, high = last["log_likelihood_low"], last["log_likelihood_high"]
+        assert low - 1e-4 <= exact.value <= high + 1e-4, seed
+        assert (high - low > 1e-4) is (share > 0.1)
+
+
 def test_annealing_both_ways_gives_an_interval_of_log_z_whatever_was_followed():
     """The interval holds enumerated log Z, also if the particles know nothing of the model."""
     method = hm.Persistent(hm.Gibbs(1), 50)
@@ -319,8 +339,8 @@ def test_annealing_both_ways_gives_an_interval_of_log_z_whatever_was_followed():
 def test_a_best_model_that_is_not_confirmed_is_not_kept(monkeypatch):
     """A log-likelihood that was followed wrongly: the record that seemed best is found out."""
 
-    def mistaken(state, energy, updates):
-        state, metrics = judged(state, energy, updates)
+    def mistaken(state, energy, updates, reach):
+        state, metrics = judged(state, energy, updates, reach)
         if metrics and updates == 10:
             state = state._replace(value=state.value + 1e3)
         return state, metrics

@@ -142,7 +142,7 @@ class DefaultRun(keras.callbacks.Callback):
         rbm = self.model.to_harmonium()
         found, strength = self.monitors.measured(rbm), float(to_numpy(self.model.penalty.strength))
         state = self.tracker.followed(self.held_out, rbm, updates, self._chains(rbm))
-        self.held_out, measured = judged(state, found[-1].energy, updates)
+        self.held_out, measured = judged(state, found[-1].energy, updates, found[-1].reach)
         self.likelihood = measured.get("log_likelihood", float("nan"))
         if int(self.held_out.update) == updates:
             self.best = self.model.get_weights()

@@ -239,7 +239,9 @@ class Tracker:
         return self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
 
 
-def judged(state: HeldOut, free_energy: float, updates: int) -> tuple[HeldOut, dict[str, float]]:
+def judged(
+    state: HeldOut, free_energy: float, updates: int, reach: float = 0.0
+) -> tuple[HeldOut, dict[str, float]]:
     """Return the state with the better of two models, and the log-likelihood with its interval.
 
     Where log Z could not be followed there is no log-likelihood, and earlier models no longer
@@ -249,6 +251,7 @@ def judged(state: HeldOut, free_energy: float, updates: int) -> tuple[HeldOut, d
         state: the state after `Tracker.followed`.
         free_energy: ⟨F⟩ of held-out rows under its model, nats.
         updates: updates made so far.
+        reach: how far ⟨F⟩ may lie off, in nats.
     """
     found = state.found
     value = -free_energy - float(found.log_z)
@@ -258,6 +261,6 @@ def judged(state: HeldOut, free_energy: float, updates: int) -> tuple[HeldOut, d
     if int(state.update) < 0 or value >= float(state.value):
         reached = number(value, state.value.dtype)
         state = state._replace(best=state.model, value=reached, update=here)
-    reach = 2.0 * float(found.variance) ** 0.5
+    reach += 2.0 * float(found.variance) ** 0.5
     names = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
     return state, dict(zip(names, (value, value - reach, value + reach), strict=True))

@@ -106,7 +106,7 @@ class Recorder:
         if self.tracker is not None:
             chains = self.method.gradient.status(state.rbm, state.gradient).chains
             held_out = self.tracker.followed(state.held_out, rbm, updates, chains)
-            held_out, likelihood = judged(held_out, found[-1].energy, updates)
+            held_out, likelihood = judged(held_out, found[-1].energy, updates, found[-1].reach)
             state, metrics = state._replace(held_out=held_out), metrics | likelihood
         strength = strength_of(state.optimizer)
         if strength is None:

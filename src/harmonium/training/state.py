@@ -111,8 +111,8 @@ class Fit(NamedTuple):
     `reconstruction` and `pseudo_log_likelihood` are of held-out rows if there are any, else of
     training rows. All means are over some of the rows, evenly spaced: at most 2,000, fewer for a
     model of more than two million weights, and fewer still for the pseudo-log-likelihood of a wide
-    model. If rows have missing values, free energies are those of the seen units, by short
-    annealing. For all else, missing values are filled by a few Gibbs sweeps with the seen units
+    model. If rows have missing values, free energies are those of the seen units: by a sum where it
+    has few terms, else by short annealing, whose error the interval counts. For all else, missing values are filled by a few Gibbs sweeps with the seen units
     held, anew at each measurement. Interpret gaps with care if other units are seen in the held-out
     rows than in the training rows.
 
