@@ -177,6 +177,25 @@ def test_missing_cells_are_filled_and_all_others_stay(cli, table, run):
     )
 
 
+def test_cells_that_are_there_stay_as_they_stand(cli, table, run):
+    """Digits, spaces, the mark of a missing cell and the separator are those of the file."""
+    odd = [[*row] for row in table]
+    odd[1][2], odd[2][2], odd[3][2], odd[4][2] = "4.50", "3", " 5.0", "?"
+    with Path("odd.csv").open("w", newline="") as file:
+        csv.writer(file, delimiter=";").writerows(odd)
+    assert cli("impute odd.csv run --out filled.csv").status == 0
+    before, after = Path("odd.csv").read_text(), Path("filled.csv").read_text()
+    for old, new in zip(before.splitlines(), after.splitlines(), strict=True):
+        for a, b in zip(old.split(";"), new.split(";"), strict=True):
+            assert a == b or (a in ("", "?") and float(b) > 0)
+    assert cli("impute odd.csv run --out two.csv --draws 2").status == 0
+    drawn = Path("two.csv").read_text().splitlines()
+    assert len(drawn) == 1 + 2 * (len(odd) - 1)
+    assert drawn[1] == "1;" + before.splitlines()[1]
+    assert cli("impute odd.csv run --out filled.tsv").status == 0
+    assert Path("filled.tsv").read_text().startswith("id\tspecies\t")
+
+
 def test_a_question_is_answered(cli, run):
     _, out, err = cli("ask", "run", "species, mass | legs=4", "--sweeps", "50")
     assert err == ""

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import InputError, count_of, input_error
 from ..tables.frames import Frame, frame_of_array
-from ..tables.text import read_text
+from ..tables.text import Cells, read_cells, read_text
 from ..tables.typed import read_arrow, read_parquet
 
 LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
@@ -121,6 +121,14 @@ def read_file(
     except OSError as error:
         found, advice = _WHY_NOT.get(type(error), (str(error), _COPY_AGAIN))
         raise input_error(label, "a readable file", found, advice) from None
+
+
+def cells_of(path: str | os.PathLike, rows: int) -> Cells | None:
+    """Return the cells of a file as they stand there; None if it is no text of so many rows."""
+    if _reader_of(Path(path)) is not _read_text:
+        return None
+    found = read_cells(Path(path), str(path))
+    return found if len(found.rows) == rows else None
 
 
 def stem_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from ..tables import Columns, Frame, RawColumn
 from ..tables.writing import SUFFIXES
 from .folder import RunFolder
 from .options import check_count, check_seed, check_target
-from .writing import write_table
+from .writing import write_filled
 
 DRAWS = 10  # chains of each row, of which the averages are taken
 
@@ -53,7 +53,7 @@ def fill(
     else:
         each = enumerate(found.draws)
         filled = _stacked([columns.completed(frame, one, seed=seed + i) for i, one in each])
-    write_table(filled, out)
+    write_filled(filled, frame, table, out)
     return {
         "table": table,
         "run": run,

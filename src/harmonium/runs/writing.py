@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..data.readers import cells_of
 from ..io.formats.base import write_whole
 from ..tables import Frame, RawColumn
-from ..tables.writing import text_of
+from ..tables.writing import text_of, text_with
 
 
 def frame_of(columns: dict[str, np.ndarray]) -> Frame:
@@ -19,3 +20,17 @@ def frame_of(columns: dict[str, np.ndarray]) -> Frame:
 def write_table(frame: Frame, out: str) -> None:
     """Write a table as text, separated by tabs for .tsv, else by commas."""
     write_whole(Path(out), text_of(frame, out).encode())
+
+
+def write_filled(frame: Frame, kept: Frame, source: str, out: str) -> None:
+    """Write a table, or several below each other, with all cells of the source as they are there.
+
+    Args:
+        frame: the table to write, as `text_with` takes it.
+        kept: the table as it was read.
+        source: the file from which it was read.
+        out: the file to write, separated by tabs for .tsv, else as the source is.
+    """
+    cells = cells_of(source, len(kept))
+    text = text_of(frame, out) if cells is None else text_with(frame, kept, cells, out)
+    write_whole(Path(out), text.encode())

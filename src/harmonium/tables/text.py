@@ -68,6 +68,23 @@ def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
     return frame
 
 
+class Cells(NamedTuple):
+    """The cells of a text file as they stand there, without its names, and what separates them."""
+
+    delimiter: str
+    rows: list[list[str]]
+
+
+def read_cells(path: Path, label: str) -> Cells:
+    """Read the cells of a text file that `read_text` can read, as text."""
+    text = _decoded(path, label)
+    start = _start(text, label)
+    first, *others = start.records
+    lines = text.splitlines(keepends=True)[start.skip :]
+    rows = [row for row in csv.reader(lines, delimiter=start.delimiter) if row]
+    return Cells(start.delimiter, rows[_is_header(first, others) :])
+
+
 class _Start(NamedTuple):
     """The beginning of a text file: its delimiter, lines before the first row, some records."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,23 +13,54 @@ from typing import Any
 import numpy as np
 
 from .frames import Frame, RawColumn
+from .text import Cells
 
 SUFFIXES = (".csv", ".tsv")
 
 
-def text_of(frame: Frame, path: str | Path) -> str:
-    """Return a frame as text: separated by tabs for .tsv, else by commas.
+def text_of(frame: Frame, path: str | Path, separator: str = ",") -> str:
+    """Return a frame as text: separated by tabs for .tsv, else by the separator.
 
     Columns of whole numbers are written without a point, others with the fewest digits that read
     back as the same number, dates in the form in which they were read, and missing cells empty. A
     table without names is written without names.
     """
+    cells = zip(*map(_cells, frame.columns), strict=True)
+    return _text(frame.names if frame.has_names else (), cells, path, separator)
+
+
+def text_with(frame: Frame, kept: Frame, source: Cells, path: str | Path) -> str:
+    """Return a filled frame as text in which all cells of the source stand as they stood there.
+
+    Args:
+        frame: the table to write: one or several copies of the source's rows, below each other,
+            with columns of its own before those of the source.
+        kept: the table as it was read; where a cell is missing, that of `frame` is written.
+        source: the cells of the file.
+        path: the file to write.
+    """
+    gaps = np.stack([column.is_missing for column in kept.columns], axis=1)
+    more = len(frame.columns) - len(kept.columns)
+    made = zip(*map(_cells, frame.columns), strict=True)
+    rows = (
+        [
+            *new[:more],
+            *(b or a if gap else a for a, b, gap in zip(old, new[more:], at, strict=True)),
+        ]
+        for new, old, at in zip(made, itertools.cycle(source.rows), itertools.cycle(gaps))
+    )
+    return _text(frame.names if frame.has_names else (), rows, path, source.delimiter)
+
+
+def _text(
+    names: Sequence[str], rows: Iterable[Sequence[str]], path: str | Path, separator: str
+) -> str:
     out = io.StringIO()
-    delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
+    delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else separator
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    if frame.has_names:
-        writer.writerow(frame.names)
-    writer.writerows(zip(*map(_cells, frame.columns), strict=True))
+    if names:
+        writer.writerow(names)
+    writer.writerows(rows)
     return out.getvalue()
 
 

@@ -112,9 +112,9 @@ class Fit(NamedTuple):
     training rows. All means are over some of the rows, evenly spaced: at most 2,000, fewer for a
     model of more than two million weights, and fewer still for the pseudo-log-likelihood of a wide
     model. If rows have missing values, free energies are those of the seen units: by a sum where it
-    has few terms, else by short annealing, whose error the interval counts. For all else, missing values are filled by a few Gibbs sweeps with the seen units
-    held, anew at each measurement. Interpret gaps with care if other units are seen in the held-out
-    rows than in the training rows.
+    has few terms, else by short annealing, whose error the interval counts. For all else, missing
+    values are filled by a few Gibbs sweeps with the seen units held, anew at each measurement.
+    Interpret gaps with care if other units are seen in the held-out rows than in the training rows.
 
     Attributes:
         rbm: the model to use: the averaged one at the end, or that of the record with the highest
