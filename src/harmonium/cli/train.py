@@ -286,12 +286,24 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
         return NOT_REACHED
     if not as_json:
         show.say(score_line(summary["log_likelihood"]))
+        show.say(baseline_line(summary["log_likelihood"]))
         show.say(log_z_line(summary["log_z"]))
         show.say(f"model     {summary['model']}")
         for name, path in zip(["pictures", *[""] * 99], summary["pictures"], strict=False):
             show.say(f"{name:<9} {path}")
         show.say(f"next      {typed('evaluate', run)}")
     return DONE
+
+
+def baseline_line(score: dict[str, Any]) -> str:
+    """Return how far a log-likelihood is above that of independent units, as text."""
+    without = score["without_hidden_units"]
+    apart = score["value"] - without
+    side = "above" if apart >= 0 else "below"
+    return (
+        f"  {nats(abs(apart))} nats {side} that of the units by themselves,"
+        f" {nats(without)} (no hidden units)"
+    )
 
 
 def score_line(score: dict[str, Any]) -> str:

@@ -57,7 +57,7 @@ from .records import (
     record,
 )
 from .sampling import SECONDS, Drawn, draw, sweeps_for, with_totals_like
-from .score import finite_score, log_z_record, score_record
+from .score import finite_score, log_z_record, score_record, without_hidden_units
 from .target import Target, is_run, target_of
 
 DEFAULT_CHAINS = 512
@@ -193,7 +193,10 @@ def _scored(
     found = stages.run("log Z", estimate, wanted.seconds)
     if rows is None:
         return found, {"log_z": log_z_record(found), "log_likelihood": None}
-    likelihood = score_record(found, str(target.name), len(rows))
+    train, without = target.parts.get("train"), None
+    if target.own and train is not None:
+        without = without_hidden_units(rbm.visible, train, rows)
+    likelihood = score_record(found, str(target.name), len(rows), without)
     likelihood["per_unit"] = found.value / rbm.visible.n_units
     return found.log_z, {"log_z": log_z_record(found.log_z), "log_likelihood": likelihood}
 

@@ -89,10 +89,15 @@ def _likelihood(summary: dict[str, Any]) -> list[Line]:
     ]
     if found["high"] > found["low"]:
         interval = f"{nats(found['low'], 3)} to {nats(found['high'], 3)}"
-        lines.append(("  95 % interval", interval, "from the error of log Z alone"))
+        how = "of the mean of these very rows: the error of log Z alone"
+        lines.append(("  95 % interval", interval, how))
     lines.append(("  per unit", f"{nats(found['per_unit'], 4)} nats", "per site, pixel or column"))
     if found["n_rows"] > 1:
-        lines.append(("  over rows", f"± {nats(found['stderr_rows'], 3)}", "standard error"))
+        how = "standard error of the mean: other rows of the same kind"
+        lines.append(("  over rows", f"± {nats(found['stderr_rows'], 3)}", how))
+    if (without := found["without_hidden_units"]) is not None:
+        how = "each unit by itself, as in the training rows"
+        lines.append(("  without hidden units", f"{nats(without, 3)} nats per row", how))
     if grey:
         lines.append(("  note", "", grey))
     return lines

@@ -12,6 +12,7 @@ from ..errors import input_error
 LARGEST_COUNT = 2**31 - 1  # what a 32-bit counter on the device holds
 SEEDS = 2**32
 EVALUATION_SEED = 0  # the default
+ROWS_TO_START_FROM = 10_000  # by whose moments the visible units are fitted
 METHODS = (  # as in training.methods, which a test compares: importing it here would be slow
     *("pcd", "cd", "exact", "auto", "unbiased", "fpcd", "pt", "ptt", "jarzynski", "tap"),
     *("mean-field", "pseudo-likelihood", "ratio-matching", "flow"),

@@ -32,10 +32,9 @@ from ..training.start import first_state
 from .checks import refuse_many_states
 from .config import RunConfig
 from .memory import refuse_beyond_memory
-from .options import LARGEST_COUNT, WITHOUT_CHAINS
+from .options import LARGEST_COUNT, ROWS_TO_START_FROM, WITHOUT_CHAINS
 from .rows import Rows, rows_of_run
 
-ROWS_TO_START_FROM = 10_000
 FEWEST_HIDDEN, MOST_HIDDEN, ROWS_PER_HIDDEN_UNIT = 64, 500, 100
 COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
 COPIES_OF_WEIGHTS = 8  # the model, its average, gradients, updates

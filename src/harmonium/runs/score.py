@@ -9,13 +9,23 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._threefry import key_of
+from ..data import Dataset
 from ..errors import HarmoniumError, NotFiniteError
-from ..likelihood import LogLikelihood
+from ..initialization import initialize
+from ..layers import AbstractLayer, Bernoulli
+from ..likelihood import LogLikelihood, log_likelihood
 from ..partition_function.base import LogZ
 from ..rbm import RBM
 from ..statistics import log_mean_exp
 from ..tables.writing import SUFFIXES
-from .options import check_number, check_seed, check_target
+from .options import (
+    EVALUATION_SEED,
+    ROWS_TO_START_FROM,
+    check_number,
+    check_seed,
+    check_target,
+)
 
 
 def finite_score(rbm: RBM, estimate: Callable[[], Any]) -> Any:
@@ -63,9 +73,29 @@ def likelihood_brief(score: LogLikelihood) -> dict[str, Any]:
     }
 
 
-def score_record(score: LogLikelihood, rows: str, count: int) -> dict[str, Any]:
-    """Return a log-likelihood's numbers and words, and the name and number of its rows."""
-    record = score._asdict() | {"rows": rows, "n_rows": count}
+def without_hidden_units(visible: AbstractLayer, train: Dataset, rows: Dataset) -> float:
+    """Return the log-likelihood that rows have where no unit depends on another, in nats per row.
+
+    The visible units are as in the training rows, and the weights are 0: what a model has above
+    this it has learned of how units depend on each other.
+    """
+    key = key_of(EVALUATION_SEED)
+    start = initialize(visible, Bernoulli(1), train.some(ROWS_TO_START_FROM), key=key)
+    return log_likelihood(start.uncoupled, rows, key=key).value
+
+
+def score_record(
+    score: LogLikelihood, rows: str, count: int, without: float | None
+) -> dict[str, Any]:
+    """Return a log-likelihood's numbers and words, the name and number of its rows, and a baseline.
+
+    Args:
+        score: the log-likelihood.
+        rows: which rows they are.
+        count: their number.
+        without: the result of `without_hidden_units`, if there are training rows.
+    """
+    record = score._asdict() | {"rows": rows, "n_rows": count, "without_hidden_units": without}
     del record["log_z"]
     return record
 

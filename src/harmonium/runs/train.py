@@ -27,7 +27,7 @@ from .figure_process import FigureProcess
 from .folder import CHECKPOINT, RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .prepare import Prepared, prepare
-from .score import finite_score, log_z_record, score_record
+from .score import finite_score, log_z_record, score_record, without_hidden_units
 
 ROWS_TO_PICTURE = 2_000
 SHORT_RUN = 1_000  # updates; in a shorter run, a started figure process is kept waiting
@@ -195,9 +195,10 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
         score = finite_score(rbm, lambda: log_likelihood(rbm, rows, **given))
     except NotFiniteError as error:
         return {"status": DIVERGED, "message": f"diverged: {error}"}
+    without = without_hidden_units(prepared.rows.visible, prepared.rows.parts["train"], rows)
     return {
         "log_z": log_z_record(score.log_z),
-        "log_likelihood": score_record(score, name, len(rows)),
+        "log_likelihood": score_record(score, name, len(rows), without),
     }
 
 
