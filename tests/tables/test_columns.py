@@ -258,11 +258,14 @@ def test_cells_that_are_told_are_a_row():
     rows = columns.encode(row, "t", may_lack=True)
     assert rows.shape == (1, columns.layer.n_units)
     assert np.isnan(rows).sum() == columns.layer.n_units - 3
+    assert columns.told("categories=B", "--given").cells.columns[0].values[0] == "b"
     for text, message in (
         ("colour=b", "NAME=VALUE with a name among"),
         ("few numbers=many", "'many' for 'few numbers'"),
         ("few numbers=1..many", "'1..many' for 'few numbers'"),
-        ("categories=a..b", "a range of numbers or dates"),
+        ("categories=a..b", "'a..b' for 'categories'"),
+        ("categries=b", "perhaps you mean categories"),
+        ("categories=b few numbers=3", "separate what is known by commas"),
         ("few numbers=..", "'..' for 'few numbers'"),
         ("", "cells such as sex=female"),
     ):

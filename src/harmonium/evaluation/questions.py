@@ -14,7 +14,7 @@ from ..missing import impute
 from ..rbm import RBM
 from ..tables import Columns, Frame
 from ..tables.base import AbstractColumn, AbstractPart
-from ..tables.told import Told
+from ..tables.told import Told, meant
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_STATES = 20  # numbers of more states are told by their quantiles
@@ -97,7 +97,8 @@ def ask(
     for name in names or [""]:
         if name not in named:
             expected = f"columns among {', '.join(named)}"[:300]
-            raise input_error("QUESTION", expected, repr(name), "as in: survived | sex=female")
+            advice = "as in: survived | sex=female; what is known stands after the bar"
+            raise input_error("QUESTION", expected, repr(name), meant(name, named, advice))
     told = columns.told(known, "QUESTION") if known.strip() else Told(Frame(()), ())
     place = {part.name: i for i, part in enumerate(columns.modelled)}
     row = np.full((1, len(place)), np.nan, np.float32)

@@ -27,14 +27,15 @@ def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
     try:
         entries = [dict(entry) for entry in record["columns"]]
         named = [isinstance(entry["name"], str) and entry["kind"] in KINDS for entry in entries]
-        if not all(named):
-            wrong = entries[named.index(False)]
-            expected = f"a name and a kind among {', '.join(KINDS)} for each column"
-            raise input_error(label, expected, f"{wrong}"[:80], "correct it")
-        return entries
     except (TypeError, KeyError, ValueError):
         expected = 'an object {"columns": [{"name": …, "kind": …}, …]}'
         raise input_error(label, expected, "something else", "see columns.json of a run") from None
+    if not all(named):
+        wrong = entries[named.index(False)]
+        expected = f"a kind among {', '.join(KINDS)}"
+        found = f"{wrong['kind']!r} for {wrong['name']!r}"[:80]
+        raise input_error(label, expected, found, "correct it")
+    return entries
 
 
 def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -104,14 +105,16 @@ def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in known:
             expected = f"NAME=VALUE with a name among {', '.join(known)}"
-            raise input_error(label, expected[:300], repr(part), "name a column, or a file")
+            raise input_error(
+                label, expected[:300], repr(part), meant(name, known, "name a column")
+            )
         column = known[name]
         try:
             cells.append(column.told(value))
         except ValueError:
             low, dots, high = (piece.strip() for piece in value.partition(".."))
             if not dots or not (low or high):
-                raise _misfit(value, name, label) from None
+                raise _misfit(value, column, label) from None
             ranges.append(Range(name, *(_end_of(end, column, value, label) for end in (low, high))))
     if not cells and not ranges:
         raise input_error(label, "cells such as sex=female", "none", "name some, or a file")
@@ -136,13 +139,25 @@ def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:
     try:
         end = column.told(text).values[0]
     except ValueError:
-        raise _misfit(value, column.name, label) from None
+        raise _misfit(value, column, label) from None
     if isinstance(end, str):
         expected, advice = "a range of numbers or dates", "name one value"
         raise input_error(label, expected, f"{value!r} for {column.name!r}", advice)
     return end
 
 
-def _misfit(value: str, name: str, label: str) -> Exception:
-    expected = "a value as in the table, or a range such as 30..40"
-    return input_error(label, expected, f"{value!r} for {name!r}", "correct it")
+def _misfit(value: str, column: AbstractColumn, label: str) -> Exception:
+    found = f"{value!r} for {column.name!r}"
+    if column.states is None:
+        expected = "a value as in the table, or a range such as 30..40"
+        return input_error(label, expected, found, "correct it")
+    advice = "correct it" if "=" not in value else "separate what is known by commas"
+    names = column.state_names()
+    expected = f"{', '.join(names)}"[:200] + (" or a range" if len(names) > 2 else "")
+    return input_error(label, f"one of: {expected}", found, meant(value, names, advice))
+
+
+def meant(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return what a user may have meant by a name that is not known, or other advice."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"perhaps you mean {close[0]}" if close else otherwise

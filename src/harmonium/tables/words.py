@@ -93,12 +93,16 @@ class Words(AbstractPart):
         return [*self.words, *["other"] * (self.states - len(self.words))]
 
     def told(self, text: str) -> RawColumn:
-        """Return a column of one word.
+        """Return a column of one word, in whatever case it is told.
 
         Raises:
-            ValueError: a range, where that is no word.
+            ValueError: no word of the column, where others are not allowed, or a range.
         """
-        if ".." in text and text not in self.words and text not in (self.others or ()):
+        known = [*self.words, *(self.others or ())]
+        alike = [word for word in known if word.lower() == text.lower()]
+        if text not in known and len(alike) == 1:
+            text = alike[0]
+        if text not in known and (self.unseen == "error" or ".." in text):
             raise ValueError(text)
         return RawColumn(self.name, np.array([text], object), self.form)
 
