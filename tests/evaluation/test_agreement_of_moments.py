@@ -65,3 +65,14 @@ def test_few_columns_have_few_orders():
 def test_mistakes_are_named(call, message):
     with pytest.raises(hm.InputError, match=message):
         call(chain(50, 0))
+
+
+def test_a_sorted_file_is_no_worse_a_yardstick():
+    rng = np.random.default_rng(0)
+    kinds = np.repeat(rng.random((4, 12)), 200, axis=0)  # four clusters, one after the other
+    rows = (rng.random(kinds.shape) < kinds).astype(int)
+    shuffled = rng.permutation(rows)
+    for others in (rows, shuffled):
+        means, pairs, _ = hm.moment_agreement(shuffled[:300], shuffled[300:], others=others)
+        assert means.others > 0.98
+        assert pairs.others > 0.9

@@ -51,7 +51,7 @@ def moment_agreement(
         samples: rows drawn from a model, in the user's coding.
         data: rows of data that the model has not seen.
         states: number of states of the columns, one number or one for each; 1 or None: numeric.
-        others: other rows of data, for comparison.
+        others: other rows of data, for comparison: as many as there are samples, at random.
 
     Returns:
         One entry for each order. Of pairs and triples, a random choice of 20,000.
@@ -67,7 +67,9 @@ def moment_agreement(
     """
     clouds = {"samples": checked_rows(samples, "samples"), "data": checked_rows(data, "data")}
     if others is not None:
-        clouds["others"] = checked_rows(others, "others")[: len(clouds["samples"])]
+        rows = checked_rows(others, "others")  # drawn at random: a file may be sorted
+        chosen = np.random.default_rng(0).permutation(len(rows))[: len(clouds["samples"])]
+        clouds["others"] = rows[chosen]
     columns = clouds["data"].shape[1]
     variables = variables_of(states, columns)
     for name, rows in clouds.items():

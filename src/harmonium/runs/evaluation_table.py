@@ -207,7 +207,9 @@ def _quality(found: dict[str, Any]) -> list[Line]:
         perfect = f"{_figures(score['perfect'])} ± {_figures(score['spread'], 2)}"
         words = "" if score["judgement"] == AS_GOOD else f": {score['judgement']}"
         lines.append((f"  {score['name']}", ours, perfect + words))
-    lines.append(("  moments of samples and data", "Pearson", "other rows of data; slope"))
+    lines.append(
+        ("  moments of samples, Pearson", "with data", "of other rows of data; slope of samples")
+    )
     for each in found["moments"]:
         others = "" if each["others"] is None else f"{_figures(each['others'])}; "
         told = f"{others}slope {_figures(each['slope'])}"
