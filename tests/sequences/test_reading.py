@@ -47,13 +47,23 @@ def test_insertions_are_dropped(tmp_path):
     raw = read_sequences(a3m)
     assert words(raw) == ["ACDEF", "AC-EF", "ACDEF"]
     assert raw.notes == ("x.a3m: 6 insertions dropped (lower case and dots).",)
-    assert raw.numbers(0).tolist() == [1, 2, 3, 6, 7]
-    assert raw.numbers(1).tolist() == [1, 2, 0, 3, 4]
-    assert raw.numbers(2).tolist() == [3, 4, 5, 6, 7]
-    columns = written(tmp_path, ">a/11-17\nAC.aDE\n>b\nA-gaDE\n>c\nAC..DE\n", "x.fasta")
+    assert raw.numbers(0)[0].tolist() == [1, 2, 3, 6, 7]
+    assert raw.numbers(1)[0].tolist() == [1, 2, 0, 3, 4]
+    assert raw.numbers(2)[0].tolist() == [3, 4, 5, 6, 7]
+    assert raw.numbers(2)[1] == "residues, from 1"
+    columns = written(tmp_path, ">a/11-15\nAC.aDE\n>b\nA-gaDE\n>c\nAC..DE\n", "x.fasta")
     raw = read_sequences(columns)
     assert words(raw) == ["ACDE", "A-DE", "ACDE"]
-    assert raw.numbers(0).tolist() == [11, 12, 14, 15]
+    numbers, how = raw.numbers(0)
+    assert numbers.tolist() == [11, 12, 14, 15]
+    assert how == "residues, from 11, as the name tells"
+
+
+def test_residues_that_were_removed_are_not_numbered(tmp_path):
+    """The name tells of three more residues than there are: nobody knows where they were."""
+    numbers, how = read_sequences(written(tmp_path, ">a/11-17\nAC-DE\n>b\nACDDE\n")).numbers(0)
+    assert numbers.tolist() == [1, 2, 0, 4, 5]
+    assert "columns of the alignment, as the name tells of 7 residues and the file has 4" in how
 
 
 def test_letters_of_either_case_are_read_where_columns_mix_them(tmp_path):

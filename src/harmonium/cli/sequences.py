@@ -16,7 +16,8 @@ SCAN_HELP = """Score all single mutants of a sequence.
 RUN is the folder of a run on an alignment. A mutant's score is log p(mutant) minus log p(sequence),
 in nats: the lower, the more harmful. SEQUENCE is a file, whose first sequence is taken and must
 have the columns of the run's alignment, or a name in that alignment; by default its first sequence.
-Residues are numbered as the name tells (NAME/24-286), else from 1.
+Residues are numbered as the name tells (NAME/24-286), else from 1; if the name tells of another
+number of residues than the file has, by the columns of the alignment.
 
 \b
 Examples:
@@ -81,6 +82,7 @@ def scan_cli(
             f"{summary['mutants']:,} single mutants of {summary['sequence']},"
             f" {nats(summary['mean'])} nats on average"
         )
+        show.say(f"numbers are those of {summary['numbered']}")
         for title in ("most_harmful", "most_favourable"):
             few = (f"{line['mutant']} {nats(line['score'])}" for line in summary[title])
             show.say(f"{title.replace('_', ' ')}: {', '.join(few)}")
@@ -149,8 +151,8 @@ def motifs_cli(
         for unit in summary["units"]:
             show.say(f"unit {unit['unit']}, |W| {unit['norm']:.2f}: {_letters(unit['letters'])}")
             if "high" in unit:
-                show.say(f"  on in   {', '.join(unit['high'])}")
-                show.say(f"  off in  {', '.join(unit['low'])}")
+                show.say(f"  most on in   {', '.join(unit['high'])}")
+                show.say(f"  most off in  {', '.join(unit['low'])}")
         _written(show, out)
 
     raise typer.Exit(run_command(command))

@@ -43,18 +43,22 @@ def motifs(run: str, units: int, out: str | None, overwrite: bool) -> dict[str, 
     if out is not None:
         save_figure(weight_logos(w, sites.alphabet.letters, order.tolist(), numbers=columns), out)
     own = own_sequences(run, sites)
-    names, means = ([], None) if own is None else (own[0], _means_of_h(rbm, own[1]))
-    found = [_about(w, int(unit), sites, names, means) for unit in order]
+    names, inputs = ([], None) if own is None else (own[0], _inputs(rbm, own[1]))
+    found = [_about(w, int(unit), sites, names, inputs) for unit in order]
     return {"run": run, "out": out, "units": found}
 
 
-def _means_of_h(rbm: RBM, codes: np.ndarray) -> np.ndarray:
-    """Return the mean hidden state of each sequence."""
-    return in_parts(lambda rows, _: rbm.mean_h_from_v(rows), codes, rbm.widest)
+def _inputs(rbm: RBM, codes: np.ndarray) -> np.ndarray:
+    """Return the inputs of the hidden units for each sequence.
+
+    They order sequences as means do, and still do where many means are 1.
+    """
+    visible = rbm.visible
+    return in_parts(lambda rows, _: rbm.inputs_to_h(visible.encode(rows)), codes, rbm.widest)
 
 
 def _about(
-    w: np.ndarray, unit: int, sites: Sites, names: list[str], means: np.ndarray | None
+    w: np.ndarray, unit: int, sites: Sites, names: list[str], inputs: np.ndarray | None
 ) -> dict[str, Any]:
     one = w[:, :, unit]
     largest = np.argsort(-np.abs(one).ravel())[:LETTERS]
@@ -67,9 +71,9 @@ def _about(
         for k in largest
     ]
     about = {"unit": unit, "norm": float(np.sqrt((one**2).sum())), "letters": letters}
-    if means is not None:
-        order = np.argsort(means[:, unit])
+    if inputs is not None:
+        order = np.argsort(inputs[:, unit], kind="stable")
         about["high"] = [names[k] for k in order[::-1][:SEQUENCES]]
         about["low"] = [names[k] for k in order[:SEQUENCES]]
-        about["spread"] = float(means[:, unit].std())
+        about["spread"] = float(inputs[:, unit].std())
     return about

@@ -39,7 +39,8 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> di
     raw, row, codes = reference(run, sites, sequence)
     scores, letters = single_changes(rbm, codes), sites.alphabet.letters
     columns = np.array(sites.kept) + 1
-    numbers = raw.numbers(row)[list(sites.kept)]
+    every, numbered = raw.numbers(row)
+    numbers = every[list(sites.kept)]
     site, to = np.nonzero(np.ones_like(scores, bool))
     is_change = (to != codes[site]) & (to != 0) & (codes[site] != 0)
     site, to = site[is_change], to[is_change]
@@ -61,6 +62,7 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> di
     return {
         "run": run,
         "sequence": raw.names[row],
+        "numbered": numbered,
         "out": out,
         "mutants": len(values),
         "mean": float(values.mean()) if len(values) else None,

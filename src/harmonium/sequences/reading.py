@@ -41,20 +41,29 @@ class RawAlignment(NamedTuple):
     whole: list[bytes]
     columns: np.ndarray | None
 
-    def numbers(self, row: int) -> np.ndarray:
-        """Return the number of a sequence's residue at each site; 0 at a gap.
+    def numbers(self, row: int) -> tuple[np.ndarray, str]:
+        """Return the number of a sequence's residue at each site, 0 at a gap, and how it is found.
 
-        Insertions count. The first residue has the number that the name tells, as 24 in
-        "BLAT_ECOLX/24-286", else 1.
+        The first residue has the number that the name tells, as 24 in "BLAT_ECOLX/24-286", else 1;
+        insertions count. If the name tells of more or fewer residues than the file has, some were
+        removed nobody knows where: then sites have the numbers of their columns.
         """
-        told = re.search(r"/(\d+)-\d+$", self.names[row])
         letters = np.frombuffer(self.whole[row], np.uint8)
         is_residue = (_upper(letters) >= ord("A")) & (_upper(letters) <= ord("Z"))
-        numbers = np.cumsum(is_residue) + (int(told[1]) - 1 if told else 0)
-        numbers = np.where(is_residue, numbers, 0)
-        if self.columns is not None:
-            return numbers[self.columns]
-        return numbers[~(_is_lower(letters) | (letters == DOT))]
+        is_site = ~(_is_lower(letters) | (letters == DOT))
+        kept = is_site if self.columns is None else self.columns
+        found, count = np.cumsum(is_residue)[kept], int(is_residue.sum())
+        told, how = re.search(r"/(\d+)-(\d+)$", self.names[row]), "residues, from 1"
+        if told:
+            first, last = int(told[1]), int(told[2])
+            found, how = found + first - 1, f"residues, from {first}, as the name tells"
+            if last - first + 1 != count:
+                found = np.arange(1, len(found) + 1)
+                how = (
+                    f"columns of the alignment, as the name tells of {last - first + 1:,} residues"
+                    f" and the file has {count:,}"
+                )
+        return np.where(is_residue[kept], found, 0), how
 
 
 class _Entry(NamedTuple):
