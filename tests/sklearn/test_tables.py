@@ -152,5 +152,13 @@ def test_scoring_needs_the_columns_of_fit(table, fitted):
     with pytest.raises(ValueError, match="feature names"):
         fitted.transform(frame.rename(columns={"age": "years"}))
     odd = frame.assign(sex="unknown")
-    with pytest.raises(hm.InputError, match="column 'sex': expected one of the 2 categories"):
-        fitted.score_samples(odd)
+    with pytest.warns(UserWarning, match="column 'sex': not seen in fit, and taken as missing"):
+        found = fitted.score_samples(odd)
+    np.testing.assert_allclose(found, fitted.score_samples(frame.assign(sex=None)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("visible", ["tabel", {"age": "categry"}])
+def test_a_kind_that_does_not_exist_is_named(table, visible):
+    frame, _ = table
+    with pytest.raises(hm.InputError, match=r"visible: expected one of .*'table'.*categ"):
+        RBM(4, visible=visible, n_iter=0).fit(frame)

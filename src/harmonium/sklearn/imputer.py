@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks import positive_integer
 from ..missing import impute
 from ..rbm import RBM as Model
-from ..tables import Columns, Frame, RawColumn, columns_of
+from ..tables import Columns, Frame, RawColumn
 from ..tables.dataframes import is_dataframe
 from .base import SAMPLING, key_from
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
-from .tables import frame_checked, given_back, kinds_told
+from .tables import codes_of, columns_of_table, frame_checked, given_back, kinds_told
 
 
 class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
@@ -119,9 +119,9 @@ validation_fraction
         self._learning()  # raises before anything has changed
         frame = frame_checked(self, X, reset=True)
         kinds = kinds_told(self.kinds, frame.names, "kinds")
-        self.columns_: Columns = columns_of(frame, kinds, "X", keep_counters=True)
+        self.columns_: Columns = columns_of_table(frame, kinds)
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
-        rows = self.columns_.encode(frame, "X")
+        rows = codes_of(self.columns_, frame)
         self.rbm_ = self._learn(self.columns_.layer, hidden, rows, None)
         self._gaps: list[bool] = [bool(column.is_missing.any()) for column in frame.columns]
         return self
@@ -133,7 +133,7 @@ validation_fraction
         """
         check_is_fitted(self)
         frame = frame_checked(self, X, reset=False)
-        rows = self.columns_.encode(frame, "X")
+        rows = codes_of(self.columns_, frame)
         draws = 1 if self.sample_posterior else positive_integer(self.draws, "draws")
         key, sweeps = key_from(self.random_state, SAMPLING), positive_integer(self.sweeps, "sweeps")
         found = impute(self.rbm_, rows, key=key, draws=draws, sweeps=sweeps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from ..errors import InputError
 from ..layers import AbstractLayer
+from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
 from ..tables.dataframes import empty_like, frame_of, is_all_numbers, is_dataframe, like
 from ..tables.frames import frame_of_array
@@ -86,6 +88,34 @@ def is_of_tables(spec: Any) -> bool:
         return False
 
 
+def columns_of_table(frame: Frame, kinds: dict[str, str]) -> Columns:
+    """Return what the columns of a table are; words that it does not have will count as missing."""
+    return columns_of(frame, kinds, "X", keep_counters=True).taking_unseen_as_missing()
+
+
+def codes_of(columns: Columns, frame: Frame) -> np.ndarray:
+    """Return rows in the library's coding, NaN where a cell is missing; warn of unseen words."""
+    for name, words in columns.unseen_in(frame).items():
+        shown = ", ".join(map(repr, words[:5])) + ", …" * (len(words) > 5)
+        warnings.warn(
+            f"X: column {name!r}: not seen in fit, and taken as missing: {shown}.", stacklevel=2
+        )
+    return columns.encode(frame, "X")
+
+
+def _check_kinds(spec: Any) -> None:
+    """Raise InputError for a kind that neither layers nor tables have."""
+    if isinstance(spec, str):
+        kinds = [spec]
+    elif isinstance(spec, Mapping):
+        kinds = list(spec.values())
+    else:
+        return  # `read_columns` knows what is wrong with pairs
+    for kind in kinds:
+        if kind not in KINDS:
+            layer_named(kind, "visible", "auto", READ_AS_TABLE, *KINDS)
+
+
 @dataclass(frozen=True, eq=False)
 class TableColumns:
     """The columns of a table, with the interface of the estimators' `Columns`.
@@ -113,7 +143,7 @@ class TableColumns:
 
     def encode(self, frame: Frame) -> np.ndarray:
         """Return rows in the library's coding, NaN where a cell is missing."""
-        return self.columns.encode(frame, "X")
+        return codes_of(self.columns, frame)
 
     def log_density(self, frame: Frame) -> np.ndarray:
         """Return log p(row) − log p(codes) of each row."""
@@ -147,8 +177,10 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
     if told or (by_cells and _needs_a_table(X)):
         frame = frame_checked(estimator, X, reset=True)
         kinds = kinds_told(None if isinstance(spec, str) else spec, frame.names, "visible")
-        columns = columns_of(frame, kinds, "X", keep_counters=True)
+        columns = columns_of_table(frame, kinds)
         return TableColumns(columns, empty_like(X) if is_dataframe(X) else None), frame
+    if not by_cells:
+        _check_kinds(spec)
     array: Any = validate_data(estimator, X, dtype=FLOATS, ensure_all_finite="allow-nan")  # pyright: ignore
     return read_columns(spec, array, getattr(estimator, "feature_names_in_", None)), array
 

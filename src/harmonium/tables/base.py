@@ -66,6 +66,14 @@ class AbstractColumn(ABC):
         bare = text.removeprefix(before.strip()).removesuffix(after.removeprefix(",").strip())
         return RawColumn(self.name, np.array([float(bare)]), self.form)
 
+    def unseen_in(self, raw: RawColumn) -> list[str]:
+        """Return the words of a column of this name that none of its codes stands for."""
+        return []
+
+    def taking_unseen_as_missing(self) -> AbstractColumn:
+        """Return the column that takes words which it does not know as missing cells."""
+        return self
+
     def shown(self, cell: Any) -> str:
         """Return a cell as text."""
         return f"{cell:g}" if isinstance(cell, float | np.floating) else str(cell)

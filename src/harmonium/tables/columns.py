@@ -103,6 +103,16 @@ class Columns:
         ]
         return np.stack(codes, axis=1).astype(np.float32)
 
+    def taking_unseen_as_missing(self) -> Columns:
+        """Return the columns that take words which they do not know as missing cells."""
+        return Columns(tuple(column.taking_unseen_as_missing() for column in self.columns))
+
+    def unseen_in(self, frame: Frame) -> dict[str, list[str]]:
+        """Return the words of a table that its columns do not know, by the name of the column."""
+        raw = {column.name: column for column in frame.columns}
+        found = {c.name: c.unseen_in(raw[c.name]) for c in self.columns if c.name in raw}
+        return {name: words for name, words in found.items() if words}
+
     def split(self, frame: Frame, label: str = "rows") -> Frame:
         """Return the table with the parts of columns beside them, in place of others so named.
 

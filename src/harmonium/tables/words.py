@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,6 +87,15 @@ class Words(AbstractPart):
             advice = f"correct it, or leave the cell empty; known are {self.summary}"
             raise input_error(f"{label}: column {self.name!r}", expected, shown, advice)
         return found
+
+    def unseen_in(self, raw: RawColumn) -> list[str]:
+        """Return the words that are none of the categories, in order."""
+        known = {*self.words, *(self.others or ())}
+        return sorted({str(w) for w in words_of(raw) if w is not None} - known)
+
+    def taking_unseen_as_missing(self) -> Words:
+        """Return the column with the rule that unseen words count as missing."""
+        return replace(self, unseen="missing")
 
     def state_names(self) -> list[str]:
         """Return the words; rare ones together are "other"."""
