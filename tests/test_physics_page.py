@@ -19,7 +19,7 @@ def test_the_python_runs(capsys):
     drawn, error, exact = numbers("energy")
     assert abs(drawn - exact) < 4.5 * error
     beta, near, _ = numbers("β")
-    assert near == pytest.approx(beta, rel=0.1)
+    assert near == pytest.approx(beta, rel=0.05)
     assert abs(numbers("other pairs")[0]) < 0.02
     _, low, high, true = numbers("entropy")
     assert low - 0.1 < true < high + 0.1  # the model's own entropy is near that of the lattice

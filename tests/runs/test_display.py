@@ -83,6 +83,16 @@ def test_progress_of_a_long_computation(monkeypatch):
     assert file.getvalue() == expected
 
 
+def test_what_is_left_is_not_more_than_the_limit(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("harmonium.runs.display.time.perf_counter", lambda: now[0])
+    file = io.StringIO()
+    progress = Display(PatientConsole(file=file)).timer("log Z", 60.0)
+    now[0] = 10.0
+    progress(0.01)
+    assert file.getvalue() == "log Z: 1 %, at most 0:50 left\n"
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [

@@ -132,15 +132,19 @@ class Display:
                 f"  {clock(report.seconds_left)} left"
             )
 
-    def timer(self, what: str) -> Any:
+    def timer(self, what: str, at_most: float = math.inf) -> Any:
         """Return a progress callback for a long computation; it takes the part done, 0 to 1.
+
+        Args:
+            what: the name of the computation.
+            at_most: the seconds after which it stops, whatever is left.
 
         The part may fall, as when an estimate starts again with more steps because it has not
         converged; this is shown as a new attempt. Most computations end before all of their work is
         done, as soon as they are precise.
         """
         began = shown = time.perf_counter()
-        done, attempt = 0.0, 1
+        end, done, attempt = began + at_most, 0.0, 1
 
         def progress(part: float) -> None:
             nonlocal began, shown, done, attempt
@@ -150,7 +154,7 @@ class Display:
             done = part
             if now - shown > SECONDS_BETWEEN_LINES and 0.0 < part < 1.0 and now > began:
                 shown = now
-                left = (now - began) * (1 - part) / part
+                left = min((now - began) * (1 - part) / part, max(0.0, end - now))
                 again = f" (attempt {attempt})" if attempt > 1 else ""
                 self.say(f"{what}{again}: {100 * part:.0f} %, at most {clock(left)} left")
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..diagnostics.base import count
+from ..diagnostics.relaxation import LEVEL
 from ..errors import count_of
 from ..partition_function.base import TRUSTED_ESS
 from .display import Display, nats
@@ -177,19 +178,21 @@ def _mixing(found: dict[str, Any]) -> list[Line]:
     return [
         ("relaxation time", time, f"after which 14 % of the slowest mode is left ({run}){late}"),
         ("  R-hat", rhat, f"below 1.01 is good; slowest: {found['slowest']}"),
-        ("  two starts", sides, f"chains from two kinds of start, p = {found['two_sided']:.2g}"),
+        (
+            "  two starts",
+            sides,
+            f"chains from two kinds of start: p = {found['two_sided']:.2g}; DIFFER below {LEVEL:g}",
+        ),
     ]
 
 
 def _equilibrium(found: dict[str, Any]) -> list[Line]:
-    none = found["k"] is None
-    return [
-        (
-            "trained at equilibrium",
-            "no chains" if none else WORDS[found["at_equilibrium"]].lower(),
-            found["message"],
-        )
-    ]
+    word = WORDS[found["at_equilibrium"]].lower()
+    if found["k"] is None:
+        word = "no chains"
+    elif found["at_equilibrium"] is False and found.get("chains_agree"):
+        word = "chains kept up"
+    return [("trained at equilibrium", word, found["message"])]
 
 
 def _quality(found: dict[str, Any]) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -77,7 +78,7 @@ class EvaluationProgress:
             at_most: about how many seconds it may take, to be shown; None for no limit shown.
         """
         limit = "" if at_most is None else f", at most {at_most:g} s"
-        progress = self._begun(f"{name}{limit}", name)
+        progress = self._begun(f"{name}{limit}", name, at_most)
         began = time.perf_counter()
         try:
             return compute(progress)
@@ -98,10 +99,10 @@ class EvaluationProgress:
             self.interrupted = True
             return Unknown("interrupted")
 
-    def _begun(self, title: str, name: str) -> ReportProgress:
+    def _begun(self, title: str, name: str, at_most: float | None) -> ReportProgress:
         if self.bar is None:
             self.display.say(title)
-            return self.display.timer(name)
+            return self.display.timer(name, math.inf if at_most is None else at_most)
         bar, task = self.bar, self.bar.add_task(title, total=None)
         return lambda part: bar.update(task, total=1.0, completed=part)
 

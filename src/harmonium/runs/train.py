@@ -189,7 +189,7 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
     name, rows = prepared.scored
     # The same key whatever the run's seed, so that all runs are scored on the same draws of grey
     # levels, and `harmonium evaluate` returns the same number.
-    key, progress = key_of(EVALUATION_SEED), display.timer("log Z")
+    key, progress = key_of(EVALUATION_SEED), display.timer("log Z", seconds)
     try:
         given = {"key": key, "progress": progress, "seconds": seconds}
         score = finite_score(rbm, lambda: log_likelihood(rbm, rows, **given))

@@ -66,6 +66,11 @@ class AbstractColumn(ABC):
         bare = text.removeprefix(before.strip()).removesuffix(after.removeprefix(",").strip())
         return RawColumn(self.name, np.array([float(bare)]), self.form)
 
+    @property
+    def known_cells(self) -> list[str]:
+        """The cells that there are, as text; none where they cannot be listed."""
+        return []
+
     def unseen_in(self, raw: RawColumn) -> list[str]:
         """Return the words of a column of this name that none of its codes stands for."""
         return []
@@ -130,6 +135,11 @@ class AbstractPart(AbstractColumn):
         """
         codes = means[:, 0] if self.states is None else means.argmax(1).astype(float)
         return self.cells(codes, np.random.default_rng(0))
+
+    @property
+    def known_cells(self) -> list[str]:
+        """A cell of each code; nothing where codes are real numbers."""
+        return self.state_names() if self.states is not None else []
 
     def state_names(self) -> list[str]:
         """Return a cell of each code, as text; nothing where codes are real numbers."""

@@ -147,14 +147,13 @@ def _end_of(text: str, column: AbstractColumn, value: str, label: str) -> Any:
 
 
 def _misfit(value: str, column: AbstractColumn, label: str) -> Exception:
-    found = f"{value!r} for {column.name!r}"
-    if column.states is None:
+    found, cells = f"{value!r} for {column.name!r}", column.known_cells
+    if not cells:
         expected = "a value as in the table, or a range such as 30..40"
         return input_error(label, expected, found, "correct it")
     advice = "correct it" if "=" not in value else "separate what is known by commas"
-    names = column.state_names()
-    expected = f"{', '.join(names)}"[:200] + (" or a range" if len(names) > 2 else "")
-    return input_error(label, f"one of: {expected}", found, meant(value, names, advice))
+    expected = f"one of: {', '.join(cells)}"[:200]
+    return input_error(label, expected, found, meant(value, cells, advice))
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
