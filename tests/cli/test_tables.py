@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -207,6 +208,9 @@ def test_a_question_is_answered(cli, run):
     found = strict(cli("ask run legs --json").out)["answers"]
     assert found[0]["values"] == ["3", "4"]
     assert sum(found[0]["shares"]) == pytest.approx(1.0)
+    columns = hm.tables.load_columns("run")
+    [answer] = hm.ask(hm.load("run"), columns, "legs", key=jax.random.key(0), sweeps=50)
+    assert answer.shares == pytest.approx(found[0]["shares"], abs=0.1)
 
 
 def test_a_run_goes_on_and_is_scored_on_another_file(cli, table, run, no_pictures):

@@ -75,6 +75,12 @@ def split_of(x: Any, weights: Any, fraction: float | None, held_out: Any) -> Spl
     return Split(rows[:at], first, rows[at:], last)
 
 
+def _rows(visible: Any, states: np.ndarray) -> np.ndarray:
+    """Return rows in the library's coding: codes for one-hot columns, grey levels as they are."""
+    is_one_hot = visible.size > visible.n_units
+    return visible.decode(states) if is_one_hot else np.asarray(states)
+
+
 class DefaultRun(keras.callbacks.Callback):
     """Sets the penalty, follows the held-out log-likelihood, and ends with the best model.
 
@@ -93,11 +99,12 @@ class DefaultRun(keras.callbacks.Callback):
         super().__init__()
         start = model.to_harmonium()
         self.follows, self.message = split.held_out is not None, ""
-        decode, self.batch_size = start.visible.decode, min(batch_size, len(split.train))
-        train = Dataset(decode(split.train), split.weights).checked_for(start.visible, "x")
+        self.batch_size = min(batch_size, len(split.train))
+        train = Dataset(_rows(start.visible, split.train), split.weights)
+        train = train.checked_for(start.visible, "x")
         held_out = None
         if split.held_out is not None:
-            held_out = Dataset(decode(split.held_out), split.held_weights)
+            held_out = Dataset(_rows(start.visible, split.held_out), split.held_weights)
             held_out = held_out.checked_for(start.visible, "validation_data")
         self.monitors = Monitors(start, train, held_out)
         self.per_epoch = -(-len(train) // self.batch_size)

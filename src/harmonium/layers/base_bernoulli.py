@@ -58,7 +58,5 @@ class AbstractBernoulli(AbstractDiscrete):
         return np.arange(self.size)[:, None], (1.0 - 2.0 * x)[..., None]
 
     def decode(self, x: Any) -> np.ndarray:
-        """Return 0 and 1 as bytes (uint8), grey levels between them as they are."""
-        x = np.asarray(x)
-        bits = x == 1
-        return bits.astype(np.uint8) if (bits | (x == 0)).all() else x
+        """Return 0 and 1 as bytes (uint8)."""
+        return np.asarray(x).astype(np.uint8)

@@ -8,8 +8,11 @@ column can be compared.
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -265,6 +268,32 @@ class Columns:
     def record(self) -> dict[str, Any]:
         """Return the columns as JSON can hold them."""
         return {"format": "harmonium columns", "columns": [c.record() for c in self.columns]}
+
+
+def load_columns(run: str | os.PathLike) -> Columns:
+    """Return what the columns of a run's table mean, for `ask`, `column_scores` and `encode`.
+
+    Args:
+        run: the folder of a run on a table.
+
+    Raises:
+        InputError: the folder has no such file, or the file is damaged.
+
+    Example:
+        >>> hm.tables.load_columns("nowhere")
+        Traceback (most recent call last):
+        ...
+        harmonium.errors.InputError: nowhere/columns.json: expected the columns of a run on a \
+table; found no such file; give the folder of such a run.
+    """
+    path = Path(run) / "columns.json"
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        found = "no such file" if isinstance(error, FileNotFoundError) else f"none ({error})"
+        advice = "give the folder of such a run"
+        raise input_error(str(path), "the columns of a run on a table", found, advice) from None
+    return Columns.from_record(record, str(path))
 
 
 def _reals(count: int) -> AbstractLayer:
