@@ -268,7 +268,7 @@ def test_kinds_can_be_told(cli, table, no_pictures):
         ("score animals.csv run --out s.npy", "--out s.npy: expected a name ending in .csv or"),
         ("score animals.csv model.npz", "model.npz: expected the folder of a run on a"),
         ("score strange.csv run", "strange.csv: column 'species': expected one of the 2"),
-        ("sample run --given species=dog", "column 'species': expected one of the 2 categories"),
+        ("sample run --given species=dog", "expected one of: cat, cow; found 'dog' for 'species'"),
         ("ask run wings", "QUESTION: expected columns among"),
         ("ask run legs|legs=3", "expected unknown columns before the bar; found 'legs'"),
         ("ask model.npz legs", "model.npz: expected the folder of a run on a"),

@@ -128,7 +128,7 @@ def test_hidden_units_of_other_kinds():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"visible": "normal"}, "visible: expected one of 'auto', 'bernoulli'"),
+        ({"visible": "normal"}, "visible: expected one of 'auto', 'table', 'category'"),
         ({"visible": [("potts", [0])]}, r"a kind for every column; none for \[1, 2, 3\]"),
         ({"visible": [("potts", slice(None)), ("ising", [1])]}, "column 1 is named twice"),
         ({"visible": [("potts", ["hue"])]}, "pairs"),
