@@ -18,15 +18,15 @@ from .text import Cells
 SUFFIXES = (".csv", ".tsv")
 
 
-def text_of(frame: Frame, path: str | Path, separator: str = ",") -> str:
-    """Return a frame as text: separated by tabs for .tsv, else by the separator.
+def text_of(frame: Frame, path: str | Path) -> str:
+    """Return a frame as text: separated by tabs for .tsv, else by commas.
 
     Columns of whole numbers are written without a point, others with the fewest digits that read
     back as the same number, dates in the form in which they were read, and missing cells empty. A
     table without names is written without names.
     """
     cells = zip(*map(_cells, frame.columns), strict=True)
-    return _text(frame.names if frame.has_names else (), cells, path, separator)
+    return _text(frame.names if frame.has_names else (), cells, path, ",")
 
 
 def text_with(frame: Frame, kept: Frame, source: Cells, path: str | Path) -> str:
