@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harmonium.data.frames import read_frame
-from harmonium.data.readers import is_readable, read_file
+from harmonium.data.readers import cells_of, is_readable, read_file
 from harmonium.errors import InputError
 
 BITS = np.arange(24).reshape(6, 4) % 2
@@ -466,3 +466,10 @@ def test_words_and_missing_cells_make_a_table(tmp_path):
         assert [column.values.dtype.kind for column in found.frame.columns] == ["f", "O"]
     one = written(tmp_path / "one.csv", "0,1\n0,\n")
     assert read_frame(one).columns[1].is_missing.tolist() == [False, True]
+
+
+def test_cells_that_python_cannot_split_are_none(tmp_path):
+    path = tmp_path / "long.csv"
+    rows = ["name,text", *(f"{i},short" for i in range(300_000)), f"x,{'y' * 140_000}"]
+    path.write_text("\n".join(rows) + "\n")
+    assert cells_of(path, 300_001) is None

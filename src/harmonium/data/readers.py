@@ -128,7 +128,7 @@ def cells_of(path: str | os.PathLike, rows: int) -> Cells | None:
     if _reader_of(Path(path)) is not _read_text:
         return None
     found = read_cells(Path(path), str(path))
-    return found if len(found.rows) == rows else None
+    return found if found is not None and len(found.rows) == rows else None
 
 
 def stem_of(path: Path) -> str:

@@ -75,13 +75,16 @@ class Cells(NamedTuple):
     rows: list[list[str]]
 
 
-def read_cells(path: Path, label: str) -> Cells:
-    """Read the cells of a text file that `read_text` can read, as text."""
+def read_cells(path: Path, label: str) -> Cells | None:
+    """Read the cells of a text file that `read_text` can read; None if one is too long for that."""
     text = _decoded(path, label)
     start = _start(text, label)
     first, *others = start.records
     lines = text.splitlines(keepends=True)[start.skip :]
-    rows = [row for row in csv.reader(lines, delimiter=start.delimiter) if row]
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=start.delimiter) if row]
+    except csv.Error:  # a cell of more than 131,072 characters
+        return None
     return Cells(start.delimiter, rows[_is_header(first, others) :])
 
 
