@@ -63,18 +63,20 @@ def test_the_penalty_follows_the_gap_and_ends_with_the_run(capsys, monkeypatch):
     seen = []
 
     def twice(strength, prior, gap, stderr, size):
-        seen.append((gap, size))
+        seen.append((gap, stderr, size))
         return 2 * strength if len(seen) < 4 else strength
 
     monkeypatch.setattr("harmonium.training.strength.next_strength", twice)
+    # All columns are equal; in the held-out rows, with the same means, neighbours are opposites.
+    equal, opposite = np.tile(NOISE[:, :1], 10), np.tile([OTHERS[:, 0], 1 - OTHERS[:, 0]], (5, 1)).T
     rbm = new()
-    history = rbm.fit(NOISE, validation_data=(OTHERS,), verbose=2)
+    history = rbm.fit(equal, validation_data=(opposite,), verbose=2)
     strengths = history.history["penalty"]
     assert strengths[0] == pytest.approx(1 / 60)
     assert strengths[-1] == pytest.approx(8 / 60)
     assert len(seen) >= 4
-    assert all(np.isfinite(gap) and size > 0 for gap, size in seen)
-    assert max(gap for gap, _ in seen) > 0
+    assert all(np.isfinite(gap) and stderr > 0 and size > 0 for gap, stderr, size in seen)
+    assert max(gap - 5 * stderr for gap, stderr, _ in seen) > 0
     assert "val_penalty" not in history.history
     assert f"harmonium: {history.message}." in capsys.readouterr().out
     assert "penalty" not in rbm.evaluate(NOISE, verbose=0, return_dict=True)
