@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import jax
 import pytest
 from rich.console import Console
 
@@ -25,23 +24,16 @@ class Ending(NamedTuple):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory) -> Iterator[None]:
-    """Begin with no compiled programs, as a new user does, and make warnings errors."""
-    names = (
-        "jax_compilation_cache_dir",
-        "jax_persistent_cache_min_compile_time_secs",
-        "jax_persistent_cache_min_entry_size_bytes",
-    )
-    before = {name: getattr(jax.config, name) for name in names}
+def surroundings(tmp_path_factory) -> Iterator[None]:
+    """Use no cache of the user, have 80 columns, and make warnings errors.
+
+    Where the tests share a cache of compiled programs (`make test`), the command uses it too.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        jax.config.update("jax_compilation_cache_dir", None)
-        patch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("COLUMNS", "80")
         patch.setattr(sys, "warnoptions", ["error"])  # warnings are errors, as everywhere
         yield
-    for name, value in before.items():
-        jax.config.update(name, value)
 
 
 @pytest.fixture(autouse=True)
