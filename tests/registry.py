@@ -1,9 +1,10 @@
 """The examples for the laws, from the test files of layers, samplers and gradients.
 
 A law is a test of a property that every part of a kind must have. The test file of a part holds a
-list EXAMPLES, which the laws collect. `make laws` runs all combinations with ten seeds, and
-`make cover` some of them with one seed: each layer beside itself and two or three others on either
-side, other ones for each law, with every sampler or gradient dealt out in turn.
+list EXAMPLES, which the laws collect. `make laws` runs all combinations with ten seeds, which takes
+many hours; with LAWS=dealt, all pairs of layers, with samplers or gradients dealt out in turn.
+`make cover` runs some pairs with one seed: each layer beside itself and two or three others on
+either side, other ones for each law, with every sampler or gradient dealt out in turn.
 """
 
 import importlib.util
@@ -22,7 +23,8 @@ from harmonium.parameters import map_parameters
 from harmonium.partition_function.enumerated import enumerable
 
 HERE = Path(__file__).parent
-ALL = os.environ.get("HARMONIUM_LAWS") == "all"
+LAWS = os.environ.get("HARMONIUM_LAWS", "cover")
+ALL = LAWS != "cover"  # all pairs of layers
 FIRST, LAST = (int(n) for n in os.environ.get("HARMONIUM_SEEDS", "0-9").split("-"))
 SEEDS = range(FIRST, LAST + 1) if ALL else range(1)
 LEVEL = 1e-4  # family-wise, for each law
@@ -102,11 +104,14 @@ def covered(
     They are dealt out in turn, so that each meets many layers on both sides.
     """
     parts = [part for part in examples(kind) if is_meant(part)]
-    if ALL:  # all seeds of a part in sequence, so that they share compiled programs
-        by_layers = itertools.groupby(pairs(), key=lambda pair: [id(layer) for layer in pair[:2]])
-        groups = [list(group) for _, group in by_layers]
-        return [(part, *pair) for group in groups for part in parts for pair in group]
-    return [(parts[n % len(parts)], *pair) for n, pair in enumerate(pairs(*steps))]
+    by_layers = itertools.groupby(pairs(*steps), key=lambda pair: [id(side) for side in pair[:2]])
+    # All seeds of a part in sequence: they share compiled programs.
+    return [
+        (part, *pair)
+        for n, group in enumerate([list(group) for _, group in by_layers])
+        for part in (parts if LAWS == "all" else [parts[n % len(parts)]])
+        for pair in group
+    ]
 
 
 def identify(value) -> str | None:
