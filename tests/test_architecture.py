@@ -23,7 +23,7 @@ LEVELS = [
     {"gradients"},
     {"diagnostics", "evaluation", "sampling", "likelihood"},
     {"training", "model_entropy"},
-    {"plot", "sklearn", "keras"},
+    {"plot", "report", "sklearn", "keras"},
     {"runs"},
     {"cli"},
     {"__main__"},

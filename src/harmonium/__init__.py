@@ -16,7 +16,7 @@ The packages, each importing only from those above it in this list:
     gradients           how the likelihood climbs
     diagnostics, evaluation, sampling, likelihood, model_entropy   how good a model is
     training            the loop
-    plot, sklearn, keras   pictures; the scikit-learn and Keras interfaces
+    plot, report, sklearn, keras   pictures; pages; the scikit-learn and Keras interfaces
     runs                a run from a source to a folder
     cli                 the command
 

@@ -11,7 +11,6 @@ from rich.console import Console
 from harmonium.cli import main
 from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
-from harmonium.runs.figure_process import Painted
 from harmonium.runs.train import train
 
 
@@ -57,38 +56,16 @@ def cli(capsys) -> Callable[..., Ending]:
     return run
 
 
-class NoFigureProcess:
-    """A stand-in for the figure process that draws nothing."""
-
-    def __enter__(self) -> "NoFigureProcess":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def start(self) -> None:
-        pass
-
-    def stop(self) -> None:
-        pass
-
-    def paint(self, *_: object) -> None:
-        pass
-
-    def finished(self) -> Painted:
-        return Painted([], "")
-
-
 @pytest.fixture
-def no_pictures(monkeypatch) -> None:
-    """Leave out the pictures, which take longest in a small run."""
-    leave_out_pictures(monkeypatch)
+def no_report(monkeypatch) -> None:
+    """Leave out the report, which takes longest in a small run."""
+    leave_out_report(monkeypatch)
 
 
-def leave_out_pictures(patch: pytest.MonkeyPatch) -> None:
-    """Neither draw pictures nor sample the rows for them."""
-    patch.setattr("harmonium.runs.figure_process.FigureProcess", NoFigureProcess)
-    patch.setattr("harmonium.runs.train.rows_to_draw", lambda *_: (None, None))
+def leave_out_report(patch: pytest.MonkeyPatch) -> None:
+    """Neither draw samples for the report nor write it."""
+    patch.setattr("harmonium.runs.train.rows_to_show", lambda *_: None)
+    patch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +74,6 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "bars"
     config = RunConfig(source="bars", hidden=4, chains=8, epochs=3, batch=8)
     with pytest.MonkeyPatch.context() as patch:
-        leave_out_pictures(patch)
-        train(config, str(folder), False, Display(Console(quiet=True)), NoFigureProcess())
+        leave_out_report(patch)
+        train(config, str(folder), False, Display(Console(quiet=True)))
     return folder

@@ -380,7 +380,7 @@ def make_runs(bars: Path) -> None:
         "infinite": json.dumps(config),
     }
     for name, text in configs.items():
-        shutil.copytree(bars, name, ignore=shutil.ignore_patterns("pictures"))
+        shutil.copytree(bars, name)
         Path(name, "config.json").write_text(text)
     checkpoint = bars / "checkpoints" / "last.safetensors"
     state, content = load_file(checkpoint), checkpoint.read_bytes()

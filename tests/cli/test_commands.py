@@ -12,7 +12,6 @@ from answers import check_estimate, strict
 from harmonium.cli import base
 
 SMALL = "--hidden 4 --chains 8 --batch 8 --epochs 3"
-PICTURES = {"filters.png", "samples.png", "learning_curves.png", "weights.png", "means.png"}
 
 
 # --- train ------------------------------------------------------------------------------
@@ -22,10 +21,8 @@ def test_train_leaves_a_whole_run_folder(cli, tmp_path):
     status, out, err = cli(f"train bars {SMALL}")
     assert (status, err) == (0, "")
     run = tmp_path / "runs" / "bars"
-    inside = {"config.json", "metrics.jsonl", "model.safetensors", "summary.json"}
-    assert {path.name for path in run.iterdir()} == inside | {"checkpoints", "pictures"}
-    assert {path.name for path in (run / "pictures").iterdir()} == PICTURES
-    assert all((run / "pictures" / name).stat().st_size > 1_000 for name in PICTURES)
+    inside = {"config.json", "metrics.jsonl", "model.safetensors", "summary.json", "report.html"}
+    assert {path.name for path in run.iterdir()} == inside | {"checkpoints"}
     assert strict((run / "config.json").read_text())["hidden"] == 4
     records = [strict(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in records] == [1.0, 2.0, 3.0]
@@ -34,7 +31,7 @@ def test_train_leaves_a_whole_run_folder(cli, tmp_path):
     assert hm.load(run).hidden.size == 4
     assert "\x1b" not in out  # a pipe sees no colours
     assert "log-likelihood" in out
-    assert all(f"runs/bars/pictures/{name}\n" in out for name in PICTURES)
+    assert "report    runs/bars/report.html\n" in out
     assert out.splitlines()[-1].split(maxsplit=1)[0] == "next"
     assert out.endswith("evaluate runs/bars\n")
 
@@ -51,7 +48,7 @@ def test_a_command_to_type_next_is_found_by_the_shell(tmp_path, monkeypatch):
     assert base.typed("evaluate", "run") == "harmonium evaluate run"
 
 
-def test_train_json_is_one_object_and_progress_is_on_standard_error(cli, no_pictures):
+def test_train_json_is_one_object_and_progress_is_on_standard_error(cli, no_report):
     status, out, err = cli(f"train bars {SMALL} --json")
     found = strict(out)
     assert status == 0
@@ -64,7 +61,7 @@ def test_train_json_is_one_object_and_progress_is_on_standard_error(cli, no_pict
     assert found == strict(Path("runs/bars/summary.json").read_text())
 
 
-def test_the_score_of_a_run_is_that_of_its_model(cli, no_pictures):
+def test_the_score_of_a_run_is_that_of_its_model(cli, no_report):
     found = strict(cli(f"train bars {SMALL} --json").out)
     exact = hm.log_likelihood(hm.load("runs/bars"), hm.data.bars_and_stripes())
     assert found["log_likelihood"]["value"] == pytest.approx(exact.value, abs=1e-5)
@@ -79,43 +76,44 @@ def test_the_score_of_a_run_is_that_of_its_model(cli, no_pictures):
         "--binarize none",
     ],
 )
-def test_train_takes_its_options(cli, no_pictures, options):
+def test_train_takes_its_options(cli, no_report, options):
     status, out, _ = cli(f"train bars {SMALL} {options} --json")
     assert status == 0
     assert strict(out)["log_z"]["method"].startswith("exact")
 
 
-def test_the_default_folder_is_the_next_free_one(cli, no_pictures, tmp_path):
+def test_the_default_folder_is_the_next_free_one(cli, no_report, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "bars-2").write_text("in the way")
     names = [strict(cli(f"train bars {SMALL} --json").out)["run"] for _ in range(3)]
     assert names == ["runs/bars", "runs/bars-3", "runs/bars-4"]
 
 
-def test_overwrite_replaces_a_run_and_keeps_what_is_not_its_own(cli, no_pictures, trained):
+def test_overwrite_replaces_a_run_and_keeps_what_is_not_its_own(cli, no_report, trained):
     shutil.copytree(trained, "mine")
     Path("mine/notes.txt").write_text("keep me")
+    Path("mine/report.html").write_text("of the older run")
     status, *_ = cli(f"train bars {SMALL} --seed 1 --out mine --overwrite")
     assert status == 0
     found = strict(Path("mine/config.json").read_text())
     assert (found["seed"], found["epochs"]) == (1, 3)
     assert len(Path("mine/metrics.jsonl").read_text().splitlines()) == 3
     assert Path("mine/notes.txt").read_text() == "keep me"
-    assert not (trained.parent / "pictures").exists()
+    assert not Path("mine/report.html").exists()
 
 
-def test_overwrite_without_out_replaces_the_run_of_that_name(cli, no_pictures):
+def test_overwrite_without_out_replaces_the_run_of_that_name(cli, no_report):
     for seed in (1, 2):
         found = strict(cli(f"train bars {SMALL} --seed {seed} --overwrite --json").out)
         assert found["run"] == "runs/bars"
 
 
-def test_an_empty_folder_may_be_the_out(cli, no_pictures, tmp_path):
+def test_an_empty_folder_may_be_the_out(cli, no_report, tmp_path):
     (tmp_path / "new").mkdir()
     assert cli(f"train bars {SMALL} --out new").status == 0
 
 
-def test_the_command_says_what_it_did_to_grey_levels(cli, no_pictures, trained):
+def test_the_command_says_what_it_did_to_grey_levels(cli, no_report, trained):
     levels = np.random.default_rng(0).integers(0, 256, (32, 16))
     np.save("grey.npy", levels.astype(np.uint8))
     _, out, _ = cli(f"train grey.npy {SMALL} --binarize none --json")
@@ -125,7 +123,7 @@ def test_the_command_says_what_it_did_to_grey_levels(cli, no_pictures, trained):
     assert "drawn as 0 or 1" in cli(f"evaluate {trained} grey.npy --quick").out
 
 
-def test_train_knows_other_kinds_of_visible_units(cli, no_pictures):
+def test_train_knows_other_kinds_of_visible_units(cli, no_report):
     codes = np.random.default_rng(1).integers(0, 3, (60, 5))
     np.savetxt("rows.csv", codes, delimiter=",", fmt="%g")
     found = strict(cli(f"train rows.csv --visible potts {SMALL} --json").out)
@@ -136,7 +134,7 @@ def test_train_knows_other_kinds_of_visible_units(cli, no_pictures):
     assert "codes (3 states)" in cli("info rows.csv --visible potts").out
 
 
-def test_few_rows_are_all_learned_from_and_the_command_says_so(cli, no_pictures):
+def test_few_rows_are_all_learned_from_and_the_command_says_so(cli, no_report):
     np.savetxt("few.csv", hm.data.bars_and_stripes(), delimiter=",", fmt="%g")
     found = strict(cli(f"train few.csv {SMALL} --json").out)
     assert "few: 32 rows, too few to hold any out." in found["notes"]
@@ -146,7 +144,7 @@ def test_few_rows_are_all_learned_from_and_the_command_says_so(cli, no_pictures)
 # --- resume -----------------------------------------------------------------------------
 
 
-def test_resume_trains_a_finished_run_for_more_epochs(cli, no_pictures, trained):
+def test_resume_trains_a_finished_run_for_more_epochs(cli, no_report, trained):
     shutil.copytree(trained, "run")
     status, out, err = cli("resume run --epochs 5 --json")
     found = strict(out)
@@ -158,7 +156,7 @@ def test_resume_trains_a_finished_run_for_more_epochs(cli, no_pictures, trained)
 
 
 @pytest.mark.parametrize("hidden", [4, 24])  # missing values are summed out, or drawn
-def test_a_run_on_rows_with_gaps_is_resumed(cli, no_pictures, hidden):
+def test_a_run_on_rows_with_gaps_is_resumed(cli, no_report, hidden):
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (45, 20)).astype(object)
     rows[rng.random(rows.shape) < 0.4] = ""
@@ -168,7 +166,7 @@ def test_a_run_on_rows_with_gaps_is_resumed(cli, no_pictures, hidden):
     assert (status, strict(out)["status"], strict(out)["updates"]) == (0, "done", 9)
 
 
-def test_resume_of_a_finished_run_scores_it_again(cli, no_pictures, trained):
+def test_resume_of_a_finished_run_scores_it_again(cli, no_report, trained):
     shutil.copytree(trained, "run")
     before = strict((trained / "summary.json").read_text())
     found = strict(cli("resume run --json").out)

@@ -53,7 +53,7 @@ def same_arrays(one: str, other: str) -> None:
 )
 def test_a_diverging_run_keeps_the_last_finite_model_and_ends_with_3(cli, request, options, draws):
     if not draws:
-        request.getfixturevalue("no_pictures")
+        request.getfixturevalue("no_report")
     np.save("reals.npy", np.random.default_rng(0).normal(size=(60, 5)))
     command = f"train reals.npy --visible gaussian {SMALL} --epochs 3 {options} --json"
     status, out, err = cli(command)
@@ -75,7 +75,7 @@ def test_a_diverging_run_keeps_the_last_finite_model_and_ends_with_3(cli, reques
     assert cli("resume runs/reals").status == 3
 
 
-def test_parameters_too_large_to_score_count_as_diverged(cli, no_pictures, monkeypatch):
+def test_parameters_too_large_to_score_count_as_diverged(cli, no_report, monkeypatch):
     def overflow(rbm, rows, **_):
         raise ValueError("f(a) and f(b) must have different signs")
 
@@ -89,7 +89,7 @@ def test_parameters_too_large_to_score_count_as_diverged(cli, no_pictures, monke
 
 
 @pytest.mark.parametrize("options", ["", "--method cd"])
-def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_pictures, monkeypatch, options):
+def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_report, monkeypatch, options):
     command = f"train bars {SMALL} --epochs 12 {options}"
     assert cli(f"{command} --out whole").status == 0
     with monkeypatch.context() as patch:
@@ -111,7 +111,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_pictures, monkeypatch
         assert measured("cut", name) == measured("whole", name)
 
 
-def test_a_run_without_these_options_goes_on_as_it_began(cli, no_pictures, monkeypatch):
+def test_a_run_without_these_options_goes_on_as_it_began(cli, no_report, monkeypatch):
     """A folder of an earlier version has no penalty, and nothing of held-out rows."""
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
     command = f"train rows.npy {SMALL} --epochs 12 --penalty 0 --keep last"
@@ -137,7 +137,7 @@ def test_a_run_without_these_options_goes_on_as_it_began(cli, no_pictures, monke
 
 
 @pytest.mark.parametrize("options", ["--penalty auto --keep best", "--penalty 0.01 --keep best"])
-def test_a_resumed_run_decides_alike(cli, no_pictures, monkeypatch, options):
+def test_a_resumed_run_decides_alike(cli, no_report, monkeypatch, options):
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
     command = f"train rows.npy {SMALL} --lr 0.5 --epochs 30 {options}"
     assert cli(f"{command} --out whole").status == 0
@@ -151,7 +151,7 @@ def test_a_resumed_run_decides_alike(cli, no_pictures, monkeypatch, options):
     assert "where held-out rows had their highest log-likelihood" in said
 
 
-def test_few_rows_are_cross_validated_once(cli, no_pictures, monkeypatch):
+def test_few_rows_are_cross_validated_once(cli, no_report, monkeypatch):
     """A run that is resumed knows what was found, and one of more epochs is not ended early."""
     monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 400)
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
@@ -194,7 +194,7 @@ def measured(run: str, name: str) -> list[float]:
     return [json.loads(line)[name] for line in lines]
 
 
-def test_records_after_the_checkpoint_are_dropped_on_resume(cli, no_pictures):
+def test_records_after_the_checkpoint_are_dropped_on_resume(cli, no_report):
     cli(f"train bars {SMALL} --epochs 12 --out run")
     before = measured("run", "update")
     with Path("run/metrics.jsonl").open("a") as file:
@@ -204,7 +204,7 @@ def test_records_after_the_checkpoint_are_dropped_on_resume(cli, no_pictures):
 
 
 def test_a_resumed_run_that_is_cut_short_at_once_keeps_the_averaged_model(
-    cli, no_pictures, monkeypatch
+    cli, no_report, monkeypatch
 ):
     cli(f"train bars {SMALL} --epochs 12 --out run")
     before = load_file("run/model.safetensors")
@@ -214,7 +214,7 @@ def test_a_resumed_run_that_is_cut_short_at_once_keeps_the_averaged_model(
         np.testing.assert_array_equal(array, before[name])
 
 
-def test_an_interruption_before_the_first_update_can_be_resumed(cli, no_pictures, monkeypatch):
+def test_an_interruption_before_the_first_update_can_be_resumed(cli, no_report, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, 0, KeyboardInterrupt())
         patch.setattr("harmonium.runs.train.run_plan", interrupted)
@@ -227,7 +227,7 @@ def interrupted(*_, **__):
     raise KeyboardInterrupt
 
 
-def test_an_interruption_while_scoring_keeps_the_trained_model(cli, no_pictures, monkeypatch):
+def test_an_interruption_while_scoring_keeps_the_trained_model(cli, no_report, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("harmonium.runs.train.log_likelihood", interrupted)
         status, out, _ = cli(f"train bars {SMALL} --epochs 3 --out run --json")
@@ -303,7 +303,7 @@ def read_until(stream: IO[str], word: str) -> None:
     raise AssertionError(f"no {word!r} in {lines}")
 
 
-def test_ctrl_c_while_training_keeps_a_run_that_can_go_on(cli, no_pictures):
+def test_ctrl_c_while_training_keeps_a_run_that_can_go_on(cli, no_report):
     options = f"{SMALL} --epochs 100000 --out run".split()
     with start("train", "bars", *options) as process:
         read_until(process.stdout, "epoch 3/")
@@ -365,7 +365,7 @@ def test_the_module_runs_as_the_command_and_asks_no_jax_for_its_version():
 # --- real columns -----------------------------------------------------------------------
 
 
-def test_real_columns_are_learned_standardised_and_scored_in_their_own_units(cli, no_pictures):
+def test_real_columns_are_learned_standardised_and_scored_in_their_own_units(cli, no_report):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 2)) @ [[0.1, 0.5, 30.0], [0.0, 0.5, -30.0]]
     x += 0.05 * rng.normal(size=x.shape) * [0.1, 0.7, 40.0] + [3.0, 0.0, -200.0]

@@ -85,7 +85,7 @@ def rstripped(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def test_the_free_energy_gap_of_a_run_that_held_rows_out(cli, no_pictures):
+def test_the_free_energy_gap_of_a_run_that_held_rows_out(cli, no_report):
     np.save("bits.npy", np.random.default_rng(0).integers(0, 2, (60, 5)))
     cli("train bits.npy --hidden 3 --chains 8 --batch 8 --epochs 3 --out run")
     found = strict(cli("evaluate run --quick --json").out)["free_energy_gap"]
@@ -247,7 +247,7 @@ def test_an_unconverged_estimate_ends_with_3_under_must_converge(cli):
     assert cli(f"{command} --must-converge").status == 3
 
 
-def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli, no_pictures):
+def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli, no_report):
     np.save("grey.npy", np.random.default_rng(0).random((40, 9)).astype(np.float32))
     status, out, _ = cli("train grey.npy --hidden 4 --epochs 3 --seed 5 --out run --json")
     assert status == 0

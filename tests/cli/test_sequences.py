@@ -168,7 +168,7 @@ def test_evaluation(cli):
     assert cli("evaluate run hairpins.fasta --quick --method exact").status == 0
 
 
-def test_a_run_is_resumed_and_described(cli, no_pictures):
+def test_a_run_is_resumed_and_described(cli, no_report):
     assert cli("resume run --epochs 252").status == 0
     assert "alphabet = auto" in cli("info run").out
     assert "300 sequences × 14 sites (rna)" in cli("info hairpins.fasta").out

@@ -16,6 +16,7 @@ from .evaluate import EVALUATE_HELP, evaluate_cli
 from .export import EXPORT_HELP, export_cli
 from .impute import IMPUTE_HELP, impute_cli
 from .info import INFO_HELP, info_cli
+from .report import REPORT_HELP, report_cli
 from .sample import SAMPLE_HELP, sample_cli
 from .score import SCORE_HELP, score_cli
 from .sequences import CONTACTS_HELP, MOTIFS_HELP, SCAN_HELP, contacts_cli, motifs_cli, scan_cli
@@ -57,6 +58,7 @@ app.command("motifs", help=MOTIFS_HELP, short_help="Show what hidden units look 
     motifs_cli
 )
 app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
+app.command("report", help=REPORT_HELP, short_help="Write a page to play with a model.")(report_cli)
 app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)
 app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(info_cli)
 

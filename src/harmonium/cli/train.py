@@ -216,13 +216,12 @@ def train_cli(
         options.pop(name)
 
     def command() -> int:
-        with figure_process_for(epochs) as figure_process:
-            from ..runs.config import RunConfig
-            from ..runs.train import train
+        from ..runs.config import RunConfig
+        from ..runs.train import train
 
-            show = display(as_json)
-            options["kinds"] = kinds_told(kind or [], drop or [])
-            summary = train(RunConfig(**options), out, overwrite, show, figure_process)
+        show = display(as_json)
+        options["kinds"] = kinds_told(kind or [], drop or [])
+        summary = train(RunConfig(**options), out, overwrite, show)
         return tell(summary, as_json, show)
 
     raise typer.Exit(run_command(command))
@@ -239,27 +238,13 @@ def resume_cli(
     """Go on with a run; its help text is RESUME_HELP."""
 
     def command() -> int:
-        with figure_process_for(epochs) as figure_process:
-            from ..runs.train import resume
+        from ..runs.train import resume
 
-            show = display(as_json)
-            summary = resume(run, epochs, show, figure_process)
+        show = display(as_json)
+        summary = resume(run, epochs, show)
         return tell(summary, as_json, show)
 
     raise typer.Exit(run_command(command))
-
-
-def figure_process_for(epochs: int | None) -> Any:
-    """Return the figure process, which imports its packages while this process imports JAX.
-
-    It is not started yet if `epochs` is None: most such runs are long, and it would only wait.
-    """
-    from ..runs.figure_process import FigureProcess
-
-    figure_process = FigureProcess()
-    if epochs is not None:
-        figure_process.start()
-    return figure_process
 
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
@@ -289,8 +274,8 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
         show.say(baseline_line(summary["log_likelihood"]))
         show.say(log_z_line(summary["log_z"]))
         show.say(f"model     {summary['model']}")
-        for name, path in zip(["pictures", *[""] * 99], summary["pictures"], strict=False):
-            show.say(f"{name:<9} {path}")
+        if summary["report"] is not None:
+            show.say(f"report    {summary['report']}")
         show.say(f"next      {typed('evaluate', run)}")
     return DONE
 

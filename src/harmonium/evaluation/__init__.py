@@ -15,5 +15,6 @@ from .table_columns import ColumnScore as ColumnScore
 from .table_columns import cell_scores as cell_scores
 from .table_columns import column_scores as column_scores
 from .table_columns import unexpected as unexpected
+from .trees import tree_log_likelihood as tree_log_likelihood
 from .words_for_units import UnitInWords as UnitInWords
 from .words_for_units import hidden_in_words as hidden_in_words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -135,6 +136,20 @@ class RunConfig:
     def updates_an_epoch(self, rows: int) -> int:
         """Return the number of updates in one epoch over this many rows."""
         return -(-rows // min(self.batch, rows))
+
+    @property
+    def command(self) -> str:
+        """The command of such a run: the options that are not the defaults."""
+        words = ["harmonium", "train", self.source]
+        for each in fields(self):
+            value = getattr(self, each.name)
+            option = f"--{each.name.replace('_', '-')}"
+            if each.name == "kinds":
+                for name, kind in self.kinds.items():
+                    words += ["--drop", name] if kind == "left out" else ["--as", f"{name}={kind}"]
+            elif each.name not in ("source", "groups") and value != each.default:
+                words += [option, str(value)]
+        return shlex.join(words)
 
     def to_json(self) -> str:
         """Return the options as JSON."""

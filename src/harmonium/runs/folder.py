@@ -31,8 +31,19 @@ COLUMNS = "columns.json"
 SITES = "sites.json"
 CHECKPOINT = "checkpoints/last.safetensors"
 SUMMARY = "summary.json"
+REPORT = "report.html"
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
-LEFT_BY_RUNS = (METRICS, COLUMNS, SITES, MODEL, SUMMARY, "checkpoints", "pictures", EVALUATION)
+LEFT_BY_RUNS = (
+    METRICS,
+    COLUMNS,
+    SITES,
+    MODEL,
+    SUMMARY,
+    REPORT,
+    "checkpoints",
+    "pictures",  # of earlier versions
+    EVALUATION,
+)
 OTHER_NAME = "choose another name"
 T = TypeVar("T")
 LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
@@ -249,8 +260,8 @@ class RunFolder:
         return found if isinstance(found, dict) else {}
 
     def drop_summary(self) -> None:
-        """Remove the summary and the evaluation before a run goes on: its model will change."""
-        for name in (SUMMARY, EVALUATION):
+        """Remove summary, report and evaluation before a run goes on: its model will change."""
+        for name in (SUMMARY, REPORT, EVALUATION):
             _remove(self.path / name)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -16,21 +15,18 @@ from .._threefry import key_of
 from ..errors import NotFiniteError, input_error
 from ..likelihood import log_likelihood
 from ..rbm import RBM
-from ..sampling import sample
 from ..training import DivergenceWarning, Fit, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import run_plan
 from .checkpointing import Checkpointer
 from .config import RunConfig
 from .display import Display
-from .figure_process import FigureProcess
 from .folder import CHECKPOINT, RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .prepare import Prepared, prepare
+from .report import Shown, rows_to_show, write_report
 from .score import finite_score, log_z_record, score_record, without_hidden_units
 
-ROWS_TO_PICTURE = 2_000
-SHORT_RUN = 1_000  # updates; in a shorter run, a started figure process is kept waiting
 SECONDS_TO_SCORE = (120.0, 600.0)
 DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
 
@@ -40,7 +36,6 @@ def train(
     out: str | None,
     overwrite: bool,
     display: Display,
-    figure_process: FigureProcess,
 ) -> dict[str, Any]:
     """Train as the options say; return the summary that the command reports.
 
@@ -54,12 +49,10 @@ def train(
     config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
-        return carry_out(config, prepared, state, folder, display, figure_process)
+        return carry_out(config, prepared, state, folder, display)
 
 
-def resume(
-    path: str, epochs: int | None, display: Display, figure_process: FigureProcess
-) -> dict[str, Any]:
+def resume(path: str, epochs: int | None, display: Display) -> dict[str, Any]:
     """Resume an interrupted run, or train a finished one for more epochs.
 
     Raises:
@@ -85,7 +78,7 @@ def resume(
         folder.drop_summary()
         folder.keep_metrics_until(updates)
         display.say(f"resuming {path} after {updates:,} updates")
-        return carry_out(config, prepared, state, folder, display, figure_process)
+        return carry_out(config, prepared, state, folder, display)
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
@@ -101,9 +94,8 @@ def carry_out(
     state: TrainState,
     folder: RunFolder,
     display: Display,
-    figure_process: FigureProcess,
 ) -> dict[str, Any]:
-    """Train, save, score and draw pictures; an interrupted run is saved but not scored."""
+    """Train, save, score and report; an interrupted run is saved but not scored."""
     checkpointer = Checkpointer(folder, prepared, state)
     stage = "interrupted"
     try:
@@ -112,14 +104,12 @@ def carry_out(
             display.say(line)
         how = f"{config.method} at rate {prepared.rate:g}"
         display.say(f"{prepared.rbm}, {how}, to {folder.path}")
-        if (config.epochs or math.inf) * config.updates_an_epoch(len(prepared.train)) > SHORT_RUN:
-            figure_process.stop()  # it would wait, and hold memory, for a long time
         if will_cross_validate(prepared.plan, prepared.validation, state):
             display.say("cross-validating, since rows are few")
         result = learn(prepared, state, checkpointer, display)
         checkpointer.keep(result)
         stage = "trained, and interrupted while it was scored,"
-        summary = finish(prepared, result, checkpointer, figure_process, display)
+        summary = finish(prepared, result, checkpointer, display)
     except KeyboardInterrupt:
         checkpointer.save()
         updates = int(checkpointer.state.updates)
@@ -148,31 +138,35 @@ def learn(
 
 
 def finish(
-    prepared: Prepared,
-    result: Fit,
-    checkpointer: Checkpointer,
-    figure_process: FigureProcess,
-    display: Display,
+    prepared: Prepared, result: Fit, checkpointer: Checkpointer, display: Display
 ) -> dict[str, Any]:
-    """Draw the pictures and compute the score of a run that has ended; return its summary."""
+    """Compute the score of a run that has ended, and write its report; return its summary."""
     summary = checkpointer.summary(DIVERGED if result.diverged else DONE, result.message)
     summary["notes"] += result.notes
     if not result.diverged:
         display.say(result.message)
     for note in result.notes:
         display.say(f"  {note}")
+    key = jax.random.fold_in(prepared.key, 2)
     with ThreadPoolExecutor(1) as aside:  # scoring leaves a core idle for much of the time
-        drawing = aside.submit(
-            ask_for_pictures, figure_process, checkpointer.folder, prepared, result.rbm
-        )
+        drawing = aside.submit(rows_to_show, prepared.rows, result.rbm, key)
         if not result.diverged:
             learning = time.perf_counter() - checkpointer.began
             summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))
-        drawing.result()
-    summary["pictures"], reason = figure_process.finished()
-    if reason:
-        summary["notes"].append(f"no pictures: {reason}")
-    return summary
+        shown = drawing.result()
+    return summary | reported(prepared, result.rbm, shown, checkpointer.folder, summary)
+
+
+def reported(
+    prepared: Prepared, rbm: RBM, shown: Shown, folder: RunFolder, summary: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the report, and return what the summary says of it: a full disk loses no score."""
+    try:
+        path = write_report(folder, prepared.config, prepared.rows, rbm, shown, summary)
+    except OSError as error:
+        reason = f"no report: it cannot be written ({error.strerror or error})"
+        return {"report": None, "notes": [*summary["notes"], reason]}
+    return {"report": str(path)}
 
 
 def seconds_to_score(learning: float) -> float:
@@ -200,20 +194,3 @@ def final_score(prepared: Prepared, rbm: RBM, display: Display, seconds: float) 
         "log_z": log_z_record(score.log_z),
         "log_likelihood": score_record(score, name, len(rows), without),
     }
-
-
-def ask_for_pictures(
-    figure_process: FigureProcess, folder: RunFolder, prepared: Prepared, rbm: RBM
-) -> None:
-    """Request the pictures of the model, of its samples and of the data."""
-    figure_process.paint(folder.path, *rows_to_draw(prepared, rbm), prepared.rows.image_shape)
-
-
-def rows_to_draw(prepared: Prepared, rbm: RBM) -> tuple[Any, Any]:
-    """Return samples of the model, and as many rows of the data."""
-    key = jax.random.fold_in(prepared.key, 2)
-    _, scored = prepared.scored
-    if prepared.rows.columns is not None:  # many rows show how columns are distributed
-        scored = prepared.rows.parts["train"]
-    rows = scored.some(ROWS_TO_PICTURE).rows(key=key)
-    return sample(rbm, len(rows), key=key), rows

@@ -59,16 +59,21 @@ class Native(AbstractFormat):
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return the content of a file with this model."""
-        rbm = checked_model(rbm, source)
-        tensors: dict[str, np.ndarray] = {}
-        header = {
-            "format": FORMAT,
-            "version": VERSION,
-            "visible": _describe(rbm.visible, "visible", tensors, source),
-            "hidden": _describe(rbm.hidden, "hidden", tensors, source),
-            "weights": _describe(rbm.weights, "weights", tensors, source),
-        }
+        header, tensors = described(checked_model(rbm, source), source)
+        header = {"format": FORMAT, "version": VERSION} | header
         return _serialised(tensors, {FORMAT: json.dumps(header)})
+
+
+def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return a model's layers and weights by type and fields, and the arrays that these name.
+
+    Raises:
+        InputError: a layer has a field that cannot be described; `source` names the model.
+    """
+    tensors: dict[str, np.ndarray] = {}
+    parts = {"visible": rbm.visible, "hidden": rbm.hidden, "weights": rbm.weights}
+    header = {name: _describe(part, name, tensors, source) for name, part in parts.items()}
+    return header, tensors
 
 
 def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> None:

@@ -1,0 +1,49 @@
+"""`harmonium report`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .base import DONE, display, run_command
+from .options import word
+
+REPORT_HELP = """Write the report of a run: one HTML page, in which the model can be played with.
+
+The page is complete: it needs no network, and can be sent by e-mail. `harmonium train` writes one
+when a run ends; this command makes it again, also for a run that was interrupted.
+
+\b
+Examples:
+  harmonium report runs/digits --open
+  harmonium report runs/digits --out digits.html
+"""
+
+
+def report_cli(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")],
+    out: Annotated[
+        str | None,
+        word("--out", metavar="FILE", help="File to write.  [default: report.html of the run]"),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Write a report; its help text is REPORT_HELP."""
+
+    def command() -> int:
+        from ..runs.options import check_target
+        from ..runs.report import report
+
+        if out is not None:
+            check_target(f"--out {out}", out, (".html",), overwrite)
+        path = report(run, out, display(False))
+        print(path)
+        if show:
+            import webbrowser
+
+            webbrowser.open(path.resolve().as_uri())
+        return DONE
+
+    raise typer.Exit(run_command(command))

@@ -1,0 +1,168 @@
+"""What a page shows, in JSON's types: a model, rows, columns or sites, numbers of a run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..io.formats.native import described
+from ..likelihood import free_energies
+from ..rbm import RBM
+from ..sequences import Sites
+from ..tables import Columns
+from ..tables.base import AbstractPart
+from .encoding import encoded, halved
+
+MOST_ROWS = 200
+MOST_NUMBERS = 400_000  # of rows, so that a page of wide rows stays small
+MOST_ACROSS = 32  # units in a line, where rows are no pictures
+MOST_LABELS = 200
+POINTS = 101  # of the scale between the numbers of a column and those of its unit
+
+
+class Rows(NamedTuple):
+    """Rows to show, in the user's coding: of data and of samples; NaN where a cell is missing."""
+
+    data: np.ndarray
+    samples: np.ndarray
+
+
+def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
+    """Return a model with its weights in 16 bits, and what that changes.
+
+    Args:
+        rbm: the model.
+        rows: rows in the user's coding, of which the change of log p is measured.
+    """
+    header, tensors = described(rbm, "the model")
+    arrays = {name: encoded(array) for name, array in tensors.items() if name[:7] != "weights"}
+    arrays["weights"], rounded = halved(rbm.dense_weights)
+    other = eqx.tree_at(lambda m: m.weights, rbm, jnp.asarray(rounded))
+    rounding = "The page has the weights in 16 bits"
+    known = rows[~np.isnan(rows).any(1)][:MOST_ROWS]
+    if len(known):
+        change = free_energies(other, known) - free_energies(rbm, known)
+        most = float(np.abs(change - change.mean()).max())
+        if np.isfinite(most):
+            rounding += f": differences of log p between rows change by {most:.1g} nats at most"
+    parts = {name: header[name] for name in ("visible", "hidden")}
+    return parts | {"arrays": arrays, "rounding": f"{rounding}."}
+
+
+def rows_content(
+    rbm: RBM, rows: Rows, image_shape: tuple[int, int] | None, *, most: int = MOST_ROWS
+) -> dict[str, Any]:
+    """Return rows of data and samples, their height and width as pictures, and the grey scale.
+
+    Args:
+        rbm: the model.
+        rows: the rows.
+        image_shape: height and width of a row; None for lines of at most 32 units.
+        most: the largest number of rows of either.
+    """
+    units = rbm.visible.n_units
+    most = max(1, min(most, MOST_NUMBERS // units))
+    data, samples = (_some(np.asarray(each), most) for each in rows)
+    shape = image_shape or _lines(units)
+    both = np.concatenate([data.ravel(), samples.ravel()]).astype(float)
+    both = both[np.isfinite(both)]
+    low, high = (float(both.min()), float(both.max())) if both.size else (0.0, 1.0)
+    if low >= -1.0 and high <= 1.0:  # spins, and parts of 1
+        low, high = (0.0 if low >= 0.0 else -1.0), 1.0
+    return {
+        "data": encoded(data),
+        "samples": encoded(samples),
+        "shape": list(shape),
+        "low": low,
+        "high": high if high > low else low + 1.0,
+    }
+
+
+def column_content(part: AbstractPart, codes: np.ndarray) -> dict[str, Any]:
+    """Return a column of a table: labels of its codes, or the scale between codes and cells.
+
+    Args:
+        part: the column, or the part of one.
+        codes: codes of the data, NaN where a cell is missing.
+    """
+    rng = np.random.default_rng(0)
+    if part.states is not None:
+        shown = min(part.states, MOST_LABELS)
+        cells = part.cells(np.arange(shown, dtype=float), rng)
+        labels = [str(part.shown(cell)) for cell in cells] + ["…"] * (part.states - shown)
+        return {"name": part.name, "states": part.states, "labels": labels}
+    known = codes[np.isfinite(codes)]
+    ends = np.quantile(known, (0.001, 0.999)) if len(known) else np.array([-1.0, 1.0])
+    grid = np.linspace(ends[0], ends[1] if ends[1] > ends[0] else ends[0] + 1.0, POINTS)
+    cells = np.asarray(part.cells(grid, rng))
+    if cells.dtype.kind == "M":  # years
+        cells = cells.astype("datetime64[D]").astype(float) / 365.2425 + 1970.0
+    rising = np.maximum.accumulate(cells.astype(float))
+    scale = {"codes": grid.tolist(), "cells": rising.tolist()}
+    return {"name": part.name, "states": 0, "scale": scale}
+
+
+def report_content(
+    rbm: RBM,
+    rows: Rows,
+    *,
+    title: str,
+    image_shape: tuple[int, int] | None = None,
+    columns: Columns | None = None,
+    sites: Sites | None = None,
+    **numbers: Any,
+) -> dict[str, Any]:
+    """Return the content of a report on a model.
+
+    Args:
+        rbm: the model.
+        rows: rows of data and samples.
+        title: the headline.
+        image_shape: height and width of a row as a picture.
+        columns: what the columns of a table mean, whose rows are codes.
+        sites: what the sites of an alignment mean.
+        numbers: what a run adds: summary, history, baselines, command, about,
+            config, versions.
+    """
+    data = np.asarray(rows.data, float)
+    parts = [] if columns is None else columns.modelled
+    spectrum = np.linalg.svd(np.asarray(rbm.dense_weights, float), compute_uv=False)
+    return {
+        "title": title,
+        "model": model_content(rbm, data),
+        "rows": rows_content(rbm, rows, image_shape, most=1_000 if parts else MOST_ROWS),
+        "columns": [column_content(part, data[:, i]) for i, part in enumerate(parts)] or None,
+        "sites": None if sites is None else _sites(sites),
+        "spectrum": [float(f"{value:.5g}") for value in spectrum],
+        "summary": None,
+        "history": [],
+        "baselines": [],
+        "command": None,
+        "about": [],
+        "config": {},
+        "versions": "",
+    } | numbers
+
+
+def baseline(name: str, words: str, value: float) -> dict[str, Any]:
+    """Return a simpler model's log-likelihood; `words` name it within a sentence."""
+    return {"name": name, "words": words, "value": value}
+
+
+def _sites(sites: Sites) -> dict[str, Any]:
+    return {"letters": sites.alphabet.letters, "numbers": [place + 1 for place in sites.kept]}
+
+
+def _some(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most so many rows, evenly spaced."""
+    return rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]
+
+
+def _lines(units: int) -> tuple[int, int]:
+    """Return the height and width of units in lines, of which only the last may be shorter."""
+    across = min(MOST_ACROSS, units)
+    return math.ceil(units / across), across

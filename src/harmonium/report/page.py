@@ -1,0 +1,78 @@
+"""A page: its template, style, scripts and content in one file that needs no network.
+
+The scripts are JavaScript modules. A file that is opened from a disk cannot import others, so they
+are put one after the other, each in a function of its own. A content security policy allows these
+very scripts and this style, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import graphlib
+import hashlib
+import html
+import json
+import re
+from importlib import resources
+from typing import Any
+
+IMPORT = re.compile(r"^import \{([^}]*)\} from \"\./(\w+)\.js\";\n", re.MULTILINE)
+EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
+ENTRY = "main"
+
+
+def page_of(content: dict[str, Any], title: str) -> str:
+    """Return a page with its content.
+
+    Args:
+        content: what the page's `report` takes, in JSON's types; numbers must be finite.
+        title: the title of the window.
+    """
+    style, script = _read("page.css"), script_of()
+    pieces = {
+        "policy": _policy(style, script),
+        "title": html.escape(title),
+        "style": style,
+        "content": json.dumps(content, allow_nan=False).replace("<", "\\u003c"),
+        "script": script,
+    }
+    return re.sub(r"@(\w+)@", lambda found: pieces[found[1]], _read("page.html"))
+
+
+@functools.cache
+def script_of() -> str:
+    """Return all modules as one script; each is a function that returns what it exports."""
+    names = [file.name[:-3] for file in _folder().iterdir() if file.name.endswith(".js")]
+    sources = {name: _read(f"{name}.js") for name in names}
+    needed = {name: {found[1] for found in IMPORT.findall(text)} for name, text in sources.items()}
+    order = graphlib.TopologicalSorter(needed).static_order()
+    return "\n".join(["'use strict';", *(_wrapped(name, sources[name]) for name in order)])
+
+
+def _wrapped(name: str, source: str) -> str:
+    exported = [found[1] for found in EXPORT.findall(source)]
+    body = IMPORT.sub(lambda found: f"const {{{found[1]}}} = page_{found[2]};\n", source)
+    body = EXPORT.sub(r"\1 \2", body)
+    return f"const page_{name} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+
+
+def _policy(style: str, script: str) -> str:
+    """Return the content security policy: this style, these scripts, and pictures of its own."""
+
+    def allowed(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; style-src {allowed(style)}; script-src {allowed(script)};"
+        " img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _folder() -> Any:
+    return resources.files(__package__) / "page"
+
+
+@functools.cache
+def _read(name: str) -> str:
+    return (_folder() / name).read_text("utf-8")

@@ -1,0 +1,147 @@
+// The sections of a report that show numbers.
+
+import { bars, histograms, legend, lines, scatter } from "./charts.js";
+import { count, countOf, figures, make, nats, note, section, shortened } from "./dom.js";
+import { tiles } from "./images.js";
+
+const LARGEST_TILES = 64;
+
+/** How good the model is: the log-likelihood of rows, in words and beside simpler models. */
+export function likelihood({ summary, baselines }) {
+  const score = summary.log_likelihood;
+  if (!score) return section("How good it is", note(`No score: ${summary.message}.`));
+  const items = [
+    ...baselines.map(({ name, value }) => ({ name, value, color: 2 })),
+    { name: "this model", value: score.value, low: score.low, high: score.high, color: 0 },
+  ];
+  const value = make("p", { class: "figure" }, make("strong", {}, `${nats(score.value)} nats`), " per row");
+  const exact = score.low === score.high;
+  const interval = exact ? "This is exact." : `95 % interval ${nats(score.low)} to ${nats(score.high)}.`;
+  const best = baselines.reduce((a, b) => (a && a.value > b.value ? a : b), null);
+  const apart = best ? score.value - best.value : 0;
+  const times = `${figures(Math.exp(Math.abs(apart)), 2)} times the probability that`;
+  return section(
+    "How good it is",
+    value,
+    make("p", {},
+      `The mean log-likelihood of ${countOf(score.n_rows, `${score.rows} row`)}. ${interval} `,
+      score.converged ? null : make("strong", {}, "The estimate has not converged: do not quote it. "),
+      best ? (apart >= 0 ? `The model gives a row ${times} ${best.words} gives it (geometric mean).` : `${capital(best.words)} gives a row ${times} this model gives it (geometric mean).`) : null),
+    bars({ items, label: "Log-likelihood beside simpler models", unit: "nats per row; longer is better", show: nats }),
+    note(`${score.method}.`),
+  );
+}
+
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
+
+const CURVES = [
+  ["log_likelihood", "Log-likelihood", "nats per row", ["log_likelihood_low", "log_likelihood_high"]],
+  ["pseudo_log_likelihood", "Pseudo-log-likelihood", "nats per row"],
+  ["free_energy_gap", "Free-energy gap: held-out less training rows", "nats per row"],
+  ["reconstruction", "Reconstruction error", "mean squared difference"],
+  ["update_ratio", "Size of an update, |ΔW| / |W|", "ratio"],
+  ["relaxation", "Relaxation time", "sweeps"],
+  ["acceptance", "Swaps accepted on the ladder", "share"],
+];
+
+/** Learning curves: one chart for each quantity that was measured. */
+export function curves({ history }) {
+  const known = CURVES.map(([name, title, unit, band]) => {
+    const points = history.filter((record) => Number.isFinite(record[name]))
+      .map((record) => [record.epoch, record[name], ...(band ?? []).map((side) => record[side])]);
+    return { name, title, unit, points };
+  }).filter(({ points }) => points.length > 0);
+  const charts = known.map(({ name, title, unit, points }) => {
+    const chart = lines({ series: [{ name: title, points }], xLabel: "epoch", yLabel: unit, label: title, zero: name === "free_energy_gap" });
+    return make("figure", {}, make("figcaption", {}, title), chart);
+  });
+  if (!charts.length) return section("Learning curves", note("Nothing was measured yet."));
+  return section("Learning curves", make("div", { class: "grid-of-charts" }, ...charts));
+}
+
+/** Rows of data beside samples, as pictures. */
+export function samplesBesideData({ rows }) {
+  const { data, samples, shape, low, high } = rows;
+  const n = Math.min(LARGEST_TILES, data.length, samples.length);
+  const how = { across: 8, scale: Math.max(1, Math.round(26 / shape[1])), low, high };
+  const panel = (title, arrays) => make("figure", {}, make("figcaption", {}, title), tiles(arrays.slice(0, n), shape, { ...how, label: title }));
+  return section("Samples beside data", make("div", { class: "side-by-side" }, panel("data", data), panel("samples of the model", samples)));
+}
+
+/** The means of the visible units in samples against those in data: points on the line agree. */
+export function meansOfUnits({ rows }) {
+  const mean = (states) => Array.from(states[0], (_, i) => states.reduce((sum, state) => sum + state[i], 0) / states.length);
+  const ours = mean(rows.sampled);
+  const points = mean(rows.states).map((x, i) => [x, ours[i]]);
+  return scatter({ series: [{ name: "units", points }], xLabel: "mean in data", yLabel: "mean in samples", label: "Means of visible units", diagonal: true });
+}
+
+/** The weights' singular values, a histogram of weights, and how often hidden units are on. */
+export function insideTheModel({ model, spectrum, rows }) {
+  const points = spectrum.map((value, k) => [k + 1, value]);
+  const figure = (title, chart, words) => make("figure", {}, make("figcaption", {}, title), chart, words ? note(words) : null);
+  const activity = new Float64Array(model.hidden.size);
+  const states = rows.states.slice(0, 200);
+  for (const v of states) model.meanHidden(v).forEach((mean, j) => { activity[j] += mean / states.length; });
+  return section("Inside the model", make("div", { class: "grid-of-charts" },
+    figure("Singular values of the weights", lines({ series: [{ name: "singular value", points }], xLabel: "number", yLabel: "value", label: "Singular values", zero: true }),
+      "The few large ones are what the model has learned; the rest is as noise has it."),
+    figure("Weights", histograms({ series: [{ name: "weights", numbers: model.weights }], xLabel: "weight", label: "Histogram of weights" })),
+    figure("Mean of each hidden unit over rows of data", histograms({ series: [{ name: "hidden units", numbers: activity }], xLabel: "mean", label: "Histogram of hidden means", bins: 30 }),
+      "Units at one end for all rows do nothing."),
+    figure("Means of visible units", meansOfUnits({ rows }), "Points on the line agree."),
+  ));
+}
+
+/** Sequences of the data, and new ones. */
+export function sequencesBesideData({ rows, sites }) {
+  const words = (some) => some.slice(0, 10).map((row) => Array.from(row, (code) => sites.letters[code]).join("")).join("\n");
+  const panel = (title, some) => make("figure", {}, make("figcaption", {}, title), make("pre", { tabindex: 0, "aria-label": title }, words(some)));
+  return section("Sequences", panel("data", rows.data), panel("samples of the model", rows.samples));
+}
+
+/** The columns of a table: data beside samples. */
+export function columnsBesideData({ rows, columns }) {
+  const panels = columns.map((column, unit) => {
+    const title = shortened(column.name, 28);
+    const of = (states) => states.map((row) => row[unit]);
+    const [theirs, ours] = [of(rows.data), of(rows.samples)];
+    const chart = column.states ? shares(column, theirs, ours) : histograms({
+      series: [{ name: "data", numbers: theirs, color: 2 }, { name: "samples", numbers: ours, color: 0 }],
+      xLabel: "", label: column.name, bins: 24, ends: column.ends, show: (x) => figures(column.cell(x), 2), width: 320, height: 170, keys: false,
+    });
+    return make("figure", {}, make("figcaption", { title: column.name }, title), chart);
+  });
+  return section("Columns: data beside samples", legend([{ name: "data", color: 2 }, { name: "samples of the model", color: 0 }]), make("div", { class: "grid-of-charts small" }, ...panels));
+}
+
+/** Shares of the commonest values, two bars each. */
+function shares(column, theirs, ours) {
+  const share = (codes, code) => codes.filter((c) => c === code).length / Math.max(1, codes.filter(Number.isFinite).length);
+  const found = column.labels.map((label, code) => ({ label, data: share(theirs, code), samples: share(ours, code) }));
+  const shown = found.toSorted((a, b) => b.data - a.data).slice(0, 6);
+  const items = shown.flatMap(({ label, data, samples }) => [
+    { name: shortened(label, 18), value: data, color: 2 }, { name: "", value: samples, color: 0 }]);
+  return bars({ items, label: column.name, unit: found.length > 6 ? `share; ${found.length - 6} rarer values left out` : "share", from: 0, show: (x) => `${Math.round(100 * x)} %`, width: 320, left: 110, right: 48 });
+}
+
+/** What was done, and how to do it again. */
+export function howItWasMade({ command, about, config, versions }) {
+  const lists = about.length ? make("ul", {}, ...about.map((line) => make("li", {}, line))) : null;
+  const rows = Object.entries(config).map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, String(value))));
+  return section("How it was made",
+    make("p", {}, "This command makes it again:"), make("pre", { tabindex: 0 }, make("code", {}, command)),
+    lists,
+    make("details", {}, make("summary", {}, "All options"), make("table", {}, make("tbody", {}, ...rows))),
+    note(versions));
+}
+
+export const overview = ({ summary, model, history }) => {
+  const last = history.at(-1) ?? {};
+  const facts = [
+    ["model", summary.layers], ["status", summary.status === "done" ? "finished" : summary.status],
+    ["updates", count(last.update ?? 0)], ["epochs", figures(last.epoch ?? 0)],
+    ["weights", count(model.weights.length)],
+  ];
+  return make("dl", { class: "facts" }, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+};

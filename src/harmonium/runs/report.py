@@ -1,0 +1,125 @@
+"""The report of a run: one page, with its numbers, and its model to play with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._threefry import key_of
+from ..errors import InputError, count_of, input_error
+from ..evaluation import tree_log_likelihood
+from ..io.formats.base import write_whole
+from ..io.storage import load
+from ..rbm import RBM
+from ..report import Rows as Shown
+from ..report import page_of, report_content
+from ..report.content import baseline
+from ..sampling import sample
+from .config import RunConfig
+from .display import Display
+from .folder import MODEL, REPORT, RunFolder
+from .jsonable import jsonable
+from .options import EVALUATION_SEED
+from .rows import Rows, rows_of_run
+from .target import is_run
+
+MOST_ROWS = 2_000
+MOST_ROWS_OF_TREE = 10_000
+
+
+def report(run: str, out: str | None, display: Display) -> Path:
+    """Write the report of a run folder, and return its path.
+
+    Args:
+        run: the folder.
+        out: the file; None for the run's own.
+        display: where to say what takes time.
+
+    Raises:
+        InputError: it is no run, has no model yet, or its rows cannot be read.
+    """
+    folder = RunFolder(run)
+    if not is_run(run) or not (folder.path / MODEL).is_file():
+        found = "no model in it" if folder.path.is_dir() else "no such folder"
+        raise input_error(run, "the folder of a run", found, "name one that harmonium train made")
+    config = folder.config()
+    rbm, rows = load(folder.path / MODEL), rows_of_run(config, folder.columns())
+    display.say(f"drawing samples for the report of {run}")
+    shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
+    return write_report(folder, config, rows, rbm, shown, folder.summary(), out)
+
+
+def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
+    """Return rows of data, and as many samples of the model."""
+    name = next(name for name in ("test", "validation", "train") if name in rows.parts)
+    if rows.columns is not None:  # many rows show how columns are distributed
+        name = "train"
+    data = np.asarray(rows.parts[name].some(MOST_ROWS).rows(key=key))
+    return Shown(data, np.asarray(sample(rbm, len(data), key=key)))
+
+
+def write_report(
+    folder: RunFolder,
+    config: RunConfig,
+    rows: Rows,
+    rbm: RBM,
+    shown: Shown,
+    summary: dict[str, Any],
+    out: str | None = None,
+) -> Path:
+    """Write the report of a run, and return its path.
+
+    Args:
+        folder: the run's folder.
+        config: the run's options.
+        rows: the rows of its source.
+        rbm: its model.
+        shown: rows of data and samples.
+        summary: what the command reports; empty for a run that has not ended.
+        out: the file; None for the run's own.
+    """
+    from .. import __version__
+
+    title = f"{rows.name}: an RBM with {count_of(rbm.hidden.n_units, 'hidden unit')}"
+    content = report_content(
+        rbm,
+        shown,
+        title=title,
+        image_shape=rows.image_shape,
+        columns=rows.columns,
+        sites=rows.sites,
+        summary={"layers": str(rbm), "status": "training", "log_likelihood": None, "message": ""}
+        | jsonable(summary),
+        history=jsonable(folder.metrics()),
+        baselines=_baselines(rows, summary.get("log_likelihood")),
+        command=config.command,
+        about=[rows.about, *summary.get("notes", rows.notes)],
+        config=jsonable({name: value for name, value in asdict(config).items()}),
+        versions=f"harmonium {__version__}, JAX {jax.__version__}, on {jax.default_backend()}.",
+    )
+    path = folder.path / REPORT if out is None else Path(out)
+    write_whole(path, page_of(content, title).encode())
+    return path
+
+
+def _baselines(rows: Rows, score: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return simpler models' log-likelihoods of the rows that the model is scored on."""
+    if not score or score.get("without_hidden_units") is None:
+        return []
+    alone = score["without_hidden_units"]
+    found = [baseline("independent units", "a model of independent units", alone)]
+    key = key_of(EVALUATION_SEED)
+    train, scored = rows.parts["train"].some(MOST_ROWS_OF_TREE), rows.parts[score["rows"]]
+    try:
+        tree = tree_log_likelihood(train.rows(key=key), scored.rows(key=key), train.weights)
+    except InputError:  # numbers, or missing values
+        return found
+    density = 0.0 if scored.log_density is None else float(np.mean(scored.log_density))
+    return [
+        *found,
+        baseline("best tree", "the best tree of dependences (Chow-Liu)", tree + density),
+    ]

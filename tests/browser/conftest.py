@@ -1,0 +1,48 @@
+"""A real browser, Debian's Chromium without a window, that opens pages from the disk."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Return the browser; end all tests where there is none."""
+    from playwright.sync_api import sync_playwright
+
+    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.exit("These tests need Chromium: install it with `apt-get install chromium`.", 1)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path) -> Iterator[Callable[..., Any]]:
+    """Return a function that opens a page, given as HTML; the test fails if it reports an error."""
+    errors, contexts = [], []
+
+    def open_page(html: str, **context: Any) -> Any:
+        file = Path(tmp_path) / "page.html"
+        file.write_text(html, encoding="utf-8")
+        contexts.append(
+            browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | context))
+        )
+        page = contexts[-1].new_page()
+        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(file.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
