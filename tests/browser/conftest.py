@@ -33,9 +33,8 @@ def opened(browser, tmp_path) -> Iterator[Callable[..., Any]]:
     def open_page(html: str, **context: Any) -> Any:
         file = Path(tmp_path) / "page.html"
         file.write_text(html, encoding="utf-8")
-        contexts.append(
-            browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | context))
-        )
+        size = {"viewport": {"width": 1200, "height": 900}}
+        contexts.append(browser.new_context(**(size | context)))
         page = contexts[-1].new_page()
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))

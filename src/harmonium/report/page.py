@@ -70,7 +70,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _folder() -> Any:
-    return resources.files(__package__) / "page"
+    return resources.files("harmonium.report") / "page"
 
 
 @functools.cache

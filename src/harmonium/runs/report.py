@@ -98,7 +98,7 @@ def write_report(
         baselines=_baselines(rows, summary.get("log_likelihood")),
         command=config.command,
         about=[rows.about, *summary.get("notes", rows.notes)],
-        config=jsonable({name: value for name, value in asdict(config).items()}),
+        config=jsonable(asdict(config)),
         versions=f"harmonium {__version__}, JAX {jax.__version__}, on {jax.default_backend()}.",
     )
     path = folder.path / REPORT if out is None else Path(out)
