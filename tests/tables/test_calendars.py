@@ -81,7 +81,9 @@ def every(calendar, first, last):
 
 def panel(seed, months=24):
     """Return a monthly report of a hundred places."""
-    firsts = np.arange("2019-01", np.datetime64("2019-01") + months, dtype="M8[M]")
+    firsts = np.arange(
+        "2019-01", np.datetime64("2019-01") + np.timedelta64(months, "M"), dtype="M8[M]"
+    )
     values = np.repeat(firsts.astype("datetime64[us]"), 100)
     return RawColumn("paid", values, DAY), numbers(
         np.random.default_rng(seed).normal(size=len(values))
@@ -101,7 +103,7 @@ def test_a_monthly_report_has_no_days_of_the_week():
 FIRSTS = RawColumn("paid", np.arange("2015-01", "2021-01", dtype="M8[M]").astype("M8[us]"), DAY)
 MONTHLY = (FIRSTS, numbers(3 * np.cos(np.pi * season(FIRSTS) / 6)))
 SUNDAYS = dates(6 + 7 * np.arange(150))
-ENDS = np.arange("1950", "2020", dtype="M8[Y]").astype("M8[D]") - 1
+ENDS = np.arange("1950", "2020", dtype="M8[Y]").astype("M8[D]") - np.timedelta64(1, "D")
 SPECIAL = {
     "monthly": MONTHLY,
     "sundays": (SUNDAYS, numbers(np.sin(np.arange(150.0)))),
@@ -120,7 +122,7 @@ def test_probabilities_of_the_dates_with_the_same_parts_sum_to_one(habit):
     calendar = columns_of(Frame(SPECIAL.get(habit) or table(habit, 0))).columns[0]
     days = {"hour": 21, "sundays": 7 * 52, "ends of years": 36525}.get(habit, 1095)
     start = np.datetime64("2021-02-01" if habit != "ends of years" else "2000-01-01")
-    raw = every(calendar, start, start + days)
+    raw = every(calendar, start, start + np.timedelta64(days, "D"))
     split = calendar.split(raw, "t")
     own = sum(part.log_density(c) for part, c in zip(calendar.parts, split, strict=True))
     seconds = 60.0 if habit == "hour" else 1.0  # all seconds of a minute are alike
@@ -137,7 +139,7 @@ def test_parts_are_undone(habit):
     raw, amount = table(habit, 0)
     gaps = np.arange(N) % 10 == 0
     values = raw.values.copy()
-    values[gaps] = np.datetime64("NaT")
+    values[gaps] = np.datetime64("NaT", "us")
     frame = Frame((RawColumn("paid", values, raw.form), amount))
     columns = columns_of(frame)
     codes = columns.encode(frame, "t")

@@ -142,7 +142,7 @@ def test_skewed_numbers_are_made_normal():
 def frame_of_all():
     raw = [RawColumn(name, e[0].values.copy(), e[0].form) for name, e in EXAMPLES.items()]
     for one in raw:
-        one.values[RNG.random(N) < 0.1] = {"O": None, "M": np.datetime64("NaT")}.get(
+        one.values[RNG.random(N) < 0.1] = {"O": None, "M": np.datetime64("NaT", "us")}.get(
             one.values.dtype.kind, np.nan
         )
     return Frame((*raw, words([f"text {i}" for i in range(N)], "text")))

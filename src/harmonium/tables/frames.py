@@ -90,7 +90,7 @@ def frame_of_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
 def with_gaps(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """Return a copy of cells, of words, dates or numbers, with some of them missing."""
     found = values.copy()
-    found[missing] = {"O": None, "M": np.datetime64("NaT")}.get(values.dtype.kind, np.nan)
+    found[missing] = {"O": None, "M": np.datetime64("NaT", "us")}.get(values.dtype.kind, np.nan)
     return found
 
 
