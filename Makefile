@@ -10,7 +10,7 @@ SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
 PAGES = $(wildcard tests/test_*page.py) tests/test_readme.py tests/test_how_to.py \
   tests/test_end_to_end.py tests/sklearn/test_checks.py
-TESTS ?= --ignore=tests/laws $(addprefix --ignore=,$(PAGES))
+TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(PAGES))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and
 # cache the programs for the other workers and the next run; `make laws` compiles as users do. XLA
 # aborts at a flag that it does not know, so tests/quick_flags.py tries each, once per environment.
@@ -50,14 +50,19 @@ laws: $(VENV)/.test  ## every law over all combinations and ten seeds; LAWS=deal
 	HARMONIUM_LAWS=$(LAWS) HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
 	  tests/sklearn/test_checks.py
 
-interfaces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend
-	@$(MAKE) --no-print-directory -j 2 $(addprefix interface-,others $(BACKENDS))
+interfaces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend; reports in a browser
+	@$(MAKE) --no-print-directory -j 2 $(addprefix interface-,others browser $(BACKENDS))
+
+others_tests = tests/interfaces/io tests/interfaces/from_scratch
+browser_tests = tests/browser
+torch_tests = tests/interfaces/keras
+tensorflow_tests = $(torch_tests)
+jax_tests = $(torch_tests) src/harmonium/keras
 
 # One process per interface, two at a time: two workers for each would import and compile twice.
 interface-%: $(INTERFACES)/.quick
 	@$(call quickly,$(INTERFACES)) OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 \
-	  $(if $(filter others,$*),,KERAS_BACKEND=$*) $(INTERFACES)/bin/python -m pytest -q \
-	  $(if $(filter others,$*),tests/interfaces/io tests/interfaces/from_scratch,tests/interfaces/keras $(if $(filter jax,$*),src/harmonium/keras)) \
+	  $(if $(filter $*,$(BACKENDS)),KERAS_BACKEND=$*) $(INTERFACES)/bin/python -m pytest -q $($*_tests) \
 	  >$(INTERFACES)/$*.log 2>&1; status=$$?; echo "$*:"; cat $(INTERFACES)/$*.log; exit $$status
 
 oldest:  ## the tests with the oldest JAX that is supported
@@ -136,7 +141,7 @@ $(INTERFACES)/.interfaces: pyproject.toml
 	$(MAKE) VENV=$(INTERFACES) $(INTERFACES)/.test
 	$(INTERFACES)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(INTERFACES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]' \
-	  rbms==0.5.0
+	  rbms==0.5.0 'playwright>=1.65'
 	@touch $@
 
 $(RACE)/.race: pyproject.toml

@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from .precision import precision_timing as precision_timing
     from .precision import rounded as rounded
     from .rbm import RBM as RBM
+    from .report.playing import Page as Page
+    from .report.playing import play as play
     from .samplers import *
     from .sampling import condition as condition
     from .sampling import sample as sample
@@ -107,6 +109,7 @@ _HOMES = (
     "model_entropy",
     "sequences.alignment",
     "training",
+    "report.playing",
 )
 _INSIDE = ("io", "sequences", "tables")  # whose names are kept inside
 

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import re
 
@@ -88,3 +89,20 @@ def test_a_model_too_large_for_its_numbers_has_a_page():
     rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.full((4, 3), 1e30))
     found = report_content(rbm, Rows(ROWS, ROWS), title="large", image_shape=(2, 2))
     assert "large" in page_of(found, "large")
+
+
+def test_a_page_to_play_with_is_shown_and_saved(tmp_path):
+    rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+    page = hm.play(rbm, ROWS, image_shape=(2, 2), title="2 × 2")
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == page.text
+    shown = page._repr_html_()
+    assert shown.startswith("<iframe title=")
+    assert 'sandbox="allow-scripts"' in shown
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown)[1]) == page.text
+
+
+def test_rows_that_do_not_fit_are_refused():
+    rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.eye(4, 3))
+    with pytest.raises(hm.InputError, match="found 7 in row 0"):
+        hm.play(rbm, np.full((3, 4), 7))

@@ -133,6 +133,7 @@ def report_content(
     spectrum = np.linalg.svd(np.asarray(rbm.dense_weights, float), compute_uv=False)
     return {
         "title": title,
+        "layers": str(rbm),
         "model": model_content(rbm, data),
         "rows": rows_content(rbm, rows, image_shape, most=1_000 if parts else MOST_ROWS),
         "columns": [column_content(part, data[:, i]) for i, part in enumerate(parts)] or None,

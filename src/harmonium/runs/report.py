@@ -92,8 +92,7 @@ def write_report(
         image_shape=rows.image_shape,
         columns=rows.columns,
         sites=rows.sites,
-        summary={"layers": str(rbm), "status": "training", "log_likelihood": None, "message": ""}
-        | jsonable(summary),
+        summary={"status": "training", "log_likelihood": None, "message": ""} | jsonable(summary),
         history=jsonable(folder.metrics()),
         baselines=_baselines(rows, summary.get("log_likelihood")),
         command=config.command,

@@ -136,12 +136,11 @@ export function howItWasMade({ command, about, config, versions }) {
     note(versions));
 }
 
-export const overview = ({ summary, model, history }) => {
+export const overview = ({ layers, summary, model, history }) => {
   const last = history.at(-1) ?? {};
-  const facts = [
-    ["model", summary.layers], ["status", summary.status === "done" ? "finished" : summary.status],
-    ["updates", count(last.update ?? 0)], ["epochs", figures(last.epoch ?? 0)],
-    ["weights", count(model.weights.length)],
-  ];
+  const facts = [["model", layers], ["weights", count(model.weights.length)]];
+  if (summary) {
+    facts.push(["status", summary.status === "done" ? "finished" : summary.status], ["updates", count(last.update ?? 0)], ["epochs", figures(last.epoch ?? 0)]);
+  }
   return make("dl", { class: "facts" }, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
 };

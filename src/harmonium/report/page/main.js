@@ -79,13 +79,13 @@ export function report(content, into) {
   const all = { ...content, model, rows, sites, columns, rounding: content.model.rounding };
   const drawn = model && !sites && !columns;
   const sections = [
-    likelihood(all),
+    content.summary ? likelihood(all) : null,
     model ? player(all) : section("Play with the model", note("This page cannot run units of this kind.")),
-    curves(all),
+    content.summary ? curves(all) : null,
     drawn && rows.shape[0] * rows.shape[1] === model.visible.size ? filters(model, rows.shape) : null,
     columns ? columnsBesideData(all) : sites ? sequencesBesideData(all) : samplesBesideData(all),
     model ? insideTheModel(all) : null,
-    howItWasMade(all),
+    content.command ? howItWasMade(all) : null,
   ].filter(Boolean);
   const links = sections.map((each) => make("a", { href: `#${each.id}` }, each.querySelector("h2").textContent));
   into.replaceChildren(

@@ -1,0 +1,88 @@
+"""A page with a model to play with, for a notebook or a file."""
+
+from __future__ import annotations
+
+import html
+import os
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ..data import Dataset
+from ..io.formats.base import write_whole
+from ..rbm import RBM
+from ..sampling import sample
+from ..sequences import Sites
+from ..tables import Columns
+from .content import MOST_ROWS, Rows, report_content
+from .page import page_of
+
+__all__ = ["Page", "play"]
+
+HEIGHT = 720  # pixels in a notebook
+
+
+class Page(NamedTuple):
+    """A page: a notebook shows it, `save` writes it.
+
+    Attributes:
+        text: the page as HTML, complete in itself.
+
+    Example:
+        >>> hm.Page("<!doctype html>").text
+        '<!doctype html>'
+    """
+
+    text: str
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the page to a file, whole or not at all."""
+        write_whole(path, self.text.encode())
+
+    def _repr_html_(self) -> str:
+        """Return a frame with the page, as notebooks show it; it cannot reach the notebook."""
+        source = html.escape(self.text)
+        return (
+            f'<iframe title="An RBM to play with" sandbox="allow-scripts" srcdoc="{source}"'
+            f' style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        )
+
+
+def play(
+    rbm: RBM,
+    data: Any,
+    *,
+    image_shape: tuple[int, int] | None = None,
+    columns: Columns | None = None,
+    sites: Sites | None = None,
+    title: str = "A restricted Boltzmann machine",
+    seed: int = 0,
+) -> Page:
+    """Return a page in which chains of a model run, and pixels or columns can be pinned.
+
+    Args:
+        rbm: the model.
+        data: rows of data in the user's coding, to start from and to compare samples with.
+        image_shape: height and width of a row as a picture; None for lines of units.
+        columns: what the columns of a table mean, whose rows are codes.
+        sites: what the sites of an alignment mean.
+        title: the headline.
+        seed: seed of the samples that are shown beside the data.
+
+    Raises:
+        InputError: rows that the model does not take.
+
+    Example:
+        >>> rows = hm.bars_and_stripes(3)
+        >>> rbm = hm.RBM(hm.Bernoulli(9), hm.Bernoulli(4), np.zeros((9, 4)))
+        >>> page = hm.play(rbm, rows, image_shape=(3, 3))  # the last line of a notebook's cell
+        >>> page.text[:15]
+        '<!doctype html>'
+    """
+    some = Dataset.of(data).checked_for(rbm.visible).some(MOST_ROWS)
+    key_rows, key_samples = jax.random.split(jax.random.key(seed))
+    rows = np.asarray(some.rows(key=key_rows))
+    samples = np.asarray(sample(rbm, len(rows), key=key_samples))
+    about = {"image_shape": image_shape, "columns": columns, "sites": sites}
+    return Page(page_of(report_content(rbm, Rows(rows, samples), title=title, **about), title))

@@ -1,0 +1,213 @@
+"""Reports in a real browser: clicks, drags and keys do what the page says, and nothing fails."""
+
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from rich.console import Console
+
+import harmonium as hm
+from harmonium.report import Rows, page_of, report_content
+from harmonium.runs.config import RunConfig
+from harmonium.runs.display import Display
+from harmonium.runs.train import train
+
+SCORE = {
+    "value": -9.0,
+    "low": -9.1,
+    "high": -8.9,
+    "rows": "test",
+    "n_rows": 50,
+    "converged": True,
+    "method": "annealed both ways",
+    "without_hidden_units": -11.0,
+}
+
+
+def report(tmp_path, source, **options):
+    """Return the report of a short run."""
+    config = RunConfig(source=source, chains=16, epochs=2, batch=20, **options)
+    found = train(config, str(tmp_path / "run"), False, Display(Console(quiet=True)))
+    return Path(found["report"]).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def bars():
+    """The report of a model that surely makes bars: pixels of a row are alike."""
+    w = np.kron(np.eye(4), np.full((4, 1), 6.0))
+    rbm = hm.RBM.from_arrays(w, np.full(16, -3.0), np.full(4, -12.0))
+    samples = hm.sample(rbm, 50, key=jax.random.key(0))
+    found = report_content(
+        rbm,
+        Rows(hm.bars_and_stripes(4), np.asarray(samples)),
+        title="bars",
+        image_shape=(4, 4),
+        summary={"status": "done", "log_likelihood": SCORE, "message": ""},
+        history=[{"epoch": i, "update": i, "log_likelihood": -10.0 + 0.1 * i} for i in range(5)],
+        command="harmonium train bars",
+    )
+    return page_of(found, "bars")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """The report of a table with hostile names, of words and numbers and gaps."""
+    folder, rng = tmp_path_factory.mktemp("table"), np.random.default_rng(0)
+    lines = ['"<script>alert(1)</script>",mass,"quote "" & <b>"']
+    for _ in range(200):
+        cat = rng.random() < 0.5
+        word = "" if rng.random() < 0.1 else ("cat" if cat else "cow")
+        lines.append(f"{word},{rng.normal(4 if cat else 600):.2f},{rng.integers(0, 3)}")
+    (folder / "pets.csv").write_text("\n".join(lines))
+    return report(folder, str(folder / "pets.csv"), hidden=4)
+
+
+@pytest.fixture(scope="module")
+def sequences(tmp_path_factory):
+    """The report of an alignment."""
+    folder, rng = tmp_path_factory.mktemp("sequences"), np.random.default_rng(0)
+    names = (f">s{i}\n{''.join(rng.choice(list('ACGU'), 8))}" for i in range(60))
+    (folder / "rna.fasta").write_text("\n".join(names) + "\n")
+    return report(folder, str(folder / "rna.fasta"), hidden=4)
+
+
+def click(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def state(page):
+    """Return what the numbers line says: sweeps, E and F."""
+    return page.get_by_text(re.compile(r"sweeps; E =")).inner_text()
+
+
+@pytest.mark.parametrize("kind", ["bars", "table", "sequences"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_every_report_opens_and_dreams(opened, request, kind, scheme, width):
+    size = {"width": width, "height": 900}
+    page = opened(request.getfixturevalue(kind), color_scheme=scheme, viewport=size)
+    heads = page.locator("h2").all_inner_texts()
+    assert heads[:3] == ["How good it is", "Play with the model", "Learning curves"]
+    click(page, "Dream")
+    page.wait_for_timeout(300)
+    click(page, "Pause")
+    assert int(state(page).split()[0].replace(",", "")) > 2
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.emulate_media(media="print")
+    assert not page.get_by_role("button", name="Dream").is_visible()
+
+
+def test_pixels_that_are_painted_stay_and_the_rest_completes(opened, bars):
+    page = opened(bars)
+    stage = page.locator("canvas.stage")
+    box = stage.bounding_box()
+    y = box["y"] + box["height"] / 8
+    page.mouse.move(box["x"] + 5, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.45, y, steps=8)  # two pixels of the first line
+    page.mouse.up()
+    assert page.get_by_text("2 pinned (orange)").is_visible()
+    for _ in range(6):
+        click(page, "Half-sweep")
+    pixels = page.evaluate(
+        "() => Array.from(document.querySelector('canvas.stage').getContext('2d')"
+        ".getImageData(0, 0, 4, 1).data)"
+    )
+    greens = [pixels[4 * i + 1] for i in range(4)]
+    assert greens[2:] == [255, 255]  # the other two pixels of the line are on too
+    click(page, "Unpin all")
+    assert page.get_by_text("nothing pinned").is_visible()
+
+
+def test_the_keyboard_alone_pins_pixels_and_runs_the_chains(opened, bars):
+    page = opened(bars)
+    page.locator("canvas.stage").focus()
+    for key in ("ArrowDown", "ArrowRight", "1", "ArrowRight", "0", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert page.get_by_text("2 pinned (orange)").is_visible()
+    page.keyboard.press("Delete")
+    assert page.get_by_text("1 pinned (orange)").is_visible()
+    page.get_by_role("button", name="Dream").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(200)
+    assert page.get_by_role("button", name="Pause").is_visible()
+
+
+def test_half_sweeps_walk_from_a_row_of_data(opened, bars):
+    page = opened(bars)
+    click(page, "A row of data")
+    assert page.get_by_text("the positive phase. Half-sweeps").is_visible()
+    click(page, "Half-sweep")
+    assert page.get_by_text("h ~ p(h | v)").is_visible()
+    before = state(page)
+    click(page, "Half-sweep")
+    assert page.get_by_text("v ~ p(v | h)").is_visible()
+    assert state(page).split()[0] == str(int(before.split()[0]) + 1)
+
+
+def test_heating_goes_up_and_ends_at_one(opened, bars):
+    page = opened(bars)
+    click(page, "Heat and cool")
+    page.wait_for_timeout(700)
+    assert float(page.locator("output").inner_text()) > 1.05
+    page.locator("output", has_text="1.00").wait_for(timeout=20_000)
+
+
+def test_a_hidden_unit_shows_its_weights_and_the_rows_that_drive_it(opened, bars):
+    page = opened(bars)
+    page.locator("canvas.hidden-units").click(position={"x": 15, "y": 5})
+    assert page.get_by_role("heading", name="Hidden unit 2").is_visible()
+    assert page.get_by_text("rows of data that drive it most").is_visible()
+    page.get_by_label("hidden unit", exact=True).fill("4")
+    page.keyboard.press("Tab")
+    assert page.get_by_role("heading", name="Hidden unit 4").is_visible()
+
+
+def test_letters_that_are_typed_stay(opened, sequences):
+    page = opened(sequences)
+    page.locator("button.letter").nth(2).click()
+    for key in ("g", "ArrowRight", "c"):
+        page.keyboard.press(key)
+    assert page.get_by_text("2 sites pinned").is_visible()
+    click(page, "Dream")
+    page.wait_for_timeout(200)
+    letters = page.locator("button.letter").all_inner_texts()
+    assert letters[2:4] == ["G", "C"]
+    logo = page.locator("svg.logo text").all_text_contents()
+    assert {"G", "C"} <= set(logo)
+
+
+def test_a_table_answers_what_it_is_told(opened, table):
+    page = opened(table)
+    names = page.locator(".field .name").all_inner_texts()
+    assert "<script>alert(1)</script>" in names  # text, and nothing else
+    field = page.locator(".field", has_text="<script>")
+    field.locator("select").select_option(label="cow")
+    click(page, "Dream")
+    page.wait_for_timeout(500)
+    shown = field.locator("svg text").all_text_contents()
+    assert "100" in shown
+    page.locator(".field", has_text="mass").locator("input").fill("600")
+    page.keyboard.press("Tab")
+    page.wait_for_timeout(200)
+
+
+def test_the_first_sweeps_are_fast_enough_to_watch(opened):
+    """At 784 × 500: at least 20 frames a second have a sweep; here with room for a busy machine."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(0, 0.05, (784, 500))
+    rbm = hm.RBM.from_arrays(weights, np.full(784, -2.0), np.full(500, -1.0))
+    rows = (rng.random((50, 784)) < 0.2).astype(np.uint8)
+    found = report_content(rbm, Rows(rows, rows), title="wide", image_shape=(28, 28))
+    page = page_of(found, "wide")
+    assert len(page) < 3_000_000
+    sweeps = opened(page).evaluate(
+        "() => { const model = page_main.modelOf(page_main.shown.content.model);"
+        " const random = new page_random.Random(1); const chain = model.chain(random);"
+        " const start = performance.now(); let n = 0;"
+        " while (performance.now() - start < 500) { model.sweep(chain, random); n += 1; }"
+        " return n / (performance.now() - start) * 1000; }"
+    )
+    assert sweeps > 20
