@@ -3,7 +3,7 @@
 A law is a test of a property that every part of a kind must have. The test file of a part holds a
 list EXAMPLES, which the laws collect. `make laws` runs all combinations with ten seeds, which takes
 many hours; with LAWS=dealt, all pairs of layers, with samplers or gradients dealt out in turn.
-`make cover` runs some pairs with one seed: each layer beside itself and two or three others on
+LAWS=cover, as `make cover` with one seed, takes some pairs: each layer beside itself and two or three others on
 either side, other ones for each law, with every sampler or gradient dealt out in turn.
 """
 
@@ -25,8 +25,10 @@ from harmonium.partition_function.enumerated import enumerable
 HERE = Path(__file__).parent
 LAWS = os.environ.get("HARMONIUM_LAWS", "cover")
 ALL = LAWS != "cover"  # all pairs of layers
-FIRST, LAST = (int(n) for n in os.environ.get("HARMONIUM_SEEDS", "0-9").split("-"))
-SEEDS = range(FIRST, LAST + 1) if ALL else range(1)
+FIRST, LAST = (
+    int(n) for n in os.environ.get("HARMONIUM_SEEDS", "0-9" if ALL else "0-0").split("-")
+)
+SEEDS = range(FIRST, LAST + 1)
 LEVEL = 1e-4  # family-wise, for each law
 
 
