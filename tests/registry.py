@@ -2,9 +2,9 @@
 
 A law is a test of a property that every part of a kind must have. The test file of a part holds a
 list EXAMPLES, which the laws collect. `make laws` runs all combinations with ten seeds, which takes
-many hours; with LAWS=dealt, all pairs of layers, with samplers or gradients dealt out in turn.
-LAWS=cover, as `make cover` with one seed, takes some pairs: each layer beside itself and two or three others on
-either side, other ones for each law, with every sampler or gradient dealt out in turn.
+many hours; with LAWS=dealt, all pairs of layers, with samplers or gradients dealt out in turn; with
+LAWS=cover, as `make cover` does with one seed, some pairs: each layer beside itself and two or
+three others on either side, other ones for each law.
 """
 
 import importlib.util
