@@ -56,6 +56,9 @@ GROUPS = {
         "How good a model is without its likelihood, and how its chains mix.",
         ("evaluation", "diagnostics"),
     ),
+    "pages": Group(
+        "Pages", "A model alive in a page, for notebooks and files.", ("report.playing",)
+    ),
     "meaning": Group(
         "What weights mean",
         "Effective couplings, gauges, lower temperatures.",

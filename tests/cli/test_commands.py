@@ -277,3 +277,35 @@ def test_the_oldest_compiled_programs_are_deleted(tmp_path, monkeypatch):
     monkeypatch.setattr(base, "MOST_PROGRAMS", 6)
     base.forget_old_programs(folder)
     assert {file.name for file in folder.iterdir()} == {f"{age}-cache" for age in range(4)}
+
+
+# --- report and compare -----------------------------------------------------------------
+
+
+def test_a_report_is_made_again_and_opened(cli, trained, monkeypatch):
+    shutil.copytree(trained, "run")
+    seen = []
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    status, out, _ = cli("report run --open")
+    assert (status, out) == (0, "run/report.html\n")
+    assert seen == [Path("run/report.html").resolve().as_uri()]
+    assert "Play with the model" in Path("run/report.html").read_text("utf-8")
+    assert cli("report run --out copy.html").out == "copy.html\n"
+    status, _, err = cli("report run --out copy.html")
+    assert (status, "expected a new file" in err) == (2, True)
+
+
+def test_runs_are_compared(cli, no_report, trained):
+    shutil.copytree(trained, "one")
+    cli(f"train bars {SMALL} --seed 1 --out two")
+    status, out, err = cli("compare one two --out page.html")
+    assert (status, err) == (0, "")
+    head, first, second, page = out.splitlines()
+    assert head.split()[0] == "run"
+    assert {first.split()[0], second.split()[0]} == {"one", "two"}
+    assert page == "page.html"
+    found = strict(cli("compare one two --json").out)
+    assert found["runs"][0]["behind"] == 0
+    assert cli("compare one").status == 2
+    assert cli("compare one two --open").status == 2
+    assert cli("report nowhere").status == 2

@@ -11,6 +11,7 @@ import typer
 
 from .ask import ASK_HELP, ask_cli
 from .base import INTERRUPTED, USERS_MISTAKE, complain
+from .compare import COMPARE_HELP, compare_cli
 from .errors import sentence_of
 from .evaluate import EVALUATE_HELP, evaluate_cli
 from .export import EXPORT_HELP, export_cli
@@ -59,6 +60,7 @@ app.command("motifs", help=MOTIFS_HELP, short_help="Show what hidden units look 
 )
 app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
 app.command("report", help=REPORT_HELP, short_help="Write a page to play with a model.")(report_cli)
+app.command("compare", help=COMPARE_HELP, short_help="Compare runs on the same rows.")(compare_cli)
 app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)
 app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(info_cli)
 

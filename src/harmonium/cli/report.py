@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,12 +39,17 @@ def report_cli(
 
         if out is not None:
             check_target(f"--out {out}", out, (".html",), overwrite)
-        path = report(run, out, display(False))
+        path = report(run, out, display(as_json=True))  # on standard error
         print(path)
         if show:
-            import webbrowser
-
-            webbrowser.open(path.resolve().as_uri())
+            opened(path)
         return DONE
 
     raise typer.Exit(run_command(command))
+
+
+def opened(path: str | Path) -> None:
+    """Open a page in the user's browser."""
+    import webbrowser
+
+    webbrowser.open(Path(path).resolve().as_uri())

@@ -5,6 +5,7 @@ import {
   columnsBesideData, curves, howItWasMade, insideTheModel, likelihood, overview, samplesBesideData,
   sequencesBesideData,
 } from "./charts_of_run.js";
+import { comparison } from "./comparison.js";
 import { make, note, section } from "./dom.js";
 import { tiles } from "./images.js";
 import { isKnown } from "./layers.js";
@@ -100,6 +101,7 @@ if (typeof document !== "undefined") {
   const text = document.getElementById("content")?.textContent;
   if (text) {
     shown.content = JSON.parse(text);
-    report(shown.content, document.querySelector("main"));
+    const build = shown.content.kind === "comparison" ? comparison : report;
+    build(shown.content, document.querySelector("main"));
   }
 }

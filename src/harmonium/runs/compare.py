@@ -1,0 +1,145 @@
+"""Runs side by side: their likelihoods of the same rows, with paired intervals, and their cost."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._threefry import key_of
+from ..data import Dataset
+from ..errors import count_of, input_error
+from ..io.formats.base import write_whole
+from ..io.storage import load
+from ..likelihood import free_energies
+from ..report import page_of
+from .folder import RunFolder
+from .jsonable import jsonable
+from .options import EVALUATION_SEED
+from .rows import rows_of_run
+from .target import is_run
+
+NORMAL = 1.96  # standard deviations on either side of a 95 % interval
+
+
+class Compared(NamedTuple):
+    """A run beside the best one.
+
+    Attributes:
+        run: its folder.
+        value: its log-likelihood, nats per row.
+        low: lower end of the 95 % interval from the error of log Z.
+        high: upper end.
+        converged: whether log Z is trusted.
+        behind: how far it is behind the best run, nats per row.
+        behind_low: lower end of the 95 % interval of that: rows are paired, so what they have in
+            common cancels.
+        behind_high: upper end.
+        seconds: time of training.
+        updates: number of updates.
+        weights: number of weights.
+        command: the command that made it.
+    """
+
+    run: str
+    value: float
+    low: float
+    high: float
+    converged: bool
+    behind: float
+    behind_low: float
+    behind_high: float
+    seconds: float
+    updates: int
+    weights: int
+    command: str
+
+
+class _Scored(NamedTuple):
+    run: str
+    rows: np.ndarray
+    log_p: np.ndarray
+    error: float  # standard error of log Z
+    record: dict[str, Any]
+    command: str
+    weights: int
+    history: list[dict[str, Any]]
+    name: str
+
+
+def compare(runs: list[str], out: str | None) -> list[Compared]:
+    """Compare runs on the rows that they were scored on, the best one first.
+
+    Args:
+        runs: their folders, two or more.
+        out: a page to write; None for none.
+
+    Raises:
+        InputError: fewer than two, no finished runs, or runs scored on different rows.
+    """
+    if len(set(runs)) < 2:
+        found = count_of(len(set(runs)), "run")
+        raise input_error("RUN", "two or more runs", found, "name their folders")
+    scored = sorted(map(_scored, runs), key=lambda one: -one.log_p.mean())
+    best = scored[0]
+    for other in scored[1:]:
+        if not np.array_equal(best.rows, other.rows, equal_nan=True):
+            expected = f"the rows that {best.run} was scored on"
+            advice = "train both on the same source with the same --seed and --validation"
+            raise input_error(other.run, expected, "other rows", advice)
+    found = [_beside(one, best) for one in scored]
+    if out is not None:
+        content = {
+            "kind": "comparison",
+            "title": f"{best.name}: {len(found)} runs",
+            "rows": count_of(len(best.rows), f"{best.record['log_likelihood']['rows']} row"),
+            "runs": [jsonable(one._asdict()) for one in found],
+            "histories": [jsonable(one.history) for one in scored],
+        }
+        write_whole(Path(out), page_of(content, str(content["title"])).encode())
+    return found
+
+
+def _scored(run: str) -> _Scored:
+    folder = RunFolder(run)
+    record = folder.summary() if is_run(run) else {}
+    if not record.get("log_likelihood"):
+        found = "a run without a score" if is_run(run) else "no run"
+        advice = "let it end, with harmonium resume"
+        raise input_error(run, "the folder of a run that has ended", found, advice)
+    config = folder.config()
+    rows = rows_of_run(config, folder.columns())
+    part: Dataset = rows.parts[record["log_likelihood"]["rows"]]
+    values = np.asarray(part.rows(key=key_of(EVALUATION_SEED)))
+    rbm, log_z = load(run), record["log_z"]
+    log_p = -free_energies(rbm, values, key=key_of(EVALUATION_SEED)) - log_z["value"]
+    if part.log_density is not None:
+        log_p = log_p + np.asarray(part.log_density)
+    error = (log_z["high"] - log_z["low"]) / (2 * NORMAL)
+    about = (config.command, int(np.prod(rbm.dense_weights.shape)), folder.metrics(), rows.name)
+    return _Scored(run, values, log_p, error, record, *about)
+
+
+def _beside(one: _Scored, best: _Scored) -> Compared:
+    apart = best.log_p - one.log_p
+    score, paired = one.record["log_likelihood"], 0.0
+    if one.run != best.run:
+        spread = float(apart.std(ddof=1)) / math.sqrt(len(apart)) if len(apart) > 1 else 0.0
+        paired = NORMAL * math.sqrt(spread**2 + one.error**2 + best.error**2)
+    behind = float(apart.mean())
+    return Compared(
+        run=one.run,
+        value=score["value"],
+        low=score["low"],
+        high=score["high"],
+        converged=score["converged"],
+        behind=behind,
+        behind_low=behind - paired,
+        behind_high=behind + paired,
+        seconds=one.record["seconds"],
+        updates=one.record["updates"],
+        weights=one.weights,
+        command=one.command,
+    )

@@ -1,0 +1,79 @@
+"""Runs side by side: the paired difference, its interval, and what cannot be compared."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import harmonium as hm
+from harmonium.runs.compare import compare
+from harmonium.runs.config import RunConfig
+from harmonium.runs.display import Display
+from harmonium.runs.train import train
+
+
+def trained(folder, **options):
+    defaults = {"source": "bars", "hidden": 4, "chains": 8, "epochs": 3, "batch": 8}
+    train(RunConfig(**(defaults | options)), str(folder), False, Display(Console(quiet=True)))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        trained(folder / "short"),
+        trained(folder / "long", epochs=200, lr=0.2),
+        trained(folder / "other", source="shifter"),
+    ]
+
+
+def test_differences_are_those_of_log_p_row_by_row(runs):
+    best, other = compare(runs[:2], None)
+    assert (best.run, other.run) == (runs[1], runs[0])
+    assert (best.behind, best.behind_low, best.behind_high) == (0.0, 0.0, 0.0)
+    rows = hm.bars_and_stripes(4)
+    log_p = [-hm.free_energies(hm.load(r), rows) - hm.log_z(hm.load(r)).value for r in runs[:2]]
+    apart = log_p[1] - log_p[0]
+    assert other.behind == pytest.approx(best.value - other.value, abs=1e-4)
+    assert other.behind == pytest.approx(apart.mean(), abs=1e-4)
+    half = 1.96 * apart.std(ddof=1) / np.sqrt(len(rows))  # log Z is exact here
+    assert other.behind_high - other.behind == pytest.approx(half, abs=1e-3)
+
+
+def test_the_interval_has_the_error_of_both_log_z(runs, tmp_path):
+    for name, run in zip("ab", runs[:2], strict=True):
+        shutil.copytree(run, tmp_path / name)
+        summary = json.loads((tmp_path / name / "summary.json").read_text())
+        z = summary["log_z"]
+        z["low"], z["high"] = z["value"] - 1.96, z["value"] + 1.96  # a standard error of 1
+        (tmp_path / name / "summary.json").write_text(json.dumps(summary))
+    _, other = compare([str(tmp_path / name) for name in "ab"], None)
+    _, exact = compare(runs[:2], None)
+    half, of_rows = (found.behind_high - found.behind for found in (other, exact))
+    assert half == pytest.approx(np.hypot(of_rows, 1.96 * np.sqrt(2)), rel=1e-4)
+
+
+def test_a_page_is_written(runs, tmp_path):
+    compare(runs[:2], str(tmp_path / "page.html"))
+    assert "2 runs" in (tmp_path / "page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [([0], "expected two or more runs"), ([0, 2], "expected the rows that .* was scored on")],
+)
+def test_what_cannot_be_compared_is_refused(runs, chosen, words, tmp_path):
+    page = tmp_path / "page.html"
+    with pytest.raises(hm.InputError, match=words):
+        compare([runs[k] for k in chosen], str(page))
+    assert not page.exists()
+
+
+def test_a_run_without_a_score_is_refused(runs, tmp_path):
+    shutil.copytree(runs[0], tmp_path / "part")
+    (tmp_path / "part" / "summary.json").unlink()
+    with pytest.raises(hm.InputError, match="a run without a score"):
+        compare([runs[0], str(tmp_path / "part")], None)
