@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from ._html import table
 from .checks import as_array, checked_key
 from .data import Dataset
 from .data.parts import in_parts, parts_of
@@ -79,6 +80,17 @@ class LogLikelihood(NamedTuple):
             f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats per row,"
             f" ± {self.stderr_rows:.4f} over rows ({self.method}{warning})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        rows = {
+            "nats per row": f"{self.value:.4f}",
+            "95 % interval": f"{self.low:.4f} to {self.high:.4f}",
+            "standard error over rows": f"{self.stderr_rows:.4f}",
+            "method": self.method,
+            "converged": "yes" if self.converged else "NO: do not quote it",
+        }
+        return table("log-likelihood", rows)
 
 
 def likelihood_from(

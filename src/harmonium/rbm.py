@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
+from ._html import table
 from ._numerics import from_numpy, product
 from .checks import as_array, described
 from .errors import InputError
@@ -197,6 +198,12 @@ class RBM(eqx.Module):
     def __str__(self) -> str:
         """Return the layers, for messages."""
         return f"RBM({self.visible} – {self.hidden})"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the layers and the size of W, as notebooks show it."""
+        rows, columns = self.visible.size, self.hidden.size
+        parts = {"visible": self.visible, "hidden": self.hidden}
+        return table("RBM", parts | {"weights": f"{rows:,} × {columns:,}"})
 
 
 def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:

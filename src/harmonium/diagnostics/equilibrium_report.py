@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from .._html import table
 from ..checks import checked_key, positive_integer
 from ..errors import InputError
 from ..gradients import AbstractGradient
@@ -62,6 +63,19 @@ class EquilibriumReport(NamedTuple):
     def __str__(self) -> str:
         """Return the message."""
         return self.message
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        words = {True: "yes", False: "no", None: "not known"}
+        time = "not known" if self.relaxation is None else f"{count(self.relaxation)} sweeps"
+        rows = {
+            "trained at equilibrium": words[self.at_equilibrium],
+            "sweeps in an update": "none" if self.k is None else f"{self.k:,}",
+            "relaxation time": time,
+            "chains agree with the model": words[self.chains_agree],
+            "": self.message,
+        }
+        return table("equilibrium report", rows)
 
 
 def equilibrium(

@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Array, Int
 
+from .._html import curve, table
 from ..rbm import RBM
+
+CURVES = {  # the first of these that was measured is drawn
+    "log_likelihood": "log-likelihood, nats per row",
+    "pseudo_log_likelihood": "pseudo-log-likelihood, nats per row",
+    "reconstruction": "reconstruction error",
+}
 
 
 class TrainState(NamedTuple):
@@ -139,3 +146,13 @@ class Fit(NamedTuple):
     message: str
     diverged: bool
     notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """Return a table, and the learning curve that says most, as notebooks show it."""
+        last = self.history[-1] if self.history else {}
+        rows = {"model": self.rbm, "ended": self.message, "updates": f"{int(self.state.updates):,}"}
+        rows |= {CURVES[name]: f"{last[name]:.4g}" for name in CURVES if name in last}
+        rows |= {"note" if i == 0 else " " * i: note for i, note in enumerate(self.notes)}
+        name = next((name for name in CURVES if name in last), None)
+        points = [(r["epoch"], r[name]) for r in self.history if name in r] if name else []
+        return table("fit", rows, curve(CURVES[name], points) if name else "")

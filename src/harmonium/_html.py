@@ -1,0 +1,45 @@
+"""Results as HTML, as notebooks show them."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+WIDTH, HEIGHT, EDGE = 360, 90, 6  # pixels of a curve
+
+
+def table(title: str, rows: Mapping[str, Any], *below: str) -> str:
+    """Return a title and a table of names and values; what stands below is HTML already."""
+    lines = "".join(
+        f"<tr><th style='text-align: left; font-weight: normal; opacity: 0.75'>{_text(name)}</th>"
+        f"<td style='text-align: left'>{_text(value)}</td></tr>"
+        for name, value in rows.items()
+    )
+    return f"<div><strong>{_text(title)}</strong><table>{lines}</table>{''.join(below)}</div>"
+
+
+def curve(title: str, points: Sequence[tuple[float, float]]) -> str:
+    """Return a line through points as SVG, with its first and last value; nothing for one point."""
+    known = [(float(x), float(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)]
+    if len(known) < 2:
+        return ""
+    (left, *_), (low, *_) = (sorted(values) for values in zip(*known, strict=True))
+    right, high = (max(values) for values in zip(*known, strict=True))
+    across, up = (right - left) or 1.0, (high - low) or 1.0
+    places = " ".join(
+        f"{EDGE + (WIDTH - 2 * EDGE) * (x - left) / across:.1f},"
+        f"{HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (y - low) / up:.1f}"
+        for x, y in known
+    )
+    words = _text(f"{title}: from {known[0][1]:.4g} to {known[-1][1]:.4g}")
+    return (
+        f"<div>{words}</div><svg width='{WIDTH}' height='{HEIGHT}' role='img'"
+        f" aria-label='{words}'><polyline points='{places}' fill='none' stroke='#0072b2'"
+        " stroke-width='2'/></svg>"
+    )
+
+
+def _text(value: Any) -> str:
+    return html.escape(str(value))
