@@ -145,10 +145,10 @@ class HiddenUnits {
   constructor(simulation, rows, sites) {
     Object.assign(this, { simulation, rows, sites });
     this.shown = Math.min(MOST_UNITS, simulation.model.hidden.size);
-    this.across = Math.min(this.shown, 40);
+    this.across = Math.min(this.shown, 32);
     const down = Math.ceil(this.shown / this.across);
     this.canvas = make("canvas", { width: this.across, height: down, class: "hidden-units", role: "img", "aria-label": "The hidden units; choose one by its number below", onclick: (event) => this.point(event) });
-    this.canvas.style.width = `${10 * this.across}px`;
+    this.canvas.style.width = `${12 * this.across}px`;
     this.context = this.canvas.getContext("2d");
     this.image = this.context.createImageData(this.across, down);
     this.number = make("input", { type: "number", min: 1, max: simulation.model.hidden.size, value: "", "aria-label": "hidden unit", onchange: () => this.choose(Number(this.number.value) - 1) });
