@@ -15,6 +15,7 @@ from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..likelihood import free_energies
 from ..report import page_of
+from ..statistics import effective_size
 from .folder import RunFolder
 from .jsonable import jsonable
 from .options import EVALUATION_SEED
@@ -61,6 +62,7 @@ class _Scored(NamedTuple):
     run: str
     rows: np.ndarray
     log_p: np.ndarray
+    weights_of_rows: np.ndarray  # which sum to 1
     error: float  # standard error of log Z
     record: dict[str, Any]
     command: str
@@ -82,7 +84,7 @@ def compare(runs: list[str], out: str | None) -> list[Compared]:
     if len(set(runs)) < 2:
         found = count_of(len(set(runs)), "run")
         raise input_error("RUN", "two or more runs", found, "name their folders")
-    scored = sorted(map(_scored, runs), key=lambda one: -one.log_p.mean())
+    scored = sorted(map(_scored, runs), key=lambda one: -one.log_p @ one.weights_of_rows)
     best = scored[0]
     for other in scored[1:]:
         if not np.array_equal(best.rows, other.rows, equal_nan=True):
@@ -117,18 +119,19 @@ def _scored(run: str) -> _Scored:
     log_p = -free_energies(rbm, values, key=key_of(EVALUATION_SEED)) - log_z["value"]
     if part.log_density is not None:
         log_p = log_p + np.asarray(part.log_density)
+    share = np.ones(len(part)) if part.weights is None else np.asarray(part.weights, float)
     error = (log_z["high"] - log_z["low"]) / (2 * NORMAL)
     about = (config.command, int(np.prod(rbm.dense_weights.shape)), folder.metrics(), rows.name)
-    return _Scored(run, values, log_p, error, record, *about)
+    return _Scored(run, values, log_p, share / share.sum(), error, record, *about)
 
 
 def _beside(one: _Scored, best: _Scored) -> Compared:
-    apart = best.log_p - one.log_p
+    apart, share = best.log_p - one.log_p, one.weights_of_rows
+    behind = float(apart @ share)
     score, paired = one.record["log_likelihood"], 0.0
     if one.run != best.run:
-        spread = float(apart.std(ddof=1)) / math.sqrt(len(apart)) if len(apart) > 1 else 0.0
-        paired = NORMAL * math.sqrt(spread**2 + one.error**2 + best.error**2)
-    behind = float(apart.mean())
+        spread = float((apart - behind) ** 2 @ share / max(effective_size(share) - 1.0, 1.0))
+        paired = NORMAL * math.sqrt(spread + one.error**2 + best.error**2)
     return Compared(
         run=one.run,
         value=score["value"],
