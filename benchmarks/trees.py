@@ -53,19 +53,6 @@ def tree_of(rows: np.ndarray) -> Tree:
     return Tree(order, parents, cells)
 
 
-def chow_liu(train: np.ndarray, test: np.ndarray) -> float:
-    """Return the test log-likelihood of the tree with the most mutual information."""
-    order, parents, cells = tree_of(train)
-    root = (train[:, 0].sum() + PSEUDO_COUNT / 2) / (len(train) + PSEUDO_COUNT)
-    found = np.log(np.where(test[:, 0], root, 1 - root))
-    for i in order[1:]:
-        parent = parents[i]
-        given = cells[:, :, parent, i]
-        given = given / given.sum(1, keepdims=True)
-        found = found + np.log(given[test[:, parent].astype(int), test[:, i].astype(int)])
-    return float(found.mean())
-
-
 STATES, BATCH = 32, 512
 STEPS = ((0, 0.9), (100, 0.1), (350, 0.05))  # epochs, and the step of EM there; linear between
 PSEUDO = 0.1  # spread over the entries of each distribution, in a batch
