@@ -114,9 +114,7 @@ class Prepared(NamedTuple):
     @property
     def scored(self) -> tuple[str, Dataset]:
         """The name of the rows that the final score uses, and the rows."""
-        parts = self.rows.parts
-        name = next(name for name in ("test", "validation", "train") if name in parts)
-        return name, parts[name]
+        return self.rows.scored, self.rows.parts[self.rows.scored]
 
 
 def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:

@@ -55,9 +55,8 @@ def report(run: str, out: str | None, display: Display) -> Path:
 
 def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
     """Return rows of data, and as many samples of the model."""
-    name = next(name for name in ("test", "validation", "train") if name in rows.parts)
-    if rows.columns is not None:  # many rows show how columns are distributed
-        name = "train"
+    # Many rows show how columns are distributed.
+    name = rows.scored if rows.columns is None else "train"
     data = np.asarray(rows.parts[name].some(MOST_ROWS).rows(key=key))
     return Shown(data, np.asarray(sample(rbm, len(data), key=key)))
 

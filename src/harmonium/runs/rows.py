@@ -49,6 +49,11 @@ class Rows(NamedTuple):
     sites: Sites | None = None
 
     @property
+    def scored(self) -> str:
+        """The name of the rows that a final score uses: test, else validation, else train."""
+        return next(name for name in ("test", "validation", "train") if name in self.parts)
+
+    @property
     def introduction(self) -> list[str]:
         """Lines that say what the rows are and what was done to them."""
         return [self.about, *(f"  {note}" for note in self.notes)]
