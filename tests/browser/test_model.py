@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 import harmonium as hm
+from harmonium.parameters import map_parameters
 from harmonium.report.content import model_content
 from harmonium.report.page import script_of
 from registry import LEVEL, exact_states, random_rbm
@@ -109,3 +110,21 @@ def test_units_that_the_page_does_not_know_are_refused_by_name(page):
     rbm = hm.RBM(hm.ReplicatedSoftmax(3, length=4), hm.Bernoulli(2), np.zeros((3, 2)))
     content = model_content(rbm, np.array([[1.0, 2.0, 1.0]]))
     assert page.evaluate("(content) => page_main.modelOf(content)", content) is None
+
+
+SCALED = """({ content, states, temperature }) => {
+  const model = page_main.modelOf(content);
+  model.atTemperature(temperature);
+  return states.map((v) => model.freeEnergy(Float32Array.from(v)));
+}"""
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=str)
+def test_the_temperature_divides_all_parameters(page, layer):
+    rbm = halved(random_rbm(layer, hm.Bernoulli(4), seed=5, coupling=0.5))
+    v = layer.sample_without_inputs((10,), key=jax.random.key(1))
+    given = {"content": content_of(rbm), "states": np.asarray(v).tolist(), "temperature": 2.0}
+    half = map_parameters(lambda x, _: 0.5 * x, rbm, rbm)
+    np.testing.assert_allclose(
+        page.evaluate(SCALED, given), half.free_energy(v), rtol=1e-4, atol=1e-4
+    )

@@ -9,14 +9,23 @@ import {
 } from "./functions.js";
 
 const LOG_2PI = Math.log(2 * Math.PI);
-const scaledArray = (array, beta) => array.map((number) => beta * number);
 
 /** The base of all layers; here of units with one column each, drawn one by one. */
 class Layer {
-  constructor(size) {
-    this.size = size;
-    this.units = size;
-    this.spare = new Float32Array(size);
+  /** The fields that the model has learned; a layer of more than a bias names them. */
+  static learned = ["bias"];
+
+  /** @param fields those of the Python class, with arrays as numbers. */
+  constructor(fields, size = fields.size, units = size) {
+    Object.assign(this, fields, { fields, size, units, spare: new Float32Array(size) });
+  }
+
+  /** Return the layer with everything that was learned times β. */
+  scaled(beta) {
+    const { fields, constructor } = this;
+    const times = (array) => array.map((number) => beta * number);
+    const changed = constructor.learned.map((name) => [name, times(fields[name])]);
+    return new constructor({ ...fields, ...Object.fromEntries(changed) });
   }
 
   /** Return Σ U(x) in nats. */
@@ -75,11 +84,6 @@ class Layer {
 }
 
 class Bernoulli extends Layer {
-  constructor({ size, bias }) {
-    super(size);
-    this.bias = bias;
-  }
-  scaled(beta) { return new Bernoulli({ size: this.size, bias: scaledArray(this.bias, beta) }); }
   unitEnergy(i, x) { return -this.bias[i] * x; }
   unitCgf(i, input) { return softplus(input + this.bias[i]); }
   unitMean(i, input) { return sigmoid(input + this.bias[i]); }
@@ -88,11 +92,6 @@ class Bernoulli extends Layer {
 }
 
 class Ising extends Layer {
-  constructor({ size, bias }) {
-    super(size);
-    this.bias = bias;
-  }
-  scaled(beta) { return new Ising({ size: this.size, bias: scaledArray(this.bias, beta) }); }
   unitEnergy(i, x) { return -this.bias[i] * x; }
   unitCgf(i, input) { return log2cosh(input + this.bias[i]); }
   unitMean(i, input) { return Math.tanh(input + this.bias[i]); }
@@ -104,15 +103,13 @@ class Ising extends Layer {
 
 /** Units with several one-hot columns each. */
 class OneHot extends Layer {
-  constructor(counts, bias) {
-    super(counts.reduce((sum, count) => sum + count, 0));
-    this.counts = counts;
-    this.units = counts.length;
-    this.bias = bias;
+  /** @param fields {counts, bias}: each unit's number of states. */
+  constructor(fields) {
+    const { counts } = fields;
+    super(fields, counts.reduce((sum, count) => sum + count, 0), counts.length);
     this.firsts = [];
     counts.reduce((first, count) => (this.firsts.push(first), first + count), 0);
   }
-  scaled(beta) { return new OneHot(this.counts, scaledArray(this.bias, beta)); }
   columnsOf(unit) { return [this.firsts[unit], this.counts[unit]]; }
   statesOf(unit) { return this.counts[unit]; }
 
@@ -176,16 +173,14 @@ class OneHot extends Layer {
 
 /** 0/1 units in groups: each that is on beyond the first of its group costs κ. */
 class Exclusive extends Layer {
-  constructor({ size, bias, groups, cost }) {
-    super(size);
-    Object.assign(this, { bias, groups, cost });
+  static learned = ["bias", "cost"];
+
+  constructor(fields) {
+    super(fields);
+    const { size, groups, cost } = fields;
     const grouped = new Set(groups.flat());
     const single = Array.from({ length: size }, (_, i) => i).filter((i) => !grouped.has(i));
     this.blocks = [...groups.map((units, g) => [units, cost[g]]), ...single.map((i) => [[i], 0])];
-  }
-  scaled(beta) {
-    const [bias, cost] = [this.bias, this.cost].map((array) => scaledArray(array, beta));
-    return new Exclusive({ size: this.size, bias, groups: this.groups, cost });
   }
   statesOf() { return 2; }
 
@@ -246,14 +241,7 @@ class Exclusive extends Layer {
 }
 
 class Gaussian extends Layer {
-  constructor({ size, bias, precision }) {
-    super(size);
-    Object.assign(this, { bias, precision });
-  }
-  scaled(beta) {
-    const [bias, precision] = [this.bias, this.precision].map((a) => scaledArray(a, beta));
-    return new Gaussian({ size: this.size, bias, precision });
-  }
+  static learned = ["bias", "precision"];
   unitEnergy(i, x) { return (0.5 * this.precision[i] * x - this.bias[i]) * x; }
   unitCgf(i, input) {
     const field = input + this.bias[i];
@@ -266,16 +254,13 @@ class Gaussian extends Layer {
 }
 
 class MultivariateGaussian extends Layer {
-  constructor({ size, bias, precision }) {
-    super(size);
-    Object.assign(this, { bias, precision });
-    this.free = Array.from({ length: size }, (_, i) => i);
-    this.factor = cholesky(precision, size);
+  static learned = ["bias", "precision"];
+
+  constructor(fields) {
+    super(fields);
+    this.free = Array.from({ length: fields.size }, (_, i) => i);
+    this.factor = cholesky(fields.precision, fields.size);
     this.whole = [this.free, this.factor];
-  }
-  scaled(beta) {
-    const [bias, precision] = [this.bias, this.precision].map((a) => scaledArray(a, beta));
-    return new MultivariateGaussian({ size: this.size, bias, precision });
   }
 
   energy(x) {
@@ -341,10 +326,6 @@ class MultivariateGaussian extends Layer {
 }
 
 class ReLU extends Gaussian {
-  scaled(beta) {
-    const [bias, precision] = [this.bias, this.precision].map((a) => scaledArray(a, beta));
-    return new ReLU({ size: this.size, bias, precision });
-  }
   standard(i, input) { return (input + this.bias[i]) / Math.sqrt(this.precision[i]); }
   unitCgf(i, input) {
     return logHalfLine(this.standard(i, input)) - 0.5 * Math.log(this.precision[i]);
@@ -356,15 +337,8 @@ class ReLU extends Gaussian {
 }
 
 class DReLU extends Layer {
-  constructor({ size, bias_above, bias_below, precision_above, precision_below }) {
-    super(size);
-    Object.assign(this, { bias_above, bias_below, precision_above, precision_below });
-  }
-  scaled(beta) {
-    const names = ["bias_above", "bias_below", "precision_above", "precision_below"];
-    const fields = names.map((name) => [name, scaledArray(this[name], beta)]);
-    return new DReLU({ size: this.size, ...Object.fromEntries(fields) });
-  }
+  static learned = ["bias_above", "bias_below", "precision_above", "precision_below"];
+
   unitEnergy(i, x) {
     const side = x > 0 ? "above" : "below";
     return (0.5 * this[`precision_${side}`][i] * x - this[`bias_${side}`][i]) * x;
@@ -393,11 +367,6 @@ class DReLU extends Layer {
 }
 
 class UnitInterval extends Layer {
-  constructor({ size, bias }) {
-    super(size);
-    this.bias = bias;
-  }
-  scaled(beta) { return new UnitInterval({ size: this.size, bias: scaledArray(this.bias, beta) }); }
   unitEnergy(i, x) { return -this.bias[i] * x; }
   unitCgf(i, input) { return logInterval(input + this.bias[i]); }
   unitMean(i, input) { return meanInterval(input + this.bias[i]); }
@@ -409,13 +378,6 @@ class UnitInterval extends Layer {
 }
 
 class Binomial extends Layer {
-  constructor({ size, total, bias }) {
-    super(size);
-    Object.assign(this, { total, bias });
-  }
-  scaled(beta) {
-    return new Binomial({ size: this.size, total: this.total, bias: scaledArray(this.bias, beta) });
-  }
   unitEnergy(i, x) {
     const ways = logFactorial(this.total) - logFactorial(x) - logFactorial(this.total - x);
     return -ways - this.bias[i] * x;
@@ -431,11 +393,6 @@ class Binomial extends Layer {
 }
 
 class Poisson extends Layer {
-  constructor({ size, bias }) {
-    super(size);
-    this.bias = bias;
-  }
-  scaled(beta) { return new Poisson({ size: this.size, bias: scaledArray(this.bias, beta) }); }
   unitEnergy(i, x) { return logFactorial(x) - this.bias[i] * x; }
   unitCgf(i, input) { return Math.exp(input + this.bias[i]); }
   unitMean(i, input) { return Math.exp(input + this.bias[i]); }
@@ -444,12 +401,12 @@ class Poisson extends Layer {
 
 /** Layers side by side. */
 class Mixed extends Layer {
-  constructor(parts) {
-    super(parts.reduce((sum, part) => sum + part.size, 0));
-    this.parts = parts;
-    this.units = parts.reduce((sum, part) => sum + part.units, 0);
+  /** @param fields {parts}: the layers. */
+  constructor(fields) {
+    const total = (name) => fields.parts.reduce((sum, part) => sum + part[name], 0);
+    super(fields, total("size"), total("units"));
   }
-  scaled(beta) { return new Mixed(this.parts.map((part) => part.scaled(beta))); }
+  scaled(beta) { return new Mixed({ parts: this.parts.map((part) => part.scaled(beta)) }); }
 
   /** Call a function with each part, and its first column and unit. */
   each(call) {
@@ -521,10 +478,10 @@ const KINDS = {
 
 /** Return the layer of a description: its type's name, and its fields with arrays as numbers. */
 export function layerOf({ type, fields }) {
-  if (type === "Mixed") return new Mixed(fields.parts.map(layerOf));
-  if (type === "Categorical") return new OneHot(fields.counts, fields.bias);
+  if (type === "Mixed") return new Mixed({ parts: fields.parts.map(layerOf) });
+  if (type === "Categorical") return new OneHot(fields);
   if (type === "Potts") {
-    return new OneHot(Array(fields.sites).fill(fields.states_per_site), fields.bias);
+    return new OneHot({ counts: Array(fields.sites).fill(fields.states_per_site), bias: fields.bias });
   }
   return new KINDS[type](fields);
 }
