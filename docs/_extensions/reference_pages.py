@@ -57,7 +57,9 @@ GROUPS = {
         ("evaluation", "diagnostics"),
     ),
     "pages": Group(
-        "Pages", "A model alive in a page, for notebooks and files.", ("report.playing",)
+        "Pages",
+        "A model alive in a page, for notebooks and files.",
+        ("report.playing", "report.learning"),
     ),
     "meaning": Group(
         "What weights mean",

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from .precision import precision_timing as precision_timing
     from .precision import rounded as rounded
     from .rbm import RBM as RBM
+    from .report.learning import watch_learning as watch_learning
     from .report.playing import Page as Page
     from .report.playing import play as play
     from .samplers import *
@@ -110,6 +111,7 @@ _HOMES = (
     "sequences.alignment",
     "training",
     "report.playing",
+    "report.learning",
 )
 _INSIDE = ("io", "sequences", "tables")  # whose names are kept inside
 

@@ -48,7 +48,8 @@ def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:
         change = free_energies(other, known) - free_energies(rbm, known)
         most = float(np.abs(change - change.mean()).max())
         if np.isfinite(most):
-            rounding += f": differences of log p between rows change by {most:.1g} nats at most"
+            change = f"change by {most:.1g} nats at most" if most > 0 else "do not change"
+            rounding += f": differences of log p between rows {change}"
     parts = {name: header[name] for name in ("visible", "hidden")}
     return parts | {"arrays": arrays, "rounding": f"{rounding}."}
 
@@ -67,7 +68,7 @@ def rows_content(
     units = rbm.visible.n_units
     most = max(1, min(most, MOST_NUMBERS // units))
     data, samples = (_some(np.asarray(each), most) for each in rows)
-    shape = image_shape or _lines(units)
+    shape = image_shape or lines_of(units)
     both = np.concatenate([data.ravel(), samples.ravel()]).astype(float)
     both = both[np.isfinite(both)]
     low, high = (float(both.min()), float(both.max())) if both.size else (0.0, 1.0)
@@ -132,6 +133,7 @@ def report_content(
     parts = [] if columns is None else columns.modelled
     spectrum = np.linalg.svd(np.asarray(rbm.dense_weights, float), compute_uv=False)
     return {
+        "kind": "report",
         "title": title,
         "layers": str(rbm),
         "model": model_content(rbm, data),
@@ -163,7 +165,7 @@ def _some(rows: np.ndarray, most: int) -> np.ndarray:
     return rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]
 
 
-def _lines(units: int) -> tuple[int, int]:
+def lines_of(units: int) -> tuple[int, int]:
     """Return the height and width of units in lines, of which only the last may be shorter."""
     across = min(MOST_ACROSS, units)
     return math.ceil(units / across), across

@@ -20,14 +20,13 @@ from .page import page_of
 
 __all__ = ["Page", "play"]
 
-HEIGHT = 720  # pixels in a notebook
-
 
 class Page(NamedTuple):
     """A page: a notebook shows it, `save` writes it.
 
     Attributes:
         text: the page as HTML, complete in itself.
+        height: pixels that it takes in a notebook; what is longer scrolls.
 
     Example:
         >>> hm.Page("<!doctype html>").text
@@ -35,6 +34,7 @@ class Page(NamedTuple):
     """
 
     text: str
+    height: int = 720
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the page to a file, whole or not at all."""
@@ -44,8 +44,8 @@ class Page(NamedTuple):
         """Return a frame with the page, as notebooks show it; it cannot reach the notebook."""
         source = html.escape(self.text)
         return (
-            f'<iframe title="An RBM to play with" sandbox="allow-scripts" srcdoc="{source}"'
-            f' style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+            f'<iframe title="A page that plays" sandbox="allow-scripts" srcdoc="{source}"'
+            f' style="width: 100%; height: {self.height}px; border: 0"></iframe>'
         )
 
 

@@ -74,9 +74,9 @@ const path = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(
 
 /**
  * Draw lines, each {name, points: [[x, y, low?, high?]], color}, with bands where low and high are
- * given. Lines are named where they end, in the legend above the chart.
+ * given. `dots` marks the points of short lines. The legend above the chart names the lines.
  */
-export function lines({ series, xLabel, yLabel, label, zero = false }) {
+export function lines({ series, xLabel, yLabel, label, zero = false, dots = true }) {
   const every = series.flatMap((each) => each.points);
   const ys = every.flatMap((p) => p.slice(1)).filter(Number.isFinite);
   const plane = new Plane({
@@ -94,7 +94,7 @@ export function lines({ series, xLabel, yLabel, label, zero = false }) {
       plane.add("line", { x1: plane.x(x), x2: plane.x(x), y1: plane.y(low), y2: plane.y(high), class: `bar-error ${cls}` });
     }
     plane.add("path", { d: path(points.map((p) => at(p[0], p[1]))), class: `line ${cls}` });
-    if (points.length < 40) {
+    if (dots && points.length < 40) {
       for (const p of points) {
         const dot = plane.add("circle", { cx: plane.x(p[0]), cy: plane.y(p[1]), r: 2.6, class: `dot ${cls}` });
         dot.append(draw("title", {}, `${name}: ${figures(p[1], 5)} at ${figures(p[0])}`));

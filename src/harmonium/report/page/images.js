@@ -29,9 +29,10 @@ export function paint(image, numbers, [height, width], { x = 0, y = 0, colors = 
   }
 }
 
-/** Return a canvas of tiles, one for each array of numbers, with a gap of one pixel between them. */
-export function tiles(arrays, shape, { across, scale = 2, label, ...how }) {
+/** Return a canvas of tiles, at most `across` in a line, with a gap of one pixel between them. */
+export function tiles(arrays, shape, { across: most, scale = 2, label, ...how }) {
   const [height, width] = shape;
+  const across = Math.max(1, Math.min(most, arrays.length));
   const down = Math.ceil(arrays.length / across);
   const canvas = make("canvas", {
     width: across * (width + 1) - 1, height: down * (height + 1) - 1, role: "img", "aria-label": label, class: "tiles",

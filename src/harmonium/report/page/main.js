@@ -9,6 +9,7 @@ import { comparison } from "./comparison.js";
 import { make, note, section } from "./dom.js";
 import { tiles } from "./images.js";
 import { isKnown } from "./layers.js";
+import { lesson } from "./lesson.js";
 import { Model } from "./model.js";
 import { player } from "./player.js";
 
@@ -101,7 +102,7 @@ if (typeof document !== "undefined") {
   const text = document.getElementById("content")?.textContent;
   if (text) {
     shown.content = JSON.parse(text);
-    const build = shown.content.kind === "comparison" ? comparison : report;
+    const build = { comparison, lesson, report }[shown.content.kind];
     build(shown.content, document.querySelector("main"));
   }
 }

@@ -42,6 +42,19 @@ export class Model {
     this.hidden = temperature === 1 ? hidden : hidden.scaled(this.beta);
   }
 
+  /** Add a step to the weights and to the biases of layers that have learned nothing else. */
+  change({ weights, visible, hidden }) {
+    const [n, m] = [this.visible.size, this.hidden.size];
+    for (let i = 0; i < n; i++) {
+      this.visible.bias[i] += visible[i];
+      for (let j = 0; j < m; j++) {
+        this.weights[i * m + j] += weights[i * m + j];
+        this.columns[j * n + i] = this.weights[i * m + j];
+      }
+    }
+    for (let j = 0; j < m; j++) this.hidden.bias[j] += hidden[j];
+  }
+
   /** Return v·W; the array is used again by the next call. */
   toHidden(v) {
     product(v, this.weights, this.beta, this.inputsOfHidden);

@@ -1,0 +1,71 @@
+"""A page in which small models learn side by side, each in its own way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from ..data import Dataset
+from ..errors import input_error
+from ..layers import Bernoulli
+from .content import lines_of
+from .encoding import encoded
+from .page import page_of
+from .playing import Page
+
+__all__ = ["watch_learning"]
+
+HEIGHT = 1_050  # pixels in a notebook
+MOST_ROWS = 200
+MOST_UNITS = 256
+MOST_HIDDEN = 12  # 2¹² states are summed for each number of a curve
+
+
+def watch_learning(
+    data: Any,
+    *,
+    hidden: int = 8,
+    rate: float = 0.1,
+    image_shape: tuple[int, int] | None = None,
+    title: str = "Three ways to follow the gradient",
+    seed: int = 1,
+) -> Page:
+    """Return a page in which RBMs learn: by the exact gradient, by CD and by PCD, side by side.
+
+    Training runs in the page. The models have 0/1 units, begin with the same parameters and see the
+    same rows; they differ in the negative phase only. The log-likelihood of the rows is drawn as it
+    grows, exactly, beside the highest that any model has.
+
+    Args:
+        data: rows of 0 and 1, shape (n, units) with at most 256 units. Of more than 200 rows, 200
+            are taken, evenly spaced.
+        hidden: number of hidden units at first, 1 to 12; the page has a choice.
+        rate: learning rate at first; the page has a choice.
+        image_shape: height and width of a row as a picture; None for lines of units.
+        title: the headline.
+        seed: seed of the first weights and the chains.
+
+    Raises:
+        InputError: rows that are not of 0 and 1 or too wide, or a number of hidden units that the
+            page cannot sum over.
+
+    Example:
+        >>> page = hm.watch_learning(hm.bars_and_stripes(4), image_shape=(4, 4))
+        >>> page.text[:15]  # a notebook shows the page; page.save("learning.html") writes it
+        '<!doctype html>'
+    """
+    if not 1 <= hidden <= MOST_HIDDEN:
+        advice = "the page sums over all of their states"
+        raise input_error("hidden", f"1 to {MOST_HIDDEN} units", f"{hidden}", advice)
+    dataset = Dataset.of(data)
+    units = dataset.columns
+    if units > MOST_UNITS:
+        expected, found = f"at most {MOST_UNITS} columns", f"{units:,}"
+        raise input_error("data", expected, found, "make the pictures smaller")
+    if dataset.missing:
+        raise input_error("data", "0 or 1 in each cell", "missing values", "leave those rows out")
+    rows = dataset.some(MOST_ROWS).checked_for(Bernoulli(units)).rows(key=jax.random.key(seed))
+    shape = list(image_shape or lines_of(units))
+    content = {"kind": "lesson", "title": title, "rows": encoded(rows), "shape": shape}
+    return Page(page_of(content | {"hidden": hidden, "rate": rate, "seed": seed}, title), HEIGHT)
