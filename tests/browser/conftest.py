@@ -27,18 +27,29 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(browser, tmp_path) -> Iterator[Callable[..., Any]]:
-    """Return a function that opens a page, given as HTML; the test fails if it reports an error."""
+    """Return a function that opens a page, given as HTML or as an address.
+
+    The test fails if the page reports an error, but for one that has the text `expected`.
+    """
     errors, contexts = [], []
 
-    def open_page(html: str, **context: Any) -> Any:
-        file = Path(tmp_path) / "page.html"
-        file.write_text(html, encoding="utf-8")
+    def open_page(html: str, *, expected: str | None = None, **context: Any) -> Any:
+        address = html
+        if not html.startswith("http://"):
+            file = Path(tmp_path) / "page.html"
+            file.write_text(html, encoding="utf-8")
+            address = file.as_uri()
         size = {"viewport": {"width": 1200, "height": 900}}
         contexts.append(browser.new_context(**(size | context)))
         page = contexts[-1].new_page()
-        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+
+        def heard(said: Any) -> None:
+            if said.type == "error" and not (expected and expected in said.text):
+                errors.append(said.text)
+
+        page.on("console", heard)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(file.as_uri())
+        page.goto(address)
         return page
 
     yield open_page

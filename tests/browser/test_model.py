@@ -35,13 +35,13 @@ LAYERS = [
 ]
 PAGE = f"<!doctype html><main></main><script>{script_of()}</script>"
 SIZES = """({ content, states }) => {
-  const model = page_main.modelOf(content);
+  const model = page_report.modelOf(content);
   const free = states.map((v) => model.freeEnergy(Float32Array.from(v)));
   const means = states.map((v) => Array.from(model.meanHidden(Float32Array.from(v))));
   return { free, means };
 }"""
 SWEPT = """({ content, states, sweeps, held }) => {
-  const model = page_main.modelOf(content);
+  const model = page_report.modelOf(content);
   const random = new page_random.Random(7);
   const chain = model.chain(random);
   chain.held.set(held);
@@ -109,11 +109,11 @@ def test_sweeps_in_the_page_leave_the_distribution_as_it_is(page, layer, held):
 def test_units_that_the_page_does_not_know_are_refused_by_name(page):
     rbm = hm.RBM(hm.ReplicatedSoftmax(3, length=4), hm.Bernoulli(2), np.zeros((3, 2)))
     content = model_content(rbm, np.array([[1.0, 2.0, 1.0]]))
-    assert page.evaluate("(content) => page_main.modelOf(content)", content) is None
+    assert page.evaluate("(content) => page_report.modelOf(content)", content) is None
 
 
 SCALED = """({ content, states, temperature }) => {
-  const model = page_main.modelOf(content);
+  const model = page_report.modelOf(content);
   model.atTemperature(temperature);
   return states.map((v) => model.freeEnergy(Float32Array.from(v)));
 }"""

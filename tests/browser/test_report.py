@@ -204,7 +204,7 @@ def test_the_first_sweeps_are_fast_enough_to_watch(opened):
     page = page_of(found, "wide")
     assert len(page) < 3_000_000
     sweeps = opened(page).evaluate(
-        "() => { const model = page_main.modelOf(page_main.shown.content.model);"
+        "() => { const model = page_report.modelOf(page_main.shown.content.model);"
         " const random = new page_random.Random(1); const chain = model.chain(random);"
         " const start = performance.now(); let n = 0;"
         " while (performance.now() - start < 500) { model.sweep(chain, random); n += 1; }"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from typing import Annotated, Any
 
@@ -37,6 +38,7 @@ Examples:
   harmonium train titanic.csv
   harmonium train family.fasta
   harmonium train rows.csv --hidden 16 --method exact --json
+  harmonium train family.fasta --watch
   harmonium train spins.npy --visible ising --k 10 --out runs/spins
 """
 
@@ -52,6 +54,23 @@ Examples:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Seed = Annotated[int, whole("--seed", help="Random seed.")]
+IsWatched = Annotated[
+    bool,
+    typer.Option(
+        "--watch",
+        help="Open a page in the browser that follows the run. Closing it changes nothing.",
+    ),
+]
+WatchOn = Annotated[
+    str | None,
+    word(
+        "--watch-on",
+        metavar="ADDRESS",
+        help="Serve the page at an address, as 127.0.0.1:8000, and open no browser. Other"
+        " computers can see it only at another address than 127.0.0.1, such as 0.0.0.0:8000, and"
+        " only with the secret word in the link that is printed.",
+    ),
+]
 
 
 def train_cli(
@@ -208,11 +227,13 @@ def train_cli(
         word("--out", metavar="FOLDER", help="Folder for the run.  [default: a new one in runs]"),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older run.")] = False,
+    is_watched: IsWatched = False,
+    watch_on: WatchOn = None,
     as_json: Json = False,
 ) -> None:
     """Train a model; its help text is TRAIN_HELP."""
     options = dict(locals())
-    for name in ("out", "overwrite", "as_json", "kind", "drop"):
+    for name in ("out", "overwrite", "as_json", "kind", "drop", "is_watched", "watch_on"):
         options.pop(name)
 
     def command() -> int:
@@ -221,7 +242,8 @@ def train_cli(
 
         show = display(as_json)
         options["kinds"] = kinds_told(kind or [], drop or [])
-        summary = train(RunConfig(**options), out, overwrite, show)
+        with watching(is_watched, watch_on, show) as watch:
+            summary = train(RunConfig(**options), out, overwrite, show, watch)
         return tell(summary, as_json, show)
 
     raise typer.Exit(run_command(command))
@@ -233,6 +255,8 @@ def resume_cli(
         int | None,
         whole("--epochs", help="Total number of epochs to reach.  [default: the run's]"),
     ] = None,
+    is_watched: IsWatched = False,
+    watch_on: WatchOn = None,
     as_json: Json = False,
 ) -> None:
     """Go on with a run; its help text is RESUME_HELP."""
@@ -241,10 +265,26 @@ def resume_cli(
         from ..runs.train import resume
 
         show = display(as_json)
-        summary = resume(run, epochs, show)
+        with watching(is_watched, watch_on, show) as watch:
+            summary = resume(run, epochs, show, watch)
         return tell(summary, as_json, show)
 
     raise typer.Exit(run_command(command))
+
+
+def watching(is_watched: bool, address: str | None, show: Any) -> AbstractContextManager[Any]:
+    """Return a server of the run's page, or nothing; say where it is, and open it if asked."""
+    if not is_watched and address is None:
+        return nullcontext()
+    from ..runs.watch import LOOPBACK, Watch
+
+    watch = Watch(address or LOOPBACK)
+    show.say(f"watch the run at {watch.url}")
+    if is_watched:
+        import webbrowser
+
+        webbrowser.open(watch.url)
+    return watch
 
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:

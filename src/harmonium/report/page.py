@@ -22,16 +22,17 @@ EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
 ENTRY = "main"
 
 
-def page_of(content: dict[str, Any], title: str) -> str:
+def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> str:
     """Return a page with its content.
 
     Args:
         content: what the page's `report` takes, in JSON's types; numbers must be finite.
         title: the title of the window.
+        is_live: whether the page may ask the server that it came from for news.
     """
     style, script = _read("page.css"), script_of()
     pieces = {
-        "policy": _policy(style, script),
+        "policy": _policy(style, script, is_live),
         "title": html.escape(title),
         "style": style,
         "content": json.dumps(content, allow_nan=False).replace("<", "\\u003c"),
@@ -57,15 +58,16 @@ def _wrapped(name: str, source: str) -> str:
     return f"const page_{name} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
 
 
-def _policy(style: str, script: str) -> str:
+def _policy(style: str, script: str, is_live: bool) -> str:
     """Return the content security policy: this style, these scripts, and pictures of its own."""
+    news = " connect-src 'self';" if is_live else ""
 
     def allowed(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
     return (
         f"default-src 'none'; style-src {allowed(style)}; script-src {allowed(script)};"
-        " img-src data: blob:; base-uri 'none'; form-action 'none'"
+        f"{news} img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 

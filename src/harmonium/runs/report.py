@@ -28,6 +28,11 @@ from .rows import Rows, rows_of_run
 from .target import is_run
 
 MOST_ROWS = 2_000
+UNFINISHED = {
+    "status": "training",
+    "log_likelihood": None,
+    "message": "the run has not ended",
+}
 MOST_ROWS_OF_TREE = 10_000
 
 
@@ -50,27 +55,32 @@ def report(run: str, out: str | None, display: Display) -> Path:
     rbm, rows = load(folder.path / MODEL), rows_of_run(config, folder.columns())
     display.say(f"drawing samples for the report of {run}")
     shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
-    return write_report(folder, config, rows, rbm, shown, folder.summary(), out)
+    return write_report(
+        folder, content_of_run(folder, config, rows, rbm, shown, folder.summary()), out
+    )
 
 
 def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
     """Return rows of data, and as many samples of the model."""
-    # Many rows show how columns are distributed.
-    name = rows.scored if rows.columns is None else "train"
-    data = np.asarray(rows.parts[name].some(MOST_ROWS).rows(key=key))
+    data = rows_of_data(rows, key)
     return Shown(data, np.asarray(sample(rbm, len(data), key=key)))
 
 
-def write_report(
+def rows_of_data(rows: Rows, key: Any) -> np.ndarray:
+    """Return rows of data; of a table many, since they show how its columns are distributed."""
+    name = rows.scored if rows.columns is None else "train"
+    return np.asarray(rows.parts[name].some(MOST_ROWS).rows(key=key))
+
+
+def content_of_run(
     folder: RunFolder,
     config: RunConfig,
     rows: Rows,
     rbm: RBM,
     shown: Shown,
     summary: dict[str, Any],
-    out: str | None = None,
-) -> Path:
-    """Write the report of a run, and return its path.
+) -> dict[str, Any]:
+    """Return the content of a run's report, in JSON's types.
 
     Args:
         folder: the run's folder.
@@ -79,19 +89,17 @@ def write_report(
         rbm: its model.
         shown: rows of data and samples.
         summary: what the command reports; empty for a run that has not ended.
-        out: the file; None for the run's own.
     """
     from .. import __version__
 
-    title = f"{rows.name}: an RBM with {count_of(rbm.hidden.n_units, 'hidden unit')}"
-    content = report_content(
+    return report_content(
         rbm,
         shown,
-        title=title,
+        title=f"{rows.name}: an RBM with {count_of(rbm.hidden.n_units, 'hidden unit')}",
         image_shape=rows.image_shape,
         columns=rows.columns,
         sites=rows.sites,
-        summary={"status": "training", "log_likelihood": None, "message": ""} | jsonable(summary),
+        summary=UNFINISHED | jsonable(summary),
         history=jsonable(folder.metrics()),
         baselines=_baselines(rows, summary.get("log_likelihood")),
         command=config.command,
@@ -99,8 +107,12 @@ def write_report(
         config=jsonable(asdict(config)),
         versions=f"harmonium {__version__}, JAX {jax.__version__}, on {jax.default_backend()}.",
     )
+
+
+def write_report(folder: RunFolder, content: dict[str, Any], out: str | None = None) -> Path:
+    """Write the report of a run to a file, or as the run's own, and return its path."""
     path = folder.path / REPORT if out is None else Path(out)
-    write_whole(path, page_of(content, title).encode())
+    write_whole(path, page_of(content, content["title"]).encode())
     return path
 
 

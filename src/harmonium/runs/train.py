@@ -7,7 +7,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -24,8 +24,11 @@ from .display import Display
 from .folder import CHECKPOINT, RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .prepare import Prepared, prepare
-from .report import Shown, rows_to_show, write_report
+from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
 from .score import finite_score, log_z_record, score_record, without_hidden_units
+
+if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
+    from .watch import Watch
 
 SECONDS_TO_SCORE = (120.0, 600.0)
 DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
@@ -36,8 +39,16 @@ def train(
     out: str | None,
     overwrite: bool,
     display: Display,
+    watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Train as the options say; return the summary that the command reports.
+
+    Args:
+        config: the options.
+        out: the folder; None for a new one.
+        overwrite: whether an older run may be replaced.
+        display: where progress is shown.
+        watch: what shows the run in a browser, if anything.
 
     Raises:
         InputError: before anything is written.
@@ -49,10 +60,12 @@ def train(
     config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
-        return carry_out(config, prepared, state, folder, display)
+        return carry_out(config, prepared, state, folder, display, watch)
 
 
-def resume(path: str, epochs: int | None, display: Display) -> dict[str, Any]:
+def resume(
+    path: str, epochs: int | None, display: Display, watch: Watch | None = None
+) -> dict[str, Any]:
     """Resume an interrupted run, or train a finished one for more epochs.
 
     Raises:
@@ -78,7 +91,7 @@ def resume(path: str, epochs: int | None, display: Display) -> dict[str, Any]:
         folder.drop_summary()
         folder.keep_metrics_until(updates)
         display.say(f"resuming {path} after {updates:,} updates")
-        return carry_out(config, prepared, state, folder, display)
+        return carry_out(config, prepared, state, folder, display, watch)
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
@@ -94,6 +107,7 @@ def carry_out(
     state: TrainState,
     folder: RunFolder,
     display: Display,
+    watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Train, save, score and report; an interrupted run is saved but not scored."""
     checkpointer = Checkpointer(folder, prepared, state)
@@ -106,10 +120,13 @@ def carry_out(
         display.say(f"{prepared.rbm}, {how}, to {folder.path}")
         if will_cross_validate(prepared.plan, prepared.validation, state):
             display.say("cross-validating, since rows are few")
-        result = learn(prepared, state, checkpointer, display)
+        if watch is not None:
+            rows = rows_of_data(prepared.rows, prepared.key)
+            watch.begin(contents(checkpointer, Shown(rows, rows[:0]), {}))
+        result = learn(prepared, state, checkpointer, display, watch)
         checkpointer.keep(result)
         stage = "trained, and interrupted while it was scored,"
-        summary = finish(prepared, result, checkpointer, display)
+        summary = finish(prepared, result, checkpointer, display, watch)
     except KeyboardInterrupt:
         checkpointer.save()
         updates = int(checkpointer.state.updates)
@@ -119,9 +136,16 @@ def carry_out(
 
 
 def learn(
-    prepared: Prepared, state: TrainState, checkpointer: Checkpointer, display: Display
+    prepared: Prepared,
+    state: TrainState,
+    checkpointer: Checkpointer,
+    display: Display,
+    watch: Watch | None,
 ) -> Fit:
     """Make the updates, with metrics, display and checkpoints; return the fit of the rows."""
+    callbacks = [checkpointer.convert, checkpointer, display]  # save before showing
+    if watch is not None:
+        callbacks.append(lambda report: watch.update(report, checkpointer.rbm))
     with display, warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)  # the summary reports it
         result = run_plan(
@@ -130,7 +154,7 @@ def learn(
             key=prepared.key,
             validation=prepared.validation,
             keep=str(prepared.config.keep),
-            callbacks=[checkpointer.convert, checkpointer, display],  # save before showing
+            callbacks=callbacks,
             state=state,
             track=True,
         )
@@ -138,7 +162,11 @@ def learn(
 
 
 def finish(
-    prepared: Prepared, result: Fit, checkpointer: Checkpointer, display: Display
+    prepared: Prepared,
+    result: Fit,
+    checkpointer: Checkpointer,
+    display: Display,
+    watch: Watch | None,
 ) -> dict[str, Any]:
     """Compute the score of a run that has ended, and write its report; return its summary."""
     summary = checkpointer.summary(DIVERGED if result.diverged else DONE, result.message)
@@ -147,6 +175,8 @@ def finish(
         display.say(result.message)
     for note in result.notes:
         display.say(f"  {note}")
+    if watch is not None:
+        watch.say("trained; computing log Z and drawing samples")
     key = jax.random.fold_in(prepared.key, 2)
     with ThreadPoolExecutor(1) as aside:  # scoring leaves a core idle for much of the time
         drawing = aside.submit(rows_to_show, prepared.rows, result.rbm, key)
@@ -154,15 +184,23 @@ def finish(
             learning = time.perf_counter() - checkpointer.began
             summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))
         shown = drawing.result()
-    return summary | reported(prepared, result.rbm, shown, checkpointer.folder, summary)
+    content = contents(checkpointer, shown, summary)
+    if watch is not None:
+        watch.end(content)
+    return summary | reported(checkpointer.folder, content, summary)
 
 
-def reported(
-    prepared: Prepared, rbm: RBM, shown: Shown, folder: RunFolder, summary: dict[str, Any]
-) -> dict[str, Any]:
+def contents(checkpointer: Checkpointer, shown: Shown, summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of the report on a run as it stands."""
+    prepared, rbm = checkpointer.prepared, checkpointer.rbm
+    given = (checkpointer.folder, prepared.config, prepared.rows)
+    return content_of_run(*given, rbm, shown, summary)
+
+
+def reported(folder: RunFolder, content: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
     """Write the report, and return what the summary says of it: a full disk loses no score."""
     try:
-        path = write_report(folder, prepared.config, prepared.rows, rbm, shown, summary)
+        path = write_report(folder, content)
     except OSError as error:
         reason = f"no report: it cannot be written ({error.strerror or error})"
         return {"report": None, "notes": [*summary["notes"], reason]}

@@ -78,18 +78,17 @@ export function meansOfUnits({ rows }) {
 
 /** The weights' singular values, a histogram of weights, and how often hidden units are on. */
 export function insideTheModel({ model, spectrum, rows }) {
-  const points = spectrum.map((value, k) => [k + 1, value]);
   const figure = (title, chart, words) => make("figure", {}, make("figcaption", {}, title), chart, words ? note(words) : null);
   const activity = new Float64Array(model.hidden.size);
   const states = rows.states.slice(0, 200);
   for (const v of states) model.meanHidden(v).forEach((mean, j) => { activity[j] += mean / states.length; });
   return section("Inside the model", make("div", { class: "grid-of-charts" },
-    figure("Singular values of the weights", lines({ series: [{ name: "singular value", points }], xLabel: "number", yLabel: "value", label: "Singular values", zero: true }),
+    spectrum && figure("Singular values of the weights", lines({ series: [{ name: "singular value", points: spectrum.map((value, k) => [k + 1, value]) }], xLabel: "number", yLabel: "value", label: "Singular values", zero: true }),
       "The few large ones are what the model has learned; the rest is as noise has it."),
     figure("Weights", histograms({ series: [{ name: "weights", numbers: model.weights }], xLabel: "weight", label: "Histogram of weights" })),
     figure("Mean of each hidden unit over rows of data", histograms({ series: [{ name: "hidden units", numbers: activity }], xLabel: "mean", label: "Histogram of hidden means", bins: 30 }),
       "Units at one end for all rows do nothing."),
-    figure("Means of visible units", meansOfUnits({ rows }), "Points on the line agree."),
+    rows.sampled.length ? figure("Means of visible units", meansOfUnits({ rows }), "Points on the line agree.") : null,
   ));
 }
 

@@ -13,36 +13,44 @@ function diverging(value) {
   return end.map((channel) => 247 + (channel - 247) * part);
 }
 
+const [EDGE, GAP] = [1, 3]; // pixels of a frame, and between two of them
+const FRAME = "rgb(150, 158, 168)"; // seen on white and on black
+
 const COLORS = { grey, diverging };
 
-/** Draw an array of height × width numbers into a part of a picture. */
-export function paint(image, numbers, [height, width], { x = 0, y = 0, colors = "grey", low = 0, high = 1 } = {}) {
+/** Draw an array of height × width numbers into a picture of that size. */
+export function paint(image, numbers, [height, width], { colors = "grey", low = 0, high = 1 } = {}) {
   const color = COLORS[colors];
   for (let i = 0; i < height; i++) {
     for (let j = 0; j < width; j++) {
       const number = numbers[i * width + j];
       const scaled = colors === "grey" ? (number - low) / (high - low) : number / high;
-      const at = 4 * ((y + i) * image.width + x + j);
+      const at = 4 * (i * width + j);
       [image.data[at], image.data[at + 1], image.data[at + 2]] = color(scaled);
       image.data[at + 3] = 255;
     }
   }
 }
 
-/** Return a canvas of tiles, at most `across` in a line, with a gap of one pixel between them. */
-export function tiles(arrays, shape, { across: most, scale = 2, label, ...how }) {
-  const [height, width] = shape;
+/** Return a canvas of tiles, at most `across` in a line, each in a thin frame. */
+export function tiles(arrays, [height, width], { across: most, scale = 2, label, ...how }) {
   const across = Math.max(1, Math.min(most, arrays.length));
   const down = Math.ceil(arrays.length / across);
+  const [stepX, stepY] = [scale * width + 2 * EDGE + GAP, scale * height + 2 * EDGE + GAP];
   const canvas = make("canvas", {
-    width: across * (width + 1) - 1, height: down * (height + 1) - 1, role: "img", "aria-label": label, class: "tiles",
+    width: Math.max(1, across * stepX - GAP), height: Math.max(1, down * stepY - GAP), role: "img", "aria-label": label,
   });
-  canvas.style.width = `${scale * canvas.width}px`;
   const context = canvas.getContext("2d");
-  const image = context.createImageData(canvas.width, canvas.height);
+  const small = make("canvas", { width, height });
+  const image = small.getContext("2d").createImageData(width, height);
+  context.imageSmoothingEnabled = false;
+  context.fillStyle = FRAME;
   arrays.forEach((numbers, k) => {
-    paint(image, numbers, shape, { x: (k % across) * (width + 1), y: Math.floor(k / across) * (height + 1), ...how });
+    const [x, y] = [(k % across) * stepX, Math.floor(k / across) * stepY];
+    paint(image, numbers, [height, width], how);
+    small.getContext("2d").putImageData(image, 0, 0);
+    context.fillRect(x, y, scale * width + 2 * EDGE, scale * height + 2 * EDGE);
+    context.drawImage(small, x + EDGE, y + EDGE, scale * width, scale * height);
   });
-  context.putImageData(image, 0, 0);
   return canvas;
 }

@@ -14,14 +14,10 @@ const MOST_UNITS = 1_024; // hidden units that are shown
 const DRIVING = 8; // rows that drive a hidden unit most
 
 /** The section with the model that can be played with. */
-export function player({ model, rows, sites, columns, rounding }, seed = 1) {
-  const simulation = new Simulation(model, { chains: columns ? 64 : sites ? 8 : 1, seed });
-  const view = columns ? new TableView(simulation, columns) : sites ? new SequenceView(simulation, sites) : new ImageView(simulation, rows);
-  return new Player(simulation, view, rows, sites, rounding).element;
-}
-
-class Player {
-  constructor(simulation, view, rows, sites, rounding) {
+export class Player {
+  constructor({ model, rows, sites, columns, rounding }, seed = 1) {
+    const simulation = new Simulation(model, { chains: columns ? 64 : sites ? 8 : 1, seed });
+    const view = columns ? new TableView(simulation, columns) : sites ? new SequenceView(simulation, sites) : new ImageView(simulation, rows);
     Object.assign(this, { simulation, view, rows, sites, running: false, walking: 0 });
     const button = (words, call, title) => make("button", { type: "button", onclick: call, title }, words);
     this.play = button("Dream", () => this.toggle(), "Let the chains run");
@@ -53,6 +49,12 @@ class Player {
         )),
       note("Chains run in this page; nothing is sent anywhere. The temperature divides all parameters of the model: at 1 they are as learned. ", rounding));
     this.show();
+  }
+
+  /** Go on with another model of the same layers: that of a run which has gone on. */
+  setModel(model) {
+    this.simulation.setModel(model);
+    if (!this.running) this.show();
   }
 
   toggle() {

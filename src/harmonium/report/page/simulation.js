@@ -21,6 +21,13 @@ export class Simulation {
 
   get first() { return this.chains[0]; }
 
+  /** Let the chains go on under another model of the same layers. */
+  setModel(model) {
+    this.model = model;
+    model.atTemperature(this.temperature);
+    this.forget();
+  }
+
   setTemperature(temperature) {
     this.temperature = temperature;
     this.model.atTemperature(temperature);

@@ -1,0 +1,266 @@
+"""A run in a browser while it goes: a small server of one page, for this computer only.
+
+The page asks for news every second, and the run answers from what it already has: it measures
+nothing for the page, and whether anybody looks changes nothing. Every address of the server begins
+with a secret word that is printed once; all others are refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+import secrets
+import socket
+import threading
+import time
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+
+from ..errors import input_error
+from ..rbm import RBM
+from ..report import model_content, page_of
+from ..training import Report
+from .jsonable import jsonable
+
+SECONDS_BETWEEN_MODELS = 2.0  # encoding 784 × 500 weights takes 30 ms
+SECONDS_OF_INTEREST = 10.0  # after a question, somebody looks
+SECONDS_TO_SAY_GOODBYE = 5.0
+SECONDS_OF_A_REQUEST = 10.0
+LOOPBACK = "127.0.0.1"
+EVERY_COMPUTER = ("0.0.0.0", "::")
+NOT_YET = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="1">'
+    '<title>A run</title><link rel="icon" href="data:,"><p>The run reads its rows. This page begins when it has them.</p></html>'
+)
+
+
+class Watch:
+    """A server that shows one run; a callback of `fit`, and a context manager that ends it.
+
+    Attributes:
+        url: the address of the page, with the secret word.
+    """
+
+    def __init__(self, address: str = LOOPBACK):
+        """Begin to listen, so that an address in use is known before the run begins.
+
+        Args:
+            address: ADDRESS or ADDRESS:PORT. Other computers can see the run only if it is not
+                this computer's own, 127.0.0.1.
+
+        Raises:
+            InputError: no address of this computer, or in use.
+        """
+        host, port = _parts(address)
+        token = secrets.token_urlsafe(16)
+        try:
+            self.server = _Server((host, port), token, self)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            expected = "an address of this computer with a free port, such as 127.0.0.1:8000"
+            raise input_error(
+                f"--watch-on {address}", expected, f"{address} ({reason})", "give another"
+            ) from None
+        name = socket.gethostname() if _is_any(host) else host
+        self.url = f"http://{name}:{self.server.server_port}/{token}/"
+        self.lock, self.goodbye = threading.Lock(), threading.Event()
+        self.content: dict[str, Any] = {}
+        self.records: list[dict[str, Any]] = []
+        self.progress = {"epoch": 0.0, "epochs": None, "left": None, "stage": "compiling"}
+        self.updates, self.version, self.model_at = 0, 0, 0.0
+        self.model: dict[str, Any] | None = None
+        self.report: dict[str, Any] | None = None
+        self.asked = -np.inf
+
+    def __enter__(self) -> Watch:
+        """Start to answer."""
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop; an open page that is owed the final report gets it first."""
+        if self.report is not None and self.is_watched:
+            self.goodbye.wait(SECONDS_TO_SAY_GOODBYE)
+        self.server.shutdown()
+        self.server.server_close()
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a page has asked in the last seconds."""
+        return time.monotonic() - self.asked < SECONDS_OF_INTEREST
+
+    def begin(self, content: dict[str, Any]) -> None:
+        """Show a report that has no score yet."""
+        with self.lock:
+            self.records = content["history"]
+            self.content = content | {"kind": "live", "spectrum": None}  # it takes too long
+            self.model = content["model"]
+
+    def update(self, report: Report, rbm: RBM) -> None:
+        """Take a report of `fit`, and now and then its model in the coding of the source."""
+        is_due = time.monotonic() - self.model_at > SECONDS_BETWEEN_MODELS
+        model = None
+        if is_due and self.is_watched and np.isfinite(rbm.dense_weights).all():
+            model = model_content(rbm, np.empty((0, rbm.visible.n_units)))
+            self.model_at = time.monotonic()
+        with self.lock:
+            if report.updates <= self.updates:  # begun anew, after it diverged
+                self.records = []
+            self.updates = report.updates
+            if report.metrics:
+                self.records = [*self.records, jsonable(report.metrics)]
+            if model is not None:
+                self.model, self.version = model, self.version + 1
+            left = float(report.seconds_left)
+            self.progress = {
+                "epoch": float(report.epoch),
+                "epochs": float(report.epochs),
+                "left": left if np.isfinite(left) else None,
+                "stage": "training",
+            }
+
+    def say(self, stage: str) -> None:
+        """Say what the run does now, such as "computing log Z"."""
+        with self.lock:
+            self.progress = {**self.progress, "stage": stage}
+
+    def end(self, content: dict[str, Any]) -> None:
+        """Show the final report in place of what is shown."""
+        with self.lock:
+            self.report = content
+
+    def page_now(self) -> str:
+        """Return the page with what the run has come to."""
+        with self.lock:
+            self.asked = time.monotonic()
+            if not self.content:
+                return NOT_YET
+            if self.report is not None:
+                return page_of(self.report, self.report["title"])
+            now = {"history": self.records, "model": self.model, "version": self.version}
+            return page_of(self.content | now, self.content["title"], is_live=True)
+
+    def news(self, records: int, model: int) -> dict[str, Any]:
+        """Return what a page with so many records and that version of the model does not have."""
+        with self.lock:
+            self.asked = time.monotonic()
+            first = records if records <= len(self.records) else 0
+            return {
+                "first": first,
+                "records": self.records[first:],
+                "progress": self.progress,
+                "version": self.version,
+                "model": self.model if self.version > model else None,
+                "report": self.report,
+            }
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], token: str, watch: Watch):
+        self.token, self.watch = token, watch
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, _Handler)
+
+    def accepts(self, host: str) -> bool:
+        """Return whether a request's Host is this server's: another name may belong to a trap.
+
+        (A page elsewhere can let its own name point to 127.0.0.1 and so ask in its visitor's place;
+        it does not know the secret word either.)
+        """
+        name = host.rpartition(":")[0].strip("[]") if host.rpartition(":")[2].isdigit() else host
+        own = self.server_address[0]
+        known = {"localhost", LOOPBACK, "::1", str(own)}
+        return name in known or (
+            _is_any(str(own))
+            and (_is_address(name) or name in (socket.gethostname(), socket.getfqdn()))
+        )
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = SECONDS_OF_A_REQUEST
+
+    def do_GET(self) -> None:
+        """Answer the page or its news; refuse all else."""
+        parts, watch = urlsplit(self.path), self.server.watch
+        token, _, name = parts.path.removeprefix("/").partition("/")
+        if not self.server.accepts(self.headers.get("Host", "")):
+            self.refuse(HTTPStatus.MISDIRECTED_REQUEST)
+        elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            self.refuse(HTTPStatus.FORBIDDEN)
+        elif name == "":
+            self.answer(watch.page_now(), "text/html; charset=utf-8")
+        elif name == "news":
+            found = watch.news(*(_number(parts.query, each) for each in ("records", "model")))
+            self.answer(json.dumps(found, allow_nan=False), "application/json")
+            if found["report"] is not None:
+                watch.goodbye.set()
+        else:
+            self.refuse(HTTPStatus.NOT_FOUND)
+
+    def answer(self, text: str, kind: str) -> None:
+        """Send a text."""
+        body = text.encode()
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Referrer-Policy", "no-referrer")  # the address holds the secret word
+        self.end_headers()
+        self.wfile.write(body)
+
+    def refuse(self, status: HTTPStatus) -> None:
+        """Send a status and nothing else."""
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (what it is called there)
+        """Say nothing: the terminal belongs to the run."""
+
+
+def _parts(address: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if (
+        not colon
+        or address.endswith("]")
+        or (address.count(":") > 1 and not address.startswith("["))
+    ):
+        host, port = address, "0"
+    if not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        expected = "ADDRESS or ADDRESS:PORT, the port at most 65535"
+        raise input_error(f"--watch-on {address}", expected, repr(port), "write 127.0.0.1:8000")
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
+def _number(query: str, name: str) -> int:
+    text = parse_qs(query).get(name, ["0"])[0]
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _is_any(host: str) -> bool:
+    return host in EVERY_COMPUTER
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,164 @@
+"""The server of a run's page answers whom it should, and nobody else."""
+
+import http.client
+import json
+import time
+from urllib.parse import urlsplit
+
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.report import Rows, page_of, report_content
+from harmonium.runs import watch as module
+from harmonium.runs.watch import Watch
+
+KEY = jax.random.key(0)
+ROWS = hm.bars_and_stripes(2)
+START = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.zeros((4, 3)))
+
+
+def content(**more):
+    summary = {"status": "training", "log_likelihood": None, "message": ""}
+    some = np.asarray(ROWS, float)
+    return report_content(START, Rows(some, some[:0]), title="a run", summary=summary, **more)
+
+
+@pytest.fixture
+def watch():
+    with Watch() as found:
+        found.begin(content())
+        yield found
+
+
+def asked(watch, path, host=None, method="GET"):
+    """Return the status and the text of an answer."""
+    address = urlsplit(watch.url)
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=20)
+    connection.putrequest(method, path, skip_host=True)
+    connection.putheader("Host", host or address.netloc)
+    connection.endheaders()
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def news(watch, records=0, model=0):
+    path = f"{urlsplit(watch.url).path}news?records={records}&model={model}"
+    status, text = asked(watch, path)
+    assert status == 200
+    return json.loads(text)
+
+
+def test_the_page_allows_news_and_the_report_of_a_file_does_not(watch):
+    status, page = asked(watch, urlsplit(watch.url).path)
+    assert status == 200
+    assert "connect-src 'self'" in page
+    assert "connect-src" not in page_of(content(), "a file")
+
+
+def test_other_words_hosts_and_paths_are_refused(watch):
+    own, word = urlsplit(watch.url), urlsplit(watch.url).path.strip("/")
+    assert asked(watch, "/")[0] == 403
+    assert asked(watch, f"/{word[:-1]}x/")[0] == 403
+    assert asked(watch, f"/{word}%C3%A9/")[0] == 403
+    for path in ("../summary.json", "model.safetensors", "..%2f..%2fetc/passwd", "news/x", "/"):
+        assert asked(watch, f"/{word}/{path}")[0] == 404
+    assert asked(watch, f"/../../etc/passwd?{word}")[0] == 403
+    for host in ("evil.example", f"evil.example:{own.port}", "127.0.0.1.evil.example", "10.0.0.1"):
+        assert asked(watch, own.path, host)[0] == 421
+    for host in (f"localhost:{own.port}", "127.0.0.1"):
+        assert asked(watch, own.path, host)[0] == 200
+    assert asked(watch, own.path, method="POST")[0] == 501
+    for query in ("records=-1", "records=1e9", "records=%00&model=x", "records=" + "9" * 500):
+        assert asked(watch, f"{own.path}news?{query}")[0] == 200
+
+
+def test_other_computers_do_not_reach_it(watch):
+    """It listens on the loopback address only, which no other computer can reach."""
+    assert watch.server.server_address[0] == "127.0.0.1"
+    assert urlsplit(watch.url).hostname == "127.0.0.1"
+
+
+def test_a_page_gets_what_it_does_not_have(watch, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_MODELS", 0.0)
+    first = news(watch)
+    assert first["records"] == []
+    assert first["model"] is None
+    seen = []
+
+    def follow(report):
+        watch.update(report, report.rbm)
+        seen.append(news(watch))
+
+    hm.fit(START, ROWS, key=KEY, epochs=6, batch_size=6, callbacks=[follow])
+    last = news(watch)
+    assert last["progress"] == seen[-1]["progress"]
+    assert last["progress"]["epoch"] == last["progress"]["epochs"] == 6
+    assert [len(each["records"]) for each in seen] == sorted(len(each["records"]) for each in seen)
+    assert last["version"] >= 2
+    assert news(watch, records=len(last["records"]), model=last["version"]) | {"progress": {}} == {
+        "first": len(last["records"]),
+        "records": [],
+        "progress": {},
+        "model": None,
+        "version": last["version"],
+        "report": None,
+    }
+    watch.end(content())
+    assert news(watch)["report"]["title"] == "a run"
+
+
+def test_a_run_that_begins_anew_tells_its_records_anew(watch):
+    reports = []
+    hm.fit(START, ROWS, key=KEY, epochs=6, batch_size=6, callbacks=[reports.append])
+    for report in reports:
+        watch.update(report, report.rbm)
+    many = len(news(watch)["records"])
+    watch.update(reports[0], reports[0].rbm)
+    again = news(watch, records=many)
+    assert again["first"] == 0
+    assert len(again["records"]) < many
+
+
+def test_a_run_that_nobody_watches_waits_for_nobody():
+    began = time.monotonic()
+    with Watch() as watch:
+        watch.begin(content())
+        watch.end(content())
+    assert time.monotonic() - began < module.SECONDS_TO_SAY_GOODBYE
+
+
+def test_a_page_that_is_opened_before_the_rows_are_read_tries_again():
+    with Watch() as watch:
+        assert 'http-equiv="refresh"' in asked(watch, urlsplit(watch.url).path)[1]
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1:99999", "at most 65535"),
+        ("127.0.0.1:http", "ADDRESS or ADDRESS:PORT"),
+        ("203.0.113.7", "an address of this computer"),
+        ("no.such.name.invalid", "an address of this computer"),
+    ],
+)
+def test_addresses_that_cannot_be_used_are_named(address, words):
+    with pytest.raises(hm.InputError, match=words):
+        Watch(address)
+
+
+def test_an_address_in_use_is_named(watch):
+    with pytest.raises(hm.InputError, match="free port"):
+        Watch(f"127.0.0.1:{watch.server.server_port}")
+
+
+def test_an_open_address_takes_addresses_and_the_word():
+    with Watch("0.0.0.0") as watch:
+        watch.begin(content())
+        path = urlsplit(watch.url).path
+        assert asked(watch, path, "192.0.2.1:8000")[0] == 200
+        assert asked(watch, path, "evil.example")[0] == 421
+        assert asked(watch, "/", "192.0.2.1:8000")[0] == 403
