@@ -56,8 +56,17 @@ def _reader(
                 raise ValueError
             return kind(text)
         except ValueError:
+            advice = "write it in digits" if not _is_number(text) else "round it"
             raise NotANumberError(
-                f"{name}: expected {expected}; found {str(text)[:40]!r}; write it in digits."
+                f"{name}: expected {expected}; found {str(text)[:40]!r}; {advice}."
             ) from None
 
     return read
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return str(text).isascii()

@@ -49,7 +49,8 @@ def sample_cli(
     beta: Annotated[
         int,
         whole(
-            "--beta", help="Inverse temperature of the rows, p(v)^beta: 2 or 3 for likelier ones."
+            "--beta",
+            help="Inverse temperature, a whole number: rows of p(v)^beta; likelier ones from 2 on.",
         ),
     ] = 1,
     out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
@@ -81,7 +82,8 @@ def sample_cli(
         if as_json:
             print_json(summary if out is not None else summary | {"values": values})
         elif out is not None:
-            display(as_json).say(f"{summary['rows']:,} rows written to {out}")
+            what = "rows" if words is None else "sequences"
+            display(as_json).say(f"{summary['rows']:,} {what} written to {out}")
         elif words is not None:
             print(fasta_of(words), end="")
         elif table is not None:

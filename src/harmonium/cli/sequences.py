@@ -29,10 +29,11 @@ Examples:
 CONTACTS_HELP = """Find the pairs of sites that a model couples most strongly: likely contacts.
 
 RUN is the folder of a run on an alignment. Couplings are the pair terms of log p in the zero-sum
-gauge, around 24 of the run's sequences; a pair's score is their Frobenius norm without gaps, less
-what its sites' averages explain.
-With --structure, a text file with two columns of the alignment, counted from 1, and a distance in Å
-in each line, the best pairs are compared with it.
+gauge, around 24 evenly spaced sequences of the run; a pair's score is their Frobenius norm without
+gaps, after the average product correction (APC).
+With --structure, the best pairs are compared with known distances. Each line of the file has two
+columns of the alignment, counted from 1, and their distance in Å, separated by blanks or commas.
+Usual are the distances of the nearest heavy atoms, with contacts below 8 Å.
 
 \b
 Examples:
@@ -121,9 +122,7 @@ def contacts_cli(
             columns = f"{pair['column_1']:>4} {pair['column_2']:>4}"
             show.say(f"  {columns}  score {pair['score']:.3f}{distance}")
         if "precision" in summary:
-            shares = (f"{name} {share:.1%}" for name, share in summary["precision"].items())
-            all_of_them = f"{summary['share_of_contacts']:.1%} of all pairs"
-            show.say(f"within {near:g} Å, of the best pairs: {', '.join(shares)}; {all_of_them}")
+            show.say(f"within {near:g} Å are {_shares(summary)}")
         _written(show, out)
 
     raise typer.Exit(run_command(command))
@@ -149,17 +148,30 @@ def motifs_cli(
             return
         show = display(as_json)
         for unit in summary["units"]:
-            show.say(f"unit {unit['unit']}, |W| {unit['norm']:.2f}: {_letters(unit['letters'])}")
+            show.say(f"hidden unit {unit['unit']}, norm of its weights {unit['norm']:.2f}")
+            for side, sign in (("switched on by", 1), ("switched off by", -1)):
+                if found := _letters(unit["letters"], sign):
+                    show.say(f"  {side:<16} {found}")
             if "high" in unit:
-                show.say(f"  most on in   {', '.join(unit['high'])}")
-                show.say(f"  most off in  {', '.join(unit['low'])}")
+                show.say(f"  most on in       {', '.join(unit['high'])}")
+                show.say(f"  most off in      {', '.join(unit['low'])}")
         _written(show, out)
 
     raise typer.Exit(run_command(command))
 
 
-def _letters(letters: list[dict[str, Any]]) -> str:
-    few = (f"{one['letter']} at {one['column']} ({one['weight']:+.2f})" for one in letters)
+def _shares(summary: dict[str, Any]) -> str:
+    best = summary["precision"]
+    some = (
+        f"{each['near']:,} of the best {each['pairs']:,} ({name})" for name, each in best.items()
+    )
+    every = summary["share_of_contacts"]
+    return f"{', '.join(some)}; {every:.1%} of all pairs whose distance is known"
+
+
+def _letters(letters: list[dict[str, Any]], sign: int) -> str:
+    some = [one for one in letters if one["weight"] * sign > 0]
+    few = (f"{one['letter']} at {one['column']} ({one['weight']:+.2f})" for one in some)
     return ", ".join(few).replace("-0", "−0")
 
 

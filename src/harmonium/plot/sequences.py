@@ -20,18 +20,24 @@ FEW = 1e-9
 
 
 def mutation_map(
-    scores: Any, letters: str, row: Any, *, numbers: Sequence[int] | None = None
+    scores: Any,
+    letters: str,
+    row: Any,
+    *,
+    numbers: Sequence[int] | None = None,
+    label: str = "site",
 ) -> Figure:
     """Draw what each change of one letter does to log p: a row for each letter, a column each site.
 
     Violet is less probable than the sequence, orange more probable; a dot is the sequence itself.
-    Gaps are left out.
+    Gaps are left out; a site with NaN is grey.
 
     Args:
         scores: log p(changed) − log p(sequence), shape (sites, letters), as `single_changes`.
         letters: the letters, in the order of their codes.
         row: the sequence, as codes.
-        numbers: the number of each site; 1, 2, … if None.
+        numbers: the number of each site, 0 for none; 1, 2, … if None.
+        label: what the numbers are of.
 
     Example:
         >>> from harmonium import plot
@@ -56,14 +62,15 @@ def mutation_map(
     for block, axes in enumerate(np.ravel(figure.subplots(blocks, 1, squeeze=False))):
         part = slice(block * SITES_IN_ROW, (block + 1) * SITES_IN_ROW)
         image = axes.imshow(found[part].T, cmap="PuOr_r", norm=norm, aspect="auto")
+        axes.set_facecolor("0.85")
         places = np.arange(len(found[part]))
         axes.scatter(places, codes[part], s=3, color="black", linewidths=0)
         axes.set_yticks(range(len(letters)), list(letters), fontsize=SMALL - 2)
-        ticks = [k for k in places if shown[part.start + k] % step == 0]
+        ticks = [k for k in places if (number := shown[part.start + k]) and number % step == 0]
         axes.set_xticks(ticks, [str(shown[part.start + k]) for k in ticks], fontsize=SMALL)
         axes.set_xlim(-0.5, width - 0.5)
         axes.tick_params(length=2)
-    figure.supxlabel("site", fontsize=TEXT)
+    figure.supxlabel(label, fontsize=TEXT)
     if image is not None:
         figure.colorbar(image, ax=figure.axes, shrink=0.8, pad=0.01).ax.tick_params(labelsize=SMALL)
     return figure
@@ -156,7 +163,7 @@ def weight_logos(
     except ImportError:
         raise MissingDependencyError(
             "logos: expected the package logomaker; found that it is not installed; install it"
-            " with: pip install logomaker."
+            " with: pip install 'harmonium[sequences]', or pip install logomaker."
         ) from None
     array = np.asarray(weights, float)
     shown = np.arange(1, len(array) + 1) if numbers is None else np.asarray(numbers)
@@ -168,7 +175,8 @@ def weight_logos(
         top = np.sort(np.argsort(-(w**2).sum(1))[:SITES_IN_LOGO])
         table = pd.DataFrame(w[top], columns=list(letters.replace("-", "∆")))
         logomaker.Logo(table, ax=axes, color_scheme=_colors(letters), show_spines=False)
-        _beautify(axes, f"hidden unit {unit}", shown[top])
+        some = f", the {len(top)} sites with the largest weights" if len(top) < len(w) else ""
+        _beautify(axes, f"hidden unit {unit}{some}", shown[top])
     return figure
 
 

@@ -81,12 +81,18 @@ def contacts(
 
 
 def _precision(known: np.ndarray | None, i: np.ndarray, j: np.ndarray, near: float) -> dict:
-    """Return the share of contacts among the best L, 2L and 5L pairs of known distance."""
+    """Return how many of the best L, 2L and 5L pairs of known distance are contacts."""
     if known is None:
         return {}
     n, found = len(known), known[i, j]
-    hits = (found[~np.isnan(found)] <= near).astype(float)
-    best = {f"{k}L": float(hits[: k * n].mean()) for k in (1, 2, 5) if len(hits) >= k * n}
+    hits = found[~np.isnan(found)] <= near
+    if not hits.size:
+        return {"precision": {}, "near": near, "share_of_contacts": None}
+    best = {
+        f"{k}L": {"pairs": k * n, "near": int(hits[: k * n].sum())}
+        for k in (1, 2, 5)
+        if len(hits) >= k * n
+    }
     return {"precision": best, "near": near, "share_of_contacts": float(hits.mean())}
 
 
@@ -105,15 +111,7 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
     Raises:
         InputError: the file cannot be read, or names a column that the alignment does not have.
     """
-    try:
-        table = np.loadtxt(path, ndmin=2, comments="#")
-    except (OSError, ValueError) as error:
-        found = f"that it cannot be read ({error})"
-        advice = "give two columns of the alignment and a distance in each line"
-        raise input_error(path, "a text file of numbers", found, advice) from None
-    if table.size == 0 or table.shape[1] < 3:
-        found, advice = f"{table.shape[1]}", "give two columns and a distance in each line"
-        raise input_error(path, "at least three numbers in each line", found, advice)
+    table = _numbers_of(path)
     pairs = table[:, :2].astype(int)
     if pairs.min() < 1 or pairs.max() > sites.width:
         wrong = int(pairs.min() if pairs.min() < 1 else pairs.max())
@@ -122,3 +120,32 @@ def distances_of(path: str, sites: Sites) -> np.ndarray:
     whole = np.full((sites.width, sites.width), np.nan)
     whole[pairs[:, 0] - 1, pairs[:, 1] - 1] = whole[pairs[:, 1] - 1, pairs[:, 0] - 1] = table[:, -1]
     return whole[np.ix_(sites.kept, sites.kept)]
+
+
+def _numbers_of(path: str) -> np.ndarray:
+    """Read lines of numbers, separated by blanks or commas; a first line of words is a heading."""
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        found = f"that it cannot be read ({getattr(error, 'strerror', None) or error})"
+        raise input_error(path, "a text file of numbers", found, "check the path") from None
+    rows: list[list[float]] = []
+    advice = "write two columns of the alignment and a distance in Å in each line"
+    for number, line in enumerate(lines, 1):
+        cells = line.partition("#")[0].replace(",", " ").replace(";", " ").split()
+        try:
+            values = [float(cell) for cell in cells]
+        except ValueError:
+            if rows or number > 1:
+                found = f"{line.strip()[:40]!r} in line {number:,}"
+                raise input_error(path, "numbers", found, advice) from None
+            continue
+        if cells and (len(cells) < 3 or (rows and len(cells) != len(rows[0]))):
+            expected = f"{len(rows[0])} numbers" if rows else "at least three numbers"
+            found = f"{len(cells)} in line {number:,}"
+            raise input_error(path, f"{expected} in each line", found, advice)
+        if cells:
+            rows.append(values)
+    if not rows:
+        raise input_error(path, "numbers", "none", advice)
+    return np.array(rows)

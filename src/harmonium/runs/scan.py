@@ -49,7 +49,9 @@ def scan(run: str, sequence: str | None, out: str | None, overwrite: bool) -> di
     values = scores[site, to]
     names = [f"{a}{k}{b}" for a, k, b in zip(before, numbers[site], after, strict=True)]
     if out is not None and Path(out).suffix.lower() == ".png":
-        save_figure(mutation_map(scores, letters, codes, numbers=columns.tolist()), out)
+        seen = np.where(codes[:, None] == 0, np.nan, scores)  # there is nothing to mutate at a gap
+        figure = mutation_map(seen, letters, codes, numbers=numbers.tolist(), label=numbered)
+        save_figure(figure, out)
     elif out is not None:
         table = {"mutant": np.array(names, object), "column": columns[site].astype(float)}
         table |= {"from": before, "to": after, "score": np.round(values, 4)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,10 @@ def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, i
         places = [k for k, name in enumerate(raw.names) if told in (name, name.split("/")[0])]
         if len(places) != 1:
             found = f"{len(places)}" if places else "none"
-            advice = "give a whole name, or a file of one sequence"
+            near = difflib.get_close_matches(told, raw.names, n=3, cutoff=0.4)
+            near = near or [name for name in raw.names if told.lower() in name.lower()][:3]
+            meant = f"did you mean {' or '.join(near)}" if near else "name one of them"
+            advice = f"{meant}? A file of one sequence works too"
             raise input_error(source, f"one sequence named {told!r}", found, advice)
         row = places[0]
     one = raw._replace(

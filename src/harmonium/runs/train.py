@@ -184,10 +184,7 @@ def finish(
             learning = time.perf_counter() - checkpointer.began
             summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))
         shown = drawing.result()
-    content = contents(checkpointer, shown, summary)
-    if watch is not None:
-        watch.end(content)
-    return summary | reported(checkpointer.folder, content, summary)
+    return summary | reported(checkpointer, shown, summary, watch)
 
 
 def contents(checkpointer: Checkpointer, shown: Shown, summary: dict[str, Any]) -> dict[str, Any]:
@@ -197,10 +194,15 @@ def contents(checkpointer: Checkpointer, shown: Shown, summary: dict[str, Any]) 
     return content_of_run(*given, rbm, shown, summary)
 
 
-def reported(folder: RunFolder, content: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
+def reported(
+    checkpointer: Checkpointer, shown: Shown, summary: dict[str, Any], watch: Watch | None
+) -> dict[str, Any]:
     """Write the report, and return what the summary says of it: a full disk loses no score."""
+    content = contents(checkpointer, shown, summary)
+    if watch is not None:
+        watch.end(content)
     try:
-        path = write_report(folder, content)
+        path = write_report(checkpointer.folder, content)
     except OSError as error:
         reason = f"no report: it cannot be written ({error.strerror or error})"
         return {"report": None, "notes": [*summary["notes"], reason]}

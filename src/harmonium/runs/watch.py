@@ -36,7 +36,8 @@ LOOPBACK = "127.0.0.1"
 EVERY_COMPUTER = ("0.0.0.0", "::")
 NOT_YET = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="1">'
-    '<title>A run</title><link rel="icon" href="data:,"><p>The run reads its rows. This page begins when it has them.</p></html>'
+    '<title>A run</title><link rel="icon" href="data:,">'
+    "<p>The run reads its rows. This page begins when it has them.</p></html>"
 )
 
 

@@ -50,6 +50,12 @@ class Alignment:
     neighbours: Neighbours
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Return the number of sequences and sites, and the alphabet."""
+        sequences, sites = self.codes.shape
+        letters = self.sites.alphabet.letters
+        return f"Alignment({sequences:,} sequences of {sites:,} sites, letters {letters})"
+
     @property
     def weights(self) -> np.ndarray:
         """The weight of each sequence: 1 / the number of sequences that are like it."""
@@ -145,7 +151,7 @@ def _without_gaps(
     columns = codes.shape[1] - len(kept)
     if columns:
         found = f"{count_of(columns, 'column')} with more than {at_site:.0%} gaps left out"
-        notes = (f"{name}: {found}; numbered as in the file.",)
+        notes = (f"{name}: {found}; the others keep their numbers.",)
     lost = len(codes) - len(rows)
     if lost:
         found = f"{count_of(lost, 'sequence')} with more than {in_sequence:.0%} gaps dropped"

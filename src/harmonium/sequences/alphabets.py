@@ -56,9 +56,10 @@ def alphabet_named(told: str, counts: np.ndarray, label: str) -> Alphabet:
         InputError: no such alphabet, or a nucleotide file that is told to be protein.
     """
     found = _alphabet_of(counts)
-    if told == "auto":
+    if told.lower() == "auto":
         return found
-    if told in KNOWN:
+    if told.lower() in KNOWN:
+        told = told.lower()
         if told == "protein" and found is not PROTEIN and counts.sum() >= 100:
             letters = "".join(chr(k) for k in np.flatnonzero(counts))
             advice = f"leave the alphabet out, or choose --alphabet {found.name}"

@@ -196,6 +196,7 @@ def _aligned(
         letters = _upper(letters[:, ~inserted])
         letters[letters == DOT] = GAP
         dropped = f"{count_of(int(inserted.sum()), 'column')} of insertions dropped"
+        dropped += f"; columns are numbered without {'it' if inserted.sum() == 1 else 'them'}"
         dropped, columns = dropped if inserted.any() else "", np.flatnonzero(~inserted)
     else:
         kept = [_MARKS.sub(b"", entry.letters) for entry in entries]

@@ -116,9 +116,8 @@ def _not_a_letter(
     more = int(np.count_nonzero(bad)) - 1
     found += f" and {more:,} more such" if more else ""
     letters = alphabet.letters + alphabet.unclear
-    return input_error(
-        label, f"letters of {alphabet.name}, {letters}", found, "correct it, or give --alphabet"
-    )
+    advice = "correct it, or name another alphabet (protein, rna, dna, or all letters)"
+    return input_error(label, f"letters of {alphabet.name}, {letters}", found, advice)
 
 
 def notes_on_letters(raw: RawAlignment, alphabet: Alphabet, label: str) -> tuple[str, ...]:
