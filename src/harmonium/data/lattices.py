@@ -167,6 +167,9 @@ def lattice_exact(shape: Sequence[int], beta: float, *, states: int = 2) -> Ther
 
     Source: Kaufman 1949; Onsager 1944.
     """
+    if not isinstance(shape, Sequence):
+        expected, advice = "numbers of sites along each axis", f"write ({shape},) for a ring"
+        raise input_error("shape", expected, f"{shape!r}", advice)
     is_known = (len(shape) == 1 or (len(shape) == 2 and states == 2)) and min(shape) >= 3
     if not is_known:
         expected = "a ring, or a square lattice of two states, of at least 3 sites along each axis"

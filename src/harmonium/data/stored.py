@@ -210,7 +210,10 @@ def stored(
     sparse = _is_sparse(rows)
     array = rows if sparse else as_array(rows, name)
     if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"{name}: expected shape (rows, columns); got shape {array.shape}.")
+        advice = "; use x.reshape(len(x), -1)" if array.ndim > 2 else ""
+        raise InputError(
+            f"{name}: expected shape (rows, columns); got shape {array.shape}{advice}."
+        )
     if array.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {array.dtype}.")
     which = None if which is None else _indices(which, int(array.shape[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -65,6 +66,10 @@ def watch_learning(
         raise input_error("data", expected, found, "make the pictures smaller")
     if dataset.missing:
         raise input_error("data", "0 or 1 in each cell", "missing values", "leave those rows out")
+    if image_shape is not None and math.prod(image_shape) != units:
+        found = f"{tuple(image_shape)}, {math.prod(image_shape)} pixels"
+        expected = f"height and width of pictures of {units} units"
+        raise input_error("image_shape", expected, found, "give those of your pictures")
     rows = dataset.some(MOST_ROWS).checked_for(Bernoulli(units)).rows(key=jax.random.key(seed))
     shape = list(image_shape or lines_of(units))
     content = {"kind": "lesson", "title": title, "rows": encoded(rows), "shape": shape}

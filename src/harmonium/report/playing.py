@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 from typing import Any, NamedTuple
 
@@ -10,8 +11,9 @@ import jax
 import numpy as np
 
 from ..data import Dataset
+from ..errors import input_error
 from ..io.formats.base import write_whole
-from ..rbm import RBM
+from ..rbm import RBM, checked_rbm
 from ..sampling import sample
 from ..sequences import Sites
 from ..tables import Columns
@@ -39,6 +41,10 @@ class Page(NamedTuple):
     def save(self, path: str | os.PathLike) -> None:
         """Write the page to a file, whole or not at all."""
         write_whole(path, self.text.encode())
+
+    def __repr__(self) -> str:
+        """Return the size of the page; `save` writes it."""
+        return f"Page({len(self.text):,} characters)"
 
     def _repr_html_(self) -> str:
         """Return a frame with the page, as notebooks show it; it cannot reach the notebook."""
@@ -71,7 +77,7 @@ def play(
         seed: seed of the samples that are shown beside the data.
 
     Raises:
-        InputError: rows that the model does not take.
+        InputError: rows that the model does not take, or pictures of another size.
 
     Example:
         >>> rows = hm.bars_and_stripes(3)
@@ -80,6 +86,11 @@ def play(
         >>> page.text[:15]
         '<!doctype html>'
     """
+    units = checked_rbm(rbm).visible.n_units
+    if image_shape is not None and math.prod(image_shape) != units:
+        found = f"{tuple(image_shape)}, {math.prod(image_shape)} pixels"
+        expected = f"height and width of pictures of {units} units"
+        raise input_error("image_shape", expected, found, "give those of your pictures")
     some = Dataset.of(data).checked_for(rbm.visible).some(MOST_ROWS)
     key_rows, key_samples = jax.random.split(jax.random.key(seed))
     rows = np.asarray(some.rows(key=key_rows))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..checks import positive_integer
 from ..data import Dataset
 from ..data.parts import in_parts
-from ..errors import InputError
+from ..errors import InputError, input_error
 from ..evaluation import pseudo_log_likelihoods
 from ..initialization import initialize
 from ..io.convert import to_sklearn
@@ -330,8 +330,18 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
         It is exact if the smaller layer can be enumerated; otherwise log Z is estimated by forward
         and reverse annealing runs. The settings are those of `hm.log_likelihood`.
+
+        Raises
+        ------
+        InputError
+            Values outside [0, 1], of which a model of 0/1 units has no probability.
         """
         X, settings = self._rows(X), {"key": key_from(self.random_state, SCORING)} | settings
+        low, high = _ends(X)
+        if low < 0 or high > 1:
+            expected, found = "values from 0 to 1", f"{low:g} to {high:g}"
+            advice = "divide by the largest, or use harmonium.sklearn.RBM for numbers"
+            raise input_error("X", expected, found, advice)
         return log_likelihood(self._model(), Dataset(X, name="X"), **settings)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -357,6 +367,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.non_deterministic = False
         return tags
+
+
+def _ends(X: Any) -> tuple[float, float]:
+    """Return the smallest and the largest value."""
+    return float(X.min()), float(X.max())
 
 
 def _dense(rows: Any) -> np.ndarray:

@@ -141,9 +141,9 @@ class TableColumns:
         """Return the type of number to compute with."""
         return np.dtype(np.float32)
 
-    def encode(self, frame: Frame) -> np.ndarray:
-        """Return rows in the library's coding, NaN where a cell is missing."""
-        return codes_of(self.columns, frame)
+    def encode(self, X: Any) -> np.ndarray:
+        """Return rows of a data frame in the library's coding, NaN where a cell is missing."""
+        return codes_of(self.columns, frame_of(X, "X"))
 
     def log_density(self, frame: Frame) -> np.ndarray:
         """Return log p(row) − log p(codes) of each row."""

@@ -7,7 +7,7 @@ digits that are no number, such as postal codes with a leading zero.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,12 @@ MISSING = (  # what stands for a missing cell, besides an empty one; upper and l
 )
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)(inity)?"
 COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
-THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"
+CONTINENTAL = r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?"  # 1.234,5
+THREE = r"[+-]?[1-9]\d{0,2}\.\d{3}"  # 1.234, which may be 1234
+ENGLISH = r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"  # 1,234.5
+SPACES = " \u00a0\u202f'’"  # between thousands: 1 234,5 or 1'234.5
+SPACED = rf"[+-]?\d{{1,3}}([{SPACES}]\d{{3}})+"
+WITH_COMMA = r".{0,5}?(\d{1,3}(\.\d{3})+|\d+),\d+.{0,5}?"
 LABEL = r"[+-]?0\d+|[+-]?\d{16,}|\+\d{7,}"  # digits that are names: 00501, card and phone numbers
 CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"  # before or after all numbers of a column
 AROUND = rf"[+-]?((?:{CURRENCY})\s?)?[^\s%‰$€£¥₹A-Z]+(\s?(?:[%‰]|{CURRENCY}))?"
@@ -42,6 +47,69 @@ MOSTLY = 0.9  # of these cells: a column of which so many are dates is said to b
 MIDNIGHT = {"%H": "00", "%M": "00", "%S": "00", "%f": "000000", "%I": "12", "%p": "AM"}
 
 
+class Notation(NamedTuple):
+    """A way to write numbers.
+
+    Attributes:
+        pattern: of all cells of a column.
+        removed: signs between thousands.
+        is_comma: whether the decimal sign is a comma.
+        some: of at least one cell, so that it is this notation and no other; "" for none.
+    """
+
+    pattern: str
+    removed: str = ""
+    is_comma: bool = False
+    some: str = ""
+
+    def fits(self, cell: str) -> str:
+        """Return the SQL that counts the cells which fit, and those that decide."""
+        decides = f"regexp_full_match({cell}, '{_quoted(self.some)}')" if self.some else "true"
+        fits = f"regexp_full_match({cell}, '{_quoted(self.pattern)}')"
+        return f"coalesce(count_if({fits}), 0), coalesce(count_if({decides}), 0)"
+
+    def number(self, cell: str) -> str:
+        """Return the SQL for the number in a cell."""
+        bare = cell
+        if self.removed:
+            bare = f"regexp_replace({cell}, '[{_quoted(self.removed)}]', '', 'g')"
+        return f"cast(replace({bare}, ',', '.') as double)"
+
+    @property
+    def form(self) -> str:
+        """The sign that a decimal comma leaves in the form of a column."""
+        return "," if self.is_comma else ""
+
+
+PLAIN = Notation(NUMBER)
+DOTTED = Notation(CONTINENTAL, ".", is_comma=True, some=r"[+-]?\d{1,3}(\.\d{3})+.*")
+APART = (
+    Notation(rf"{NUMBER}|{SPACED}(\.\d+)?", SPACES, some=rf"{SPACED}.*"),
+    Notation(rf"{COMMA}|[+-]?\d+|{SPACED}(,\d+)?", SPACES, is_comma=True, some=rf"{SPACED}.*"),
+)
+BOTH = r".*\d,\d{3}\.\d.*"  # no decimal comma
+
+
+def notations(delimiter: str) -> tuple[Notation, ...]:
+    """Return the notations of numbers in a file, in the order in which they are tried."""
+    english = Notation(f"{NUMBER}|{ENGLISH}", ",")
+    if delimiter == ",":
+        both = DOTTED._replace(some=r".*\d\.\d{3},\d.*")
+        return (PLAIN, english, both, *APART)
+    mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
+    return (
+        PLAIN,
+        Notation(CONTINENTAL, ".", is_comma=True),
+        mixed,
+        english._replace(some=BOTH),
+        *APART,
+    )
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
 def columns_in(
     connection: Any, names: list[str], delimiter: str, known: Frame | None = None
 ) -> list[RawColumn]:
@@ -60,38 +128,95 @@ def columns_in(
         for i in range(len(names))
     )
     connection.execute(f"create table seen as select {trimmed} from cells")
-    grouped = THOUSANDS if delimiter == "," else COMMA
-    counts = ", ".join(
-        f"count(c{i}), count_if(regexp_full_match(c{i}, '{NUMBER}')),"
-        f" count_if(regexp_full_match(c{i}, '{NUMBER}|{grouped}')),"
-        f" count_if(regexp_full_match(c{i}, '{LABEL}'))"
+    ways = notations(delimiter)
+    own = (
+        f"count(c{i}), count_if(regexp_full_match(c{i}, '{LABEL}')),"
+        f" count_if(regexp_full_match(c{i}, '{NUMBER}'))"
         for i in range(len(names))
     )
-    found = np.array(connection.execute(f"select {counts} from seen").fetchone(), float)
+    counts = connection.execute(f"select {', '.join(own)} from seen").fetchone()
+    commas = delimiter != "," and _has_decimal_commas(connection, len(names))
     columns = []
-    for i, (name, numbers) in enumerate(zip(names, found.reshape(-1, 4), strict=True)):
-        seen, plain, other, labels = numbers
+    for i, name in enumerate(names):
+        seen, labels, plain = counts[3 * i : 3 * i + 3]
         cell, before = f"c{i}", kept.get(name)
         if before is not None and before.values.dtype.kind == "O":
             columns.append(RawColumn(name, fetched(connection, cell)))
         elif before is not None and before.values.dtype.kind == "M":
             dates = _dates_in(before.form, connection, cell, name, seen)
-            columns.append(dates or _dates_or_words(connection, cell, name, seen, plain))
-        elif plain == seen and not labels:
-            raw = RawColumn(name, fetched(connection, f"cast({cell} as double)"))
-            columns.append(_dates_in_digits(connection, cell, raw))
-        elif other == seen and not labels:
-            changed = f"replace({cell}, ',', '{'.' if grouped is COMMA else ''}')"
-            form = "," if grouped is COMMA else ""
-            columns.append(RawColumn(name, fetched(connection, f"cast({changed} as double)"), form))
+            columns.append(dates or _dates_or_words(connection, cell, name, seen))
         else:
-            signed = _numbers_with_signs(connection, cell, name, seen, grouped)
-            columns.append(signed or _dates_or_words(connection, cell, name, seen, plain))
+            # A dot before three digits marks thousands where other columns have decimal commas.
+            dots = commas if before is None else "," in before.form
+            found = None
+            if not labels and plain == seen and not dots:
+                found = _plain_numbers(connection, cell, name, seen)
+            elif not labels:
+                found = _numbers(connection, cell, name, seen, ways, dots)
+            found = found or _numbers_with_signs(connection, cell, name, seen, ways, dots)
+            columns.append(found or _dates_or_words(connection, cell, name, seen))
     return columns
 
 
+def _has_decimal_commas(connection: Any, count: int) -> bool:
+    """Return whether a column, signs around its numbers aside, has decimal commas."""
+    any_sign = rf".{{0,5}}?{CONTINENTAL}.{{0,5}}?"
+    parts = (
+        f"count(c{i}) = count_if(regexp_full_match(c{i}, '{any_sign}'))"
+        f" and count_if(regexp_full_match(c{i}, '{WITH_COMMA}')) > 0"
+        for i in range(count)
+    )
+    return any(connection.execute(f"select {', '.join(parts)} from seen").fetchone())
+
+
+def _numbers(
+    connection: Any,
+    cell: str,
+    name: str,
+    seen: float,
+    ways: tuple[Notation, ...],
+    dots: bool,
+    around: str = "#",
+) -> RawColumn | None:
+    """Return a column of numbers by the first notation that all of its cells have; None if none."""
+    tried = (DOTTED, *ways) if dots else ways
+    counts = connection.execute(
+        f"select {', '.join(way.fits(cell) for way in tried)} from seen"
+    ).fetchone()
+    for way, fits, decides in zip(tried, counts[::2], counts[1::2], strict=True):
+        if fits < seen or (way.some and not decides and seen):
+            continue
+        if way is PLAIN and around == "#":
+            return _plain_numbers(connection, cell, name, seen)
+        form = way.form if around == "#" else around.replace("#", f"#{way.form}")
+        return RawColumn(name, fetched(connection, way.number(cell)), form)
+    return None
+
+
+def _plain_numbers(connection: Any, cell: str, name: str, seen: float) -> RawColumn:
+    """Return a column of numbers without any other sign, which may be dates in digits."""
+    raw = RawColumn(name, fetched(connection, PLAIN.number(cell)))
+    known = raw.values[~raw.is_missing]
+    if not len(known) or (known == np.floor(known)).all():
+        return _dates_in_digits(connection, cell, raw)
+    return RawColumn(name, raw.values, note=_note_on_dots(connection, cell, seen))
+
+
+def _note_on_dots(connection: Any, cell: str, seen: float) -> str:
+    """Return a warning if dots may mark thousands: three digits follow each, and some have none."""
+    three, without, example = connection.execute(
+        f"select count_if(regexp_full_match({cell}, '{THREE}')),"
+        f" count_if(regexp_full_match({cell}, '[+-]?\\d+')),"
+        f" any_value({cell}) filter (regexp_full_match({cell}, '{THREE}')) from seen"
+    ).fetchone()
+    if not three or not without or three + without < seen:
+        return ""
+    whole = example.replace(".", "")
+    return f"{example} is read with a decimal point; if it means {whole}, remove the dots"
+
+
 def _numbers_with_signs(
-    connection: Any, cell: str, name: str, seen: float, grouped: str
+    connection: Any, cell: str, name: str, seen: float, ways: tuple[Notation, ...], dots: bool
 ) -> RawColumn | None:
     """Return a column of amounts or percentages, if all cells have the same sign around them."""
     first = connection.execute(f"select {cell} from seen where {cell} is not null").fetchone()
@@ -100,15 +225,11 @@ def _numbers_with_signs(
     if not before + after:
         return None
     around = rf"^([+-]?){re.escape(before)}(.*){re.escape(after)}$"
+    has_signs = f"count_if(regexp_matches({cell}, '{around}'))"
+    if connection.execute(f"select {has_signs} from seen").fetchone()[0] < seen:
+        return None
     bare = rf"regexp_replace({cell}, '{around}', '\1\2')"
-    has_signs = f"regexp_matches({cell}, '{around}')"
-    for pattern, is_comma in ((NUMBER, False), (f"{NUMBER}|{grouped}", grouped is COMMA)):
-        fits = f"{has_signs} and regexp_full_match({bare}, '{pattern}')"
-        if connection.execute(f"select count_if({fits}) from seen").fetchone()[0] == seen:
-            changed = f"replace({bare}, ',', '{'.' if is_comma else ''}')"
-            form = f"{before}#{',' if is_comma else ''}{after}"
-            return RawColumn(name, fetched(connection, f"cast({changed} as double)"), form)
-    return None
+    return _numbers(connection, bare, name, seen, ways, dots, f"{before}#{after}")
 
 
 def _dates_in(form: str, connection: Any, cell: str, name: str, seen: float) -> RawColumn | None:
@@ -119,9 +240,7 @@ def _dates_in(form: str, connection: Any, cell: str, name: str, seen: float) -> 
     return RawColumn(name, fetched(connection, f"cast({time} as timestamp)"), form)
 
 
-def _dates_or_words(
-    connection: Any, cell: str, name: str, seen: float, numbers: float
-) -> RawColumn:
+def _dates_or_words(connection: Any, cell: str, name: str, seen: float) -> RawColumn:
     """Return a column as dates if one format fits all of its cells, else as words."""
     some = f"(select {cell} from seen where {cell} is not null limit {SAMPLED})"
     first = connection.execute(f"select {cell} from {some}").fetchone()
@@ -140,9 +259,11 @@ def _dates_or_words(
                 f"select {cell} from seen where {cell} is not null and {time} is null limit 1"
             ).fetchone()[0]
             note = f"read as words, since {odd[:40]!r} is no date as the others"
-    if numbers > seen / 2:
+    numbers = f"count_if(regexp_full_match({cell}, '{NUMBER}|{CONTINENTAL}|{ENGLISH}'))"
+    if connection.execute(f"select {numbers} from seen").fetchone()[0] > seen / 2:
         odd = connection.execute(
-            f"select {cell} from seen where not regexp_full_match({cell}, '{NUMBER}') limit 1"
+            f"select {cell} from seen where not regexp_full_match({cell},"
+            f" '{NUMBER}|{CONTINENTAL}|{ENGLISH}') limit 1"
         ).fetchone()
         note = f"read as words, since {odd[0][:40]!r} is no number" if odd else note
     return RawColumn(name, fetched(connection, cell), note=note)

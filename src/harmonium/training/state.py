@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from jaxtyping import Array, Int
 
 from .._html import curve, table
+from ..errors import count_of
 from ..rbm import RBM
 
 CURVES = {  # the first of these that was measured is drawn
@@ -146,6 +147,12 @@ class Fit(NamedTuple):
     message: str
     diverged: bool
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the model and how the run ended; the fields hold the rest."""
+        names = ", ".join(self.history[-1]) if self.history else ""
+        records = f"history: {count_of(len(self.history), 'record')} of {names}"
+        return f"Fit({self.rbm}, {self.message!r}, {records})"
 
     def _repr_html_(self) -> str:
         """Return a table, and the learning curve that says most, as notebooks show it."""
