@@ -215,7 +215,9 @@ def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
     """
     if not isinstance(rbm, RBM):
         expected = "an RBM, such as fit.rbm or what hm.initialize returns"
-        raise InputError(f"{name}: expected {expected}; got {described(rbm)}.")
+        held = {"to_harmonium": "its to_harmonium()", "rbm": "its rbm", "rbm_": "its rbm_"}
+        hints = (f"; pass {words}" for place, words in held.items() if hasattr(rbm, place))
+        raise InputError(f"{name}: expected {expected}; got {described(rbm)}{next(hints, '')}.")
     for layer in (rbm.visible, rbm.hidden):
         if jax.eval_shape(layer.cgf, layer.zero_inputs).ndim:
             raise InputError(

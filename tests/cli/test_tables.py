@@ -133,9 +133,9 @@ def test_unusual_rows_are_found_with_their_reasons(cli, table, run):
     assert first.startswith("  row 7: ")
     assert "mass=3500" in first
     names, *rows = read("scores.csv")
-    assert names == ["row", "log_p", "least_expected"]
+    assert names == ["id", "note", "row", "log_p", "least_expected"]  # by which one finds it
     assert len(rows) == len(table) - 1
-    assert min(rows, key=lambda row: float(row[1]))[0] == "7"
+    assert min(rows, key=lambda row: float(row[3]))[2] == "7"
     found = strict(cli("score animals.csv run --json").out)
     assert found["rows"] == len(table) - 1
     assert len(found["least_probable"]) == 10

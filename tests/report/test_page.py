@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.report import Rows, page_of, report_content
+from harmonium.report import Rows, model_content, page_of, report_content
 from harmonium.report.encoding import encoded, halved
 from harmonium.report.page import script_of
 from harmonium.tables import Frame, RawColumn, columns_of
@@ -67,7 +67,22 @@ def test_arrays_are_bytes_where_that_is_exact_and_weights_have_16_bits():
 
 
 def test_what_16_bits_change_is_told():
-    assert re.search(r"change by [\de.-]+ nats at most\.$", content()["model"]["rounding"])
+    exact = content()["model"]["rounding"]  # of zeros
+    assert exact.endswith("differences of log p between rows do not change.")
+    weights = np.random.default_rng(0).normal(size=(4, 3))
+    found = model_content(hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), weights), np.eye(4))
+    assert re.search(r"change by [\de.-]+ nats at most\.$", found["rounding"])
+
+
+def test_the_score_is_text_for_those_who_have_no_javascript():
+    score = {"value": -9.0, "low": -9.1, "high": -8.9, "rows": "test", "n_rows": 50}
+    score |= {"converged": False, "method": "annealed <both ways>"}
+    page = page_of(content(summary={"log_likelihood": score}, command="harmonium train <x>"), "t")
+    plain = re.search("<noscript>(.*?)</noscript>", page)[1]
+    assert "-9 nats per row, in [-9.1, -8.9], of 50 test rows" in plain
+    assert "do not quote it" in plain
+    assert "train &lt;x&gt;" in plain
+    assert "&lt;both ways&gt;" in plain
 
 
 def test_columns_of_a_table_have_labels_or_a_scale():

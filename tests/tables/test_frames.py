@@ -9,6 +9,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.errors import InputError
+from harmonium.tables import Frame
 from harmonium.tables.text import read_text
 from harmonium.tables.typed import read_arrow, read_parquet
 from harmonium.tables.writing import text_of
@@ -78,6 +79,54 @@ def test_quotes_spaces_and_line_ends_within_cells(tmp_path):
 def test_decimal_commas_and_thousands(tmp_path):
     assert cells(read(tmp_path, "a;b\n1,75;x\n2;y\n"))["a"] == [1.75, 2.0]
     assert cells(read(tmp_path, 'a,b\n"1,234.5",x\n12,y\n'))["a"] == [1234.5, 12.0]
+
+
+LARGE = [12_345.25, 1_234_567.5, 987.75]
+NOTATIONS = {
+    "1.234,5": (";", lambda text: text.translate({44: ".", 46: ","})),
+    "1 234,5": (";", lambda text: text.translate({44: " ", 46: ","})),
+    "1'234.5": (";", lambda text: text.replace(",", "'")),
+    "1\u202f234,5": ("\t", lambda text: text.translate({44: "\u202f", 46: ","})),
+    "1,234.5": (";", str),
+    "1.234,5 €": (";", lambda text: f"{text.translate({44: '.', 46: ','})} €"),
+    "$1,234.5": ("|", lambda text: f"${text}"),
+    "1,234.5 ": (",", lambda text: f'"{text}"'),
+    "1.234,5 ": (",", lambda text: '"' + text.translate({44: ".", 46: ","}) + '"'),
+}
+
+
+@pytest.mark.parametrize("name", NOTATIONS)
+def test_thousands_and_decimals_in_all_notations(tmp_path, name):
+    delimiter, write = NOTATIONS[name]
+    lines = [f"x{delimiter}{write(f'{number:,.2f}')}" for number in LARGE]
+    frame = read(tmp_path, "\n".join([f"a{delimiter}b", *lines]))
+    assert frame.columns[1].values.tolist() == LARGE
+
+
+def test_a_dot_marks_thousands_where_other_columns_have_decimal_commas(tmp_path):
+    lines = ["75.406;2,18;0.125", "991;3,50;1.250", "1.204.500;1,00;0.500"]
+    frame = read(tmp_path, "\n".join(["income;size;share", *lines]))
+    income, size, share = frame.columns
+    assert income.values.tolist() == [75406.0, 991.0, 1204500.0]
+    assert size.values.tolist() == [2.18, 3.5, 1.0]
+    assert share.values.tolist() == [0.125, 1.25, 0.5]  # no thousand begins with 0
+    again = Frame((income.taken(np.array([0])), size, share))
+    known = read_text(written(tmp_path / "u.csv", "income;size;share\n2.500;1;0.5"), "u", again)
+    assert known.columns[0].values.tolist() == [2500.0]
+
+
+def test_a_dot_that_may_mark_thousands_is_told(tmp_path):
+    frame = read(tmp_path, "who;income\na;75.406\nb;991\nc;12.204")
+    assert frame.columns[1].values.tolist() == [75.406, 991.0, 12.204]
+    assert "if it means 75406, remove the dots" in frame.columns[1].note
+    plain = read(tmp_path, "who;income\na;75.41\nb;991\nc;12.204")
+    assert plain.columns[1].note == ""
+
+
+def test_lines_of_text_are_no_table(tmp_path):
+    prose = "This is a letter to a friend.\nIt has some lines.\nNone of them is a row of cells."
+    assert "found lines of text" in refusal(tmp_path, prose)
+    assert len(read(tmp_path, "name\nAnn Lee\nBob Ray\nCy Poe")) == 3
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ All other columns are unknown and summed over. The answer has the probability of
 Examples:
   harmonium ask runs/titanic "survived | sex=female, pclass=1"
   harmonium ask runs/titanic "age, fare | who=child"
+  harmonium ask runs/titanic "survived | age=40.., fare=..10"
   harmonium ask runs/titanic survived
 """
 

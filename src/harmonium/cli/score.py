@@ -39,7 +39,8 @@ def score_cli(
         word("--out", metavar="FILE", help="File for the scores of all rows: .csv or .tsv."),
     ] = None,
     seconds: Annotated[
-        float, number("--seconds", help="Time limit for log Z: later, no new round starts.")
+        float,
+        number("--seconds", help="Time limit for log Z, where the run has none that converged."),
     ] = 60.0,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
@@ -56,7 +57,7 @@ def score_cli(
             found = score_sequences(table, run, out, seconds, seed, overwrite)
             print_json(found) if as_json else tell_sequences(found, display(as_json))
             return
-        summary = score(table, run, out, seconds, seed, overwrite)
+        summary = score(table, run, out, seconds, seed, overwrite, display(as_json))
         if as_json:
             print_json(summary)
             return
@@ -71,7 +72,7 @@ def score_cli(
             value = nats(line["log_p"], 2)
             show.say(f"  row {line['row']:,}: {value} nats: {line['least_expected']}")
         if out is not None:
-            show.say(f"scores of all rows written to {out}")
+            show.say(f"scores of all rows written to {out}; row 1 is the first after the header")
 
     raise typer.Exit(run_command(command))
 

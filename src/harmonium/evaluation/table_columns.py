@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -89,7 +90,14 @@ class ColumnScore(NamedTuple):
     spread: float | None
 
 
-def cell_scores(rbm: RBM, columns: Columns, codes: Any, *, key: PRNGKeyArray) -> CellScores:
+def cell_scores(
+    rbm: RBM,
+    columns: Columns,
+    codes: Any,
+    *,
+    key: PRNGKeyArray,
+    progress: Callable[[float], None] | None = None,
+) -> CellScores:
     """Return log p of each cell given the others of its row, and the best guess from them.
 
     The probabilities of a unit's states, or of a fine grid of its values, follow from the free
@@ -101,6 +109,7 @@ def cell_scores(rbm: RBM, columns: Columns, codes: Any, *, key: PRNGKeyArray) ->
         columns: what they mean.
         codes: rows as `columns.encode` returns them, NaN where a cell is missing.
         key: a JAX random key.
+        progress: is called with the part that is done, from 0 to 1.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -129,6 +138,8 @@ def cell_scores(rbm: RBM, columns: Columns, codes: Any, *, key: PRNGKeyArray) ->
         density = _density(column, rows[:, unit])
         found.append(log_p + density)
         guesses.append(_guessed(column, means))
+        if progress is not None:
+            progress((unit + 1) / len(columns.modelled))
     return CellScores(np.stack(found, axis=1), guesses)
 
 

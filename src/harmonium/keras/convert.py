@@ -31,6 +31,8 @@ def to_harmonium(model: Any) -> Any:
     from .. import layers
     from ..rbm import RBM
 
+    if not model.built:
+        raise InputError("rbm: expected a model of known width; call adapt(rows) or fit first.")
     visible, hidden = model.visible.to_core(layers), model.hidden.to_core(layers)
     return RBM(visible, hidden, to_numpy(model.kernel))
 

@@ -6,6 +6,7 @@ of an epoch.
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from ..errors import InputError
 from .base import keras, ops, to_numpy
 from .units.base import Tensor
+
+LEAST_SECONDS, PART_OF_TIME = 10.0, 0.1  # for the score at the end
 
 
 class Penalty(keras.metrics.Metric):
@@ -106,7 +109,7 @@ class DefaultRun(keras.callbacks.Callback):
         if split.held_out is not None:
             held_out = Dataset(_rows(start.visible, split.held_out), split.held_weights)
             held_out = held_out.checked_for(start.visible, "validation_data")
-        self.monitors = Monitors(start, train, held_out)
+        self.monitors, self.judged = Monitors(start, train, held_out), held_out
         self.per_epoch = -(-len(train) // self.batch_size)
         self.epochs = usual_epochs(start, self.per_epoch)
         every = epochs_a_record(self.epochs, len(train), self.monitors.watching)
@@ -124,6 +127,7 @@ class DefaultRun(keras.callbacks.Callback):
         from .._threefry import key_of
         from ..training.held_out import Tracker
 
+        self.began = time.perf_counter()
         self.model.penalty.strength.assign(self.prior)
         if self.follows:
             key = key_of(self.model.seed or 0)
@@ -174,13 +178,33 @@ class DefaultRun(keras.callbacks.Callback):
         else:
             self.model.set_weights(self.best)
             epoch = int(self.held_out.update) // self.per_epoch
-            value = float(self.held_out.value)
             said.append(
-                f"the model is that of epoch {epoch}, where held-out rows had their highest"
-                f" log-likelihood, {value:.2f} nats per row"
+                f"the model is that of epoch {epoch}, where the log-likelihood of held-out rows, as"
+                " it was followed, was highest"
             )
+        if self.follows:
+            said.append(self._scored())
         self.model.penalty.strength.assign(0.0)
         self.message = "; ".join(said)
+
+    def _scored(self) -> str:
+        """Return the log-likelihood of the held-out rows in words, estimated anew.
+
+        What was followed during the run can be far off where its chains miss modes of the model.
+        """
+        from .._threefry import key_of
+        from ..errors import NotFiniteError
+        from ..likelihood import log_likelihood
+
+        seconds = max(LEAST_SECONDS, PART_OF_TIME * (time.perf_counter() - self.began))
+        key = key_of((self.model.seed or 0) + 1)
+        try:
+            found = log_likelihood(self.model.to_harmonium(), self.judged, key=key, seconds=seconds)
+        except NotFiniteError as error:
+            return str(error)
+        interval = f", in [{found.low:.2f}, {found.high:.2f}]" if found.high > found.low else ""
+        warning = "" if found.converged else " (not converged: do not quote it)"
+        return f"held-out rows have {found.value:.2f} nats per row{interval}{warning}"
 
     def _is_refuted(self) -> bool:
         """Return whether the last model is certainly better than the one that seemed best."""

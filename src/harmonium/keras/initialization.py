@@ -72,7 +72,19 @@ def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> N
     if wrong.any():
         row = first_row + int(np.argwhere(wrong)[0][0])
         expected = model.visible.domain() if finite.all() else "finite numbers"
-        raise InputError(f"{name}: expected {expected}; got others, first in row {row}.")
+        value = rows[wrong][0]
+        advice = "; divide by 255, or threshold" if rows.max() > 1 and rows.max() <= 255 else ""
+        found = f"{value:g}, first in row {row}"
+        raise InputError(f"{name}: expected {expected}; got {found}{advice}.")
+
+
+def check_input(model: Any, x: Any, name: str) -> None:
+    """Check the rows of an array or a tensor, or of the first batch of a `tf.data.Dataset`."""
+    if hasattr(x, "shape"):
+        check_rows(model, _numpy(x), name)
+    elif hasattr(x, "element_spec") and hasattr(x, "take"):
+        for rows, _ in batches(x.take(1)):
+            check_rows(model, rows, name)
 
 
 def targets(x: Any, y: Any, weights: Any) -> Any:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from ..errors import InputError
 from . import convert, gap, monitors
 from . import initialization as start
@@ -163,6 +161,7 @@ class RBM(BaseModel):
     def compile(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         optimizer: Any = None,
+        loss: Any = None,
         *,
         metrics: str | Iterable[str] = "auto",
         steps_per_execution: int | str = "auto",
@@ -178,12 +177,13 @@ class RBM(BaseModel):
                 batch, in evaluation all rows.
             steps_per_execution: updates between two calls of the callbacks' batch methods; "auto"
                 is 128, but 1 on PyTorch, which allows no other.
-            **kwargs: further arguments of `keras.Model.compile`, except `loss`.
+            loss: None, since the loss is built in.
+            **kwargs: further arguments of `keras.Model.compile`.
 
         Raises:
             InputError: a loss, or a metric that these units do not have.
         """
-        if kwargs.get("loss") is not None:
+        if loss is not None:
             raise InputError("loss: expected none, the loss is the free-energy gap; got one.")
         self._watched = monitors.chosen(metrics, self)
         if steps_per_execution == "auto":
@@ -226,11 +226,13 @@ class RBM(BaseModel):
         set without `epochs` is visited once.
 
         Raises:
-            InputError: a NumPy array with values that the visible units do not take.
+            InputError: values that the visible units do not take: in an array, or in the first
+                batch of a `tf.data.Dataset`.
         """
-        if isinstance(x, np.ndarray):
-            start.check_rows(self, x, "x")
+        start.check_input(self, x, "x")
         held_out = kwargs.get("validation_data")
+        some = held_out[0] if isinstance(held_out, tuple | list) else held_out
+        start.check_input(self, some, "validation_data")
         weights = kwargs.get("sample_weight")
         if isinstance(held_out, tuple) and len(held_out) == 3:
             kwargs["validation_data"] = (held_out[0], start.targets(*held_out), held_out[2])
@@ -238,7 +240,6 @@ class RBM(BaseModel):
         own = None
         if epochs is None and not self._is_told and hasattr(x, "shape"):
             split = split_of(x, weights, kwargs.get("validation_split"), held_out)
-            start.check_rows(self, split.train, "x")
             own = DefaultRun(self, split, batch_size or 32)
             epochs, kwargs["callbacks"] = own.epochs, [own, *_listed(kwargs.get("callbacks"))]
         self._set_penalty(own is not None)
@@ -258,7 +259,12 @@ class RBM(BaseModel):
             self.train_function = self.test_function = None  # compiled for the loss before
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Return the loss and the metrics on rows x, as `keras.Model.evaluate` does."""
+        """Return the loss and the metrics on rows x, as `keras.Model.evaluate` does.
+
+        Raises:
+            InputError: values that the visible units do not take, as in `fit`.
+        """
+        start.check_input(self, x, "x")
         y = start.targets(x, y, kwargs.get("sample_weight"))
         return super().evaluate(x, y, *args, **kwargs)
 

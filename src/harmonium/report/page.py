@@ -37,8 +37,24 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
         "style": style,
         "content": json.dumps(content, allow_nan=False).replace("<", "\\u003c"),
         "script": script,
+        "plain": _plain(content, title),
     }
     return re.sub(r"@(\w+)@", lambda found: pieces[found[1]], _read("page.html"))
+
+
+def _plain(content: dict[str, Any], title: str) -> str:
+    """Return what a reader without JavaScript sees: the score, how it was made, and why no more."""
+    lines = ["The rest of this page is drawn by JavaScript, which is switched off here."]
+    score = (content.get("summary") or {}).get("log_likelihood")
+    if score:
+        interval = f"in [{score['low']:.4g}, {score['high']:.4g}]"
+        rows = f"{score['n_rows']:,} {score['rows']} rows"
+        sure = "" if score["converged"] else " It has not converged: do not quote it."
+        value = f"{score['value']:.6g} nats per row, {interval}, of {rows} ({score['method']})."
+        lines = [f"Log-likelihood {value}{sure}", *lines]
+    made = [content["command"]] if content.get("command") else []
+    texts = [f"<p>{html.escape(line)}</p>" for line in (*content.get("about", ()), *made, *lines)]
+    return f"<h1>{html.escape(title)}</h1>{''.join(texts)}"
 
 
 @functools.cache

@@ -69,6 +69,7 @@ class _Scored(NamedTuple):
     weights: int
     history: list[dict[str, Any]]
     name: str
+    columns: set[str]
 
 
 def compare(runs: list[str], out: str | None) -> list[Compared]:
@@ -87,6 +88,11 @@ def compare(runs: list[str], out: str | None) -> list[Compared]:
     scored = sorted(map(_scored, runs), key=lambda one: -one.log_p @ one.weights_of_rows)
     best = scored[0]
     for other in scored[1:]:
+        apart = sorted(best.columns.symmetric_difference(other.columns))
+        if apart:
+            expected = f"the columns that {best.run} models"
+            found = f"others: {', '.join(apart[:5])} in one of them only"
+            raise input_error(other.run, expected, found, "train both on the same columns")
         if not np.array_equal(best.rows, other.rows, equal_nan=True):
             expected = f"the rows that {best.run} was scored on"
             advice = "train both on the same source with the same --seed and --validation"
@@ -121,7 +127,10 @@ def _scored(run: str) -> _Scored:
         log_p = log_p + np.asarray(part.log_density)
     share = np.ones(len(part)) if part.weights is None else np.asarray(part.weights, float)
     error = (log_z["high"] - log_z["low"]) / (2 * NORMAL)
-    about = (config.command, int(np.prod(rbm.dense_weights.shape)), folder.metrics(), rows.name)
+    parts = () if rows.columns is None else rows.columns.columns
+    names = {column.name for column in parts if column.parts}
+    size = int(np.prod(rbm.dense_weights.shape))
+    about = (config.command, size, folder.metrics(), rows.name, names)
     return _Scored(run, values, log_p, share / share.sum(), error, record, *about)
 
 

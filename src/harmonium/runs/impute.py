@@ -58,7 +58,7 @@ def fill(
         "table": table,
         "run": run,
         "out": out,
-        "rows": len(frame),
+        "rows": len(frame) * (draws or 1),
         "method": found.method,
         "columns": _summary(columns, frame, found.mean, found.draws),
     }

@@ -19,6 +19,7 @@ from ..partition_function.base import LogZ
 from ..rbm import RBM
 from ..statistics import log_mean_exp
 from ..tables.writing import SUFFIXES
+from .folder import RunFolder
 from .options import (
     EVALUATION_SEED,
     ROWS_TO_START_FROM,
@@ -98,6 +99,15 @@ def score_record(
     record = score._asdict() | {"rows": rows, "n_rows": count, "without_hidden_units": without}
     del record["log_z"]
     return record
+
+
+def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
+    """Return log Z as the run computed it when it ended; None if it is not known or not sure."""
+    record = folder.summary().get("log_z")
+    if not record or not record.get("converged") or rbm.visible.n_totals:
+        return None
+    names = ("value", "low", "high", "method", "converged", "message")
+    return LogZ(**{name: record[name] for name in names})
 
 
 def log_z_record(log_z: LogZ) -> dict[str, Any]:

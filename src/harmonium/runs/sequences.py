@@ -18,7 +18,7 @@ from ..sequences import RawAlignment, Sites, is_alignment, read_sequences
 from ..sequences.reading import FASTA
 from .folder import RunFolder
 from .options import check_target
-from .score import check_scoring, finite_score, likelihood_brief
+from .score import check_scoring, finite_score, known_log_z, likelihood_brief
 from .writing import frame_of, write_table
 
 SHOWN = 10  # sequences in the report
@@ -93,11 +93,13 @@ def score_sequences(
         InputError: a file that cannot be read or written, or sequences that do not fit the run.
     """
     check_scoring(out, seconds, seed, overwrite)
-    rbm, sites = load(run), RunFolder(run).sites_of_alignment()
-    raw = read_sequences(source)
+    rbm, folder = load(run), RunFolder(run)
+    sites, raw = folder.sites_of_alignment(), read_sequences(source)
     codes, key = sites.encode(raw, source), key_of(seed)
     rows = Dataset(codes, name=source)
-    whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, seconds=seconds))
+    log_z = known_log_z(folder, rbm)
+    settings: dict[str, Any] = {"seconds": seconds} if log_z is None else {"log_z": log_z}
+    whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, **settings))
     log_p = -free_energies(rbm, codes).astype(float) - whole.log_z.value
     per_site = log_p / len(sites.kept)
     if out is not None:

@@ -16,6 +16,8 @@ from ..rbm import RBM
 from .folder import CONFIG, RunFolder
 from .rows import Rows, rows_for_model, rows_of_run
 
+GIVEN = "given"  # the name of rows that are told by their file
+
 
 class Target(NamedTuple):
     """A model and its rows.
@@ -107,6 +109,8 @@ def target_of(
     columns, sites = RunFolder(run).columns(), RunFolder(run).sites()
     if data is not None:
         rows = rows_for_model(data, rbm, binarize or _binarize_of(run), scale, columns, sites)
+        if part == "auto" and list(rows.parts) == ["train"]:  # those of a file are all alike
+            rows = rows._replace(parts={GIVEN: rows.parts["train"]})
     elif is_run(run):
         rows = rows_of_run(RunFolder(run).config(), columns)
     key = key_of(seed)
@@ -123,7 +127,7 @@ def _binarize_of(run: str) -> str:
 
 def _choose(part: str, parts: dict[str, Dataset], source: str) -> str:
     """Return the name of the rows to score; by default test, else validation, else train."""
-    wanted = (part,) if part != "auto" else ("test", "validation", "train")
+    wanted = (part,) if part != "auto" else ("test", "validation", "train", GIVEN)
     for name in wanted:
         if name in parts:
             return name

@@ -11,20 +11,27 @@ from .._threefry import key_of
 from ..data import Dataset
 from ..data.frames import read_frame
 from ..evaluation import cell_scores, unexpected
+from ..evaluation.table_columns import CellScores
 from ..io.storage import load
 from ..likelihood import free_energies, log_likelihood
 from ..rbm import RBM
 from ..tables import Columns, Frame
-from .display import nats
+from .display import Display, nats
 from .folder import RunFolder
-from .score import check_scoring, finite_score, likelihood_brief
+from .score import check_scoring, finite_score, known_log_z, likelihood_brief
 from .writing import frame_of, write_table
 
 SHOWN = 10  # rows in the report
 
 
 def score(
-    table: str, run: str, out: str | None, seconds: float, seed: int, overwrite: bool
+    table: str,
+    run: str,
+    out: str | None,
+    seconds: float,
+    seed: int,
+    overwrite: bool,
+    display: Display,
 ) -> dict[str, Any]:
     """Return log p of each row of a table, and its least expected cells; write them if asked.
 
@@ -35,24 +42,34 @@ def score(
         seconds: time after which log Z takes no more steps.
         seed: the random seed.
         overwrite: whether an existing file is replaced.
+        display: shows progress.
 
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
     """
     check_scoring(out, seconds, seed, overwrite)
-    rbm, columns = load(run), RunFolder(run).columns_of_table()
+    rbm, folder = load(run), RunFolder(run)
+    columns, log_z = folder.columns_of_table(), known_log_z(folder, rbm)
     frame = read_frame(table, columns)
     codes, key = columns.encode(frame, table), key_of(seed)
     rows = Dataset(codes, log_density=columns.log_density(frame), name=table)
-    whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, seconds=seconds))
+    given: dict[str, Any] = {"key": key, "log_z": log_z, "progress": display.timer("log Z")}
+    if log_z is None:
+        given["seconds"] = seconds
+    whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, **given))
     energies = free_energies(rbm, codes, key=jax.random.fold_in(key, 1))
     log_p = columns.log_density(frame) - energies - whole.log_z.value
-    reasons = _reasons(rbm, columns, frame, codes, jax.random.fold_in(key, 2))
+    key, progress = jax.random.fold_in(key, 2), display.timer("cells given the others")
+    reasons = _reasons(
+        rbm, columns, frame, cell_scores(rbm, columns, codes, key=key, progress=progress)
+    )
     if out is not None:
         numbers = np.arange(1.0, len(frame) + 1)
         named = np.array(reasons, object)
         scores = {"row": numbers, "log_p": np.round(log_p.astype(float), 4)}
-        write_table(frame_of({**scores, "least_expected": named}), out)
+        write_table(
+            frame_of({**_identifiers(columns, frame), **scores, "least_expected": named}), out
+        )
     order = np.argsort(log_p)[:SHOWN]
     return {
         "table": table,
@@ -67,11 +84,23 @@ def score(
     }
 
 
-def _reasons(rbm: RBM, columns: Columns, frame: Frame, codes: np.ndarray, key: Any) -> list[str]:
+def _identifiers(columns: Columns, frame: Frame) -> dict[str, np.ndarray]:
+    """Return the columns that no unit models, such as names, by which a person finds a row."""
+    left_out = {column.name for column in columns.columns if not column.parts}
+    found = {c.name: c.values for c in frame.columns if c.name in left_out}
+    found = {name: values for name, values in found.items() if len(set(values.tolist())) > 1}
+    return {
+        name: values if values.dtype.kind in "Of" else values.astype(str).astype(object)
+        for name, values in found.items()
+        if name not in ("row", "log_p", "least_expected")
+    }
+
+
+def _reasons(rbm: RBM, columns: Columns, frame: Frame, scores: CellScores) -> list[str]:
     """Return for each row its least expected cells in words."""
     by_name = {column.name: column for column in columns.modelled}
     cells = {column.name: column.values for column in columns.split(frame).columns}
-    found = unexpected(cell_scores(rbm, columns, codes, key=key), columns)
+    found = unexpected(scores, columns)
     return [
         ", ".join(
             f"{name}={by_name[name].shown(cells[name][row])} ({nats(value, 1)} nats)"

@@ -18,6 +18,7 @@ from .frames import Frame
 from .moments import YEARS
 
 DELIMITERS = ",;\t|"
+WORDS_OF_A_LINE = 4
 LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which the delimiter is found
 
 
@@ -63,9 +64,22 @@ def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
             raise _text_error(label, str(error)) from None
         columns = columns_in(connection, names, start.delimiter, known)
     frame = Frame(tuple(columns), has_names)
+    if _is_prose(frame):
+        advice = "separate cells by commas, semicolons or tabs"
+        raise input_error(label, "a table of cells", "lines of text", advice)
     if not len(frame):
         raise input_error(label, "rows", "a header and no rows", "check how it was written")
     return frame
+
+
+def _is_prose(frame: Frame) -> bool:
+    """Return whether a table is a single column of different texts, of four words each or more."""
+    values = frame.columns[0].values
+    if len(frame.columns) > 1 or values.dtype.kind != "O":
+        return False
+    cells = [cell for cell in values if cell is not None]
+    words = sum(len(cell.split()) for cell in cells)
+    return bool(cells) and len(set(cells)) == len(cells) and words >= WORDS_OF_A_LINE * len(cells)
 
 
 class Cells(NamedTuple):
@@ -187,6 +201,7 @@ def _text_error(label: str, message: str) -> InputError:
     widths = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if widths:
         expected = f"{count_of(int(widths[1]), 'column')} as in the first line"
-        return input_error(label, expected, f"{widths[2]}{where}", "complete it")
+        advice = "complete it, if this is a table"
+        return input_error(label, expected, f"{widths[2]}{where}", advice)
     first = " ".join(message.splitlines()[2:3]) or message
     return input_error(label, "a table of cells", f"{first.rstrip('.')}{where}", "mend it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -105,9 +106,10 @@ def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in known:
             expected = f"NAME=VALUE with a name among {', '.join(known)}"
-            raise input_error(
-                label, expected[:300], repr(part), meant(name, known, "name a column")
-            )
+            advice = meant(name, known, "name a column")
+            if re.search(r"[<>]", part):
+                advice = "write a range as age=40.. or age=..40"
+            raise input_error(label, expected[:300], repr(part), advice)
         column = known[name]
         try:
             cells.append(column.told(value))
@@ -151,7 +153,8 @@ def _misfit(value: str, column: AbstractColumn, label: str) -> Exception:
     if not cells:
         expected = "a value as in the table, or a range such as 30..40"
         return input_error(label, expected, found, "correct it")
-    advice = "correct it" if "=" not in value else "separate what is known by commas"
+    several = "=" in value or re.search(r"\band\b", value, re.IGNORECASE)
+    advice = "separate what is known by commas" if several else "correct it"
     expected = f"one of: {', '.join(cells)}"[:200]
     return input_error(label, expected, found, meant(value, cells, advice))
 

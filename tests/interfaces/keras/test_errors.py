@@ -51,7 +51,10 @@ def test_gaussian_rows_have_no_pseudo_likelihood():
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.full((4, 6), 255.0), r"x: expected values in \[0, 1\]; got others, first in row 0"),
+        (
+            np.full((4, 6), 255.0),
+            r"x: expected values in \[0, 1\]; got 255, first in row 0; divide by 255",
+        ),
         (np.full((4, 6), np.nan), "x: expected finite numbers"),
         (np.zeros((4, 5)), r"x: expected trailing size 6; got shape \(4, 5\)"),
         (np.zeros((4, 2, 3)), "x: expected numbers, shape .rows, columns.*flatten them first"),
@@ -74,7 +77,7 @@ def test_other_shapes_and_domains(small, rows):
             method(rows[:, :5])
     with pytest.raises(hm.InputError, match="h: expected trailing size 4"):
         rbm.energy(rows, rows)
-    with pytest.raises(hm.InputError, match=r"data: expected the values -1 and [+]1; got others"):
+    with pytest.raises(hm.InputError, match=r"data: expected the values -1 and [+]1; got 0"):
         hk.RBM(4, visible="ising").adapt(rows)
     with pytest.raises(hm.InputError, match="data: expected one-hot columns, 3 for each site"):
         hk.RBM(4, visible=hk.Potts(3)).adapt(np.ones((2, 6)))
