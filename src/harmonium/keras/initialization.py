@@ -72,9 +72,10 @@ def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> N
     if wrong.any():
         row = first_row + int(np.argwhere(wrong)[0][0])
         expected = model.visible.domain() if finite.all() else "finite numbers"
-        value = rows[wrong][0]
+        is_cell = wrong.shape == rows.shape  # else it is a unit of several columns
+        value = f"{rows[wrong][0]:g}" if is_cell else "others"
         advice = "; divide by 255, or threshold" if rows.max() > 1 and rows.max() <= 255 else ""
-        found = f"{value:g}, first in row {row}"
+        found = f"{value}, first in row {row}"
         raise InputError(f"{name}: expected {expected}; got {found}{advice}.")
 
 

@@ -14,7 +14,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 200)
     monkeypatch.setattr("harmonium.training.arguments.MANY_EPOCHS", 10)
     blocks = re.findall(r"```python ?(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     scope: dict = {}
     for backend, block in blocks:
         if backend in ("", keras.backend.backend()):
