@@ -41,5 +41,15 @@ def curve(title: str, points: Sequence[tuple[float, float]]) -> str:
     )
 
 
+def bar(part: float, words: str) -> str:
+    """Return a progress bar with words beside it."""
+    done = f"{min(1.0, max(0.0, part)):.4f}"
+    return (
+        "<div style='display: flex; gap: 12px; align-items: center'>"
+        f"<progress max='1' value='{done}' aria-label='progress'></progress>"
+        f"<span>{_text(words)}</span></div>"
+    )
+
+
 def _text(value: Any) -> str:
     return html.escape(str(value))

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from ..training import Report
+from ..training.progress import clock
 
 LINES = 20
 SECONDS_BETWEEN_LINES = 5.0
@@ -37,13 +38,6 @@ def short(number: float) -> str:
         if number >= limit:
             return f"{number / limit:.3g}{unit}"
     return f"{number:.0f}"
-
-
-def clock(seconds: float) -> str:
-    """Return a duration as a clock shows it: 0:07, 12:30, 3:05:00."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def nats(number: float | None, digits: int = 2, sign: str = "") -> str:

@@ -20,6 +20,7 @@ from .penalties import Huber as Huber
 from .penalties import MaxNorm as MaxNorm
 from .penalties import SquaredL1 as SquaredL1
 from .penalties import tiles as tiles
+from .progress import ProgressBar as ProgressBar
 from .schedules import hold_then_fall as hold_then_fall
 from .schedules import ramped_momentum as ramped_momentum
 from .schedules import scheduled as scheduled

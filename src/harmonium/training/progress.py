@@ -1,0 +1,84 @@
+"""How far a run is: a bar in a notebook, a line on a terminal, and nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from .._html import bar
+from .state import CURVES, Report
+
+SECONDS_BETWEEN = 0.2  # drawing more often takes time, and nobody reads faster
+
+
+class ProgressBar:
+    """A callback of `fit` that shows epochs made, time left, and the latest log-likelihood.
+
+    In a notebook it is one bar that grows; on a terminal a line on standard error; where there is
+    neither, as in a log file, nothing is written. `part` serves functions with a `progress`
+    argument, such as `log_likelihood`.
+
+    Args:
+        title: what stands before the bar.
+
+    Example:
+        >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
+        >>> rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(3), rows, key=key)
+        >>> fit = hm.fit(rbm, rows, key=key, epochs=2, callbacks=[hm.ProgressBar()])
+        >>> score = hm.log_likelihood(fit.rbm, rows, progress=hm.ProgressBar("log Z").part)
+    """
+
+    def __init__(self, title: str = ""):
+        self.title, self.began, self.drawn = title, time.perf_counter(), 0.0
+        self.known: dict[str, float] = {}
+        self.place: Any = None
+
+    def __call__(self, report: Report) -> None:
+        """Show a report of `fit`."""
+        self.known |= {name: report.metrics[name] for name in CURVES if name in report.metrics}
+        words = f"epoch {report.epoch:,.0f} of {report.epochs:,.0f}"
+        latest = next((name for name in CURVES if name in self.known), None)
+        if latest:
+            words += f", {CURVES[latest]} {self.known[latest]:.4g}"
+        self._show(report.updates / report.total, report.seconds_left, words)
+
+    def part(self, part: float) -> None:
+        """Show the part of a computation that is done, from 0 to 1."""
+        spent = time.perf_counter() - self.began
+        self._show(part, spent * (1 - part) / part if part else None, "")
+
+    def _show(self, part: float, left: float | None, words: str) -> None:
+        now, is_done = time.perf_counter(), part >= 1.0
+        if now - self.drawn < SECONDS_BETWEEN and not is_done:
+            return
+        self.drawn = now
+        spent = clock(now - self.began)
+        when = f"{spent}" if is_done or left is None else f"{spent}, {clock(left)} left"
+        text = ", ".join(filter(None, [self.title, words, when]))
+        if _in_notebook():
+            self._in_cell(bar(part, text))
+        elif sys.stderr is not None and sys.stderr.isatty():
+            line, end = f"\r\033[K{part:4.0%}  {text}", "\n" if is_done else ""
+            print(line, end=end, file=sys.stderr, flush=True)
+
+    def _in_cell(self, html: str) -> None:
+        from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
+
+        if self.place is None:
+            self.place = display(HTML(html), display_id=True)
+        else:
+            self.place.update(HTML(html))
+
+
+def _in_notebook() -> bool:
+    """Return whether this runs in the kernel of a notebook."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as a clock shows it: 0:07, 12:30, 3:05:00."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
