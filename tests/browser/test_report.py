@@ -1,76 +1,12 @@
 """Reports in a real browser: clicks, drags and keys do what the page says, and nothing fails."""
 
 import re
-from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
-from rich.console import Console
 
 import harmonium as hm
 from harmonium.report import Rows, page_of, report_content
-from harmonium.runs.config import RunConfig
-from harmonium.runs.display import Display
-from harmonium.runs.train import train
-
-SCORE = {
-    "value": -9.0,
-    "low": -9.1,
-    "high": -8.9,
-    "rows": "test",
-    "n_rows": 50,
-    "converged": True,
-    "method": "annealed both ways",
-    "without_hidden_units": -11.0,
-}
-
-
-def report(tmp_path, source, **options):
-    """Return the report of a short run."""
-    config = RunConfig(source=source, chains=16, epochs=2, batch=20, **options)
-    found = train(config, str(tmp_path / "run"), False, Display(Console(quiet=True)))
-    return Path(found["report"]).read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def bars():
-    """The report of a model that surely makes bars: pixels of a row are alike."""
-    w = np.kron(np.eye(4), np.full((4, 1), 6.0))
-    rbm = hm.RBM.from_arrays(w, np.full(16, -3.0), np.full(4, -12.0))
-    samples = hm.sample(rbm, 50, key=jax.random.key(0))
-    found = report_content(
-        rbm,
-        Rows(hm.bars_and_stripes(4), np.asarray(samples)),
-        title="bars",
-        image_shape=(4, 4),
-        summary={"status": "done", "log_likelihood": SCORE, "message": ""},
-        history=[{"epoch": i, "update": i, "log_likelihood": -10.0 + 0.1 * i} for i in range(5)],
-        command="harmonium train bars",
-    )
-    return page_of(found, "bars")
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    """The report of a table with hostile names, of words and numbers and gaps."""
-    folder, rng = tmp_path_factory.mktemp("table"), np.random.default_rng(0)
-    lines = ['"<script>alert(1)</script>",mass,"quote "" & <b>"']
-    for _ in range(200):
-        cat = rng.random() < 0.5
-        word = "" if rng.random() < 0.1 else ("cat" if cat else "cow")
-        lines.append(f"{word},{rng.normal(4 if cat else 600):.2f},{rng.integers(0, 3)}")
-    (folder / "pets.csv").write_text("\n".join(lines))
-    return report(folder, str(folder / "pets.csv"), hidden=4)
-
-
-@pytest.fixture(scope="module")
-def sequences(tmp_path_factory):
-    """The report of an alignment."""
-    folder, rng = tmp_path_factory.mktemp("sequences"), np.random.default_rng(0)
-    names = (f">s{i}\n{''.join(rng.choice(list('ACGU'), 8))}" for i in range(60))
-    (folder / "rna.fasta").write_text("\n".join(names) + "\n")
-    return report(folder, str(folder / "rna.fasta"), hidden=4)
 
 
 def click(page, name):

@@ -50,6 +50,6 @@ def test_a_page_says_when_nobody_answers(opened):
     summary = {"status": "training", "log_likelihood": None, "message": ""}
     with Watch() as watch:
         watch.begin(report_content(rbm, Rows(rows, rows[:0]), title="run", summary=summary))
-        page = opened(watch.url, expected="ERR_CONNECTION_REFUSED")
+        page = opened(watch.url, expected="ERR_CONNECTION")
         page.get_by_text("compiling").wait_for()
     page.get_by_text("No answer: the run has ended").wait_for(timeout=20_000)

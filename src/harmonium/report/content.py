@@ -20,6 +20,7 @@ from .encoding import encoded, halved
 MOST_ROWS = 200
 MOST_NUMBERS = 400_000  # of rows, so that a page of wide rows stays small
 MOST_ACROSS = 32  # units in a line, where rows are no pictures
+LEAST_SIDE = 4  # of a square
 MOST_LABELS = 200
 POINTS = 101  # of the scale between the numbers of a column and those of its unit
 
@@ -62,7 +63,7 @@ def rows_content(
     Args:
         rbm: the model.
         rows: the rows.
-        image_shape: height and width of a row; None for lines of at most 32 units.
+        image_shape: height and width of a row; None for a square, or lines of at most 32 units.
         most: the largest number of rows of either.
     """
     units = rbm.visible.n_units
@@ -166,6 +167,13 @@ def _some(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def lines_of(units: int) -> tuple[int, int]:
-    """Return the height and width of units in lines, of which only the last may be shorter."""
+    """Return the height and width in which units are shown that are no picture, or may be one.
+
+    It is a square where their number is one, as for pictures that were laid out as rows; else lines
+    of at most 32, of which the last may be shorter.
+    """
+    side = math.isqrt(units)
+    if side * side == units and side >= LEAST_SIDE:
+        return side, side
     across = min(MOST_ACROSS, units)
     return math.ceil(units / across), across

@@ -43,7 +43,7 @@ def watch_learning(
             are taken, evenly spaced.
         hidden: number of hidden units at first, 1 to 12; the page has a choice.
         rate: learning rate at first; the page has a choice.
-        image_shape: height and width of a row as a picture; None for lines of units.
+        image_shape: height and width of a row as a picture; None for a square, or lines of units.
         title: the headline.
         seed: seed of the first weights and the chains.
 

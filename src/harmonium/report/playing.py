@@ -70,7 +70,7 @@ def play(
     Args:
         rbm: the model.
         data: rows of data in the user's coding, to start from and to compare samples with.
-        image_shape: height and width of a row as a picture; None for lines of units.
+        image_shape: height and width of a row as a picture; None for a square, or lines of units.
         columns: what the columns of a table mean, whose rows are codes.
         sites: what the sites of an alignment mean.
         title: the headline.
