@@ -267,13 +267,25 @@ def test_every_error_is_reported_in_one_line(cli, monkeypatch, error, status, wo
     assert words in ending.err
 
 
-def test_termination_is_an_interruption(cli, monkeypatch):
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(
-        "harmonium.runs.train.prepare", lambda config: os.kill(os.getpid(), signal.SIGTERM)
-    )
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_termination_is_an_interruption(cli, monkeypatch, number):
+    before = signal.signal(number, signal.SIG_DFL)  # a job in the background may ignore SIGHUP
+    monkeypatch.setattr("harmonium.runs.train.prepare", lambda config: os.kill(os.getpid(), number))
     assert cli("train bars") == (130, "", "harmonium: interrupted.\n")
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.signal(number, before) is signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_so(cli, monkeypatch):
+    """As nohup does it: a closed terminal does not end the run."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    seen = []
+    monkeypatch.setattr(
+        "harmonium.runs.train.prepare",
+        lambda config: seen.append(os.kill(os.getpid(), signal.SIGHUP)),
+    )
+    cli("train bars")
+    assert seen == [None]
+    assert signal.signal(signal.SIGHUP, before) is signal.SIG_IGN
 
 
 def test_debugging_shows_the_traceback(cli, monkeypatch):

@@ -82,14 +82,14 @@ def test_a_run_without_a_score_is_refused(runs, tmp_path):
 def test_rows_with_weights_count_as_that_many(runs, monkeypatch):
     """Held-out rows may be weighted, as sequences are: the difference is that of the scores."""
     share = np.arange(1.0, len(hm.bars_and_stripes(4)) + 1)
-    original = compare.__globals__["rows_of_run"]
+    original = compare.__globals__["own_rows"]
 
-    def weighted(config, columns):
-        rows = original(config, columns)
+    def weighted(folder):
+        rows = original(folder)
         parts = {k: hm.Dataset(np.asarray(p.rows()), share) for k, p in rows.parts.items()}
         return rows._replace(parts=parts)
 
-    monkeypatch.setattr("harmonium.runs.compare.rows_of_run", weighted)
+    monkeypatch.setattr("harmonium.runs.compare.own_rows", weighted)
     _, other = compare(runs[:2], None)
     log_p = [-hm.free_energies(hm.load(r), hm.bars_and_stripes(4)) for r in runs[:2]]
     z = [hm.log_z(hm.load(r)).value for r in runs[:2]]

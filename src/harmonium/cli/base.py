@@ -142,7 +142,11 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _termination_as_interrupt() -> Iterator[None]:
-    """Treat SIGTERM, which batch systems send before they kill a job, as Ctrl-C: save the run."""
+    """Treat SIGTERM and SIGHUP as Ctrl-C, so that a run is saved.
+
+    Batch systems send the one before they kill a job; the other comes when a terminal is closed or
+    a connection is lost, unless the command was started by nohup, which ignores it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -150,11 +154,15 @@ def _termination_as_interrupt() -> Iterator[None]:
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    ends = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
+    known = [number for number in ends if number is not None]
+    heard = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _configure_jax() -> None:

@@ -19,7 +19,7 @@ from ..statistics import effective_size
 from .folder import RunFolder
 from .jsonable import jsonable
 from .options import EVALUATION_SEED
-from .rows import rows_of_run
+from .rows import own_rows
 from .target import is_run
 
 NORMAL = 1.96  # standard deviations on either side of a 95 % interval
@@ -118,7 +118,7 @@ def _scored(run: str) -> _Scored:
         advice = "let it end, with harmonium resume"
         raise input_error(run, "the folder of a run that has ended", found, advice)
     config = folder.config()
-    rows = rows_of_run(config, folder.columns())
+    rows = own_rows(folder)
     part: Dataset = rows.parts[record["log_likelihood"]["rows"]]
     values = np.asarray(part.rows(key=key_of(EVALUATION_SEED)))
     rbm, log_z = load(run), record["log_z"]

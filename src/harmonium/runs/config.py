@@ -66,6 +66,7 @@ class RunConfig:
         alphabet: letters of an alignment: "auto", "protein", "rna", "dna", or all of them with the
             gap first.
         identity: the fraction of equal sites from which sequences of an alignment count as alike.
+        folder: the folder where the command was typed, so that the source is found from others.
     """
 
     source: str
@@ -92,6 +93,7 @@ class RunConfig:
     kinds: dict[str, str] = field(default_factory=dict)
     alphabet: str = "auto"
     identity: float = 0.8
+    folder: str | None = None
 
     def __post_init__(self):
         """Check each option on its own; options that depend on the rows are checked later.
@@ -138,6 +140,18 @@ class RunConfig:
         return -(-rows // min(self.batch, rows))
 
     @property
+    def origin(self) -> str:
+        """The source as any folder finds it: the file beside which the command was typed.
+
+        If it is no longer there, the source is as it was typed: a built-in set, or a file here.
+        """
+        if not isinstance(self.folder, str) or Path(self.folder) == Path.cwd():
+            return self.source
+        there = str(Path(self.folder, self.source))
+        files = (there, there.rpartition(":")[0])  # FILE, or FILE.npz:KEY
+        return there if any(Path(file).is_file() for file in files) else self.source
+
+    @property
     def command(self) -> str:
         """The command of such a run: the options that are not the defaults."""
         words = ["harmonium", "train", self.source]
@@ -147,7 +161,7 @@ class RunConfig:
             if each.name == "kinds":
                 for name, kind in self.kinds.items():
                     words += ["--drop", name] if kind == "left out" else ["--as", f"{name}={kind}"]
-            elif each.name not in ("source", "groups") and value != each.default:
+            elif each.name not in ("source", "groups", "folder") and value != each.default:
                 words += [option, str(value)]
         return shlex.join(words)
 

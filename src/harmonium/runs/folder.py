@@ -227,6 +227,12 @@ class RunFolder:
         header = read_header(self.path / CHECKPOINT)
         return {name for name in LEARNED_OF_ROWS if header.get(name)}
 
+    @property
+    def fingerprint_of_rows(self) -> str | None:
+        """The hash of the rows that the run began with; None if its checkpoint does not tell."""
+        path = self.path / CHECKPOINT
+        return read_header(path).get("rows") if path.is_file() else None
+
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
         """Read the training state of a run.
 

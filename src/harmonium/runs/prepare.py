@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -33,7 +32,7 @@ from .checks import refuse_many_states
 from .config import RunConfig
 from .memory import refuse_beyond_memory
 from .options import LARGEST_COUNT, ROWS_TO_START_FROM, WITHOUT_CHAINS
-from .rows import Rows, rows_of_run
+from .rows import Rows, fingerprint, rows_of_run
 
 FEWEST_HIDDEN, MOST_HIDDEN, ROWS_PER_HIDDEN_UNIT = 64, 500, 100
 COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
@@ -101,15 +100,7 @@ class Prepared(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """A hash of the training rows, so that a run is only resumed on the same rows."""
-        train = self.rows.parts["train"]
-        arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
-        kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
-        kind = f"{kinds} {train.scale:g} {train.stochastic}"
-        kind += "" if self.change.is_identity else " standardised"
-        found = hashlib.sha256(kind.encode())
-        for array in arrays:
-            found.update(np.ascontiguousarray(array).data)
-        return found.hexdigest()
+        return fingerprint(self.rows.parts["train"], standardised=not self.change.is_identity)
 
     @property
     def scored(self) -> tuple[str, Dataset]:

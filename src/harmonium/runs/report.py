@@ -24,7 +24,7 @@ from .display import Display
 from .folder import MODEL, REPORT, RunFolder
 from .jsonable import jsonable
 from .options import EVALUATION_SEED
-from .rows import Rows, rows_of_run
+from .rows import Rows, own_rows
 from .target import is_run
 
 MOST_ROWS = 2_000
@@ -52,7 +52,7 @@ def report(run: str, out: str | None, display: Display) -> Path:
         found = "no model in it" if folder.path.is_dir() else "no such folder"
         raise input_error(run, "the folder of a run", found, "name one that harmonium train made")
     config = folder.config()
-    rbm, rows = load(folder.path / MODEL), rows_of_run(config, folder.columns())
+    rbm, rows = load(folder.path / MODEL), own_rows(folder)
     display.say(f"drawing samples for the report of {run}")
     shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
     return write_report(
@@ -104,7 +104,7 @@ def content_of_run(
         baselines=_baselines(rows, summary.get("log_likelihood")),
         command=config.command,
         about=[rows.about, *summary.get("notes", rows.notes)],
-        config=jsonable(asdict(config)),
+        config={k: v for k, v in jsonable(asdict(config)).items() if k != "folder"},
         versions=f"harmonium {__version__}, JAX {jax.__version__}, on {jax.default_backend()}.",
     )
 

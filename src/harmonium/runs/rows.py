@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+import jax
+import numpy as np
 
 from ..data import Dataset, Table
 from ..data.groups import column_groups
 from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
 from ..data.table import describe
+from ..errors import input_error
 from ..layers import AbstractLayer, Exclusive
 from ..layers.registry import row_of
 from ..rbm import RBM
@@ -18,6 +23,7 @@ from ..tables import Columns
 from ..tables.records import entries_of
 from .checks import refuse_misfit
 from .config import RunConfig
+from .folder import RunFolder
 from .jsonable import read_json
 
 
@@ -70,7 +76,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         InputError: the source cannot be used as given.
     """
     table = open_source(
-        config.source,
+        config.origin,
         visible=config.visible,
         scale=config.scale,
         states=config.states,
@@ -181,3 +187,36 @@ def _rows(
         columns=table.columns,
         sites=table.sites,
     )
+
+
+def fingerprint(train: Dataset, *, standardised: bool) -> str:
+    """Return a hash of training rows, by which a run knows those that it began with.
+
+    Args:
+        train: the rows.
+        standardised: whether the run standardises them.
+    """
+    arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
+    kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
+    kind = f"{kinds} {train.scale:g} {train.stochastic}"
+    kind += " standardised" if standardised else ""
+    found = hashlib.sha256(kind.encode())
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+def own_rows(folder: RunFolder) -> Rows:
+    """Read the rows of a run's source, from any folder.
+
+    Raises:
+        InputError: the source cannot be read, or its rows are not those that the run began with.
+    """
+    config = folder.config()
+    rows, known = rows_of_run(config, folder.columns()), folder.fingerprint_of_rows
+    both = (fingerprint(rows.parts["train"], standardised=each) for each in (False, True))
+    if known is not None and known not in both:
+        advice = "restore the source, or name the rows as a file"
+        expected = f"the rows that {folder.path} began with"
+        raise input_error(config.origin, expected, "other rows", advice)
+    return rows

@@ -120,7 +120,7 @@ def score_sequences(
 
 def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None:
     """Return the names and codes of the run's own sequences; None if their file is not there."""
-    source = RunFolder(run).config().source
+    source = RunFolder(run).config().origin
     if not Path(source).is_file():
         return None
     raw = read_sequences(source)
@@ -140,7 +140,7 @@ def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, i
         InputError: no such file or sequence.
     """
     path = Path(told) if told is not None and is_alignment(Path(told)) else None
-    source = str(path or RunFolder(run).config().source)
+    source = str(path or RunFolder(run).config().origin)
     raw, row = read_sequences(source), 0
     if told is not None and path is None:
         places = [k for k, name in enumerate(raw.names) if told in (name, name.split("/")[0])]

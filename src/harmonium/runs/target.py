@@ -14,7 +14,7 @@ from ..errors import input_error
 from ..missing import impute
 from ..rbm import RBM
 from .folder import CONFIG, RunFolder
-from .rows import Rows, rows_for_model, rows_of_run
+from .rows import Rows, own_rows, rows_for_model
 
 GIVEN = "given"  # the name of rows that are told by their file
 
@@ -112,7 +112,7 @@ def target_of(
         if part == "auto" and list(rows.parts) == ["train"]:  # those of a file are all alike
             rows = rows._replace(parts={GIVEN: rows.parts["train"]})
     elif is_run(run):
-        rows = rows_of_run(RunFolder(run).config(), columns)
+        rows = own_rows(RunFolder(run))
     key = key_of(seed)
     if rows is None:
         return Target(rbm, run, None, None, False, key)

@@ -55,7 +55,7 @@ def train(
     """
     if out is not None:
         check_target(Path(out), overwrite=overwrite)
-    prepared = prepare(config)
+    prepared = prepare(replace(config, folder=str(Path.cwd())))
     state = prepared.start
     config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
