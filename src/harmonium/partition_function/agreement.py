@@ -119,7 +119,7 @@ class AnnealingRuns(NamedTuple):
             return []
         apart = float(np.median(strange))
         why = (
-            f"{share:.0%} of the given starts lie where no chain came:"
+            f"{share:.0%} of the starts (for a likelihood, the rows) lie where no chain came:"
             f" their reverse runs cost {apart:.1f} nats more"
         )
         share = most_expected(len(strange)) / len(costs)

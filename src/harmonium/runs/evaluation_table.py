@@ -90,7 +90,7 @@ def _likelihood(summary: dict[str, Any]) -> list[Line]:
     ]
     if found["high"] > found["low"]:
         interval = f"{nats(found['low'], 3)} to {nats(found['high'], 3)}"
-        how = "of the mean of these very rows: the error of log Z alone"
+        how = "of this mean, from the error of log Z alone"
         lines.append(("  95 % interval", interval, how))
     lines.append(("  per unit", f"{nats(found['per_unit'], 4)} nats", "per site, pixel or column"))
     if found["n_rows"] > 1:
