@@ -178,6 +178,9 @@ def gradients():
         axis.set_xlabel("exact gradient of a weight")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("mean update ÷ rate")
+    figure.suptitle(
+        "harmonium follows the exact gradient; scikit-learn only with ten rows", fontsize=11
+    )
     axes[0].legend(frameon=False, loc="upper left", handletextpad=0.2)
     PICTURES.mkdir(exist_ok=True)
     figure.savefig(PICTURES / "phases.png", dpi=130)

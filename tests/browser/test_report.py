@@ -147,3 +147,21 @@ def test_the_first_sweeps_are_fast_enough_to_watch(opened):
         " return n / (performance.now() - start) * 1000; }"
     )
     assert sweeps > 20
+
+
+def test_a_method_tells_of_its_chains(opened):
+    """Known numbers have titles, others their own name; a run without any has no such section."""
+    rbm, rows = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(2), np.zeros((4, 2))), np.eye(4)
+    summary = {"status": "done", "log_likelihood": None, "message": "no score was asked for"}
+    history = [
+        {"epoch": i, "update": i, "reconstruction": 0.1, "acceptance": 0.5, "hops_made": 3.0}
+        for i in range(5)
+    ]
+    plain = [{"epoch": 1, "update": 1, "reconstruction": 0.1}]
+    for kept, titles in ((history, ["Swaps accepted", "Hops made"]), (plain, [])):
+        found = report_content(rbm, Rows(rows, rows), title="run", summary=summary, history=kept)
+        page = opened(page_of(found, "run"))
+        heads = page.locator("h2").all_inner_texts()
+        assert ("Chains" in heads) == bool(titles)
+        for title in titles:
+            assert page.locator("#chains figcaption", has_text=title).count() == 1

@@ -79,6 +79,13 @@ def test_a_run_without_a_score_is_refused(runs, tmp_path):
         compare([runs[0], str(tmp_path / "part")], None)
 
 
+def test_a_run_that_goes_on_is_left_out_among_others(runs, tmp_path):
+    shutil.copytree(runs[0], tmp_path / "part")
+    (tmp_path / "part" / "summary.json").unlink()
+    found = compare([*runs[:2], str(tmp_path / "part")], None)
+    assert {one.run for one in found} == set(runs[:2])
+
+
 def test_rows_with_weights_count_as_that_many(runs, monkeypatch):
     """Held-out rows may be weighted, as sequences are: the difference is that of the scores."""
     share = np.arange(1.0, len(hm.bars_and_stripes(4)) + 1)

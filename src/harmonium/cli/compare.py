@@ -50,6 +50,8 @@ def compare_cli(
             print_json({"runs": [one._asdict() for one in found], "page": out})
         else:
             _tell(found)
+            for run in sorted(set(runs) - {one.run for one in found}):
+                print(f"{run} is left out: it has no score yet")
             if out is not None:
                 print(out)
         if show and out is not None:

@@ -75,6 +75,8 @@ class _Scored(NamedTuple):
 def compare(runs: list[str], out: str | None) -> list[Compared]:
     """Compare runs on the rows that they were scored on, the best one first.
 
+    Runs that have not ended are left out, if two or more others are there.
+
     Args:
         runs: their folders, two or more.
         out: a page to write; None for none.
@@ -85,6 +87,9 @@ def compare(runs: list[str], out: str | None) -> list[Compared]:
     if len(set(runs)) < 2:
         found = count_of(len(set(runs)), "run")
         raise input_error("RUN", "two or more runs", found, "name their folders")
+    finished = [run for run in runs if not is_run(run) or _has_score(run)]
+    if len(finished) > 1:  # `runs/*` may hold some that go on
+        runs = finished
     scored = sorted(map(_scored, runs), key=lambda one: -one.log_p @ one.weights_of_rows)
     best = scored[0]
     for other in scored[1:]:
@@ -108,6 +113,10 @@ def compare(runs: list[str], out: str | None) -> list[Compared]:
         }
         write_whole(Path(out), page_of(content, str(content["title"])).encode())
     return found
+
+
+def _has_score(run: str) -> bool:
+    return bool(RunFolder(run).summary().get("log_likelihood"))
 
 
 def _scored(run: str) -> _Scored:

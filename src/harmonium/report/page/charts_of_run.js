@@ -40,23 +40,47 @@ const CURVES = [
   ["free_energy_gap", "Free-energy gap: held-out less training rows", "nats per row"],
   ["reconstruction", "Reconstruction error", "mean squared difference"],
   ["update_ratio", "Size of an update, |ΔW| / |W|", "ratio"],
-  ["relaxation", "Relaxation time", "sweeps"],
-  ["acceptance", "Swaps accepted on the ladder", "share"],
+  ["penalty", "Strength of the penalty on weights", "strength"],
 ];
+
+// What a method tells of its chains; one that is not here is shown under its own name.
+const OF_CHAINS = [
+  ["ladder", "Models on the temperature ladder", "number"],
+  ["acceptance", "Swaps accepted between neighbours, the smallest share", "share"],
+  ["effective_chains", "Effective share of the chains", "share"],
+  ["resampled", "Resamplings so far", "number"],
+  ["coupling_time", "Sweeps until two chains meet", "mean, sweeps"],
+  ["longest_coupling_time", "Sweeps until the last two chains meet", "sweeps"],
+  ["log_z", "log Z as the chains follow it", "nats"],
+];
+const TOLD_ELSEWHERE = ["update", "epoch", "seconds", "samples_per_second", "free_energy", "free_energy_gap_stderr", "log_likelihood_low", "log_likelihood_high"];
 
 /** Learning curves: one chart for each quantity that was measured. */
 export function curves({ history }) {
-  const known = CURVES.map(([name, title, unit, band]) => {
+  const charts = chartsOf(CURVES, history);
+  if (!charts.length) return section("Learning curves", note("Nothing was measured yet."));
+  return section("Learning curves", make("div", { class: "grid-of-charts" }, ...charts));
+}
+
+/** What the method told of its chains and its ladder; nothing where it told nothing. */
+export function chainsOfRun({ history }) {
+  const named = new Set([...CURVES, ...OF_CHAINS].map(([name]) => name).concat(TOLD_ELSEWHERE));
+  const others = Object.keys(history.at(-1) ?? {}).filter((name) => !named.has(name));
+  const words = (name) => name.replaceAll("_", " ");
+  const charts = chartsOf([...OF_CHAINS, ...others.map((name) => [name, capital(words(name)), words(name)])], history);
+  return charts.length ? section("Chains", make("div", { class: "grid-of-charts" }, ...charts)) : null;
+}
+
+function chartsOf(quantities, history) {
+  const known = quantities.map(([name, title, unit, band]) => {
     const points = history.filter((record) => Number.isFinite(record[name]))
       .map((record) => [record.epoch, record[name], ...(band ?? []).map((side) => record[side])]);
     return { name, title, unit, points };
   }).filter(({ points }) => points.length > 0);
-  const charts = known.map(({ name, title, unit, points }) => {
+  return known.map(({ name, title, unit, points }) => {
     const chart = lines({ series: [{ name: title, points }], xLabel: "epoch", yLabel: unit, label: title, zero: name === "free_energy_gap" });
     return make("figure", {}, make("figcaption", {}, title), chart);
   });
-  if (!charts.length) return section("Learning curves", note("Nothing was measured yet."));
-  return section("Learning curves", make("div", { class: "grid-of-charts" }, ...charts));
 }
 
 /** Rows of data beside samples, as pictures. */

@@ -2,7 +2,7 @@
 
 import { decoded, decodedRows } from "./arrays.js";
 import {
-  columnsBesideData, curves, howItWasMade, insideTheModel, likelihood, overview, samplesBesideData,
+  chainsOfRun, columnsBesideData, curves, howItWasMade, insideTheModel, likelihood, overview, samplesBesideData,
   sequencesBesideData,
 } from "./charts_of_run.js";
 import { make, note, section } from "./dom.js";
@@ -75,6 +75,7 @@ const SECTIONS = {
   likelihood: (all) => (all.summary ? likelihood(all) : null),
   player: (all) => all.player?.element ?? section("Play with the model", note("This page cannot run units of this kind.")),
   curves: (all) => (all.summary ? curves(all) : null),
+  chains: (all) => (all.summary ? chainsOfRun(all) : null),
   filters: ({ model, rows, sites, columns }) =>
     (model && !sites && !columns && rows.shape[0] * rows.shape[1] === model.visible.size ? filters(model, rows.shape) : null),
   beside: (all) => {
@@ -111,18 +112,27 @@ export class Report {
   /** Show a longer history and, where there is one, a newer model; the chains go on with it. */
   follow({ history, model }) {
     this.all.history = history;
-    const changed = ["curves"];
+    const changed = ["curves", "chains"];
     if (model && this.all.model) {
       this.all.model = modelOf(model);
       this.all.player.setModel(this.all.model);
       changed.push("filters", "inside");
     }
-    for (const name of changed.filter((each) => this.parts[each])) {
-      const fresh = SECTIONS[name](this.all);
-      this.parts[name].replaceWith(fresh);
-      this.parts[name] = fresh;
-    }
+    for (const name of changed) this.renew(name);
     this.tell();
+  }
+
+  /** Build a section anew; one that had nothing to show before comes after those before it. */
+  renew(name) {
+    const fresh = SECTIONS[name](this.all);
+    if (!fresh) return;
+    if (this.parts[name]) this.parts[name].replaceWith(fresh);
+    else {
+      const names = Object.keys(this.parts);
+      const before = names.slice(0, names.indexOf(name)).findLast((each) => this.parts[each]);
+      this.parts[before].after(fresh);
+    }
+    this.parts[name] = fresh;
   }
 }
 
