@@ -4,7 +4,7 @@ import { draw, figures, make, shortened } from "./dom.js";
 import { histogram } from "./charts.js";
 
 const [WIDTH, HEIGHT] = [220, 54];
-const MOST_BARS = 8;
+const MOST_BARS = 12; // the months of a year
 const REMEMBERED = 0.9; // of the shares of numbers, from one frame to the next
 const BINS = 22;
 
