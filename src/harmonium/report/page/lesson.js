@@ -81,6 +81,7 @@ class Lesson {
     if (this.running) this.stop();
     else {
       this.running = true;
+      this.says.textContent = "Learning. The numbers follow when you pause.";
       this.label();
       requestAnimationFrame(() => this.frame());
     }
