@@ -58,3 +58,11 @@ def test_annealed_chains_find_modes_that_sweeps_do_not_connect():
         for rows in (drawn, filled.draws[:, 0]):
             # Half of the chains, by symmetry: a binomial share, four tests at a level of 1e-4.
             assert abs((rows.mean(1) > 0.5).mean() - 0.5) < 4.1 * 0.5 / np.sqrt(n)
+
+
+def test_a_fit_or_an_estimator_is_told_from_its_model():
+    class Holder:
+        rbm = "the model"
+
+    with pytest.raises(hm.InputError, match=r"expected an RBM.*got Holder; pass its rbm"):
+        hm.sample(Holder(), 3, key=jax.random.key(0))

@@ -206,8 +206,8 @@ class RBM(eqx.Module):
         return table("RBM", parts | {"weights": f"{rows:,} × {columns:,}"})
 
 
-def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
-    """Return the model, or raise InputError unless it is an RBM, and a single one.
+def checked_type(rbm: Any, name: str = "rbm") -> RBM:
+    """Return the model, or raise InputError unless it is an RBM, perhaps one of a batch of rows.
 
     Args:
         rbm: the model.
@@ -218,6 +218,17 @@ def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
         held = {"to_harmonium": "its to_harmonium()", "rbm": "its rbm", "rbm_": "its rbm_"}
         hints = (f"; pass {words}" for place, words in held.items() if hasattr(rbm, place))
         raise InputError(f"{name}: expected {expected}; got {described(rbm)}{next(hints, '')}.")
+    return rbm
+
+
+def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
+    """Return the model, or raise InputError unless it is an RBM, and a single one.
+
+    Args:
+        rbm: the model.
+        name: what to call it in an error message.
+    """
+    checked_type(rbm, name)
     for layer in (rbm.visible, rbm.hidden):
         if jax.eval_shape(layer.cgf, layer.zero_inputs).ndim:
             raise InputError(

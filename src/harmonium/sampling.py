@@ -15,7 +15,7 @@ from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
 from .missing.marginal import given_seen, with_missing
 from .path import path_to
-from .rbm import RBM, checked_rbm
+from .rbm import RBM, checked_type
 from .samplers import AbstractSampler
 from .samplers.annealing import annealed_draws
 from .samplers.gibbs import after_sweeps
@@ -68,7 +68,7 @@ def sample(
     if n is None and given is None:
         raise InputError("n: expected the number of rows to draw.")
     count = positive_integer(1 if n is None else n, "n")
-    rbm, key = checked_rbm(rbm), checked_key(key)
+    rbm, key = checked_type(rbm), checked_key(key)
     if steps is None:
         per_step = None if sampler is None else sampler.sweeps_per_step
         steps = -(-DEFAULT_SWEEPS // (per_step or 1))

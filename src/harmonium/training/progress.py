@@ -40,7 +40,8 @@ class ProgressBar:
         words = f"epoch {report.epoch:,.0f} of {report.epochs:,.0f}"
         latest = next((name for name in CURVES if name in self.known), None)
         if latest:
-            words += f", {CURVES[latest]} {self.known[latest]:.4g}"
+            name, _, _ = CURVES[latest].partition(",")  # without its unit
+            words += f", {name} {self.known[latest]:.4g}"
         self._show(report.updates / report.total, report.seconds_left, words)
 
     def part(self, part: float) -> None:
