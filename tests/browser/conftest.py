@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from harmonium.report import Rows, page_of, report_content
 from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
 from harmonium.runs.train import train
+from harmonium.runs.watch import Watch
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -84,6 +86,21 @@ def report(tmp_path, source, **options):
     config = RunConfig(source=source, chains=16, epochs=2, batch=20, **options)
     found = train(config, str(tmp_path / "run"), False, Display(Console(quiet=True)))
     return Path(found["report"]).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def going() -> Callable[[], AbstractContextManager[Watch]]:
+    """Return the server of a run that has begun, as a context that ends it."""
+    return a_run_that_goes_on
+
+
+@contextmanager
+def a_run_that_goes_on() -> Iterator[Watch]:
+    rbm, rows = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(2), np.zeros((4, 2))), np.eye(4)
+    summary = {"status": "training", "log_likelihood": None, "message": "the run has not ended"}
+    with Watch() as watch:
+        watch.begin(report_content(rbm, Rows(rows, rows[:0]), title="run", summary=summary))
+        yield watch
 
 
 @pytest.fixture(scope="session")

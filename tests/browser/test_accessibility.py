@@ -3,12 +3,10 @@
 from pathlib import Path
 
 import axe_core_python
-import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.report import Rows, page_of, report_content
-from harmonium.runs.watch import Watch
+from harmonium.report import page_of
 
 AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8")
 PAGES = ["bars", "table", "sequences", "lesson", "comparison"]
@@ -51,11 +49,8 @@ def test_axe_finds_nothing(opened, request, kind, scheme):
     assert violations(page) == []
 
 
-def test_axe_finds_nothing_while_a_run_goes_on(opened):
-    rbm, rows = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(2), np.zeros((4, 2))), np.eye(4)
-    summary = {"status": "training", "log_likelihood": None, "message": "the run has not ended"}
-    with Watch() as watch:
-        watch.begin(report_content(rbm, Rows(rows, rows[:0]), title="run", summary=summary))
+def test_axe_finds_nothing_while_a_run_goes_on(opened, going):
+    with going() as watch:
         page = opened(watch.url, expected="ERR_CONNECTION")
         page.get_by_text("compiling").wait_for()
         assert violations(page) == []

@@ -22,7 +22,7 @@ LEARNER = """({ rows, weights, visible, hidden, method, steps }) => {
   });
   const before = Array.from(model.weights);
   const likelihood = learner.logLikelihood();
-  const cd = () => learner.sampled(states.map((row) => learner.chainAt(row)));
+  const cd = () => learner.sampled(states.map((row) => learner.model.chainAt(row)));
   const draws = Array.from({ length: 400 }, cd);
   const mean = (name) => Array.from(
     draws[0][name], (_, i) => draws.reduce((sum, d) => sum + d[name][i], 0) / draws.length);

@@ -4,12 +4,9 @@ import io
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 from rich.console import Console
 
-import harmonium as hm
-from harmonium.report import Rows, report_content
 from harmonium.runs.config import RunConfig
 from harmonium.runs.display import Display
 from harmonium.runs.train import train
@@ -45,11 +42,8 @@ def test_a_page_follows_a_run_to_its_report(opened, tmp_path, closed):
     assert Path(found["summary"]["report"]).is_file()
 
 
-def test_a_page_says_when_nobody_answers(opened):
-    rbm, rows = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(2), np.zeros((4, 2))), np.eye(4)
-    summary = {"status": "training", "log_likelihood": None, "message": ""}
-    with Watch() as watch:
-        watch.begin(report_content(rbm, Rows(rows, rows[:0]), title="run", summary=summary))
+def test_a_page_says_when_nobody_answers(opened, going):
+    with going() as watch:
         page = opened(watch.url, expected="ERR_CONNECTION")
         page.get_by_text("compiling").wait_for()
     page.get_by_text("No answer: the run has ended").wait_for(timeout=20_000)

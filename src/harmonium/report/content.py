@@ -9,6 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import input_error
 from ..io.formats.native import described
 from ..likelihood import free_energies
 from ..rbm import RBM
@@ -164,6 +165,21 @@ def _sites(sites: Sites) -> dict[str, Any]:
 def _some(rows: np.ndarray, most: int) -> np.ndarray:
     """Return at most so many rows, evenly spaced."""
     return rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]
+
+
+def checked_shape(image_shape: tuple[int, int] | None, units: int) -> tuple[int, int]:
+    """Return the height and width of a row as a picture, chosen here if None.
+
+    Raises:
+        InputError: another number of pixels than units.
+    """
+    if image_shape is None:
+        return lines_of(units)
+    if math.prod(image_shape) != units:
+        found = f"{tuple(image_shape)}, {math.prod(image_shape)} pixels"
+        expected = f"height and width of pictures of {units} units"
+        raise input_error("image_shape", expected, found, "give those of your pictures")
+    return image_shape
 
 
 def lines_of(units: int) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax
@@ -10,7 +9,7 @@ import jax
 from ..data import Dataset
 from ..errors import input_error
 from ..layers import Bernoulli
-from .content import lines_of
+from .content import checked_shape
 from .encoding import encoded
 from .page import page_of
 from .playing import Page
@@ -66,11 +65,7 @@ def watch_learning(
         raise input_error("data", expected, found, "make the pictures smaller")
     if dataset.missing:
         raise input_error("data", "0 or 1 in each cell", "missing values", "leave those rows out")
-    if image_shape is not None and math.prod(image_shape) != units:
-        found = f"{tuple(image_shape)}, {math.prod(image_shape)} pixels"
-        expected = f"height and width of pictures of {units} units"
-        raise input_error("image_shape", expected, found, "give those of your pictures")
+    shape = list(checked_shape(image_shape, units))
     rows = dataset.some(MOST_ROWS).checked_for(Bernoulli(units)).rows(key=jax.random.key(seed))
-    shape = list(image_shape or lines_of(units))
     content = {"kind": "lesson", "title": title, "rows": encoded(rows), "shape": shape}
     return Page(page_of(content | {"hidden": hidden, "rate": rate, "seed": seed}, title), HEIGHT)

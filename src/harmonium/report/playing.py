@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 import os
 from typing import Any, NamedTuple
 
@@ -11,13 +10,12 @@ import jax
 import numpy as np
 
 from ..data import Dataset
-from ..errors import input_error
 from ..io.formats.base import write_whole
 from ..rbm import RBM, checked_rbm
 from ..sampling import sample
 from ..sequences import Sites
 from ..tables import Columns
-from .content import MOST_ROWS, Rows, report_content
+from .content import MOST_ROWS, Rows, checked_shape, report_content
 from .page import page_of
 
 __all__ = ["Page", "play"]
@@ -86,11 +84,7 @@ def play(
         >>> page.text[:15]
         '<!doctype html>'
     """
-    units = checked_rbm(rbm).visible.n_units
-    if image_shape is not None and math.prod(image_shape) != units:
-        found = f"{tuple(image_shape)}, {math.prod(image_shape)} pixels"
-        expected = f"height and width of pictures of {units} units"
-        raise input_error("image_shape", expected, found, "give those of your pictures")
+    image_shape = checked_shape(image_shape, checked_rbm(rbm).visible.n_units)
     some = Dataset.of(data).checked_for(rbm.visible).some(MOST_ROWS)
     key_rows, key_samples = jax.random.split(jax.random.key(seed))
     rows = np.asarray(some.rows(key=key_rows))

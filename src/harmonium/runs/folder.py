@@ -241,7 +241,7 @@ class RunFolder:
             InputError: the rows are not those that the run began with.
         """
         path = self.path / CHECKPOINT
-        if read_header(path).get("rows") != fingerprint:
+        if self.fingerprint_of_rows != fingerprint:
             found, advice = "other rows", "restore the source, or train anew"
             raise input_error(source, f"the rows that {self.path} began with", found, advice)
         state = load_tree(path, like)

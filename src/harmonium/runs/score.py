@@ -110,6 +110,25 @@ def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
     return LogZ(**{name: record[name] for name in names})
 
 
+def scored_by_run(
+    folder: RunFolder, rbm: RBM, rows: Dataset, seconds: float, *, key: Any, progress: Any = None
+) -> LogLikelihood:
+    """Return the log-likelihood of rows by the run's own log Z, or by a new one.
+
+    Args:
+        folder: the run.
+        rbm: its model.
+        rows: the rows.
+        seconds: time after which a new log Z takes no more steps.
+        key: a JAX random key.
+        progress: is called with the part that is done.
+    """
+    log_z = known_log_z(folder, rbm)
+    settings: dict[str, Any] = {"seconds": seconds} if log_z is None else {"log_z": log_z}
+    settings |= {"key": key, "progress": progress}
+    return finite_score(rbm, lambda: log_likelihood(rbm, rows, **settings))
+
+
 def log_z_record(log_z: LogZ) -> dict[str, Any]:
     """Return a log Z's numbers and words; the log weights are reduced to one-sided estimates."""
     record = log_z._asdict()

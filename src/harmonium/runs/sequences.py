@@ -13,12 +13,12 @@ from ..data import Dataset
 from ..errors import input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
-from ..likelihood import free_energies, log_likelihood
+from ..likelihood import free_energies
 from ..sequences import RawAlignment, Sites, is_alignment, read_sequences
 from ..sequences.reading import FASTA
 from .folder import RunFolder
 from .options import check_target
-from .score import check_scoring, finite_score, known_log_z, likelihood_brief
+from .score import check_scoring, likelihood_brief, scored_by_run
 from .writing import frame_of, write_table
 
 SHOWN = 10  # sequences in the report
@@ -97,9 +97,7 @@ def score_sequences(
     sites, raw = folder.sites_of_alignment(), read_sequences(source)
     codes, key = sites.encode(raw, source), key_of(seed)
     rows = Dataset(codes, name=source)
-    log_z = known_log_z(folder, rbm)
-    settings: dict[str, Any] = {"seconds": seconds} if log_z is None else {"log_z": log_z}
-    whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, key=key, **settings))
+    whole = scored_by_run(folder, rbm, rows, seconds, key=key)
     log_p = -free_energies(rbm, codes).astype(float) - whole.log_z.value
     per_site = log_p / len(sites.kept)
     if out is not None:

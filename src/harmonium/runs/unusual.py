@@ -13,12 +13,12 @@ from ..data.frames import read_frame
 from ..evaluation import cell_scores, unexpected
 from ..evaluation.table_columns import CellScores
 from ..io.storage import load
-from ..likelihood import free_energies, log_likelihood
+from ..likelihood import free_energies
 from ..rbm import RBM
 from ..tables import Columns, Frame
 from .display import Display, nats
 from .folder import RunFolder
-from .score import check_scoring, finite_score, known_log_z, likelihood_brief
+from .score import check_scoring, likelihood_brief, scored_by_run
 from .writing import frame_of, write_table
 
 SHOWN = 10  # rows in the report
@@ -49,14 +49,12 @@ def score(
     """
     check_scoring(out, seconds, seed, overwrite)
     rbm, folder = load(run), RunFolder(run)
-    columns, log_z = folder.columns_of_table(), known_log_z(folder, rbm)
+    columns = folder.columns_of_table()
     frame = read_frame(table, columns)
     codes, key = columns.encode(frame, table), key_of(seed)
     rows = Dataset(codes, log_density=columns.log_density(frame), name=table)
-    given: dict[str, Any] = {"key": key, "log_z": log_z, "progress": display.timer("log Z")}
-    if log_z is None:
-        given["seconds"] = seconds
-    whole = finite_score(rbm, lambda: log_likelihood(rbm, rows, **given))
+    progress = display.timer("log Z")
+    whole = scored_by_run(folder, rbm, rows, seconds, key=key, progress=progress)
     energies = free_energies(rbm, codes, key=jax.random.fold_in(key, 1))
     log_p = columns.log_density(frame) - energies - whole.log_z.value
     key, progress = jax.random.fold_in(key, 2), display.timer("cells given the others")

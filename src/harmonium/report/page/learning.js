@@ -80,7 +80,7 @@ function exactMoments(model) {
 /** The methods: what each is called, and its negative phase. */
 export const METHODS = {
   exact: { title: () => "exact gradient", negative: ({ model }) => exactMoments(model) },
-  cd: { title: (k) => `CD-${k}`, negative: (learner) => learner.sampled(learner.rows.map((row) => learner.chainAt(row))) },
+  cd: { title: (k) => `CD-${k}`, negative: (learner) => learner.sampled(learner.rows.map((row) => learner.model.chainAt(row))) },
   pcd: { title: (k) => `PCD-${k}`, negative: (learner) => learner.sampled(learner.chains) },
 };
 
@@ -108,11 +108,6 @@ export class Learner {
   }
 
   get title() { return METHODS[this.method].title(this.steps); }
-
-  chainAt(row) {
-    const { visible, hidden } = this.model;
-    return { v: Float32Array.from(row), h: new Float32Array(hidden.size), held: new Uint8Array(visible.size) };
-  }
 
   /** Return the moments of chains after some sweeps. */
   sampled(chains) {

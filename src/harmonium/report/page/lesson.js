@@ -141,8 +141,7 @@ class Lesson {
     if (!this.running) this.say();
     this.learners.forEach((learner, k) => {
       const { model } = learner;
-      const [n, m] = [model.visible.size, model.hidden.size];
-      const weights = Array.from({ length: m }, (_, j) => Float32Array.from({ length: n }, (_, i) => model.weights[i * m + j]));
+      const weights = Array.from({ length: model.hidden.size }, (_, j) => model.weightsOf(j));
       const high = Math.max(1e-9, ...weights.map((each) => each.reduce((size, w) => Math.max(size, Math.abs(w)), 0)));
       this.columns[k].replaceChildren(
         make("h3", {}, learner.title),

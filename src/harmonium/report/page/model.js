@@ -85,13 +85,19 @@ export class Model {
     this.drawVisible(chain, random);
   }
 
+  /** Return the weights of a hidden unit, in a new array. */
+  weightsOf(unit) {
+    return Float32Array.from({ length: this.visible.size }, (_, i) => this.weights[i * this.hidden.size + unit]);
+  }
+
+  /** Return a chain at a state of the visible units, with nothing held; its h is not drawn yet. */
+  chainAt(v) {
+    return { v: Float32Array.from(v), h: new Float32Array(this.hidden.size), held: new Uint8Array(this.visible.units) };
+  }
+
   /** Return a chain whose visible units are drawn without hidden units. */
   chain(random) {
-    const chain = {
-      v: new Float32Array(this.visible.size),
-      h: new Float32Array(this.hidden.size),
-      held: new Uint8Array(this.visible.units),
-    };
+    const chain = this.chainAt(new Float32Array(this.visible.size));
     this.visible.sample(new Float32Array(this.visible.size), random, chain.v);
     this.drawHidden(chain, random);
     return chain;

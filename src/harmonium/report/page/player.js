@@ -170,8 +170,7 @@ class HiddenUnits {
     if (!(unit >= 0 && unit < model.hidden.size)) return;
     this.number.value = unit + 1;
     const drives = this.rows.states.map((v, k) => [model.toHidden(v)[unit], k]).sort((a, b) => b[0] - a[0]).slice(0, DRIVING);
-    const [n, m] = [model.visible.size, model.hidden.size];
-    const weights = Float32Array.from({ length: n }, (_, i) => model.weights[i * m + unit]);
+    const weights = model.weightsOf(unit);
     const rows = drives.map(([, k]) => this.rows.complete[k]);
     this.details.replaceChildren(make("h3", {}, `Hidden unit ${unit + 1}`), this.sites ? this.letters(weights, drives) : this.pictures(weights, rows));
   }

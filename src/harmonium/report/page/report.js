@@ -63,7 +63,7 @@ function filters(model, shape) {
   const [n, m] = [model.visible.size, model.hidden.size];
   const norm = (j) => { let sum = 0; for (let i = 0; i < n; i++) sum += model.weights[i * m + j] ** 2; return sum; };
   const order = Array.from({ length: m }, (_, j) => [norm(j), j]).sort((a, b) => b[0] - a[0]).slice(0, 100).map(([, j]) => j);
-  const arrays = order.map((j) => Float32Array.from({ length: n }, (_, i) => model.weights[i * m + j]));
+  const arrays = order.map((j) => model.weightsOf(j));
   const sizes = Float32Array.from(arrays.flatMap((each) => Array.from(each, Math.abs))).sort();
   const high = sizes[Math.floor(0.995 * (sizes.length - 1))] || 1;
   const how = { across: 20, scale: Math.max(1, Math.round(44 / shape[1])), colors: "diverging", high, label: "Filters" };
