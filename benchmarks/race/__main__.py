@@ -22,10 +22,11 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from workloads import CONTESTANTS, WORKLOADS, Workload
+from workloads import CONTESTANTS, LARGE, WORKLOADS, Workload
 
 HERE = Path(__file__).parent
 PACKAGES = (
@@ -57,8 +58,14 @@ class Contestant:
             env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
         )
         self.name, self.units, self.speeds, self.peak = name, 1, [], 0
+
+    def begin(self, seconds: float) -> None:
+        """Wait until it has started up, then find the number of units that takes so long."""
         first = self._answer()
         self.cannot, self.ready = first.get("cannot"), first.get("ready")
+        if self.cannot is None:
+            self.settle(seconds)
+        print(f"  {self.name:26s} {self.cannot or f'ready after {self.ready:.1f} s'}", flush=True)
 
     def _answer(self) -> dict:
         line = self.process.stdout.readline()
@@ -102,16 +109,13 @@ class Contestant:
         return {"ready": self.ready, "speeds": self.speeds, "peak_mib": self.peak}
 
 
-def run(load: Workload, rounds: int, seconds: float, only: list[str]) -> dict:
+def run(load: Workload, rounds: int, seconds: float, only: list[str], together: bool) -> dict:
     """Let contestants run a workload, in turn: all of them, or only those named."""
+    names = [name for name in CONTESTANTS if not only or name in only]
+    started = (Contestant(name, load) for name in names)
     field = []
-    for name in CONTESTANTS:
-        if only and name not in only:
-            continue
-        each = Contestant(name, load)
-        if each.cannot is None:
-            each.settle(seconds)
-        print(f"  {name:26s} {each.cannot or f'ready after {each.ready:.1f} s'}", flush=True)
+    for each in list(started) if together else started:
+        each.begin(seconds)
         field.append(each)
     for _ in range(rounds):
         for each in field:
@@ -123,7 +127,10 @@ def run(load: Workload, rounds: int, seconds: float, only: list[str]) -> dict:
 
 
 def processor() -> str:
-    """Return the name of the processor."""
+    """Return the name of the GPU that is at hand, else of the processor."""
+    with suppress(OSError, subprocess.CalledProcessError):
+        asked = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
@@ -170,7 +177,7 @@ def shown(speed: float) -> str:
 
 def report(folder: Path) -> None:
     """Print tables of all stored results, and draw them."""
-    kept = {load.name: folder / f"{load.name}.json" for load in WORKLOADS}
+    kept = {load.name: folder / f"{load.name}.json" for load in WORKLOADS + LARGE}
     results = {name: json.loads(path.read_text()) for name, path in kept.items() if path.exists()}
     print("| workload | units a second | to the best package", end="")
     print(" | to the best hand-written loop | share of the float32 ceiling |")
@@ -249,19 +256,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", default="runs/race")
     parser.add_argument("--only", nargs="+", default=[], metavar="CONTESTANT")
+    parser.add_argument(
+        "--together",
+        action="store_true",
+        help="Start all contestants of a workload at once: sooner, but their start-up times are"
+        " not comparable.",
+    )
     parser.add_argument("--report", action="store_true", help="Report stored results; run nothing.")
     given = parser.parse_args()
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)
-    for load in WORKLOADS:
+    for load in WORKLOADS + LARGE:
         target = folder / f"{load.name}.json"
-        asked = not given.workloads or any(
+        asked = (not given.workloads and load in WORKLOADS) or any(
             f"{load.name} ".startswith(f"{name} ") for name in given.workloads
         )
         if given.report or target.exists() or not asked:
             continue
         print(load.name, flush=True)
-        found = run(load, given.rounds, given.seconds, given.only)
+        found = run(load, given.rounds, given.seconds, given.only, given.together)
         about = {
             "processor": processor(),
             "date": time.strftime("%d %B %Y"),

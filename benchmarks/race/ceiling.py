@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from ours import device_mib  # noqa: F401 (the worker asks for it)
 
 
 def train(load, short=False):
@@ -14,7 +15,10 @@ def train(load, short=False):
     blocks = lambda y: y.reshape(-1, 2, y.shape[-1]) if load.batch % 2 == 0 else y[:, None]  # noqa: E731
 
     def dot(x, y, over):
-        return jax.lax.dot_general(x, y, (over, ((), ())), preferred_element_type=jnp.float32)
+        precision = "default" if short else "highest"  # by default a GPU rounds float32 factors
+        return jax.lax.dot_general(
+            x, y, (over, ((), ())), precision, preferred_element_type=jnp.float32
+        )
 
     def outer(x, y):
         return dot(blocks(x), blocks(y.astype(dtype)), ((0, 1), (0, 1)))

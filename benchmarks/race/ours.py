@@ -13,6 +13,12 @@ from harmonium.samplers.annealing import anneal, start_annealing
 PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
 
 
+def device_mib():
+    """Return the largest memory that was in use on the GPU, in MiB; None on a CPU."""
+    found = jax.devices()[0].memory_stats()
+    return found["peak_bytes_in_use"] / 2**20 if found else None
+
+
 def train(load, precision=None):
     """Make updates by complete calls of `hm.fit`, with all that it monitors."""
     x, key = load.data(), jax.random.key(0)

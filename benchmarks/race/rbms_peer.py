@@ -1,4 +1,7 @@
-"""rbms 0.5 (PyTorch): the steps of its training loop without checkpoints, its AIS and its sums."""
+"""rbms 0.5 (PyTorch): its training loop's steps without checkpoints, its AIS and its sums.
+
+On a GPU where there is one.
+"""
 
 import numpy as np
 import torch
@@ -9,6 +12,7 @@ from rbms.partition_function.exact import compute_partition_function
 from rbms.potts_bernoulli.classes import PBRBM
 from rbms.potts_bernoulli.utils import ensure_zero_sum_gauge
 from rbms.training.pcd import fit_batch_pcd
+from torch_by_hand import DEVICE, device_mib, finished  # noqa: F401 (the worker asks for it)
 from workloads import repeated
 
 
@@ -24,13 +28,13 @@ def train(load):
         names,
         "rows",
         is_binary,
-        device="cpu",
+        device=DEVICE,
         dtype=torch.float32,
     )
     if not is_binary:
         data.data = data.data.to(dtype)
     kind = BBRBM if is_binary else PBRBM
-    params = kind.init_parameters(load.hidden, data, "cpu", torch.float32)
+    params = kind.init_parameters(load.hidden, data, DEVICE, torch.float32)
     for each in params.parameters():
         each.requires_grad_()
         each.grad = torch.zeros_like(each)
@@ -40,7 +44,7 @@ def train(load):
     def run(updates):
         with torch.no_grad():
             for _ in range(updates):
-                rows = torch.randperm(len(data))[: load.batch]
+                rows = torch.randperm(len(data), device=DEVICE)[: load.batch]
                 batch = data.data[rows], data.weights[rows]
                 optimizer.zero_grad(set_to_none=False)
                 state["chains"], _ = fit_batch_pcd(
@@ -49,6 +53,7 @@ def train(load):
                 optimizer.step()
                 if not is_binary:
                     ensure_zero_sum_gauge(params)
+        finished()
         return updates
 
     return run
@@ -58,7 +63,7 @@ potts = train
 
 
 def model(load):
-    return BBRBM(*map(torch.from_numpy, load.model()))
+    return BBRBM(*(torch.from_numpy(x).to(DEVICE) for x in load.model()))
 
 
 def sample(load):
@@ -69,6 +74,7 @@ def sample(load):
     def run(sweeps):
         with torch.no_grad():
             state["chains"] = params.sample_state(n_steps=sweeps, chains=state["chains"])
+        finished()
         return sweeps
 
     return run
@@ -81,6 +87,7 @@ def ais(load):
     def run(steps):
         with torch.no_grad():
             compute_partition_function_ais(load.batch, steps + 1, params)
+        finished()
         return steps
 
     return run
@@ -89,8 +96,8 @@ def ais(load):
 def log_z(load):
     """Sum over all states of the hidden layer, which rbms holds in one array."""
     params = model(load)
-    numbers = torch.arange(2**load.hidden)
-    every = ((numbers[:, None] >> torch.arange(load.hidden)) & 1).float()
+    numbers = torch.arange(2**load.hidden, device=DEVICE)
+    every = ((numbers[:, None] >> torch.arange(load.hidden, device=DEVICE)) & 1).float()
 
     with_states = torch.no_grad()(compute_partition_function)
-    return repeated(lambda: with_states(params, every), len(every))
+    return repeated(lambda: (with_states(params, every), finished()), len(every))

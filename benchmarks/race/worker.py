@@ -1,6 +1,8 @@
 """One contestant in a process of its own, which answers lines of its input by lines of JSON.
 
 python worker.py NAME WORKLOAD        a line holds a number of units; the answer, their seconds
+
+Memory is that of the GPU where the contestant uses one, else of the process.
 """
 
 import json
@@ -21,9 +23,9 @@ def say(**what) -> None:
 
 def main(name: str, workload: str) -> None:
     """Start up, make one unit, then the requested numbers of units."""
-    from workloads import CONTESTANTS, WORKLOADS, CannotError
+    from workloads import CONTESTANTS, LARGE, WORKLOADS, CannotError
 
-    load = next(each for each in WORKLOADS if each.name == workload)
+    load = next(each for each in WORKLOADS + LARGE if each.name == workload)
     file, options, _ = CONTESTANTS[name]
     try:
         module = import_module(file)
@@ -40,7 +42,8 @@ def main(name: str, workload: str) -> None:
         units = run(int(line))
         seconds = time.perf_counter() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        say(units=units, seconds=seconds, peak_mib=round(peak))
+        on_device = getattr(module, "device_mib", lambda: None)() or peak
+        say(units=units, seconds=seconds, peak_mib=round(on_device))
 
 
 if __name__ == "__main__":

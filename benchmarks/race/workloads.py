@@ -98,6 +98,7 @@ WORKLOADS = [
     Workload("transform", 784, 500, 10_000),
     Workload("potts", 112, 200, 500, 1, 21),
 ]
+LARGE = [Workload("train", 16_384, 8_192, 4_096)]  # for a GPU; it runs only if named
 
 # The name of each contestant, its file, its arguments, and its kind.
 CONTESTANTS = {
@@ -111,6 +112,12 @@ CONTESTANTS = {
     "torch": ("torch_by_hand", {"compiled": False}, "loop"),
     "torch.compile": ("torch_by_hand", {"compiled": True}, "loop"),
     "torch.compile, bfloat16": ("torch_by_hand", {"compiled": True, "short": True}, "loop"),
+    "CUDA graph": ("torch_by_hand", {"compiled": True, "graph": True}, "loop"),
+    "CUDA graph, bfloat16": (
+        "torch_by_hand",
+        {"compiled": True, "graph": True, "short": True},
+        "loop",
+    ),
     "TensorFlow": ("tensorflow_by_hand", {}, "loop"),
     "TensorFlow, XLA": ("tensorflow_by_hand", {"xla": True}, "loop"),
     "TensorFlow, bfloat16": ("tensorflow_by_hand", {"short": True}, "loop"),
