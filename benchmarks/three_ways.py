@@ -1,4 +1,4 @@
-"""One RBM in three versions: NumPy from scratch, plain TensorFlow, and harmonium's core.
+"""One RBM in three versions: NumPy from scratch, plain TensorFlow, and harmonium.
 
     python benchmarks/three_ways.py [--only digits|mnist] [--seeds N] [--epochs N] [--docs FOLDER]
 
@@ -37,9 +37,13 @@ import harmonium as hm
 
 ROOT = Path(__file__).parents[1]
 NUMPY, TENSORFLOW = "NumPy", "TensorFlow"
-CORE, CENTRED, DEFAULTS = "core, same recipe", "core, its recipe", "core, all defaults"
-SAME = (TENSORFLOW, CORE)  # with the settings of the NumPy version
-DRAWN = (NUMPY, TENSORFLOW, CORE, CENTRED)
+OURS, CENTRED, DEFAULTS = (
+    "harmonium, same recipe",
+    "harmonium, its recipe",
+    "harmonium, all defaults",
+)
+SAME = (TENSORFLOW, OURS)  # with the settings of the NumPy version
+DRAWN = (NUMPY, TENSORFLOW, OURS, CENTRED)
 NO_TENSORFLOW = "TensorFlow is not installed here: that version was left out"
 NOT_RUN = "not run: TensorFlow was not installed"
 
@@ -127,7 +131,7 @@ def by_the_example(name: str, dtype: Any) -> Callable:
     return train
 
 
-def by_the_core(options: Callable[[Plan], dict]) -> Callable:
+def by_harmonium(options: Callable[[Plan], dict]) -> Callable:
     """Return a function that trains with `hm.fit` and these options."""
 
     def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
@@ -165,9 +169,9 @@ def all_versions() -> dict[str, Callable]:
         versions[TENSORFLOW] = by_the_example("from_scratch_tensorflow", np.float32)
     else:
         print(NO_TENSORFLOW, flush=True)
-    versions[CORE] = by_the_core(same_recipe)
-    versions[CENTRED] = by_the_core(same_updates)
-    return versions | {DEFAULTS: by_the_core(lambda _: {})}
+    versions[OURS] = by_harmonium(same_recipe)
+    versions[CENTRED] = by_harmonium(same_updates)
+    return versions | {DEFAULTS: by_harmonium(lambda _: {})}
 
 
 def train_all(
@@ -218,10 +222,10 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
         figures[name] |= {"log_likelihood": ends.tolist(), "curves": [run.curve for run in found]}
         figures[name]["epochs"] = found[0].epochs
         lines.append([name, *length(found[0], rows, plan, name), mean_and_spread(ends), apart])
-    rbm, start = runs[CORE][0].rbm, runs[NUMPY][0].curve[0]
+    rbm, start = runs[OURS][0].rbm, runs[NUMPY][0].curve[0]
     exact = hm.log_likelihood(rbm, rows)
     check = hm.log_likelihood(rbm, rows, key=jax.random.key(0), **ANNEALING)
-    figures[CORE]["annealed_beside_exact"] = [check.low, check.value, check.high, exact.value]
+    figures[OURS]["annealed_beside_exact"] = [check.low, check.value, check.high, exact.value]
     text = (
         f"{setting(plan, rows)} Exact log-likelihood of these rows in nats per row,"
         f" {over(plan.seeds)}; at the start it is {signed(start)}. The last column compares means"
@@ -335,7 +339,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs")
-    parser.add_argument("--json", type=Path, default=ROOT / "runs" / "three_ways.json")
+    parser.add_argument("--json", type=Path, default=ROOT / "docs" / "measured" / "three_ways.json")
     arguments = parser.parse_args()
     if (arguments.epochs or 2) < 2 or (arguments.seeds or 1) < 1:
         parser.error("at least 1 seed, and 2 epochs: the first one compiles, the others are timed")

@@ -51,8 +51,8 @@ def draw_curves(runs: Mapping[str, Sequence[Any]], compared: Sequence[str], path
                 right.fill_between(epochs, apart - 2 * error, apart + 2 * error, **shade)
         if name in compared or values is base:
             right.plot(epochs, mean - base.mean(0), linewidth=1.6, **style)
-    label(left, "exact log-likelihood, mean ± spread of the seeds", "epoch", "nats per row")
-    label(right, "less the mean of NumPy's, ± 2 standard errors", "epoch", "nats per row")
+    label(left, "exact log-likelihood: mean and spread over seeds", "epoch", "nats per row")
+    label(right, "the same, less NumPy's: ± 2 standard errors", "epoch", "nats per row")
     left.legend(fontsize=SMALL, frameon=False, loc="lower right")
     save_small(figure, path)
 
