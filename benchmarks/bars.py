@@ -6,12 +6,14 @@
 16 hidden units, plain ascent on all 32 rows, 1,000 chains, parameters from N(0, 0.1²), as in Qiu,
 Zhang & Wang 2020. All runs of a method train in parallel in one compiled program. Results are
 stored as RATE/METHOD.json in the folder: a method with a stored result is not run again, and an
-interrupted method continues. The tables are for docs/choosing_a_method.md, the picture is bars.png.
+interrupted method continues. Tables are for docs/choosing_a_method.md; bars.json, in the form of
+docs/measured/bars.json, is what benchmarks/pictures.py draws.
 """
 
 import argparse
 import itertools
 import json
+import os
 import time
 from pathlib import Path
 
@@ -19,15 +21,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from three_ways_pictures import save_small
 
 import harmonium as hm
 from harmonium._threefry import key_of
 from harmonium.partition_function import enumerated
-from harmonium.plot.base import COLORS, GREY, label, legend_below, new_figure
 
-CHAINS, EVERY, SAVED_EVERY = 1_000, 100, 1_000
-BROWN = "#8c510a"
+CHAINS, EVERY, SAVED_EVERY, DRAWN_EVERY = 1_000, 100, 1_000, 200
 METHODS = {
     "CD-1": hm.Contrastive(hm.Gibbs(1)),
     "PCD-1": hm.Persistent(hm.Gibbs(1), CHAINS),
@@ -39,11 +38,6 @@ METHODS = {
     "CD-20": hm.Contrastive(hm.Gibbs(20)),
     "exact": hm.Exact(),
 }
-DASHES = ("-", "-", "-", "--", "--", ":", ":", "-.", "-.")
-STYLES = [
-    {"color": color, "linestyle": dash}
-    for color, dash in zip((*COLORS, GREY, BROWN), DASHES, strict=True)
-]
 
 
 def model_of(key) -> hm.RBM:
@@ -119,36 +113,51 @@ def run(method, rate: float, runs: int, updates: int, target: Path) -> None:
 
 
 def report(folder: Path, rates: list[float]) -> None:
-    """Print a table of all results at each rate, as Markdown, and draw them."""
-    figure = new_figure(9.0, 4.4)
-    panels = figure.subplots(1, len(rates), sharey=True, squeeze=False)[0]
-    for axes, rate in zip(panels, rates, strict=True):
+    """Print a table of all results at each rate, as Markdown, and store them as one file."""
+    records = []
+    for rate in rates:
         print(f"\n### Rate {rate:g}\n")
         print("| method | highest | at update | at the end | ms an update |")
         print("|---|---|---|---|---|")
-        for name, style in zip(METHODS, STYLES, strict=True):
+        for name in METHODS:
             path = folder / f"{rate:g}" / f"{name}.json"
             if not path.exists():
                 continue
             found = json.loads(path.read_text())
-            scores = np.array(found["log_likelihood"])
-            mean, best = scores.mean(1), scores.mean(1).argmax()
-            error = scores.std(1, ddof=1) / np.sqrt(scores.shape[1])
-            per = 1e3 * found["seconds"] / (found["updates"] * scores.shape[1])
-            line = f"| {mean[best]:.2f} ± {error[best]:.2f} | {(best + 1) * EVERY:,}"
-            line += f" | {mean[-1]:.2f} ± {error[-1]:.2f} | {per:.2f} |"
-            line = f"| {name} {line.replace('-', '−')}"
-            print(line)
+            records.append(one := summary(name, found))
+            ends = (f"{one[key][0]:.2f} ± {one[key][1]:.2f}" for key in ("highest", "end"))
+            best, end = (text.replace("-", "−") for text in ends)
+            print(f"| {name} | {best} | {one['at']:,} | {end} | {one['ms_an_update']:.2f} |")
             for n, time_ in coupling_times(found):
                 print(f"<!-- mean coupling time over the first {n:,} updates: {time_:.2f} -->")
-            updates = EVERY * np.arange(1, len(mean) + 1)
-            shown = [line.get_label() for panel in panels for line in panel.lines]
-            axes.plot(updates, mean, label="_" * (name in shown) + name, linewidth=1.5, **style)
-        axes.set_xticks(range(0, 20_001, 5_000))
-        axes.set_ylim(-205, -105)
-        label(axes, f"rate {rate:g}", "updates", "Σ log p of the 32 rows")
-    legend_below(figure, 5)
-    save_small(figure, folder / "bars.png")
+    about = {
+        "program": "benchmarks/bars.py",
+        "date": time.strftime("%d %B %Y"),
+        "computer": f"{os.cpu_count()} cores",
+        "versions": f"JAX {jax.__version__}",
+        "updates_apart": DRAWN_EVERY,
+    }
+    target = folder / "bars.json"
+    target.write_text(json.dumps(about | {"records": records}, indent=1) + "\n")
+    print(f"\npython benchmarks/pictures.py bars {target} {target.with_suffix('.png')}")
+
+
+def summary(name: str, found: dict) -> dict:
+    """Return the mean curve of a method's runs, its highest point and its end with their errors."""
+    scores = np.array(found["log_likelihood"])
+    mean, error = scores.mean(1), scores.std(1, ddof=1) / np.sqrt(scores.shape[1])
+    best = int(mean.argmax())
+    step = DRAWN_EVERY // found["every"]
+    return {
+        "method": name,
+        "rate": found["rate"],
+        "runs": scores.shape[1],
+        "highest": [round(float(x[best]), 2) for x in (mean, error)],
+        "at": (best + 1) * found["every"],
+        "end": [round(float(x[-1]), 2) for x in (mean, error)],
+        "ms_an_update": round(1e3 * found["seconds"] / (found["updates"] * scores.shape[1]), 3),
+        "mean": [round(float(x), 1) for x in mean[step - 1 :: step]],
+    }
 
 
 def coupling_times(found: dict) -> list[tuple[int, float]]:

@@ -122,7 +122,54 @@ def choosing(measured: dict, path: Path) -> None:
     save_figure(figure, path)
 
 
-PICTURES = {"race": race, "growth": growth, "choosing": choosing}
+def bars(measured: dict, path: Path) -> None:
+    """Draw the exact likelihood of bars and stripes during training, at each rate."""
+    records = measured["records"]
+    rates = sorted({record["rate"] for record in records})
+    title = "Bars and stripes, one sweep an update: where chains fall behind, the likelihood falls"
+    figure = new_figure(9.6, 4.2, title)
+    panels = figure.subplots(1, len(rates), sharey=True, squeeze=False)[0]
+    colors = dict(zip(dict.fromkeys(each["method"] for each in records), COLORS, strict=False))
+    for axes, rate in zip(panels, rates, strict=True):
+        ends: list[tuple[float, str, str]] = []
+        for record in (each for each in records if each["rate"] == rate):
+            mean = np.array(record["mean"])
+            x = measured["updates_apart"] * np.arange(1, len(mean) + 1)
+            color = colors.get(record["method"], GREY)
+            axes.plot(x, mean, linewidth=1.5, color=color)
+            ends.append((float(mean[-1]), record["method"], color))
+        axes.plot([0, 20_000], [LIMIT, LIMIT], color=GREY, linewidth=0.8, linestyle="--")
+        axes.text(400, LIMIT + 1.0, "no model exceeds this", fontsize=SMALL, color=GREY)
+        for y, text, color in apart(ends):
+            axes.text(20_400, y, text, color=color, fontsize=SMALL, va="center")
+        axes.set_xticks(range(0, 20_001, 5_000), ["0", "5,000", "10,000", "15,000", "20,000"])
+        axes.set_xlim(0, 26_000)
+        axes.set_ylim(-205, -103)
+        label(axes, f"rate {rate:g}", "updates", "Σ log p of the 32 rows, nats")
+    save_figure(figure, path)
+
+
+LIMIT, LINE = -32 * np.log(32.0) + 4 * np.log(2.0), 5.0
+
+
+def apart(ends: list[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
+    """Return labels moved apart; those that end on one another become one."""
+    groups: list[list[tuple[float, str, str]]] = []
+    for end in sorted(ends, reverse=True):
+        if groups and groups[-1][-1][0] - end[0] < 0.5:
+            groups[-1].append(end)
+        else:
+            groups.append([end])
+    found: list[tuple[float, str, str]] = []
+    for group in groups:
+        y = min(group[0][0], found[-1][0] - LINE) if found else group[0][0]
+        several = len(group) > 1
+        text = "all others" if len(group) > 3 else ", ".join(name for _, name, _ in group)
+        found.append((y, text, "black" if several else group[0][2]))
+    return found
+
+
+PICTURES = {"race": race, "growth": growth, "choosing": choosing, "bars": bars}
 
 
 def main() -> None:
