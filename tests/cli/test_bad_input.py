@@ -272,6 +272,7 @@ def with_header(source: Path, target: str, change) -> None:
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     described = json.loads(header["__metadata__"]["harmonium"])
+    del described["sha256"]  # as files of earlier versions have none
     change(described)
     metadata = {"harmonium": json.dumps(described)}
     save_file(load_file(source), target, metadata)
@@ -362,7 +363,9 @@ def make_damaged_models() -> None:
 
 def _description(content: bytes) -> str:
     length = int.from_bytes(content[:8], "little")
-    return json.loads(content[8 : 8 + length])["__metadata__"]["harmonium"]
+    header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["harmonium"])
+    del header["sha256"]  # which other arrays do not have
+    return json.dumps(header)
 
 
 def make_runs(bars: Path) -> None:
@@ -384,7 +387,8 @@ def make_runs(bars: Path) -> None:
         Path(name, "config.json").write_text(text)
     checkpoint = bars / "checkpoints" / "last.safetensors"
     state, content = load_file(checkpoint), checkpoint.read_bytes()
-    Path("truncated/checkpoints/last.safetensors").write_bytes(content[:-3])
+    for name in ("last", "previous"):
+        Path(f"truncated/checkpoints/{name}.safetensors").write_bytes(content[:-3])
     state[".rbm.weights"] = np.full_like(state[".rbm.weights"], np.inf)
     metadata = {"harmonium": _description(content)}
     save_file(state, "infinite/checkpoints/last.safetensors", metadata)

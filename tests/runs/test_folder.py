@@ -114,21 +114,21 @@ def test_a_folder_below_a_file_is_refused_early():
 def test_metrics_are_read_as_far_as_they_are_whole():
     folder = claim()
     for update in (1, 2, 3):
-        folder.add_metrics({"update": update, "epoch": float(update), "log_likelihood": -1.5})
+        folder.add_metrics([{"update": update, "epoch": float(update), "log_likelihood": -1.5}])
     with (folder.path / "metrics.jsonl").open("ab") as file:
         file.write(b'{"update": 4, "ep\xff')
     assert [record["update"] for record in folder.metrics()] == [1, 2, 3]
     folder.keep_metrics_until(2)
     lines = (folder.path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["update"] for line in lines] == [1, 2]
-    folder.add_metrics({"update": 3, "epoch": 3.0})
+    folder.add_metrics([{"update": 3, "epoch": 3.0}])
     assert len(folder.metrics()) == 3
 
 
 @pytest.mark.parametrize("line", ["[1]", "5", "{}", '{"update": 1}', "[" * 100_000])
 def test_foreign_lines_end_the_metrics(line):
     folder = claim()
-    folder.add_metrics({"update": 1, "epoch": 1.0})
+    folder.add_metrics([{"update": 1, "epoch": 1.0}])
     with (folder.path / "metrics.jsonl").open("a") as file:
         file.write(line + "\n")
     assert len(folder.metrics()) == 1

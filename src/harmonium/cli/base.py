@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
+BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
 DEBUG = "HARMONIUM_DEBUG"
 MMAP_THRESHOLD, ARENA_MAX = -3, -8  # options of glibc's mallopt
 LARGE_BUFFER = 2**23  # bytes
@@ -28,19 +30,20 @@ def run_command(command: Callable[[], int | None]) -> int:
     """Run a command and return its exit status; any error is reported in one clear line."""
     from ..errors import HarmoniumError
 
+    ended_by: list[int] = []
     try:
-        with _quiet(), _termination_as_interrupt():
+        with _quiet(), _termination_as_interrupt(ended_by):
             _give_memory_back()
             _configure_jax()
             status = command() or DONE
             sys.stdout.flush()
-        return status
+        return _status(status, ended_by)
     except HarmoniumError as error:
         complain(str(error))
         return USERS_MISTAKE
     except KeyboardInterrupt as error:
         complain(f"{str(error) or 'interrupted'}.")
-        return INTERRUPTED
+        return _status(INTERRUPTED, ended_by)
     except BrokenPipeError:  # the reader of the output has closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
@@ -51,6 +54,11 @@ def run_command(command: Callable[[], int | None]) -> int:
         return USERS_MISTAKE
     except Exception as error:
         return _complain_of(error)
+
+
+def _status(status: int, ended_by: list[int]) -> int:
+    """Return the exit status; that of an interruption tells the signal that caused it."""
+    return BY_SIGNAL + ended_by[0] if status == INTERRUPTED and ended_by else status
 
 
 def typed(*words: Any) -> str:
@@ -86,7 +94,10 @@ def _complain_of(error: Exception) -> int:
     if os.environ.get(DEBUG):
         traceback.print_exc()
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
-        complain("memory: expected sizes that fit; found that it ran out; lower the sizes.")
+        asked = re.search(r"allocat\w+ (?:request for )?([\d.,]+ ?\w*)", str(error))
+        wanted = f" when {asked[1].strip()} more were asked for" if asked else ""
+        advice = "lower --hidden, --batch or --chains, or use fewer rows or columns"
+        complain(f"memory: expected sizes that fit; found that it ran out{wanted}; {advice}.")
         return USERS_MISTAKE
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
     complain(
@@ -141,17 +152,19 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _termination_as_interrupt() -> Iterator[None]:
+def _termination_as_interrupt(ended_by: list[int]) -> Iterator[None]:
     """Treat SIGTERM and SIGHUP as Ctrl-C, so that a run is saved.
 
     Batch systems send the one before they kill a job; the other comes when a terminal is closed or
-    a connection is lost, unless the command was started by nohup, which ignores it.
+    a connection is lost, unless the command was started by nohup, which ignores it. The number of
+    the signal is added to `ended_by`.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: Any) -> None:
+        ended_by.append(number)
         raise KeyboardInterrupt
 
     ends = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..errors import input_error
 from ..training import Fit, Report, TrainState
 from ..training.optimizers import averaged_model
 from .folder import MODEL, RunFolder
@@ -17,10 +19,22 @@ LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high"
 
 
 class Checkpointer:
-    """Callbacks of `fit` that measure, write metrics and keep the run's last good state on disk."""
+    """Callbacks of `fit` that measure, write metrics and keep the run's last good state on disk.
 
-    def __init__(self, folder: RunFolder, prepared: Prepared, state: TrainState):
-        self.folder, self.prepared = folder, prepared
+    Where something cannot be written, because the disk is full, say, or the folder has gone, the
+    run goes on and tries again. Only at its end this is an error.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        prepared: Prepared,
+        state: TrainState,
+        say: Callable[[str], None],
+    ):
+        self.folder, self.prepared, self.say = folder, prepared, say
+        self.records = folder.metrics()
+        self.written, self.begins_anew, self.trouble = len(self.records), False, ""
         self.rbm = prepared.restored(averaged_model(state.optimizer, state.rbm))
         self.state = state
         self.fingerprint = prepared.fingerprint
@@ -36,14 +50,23 @@ class Checkpointer:
     def __call__(self, report: Report) -> None:
         """Write metrics, and at most every 30 seconds a checkpoint."""
         if report.updates <= int(self.state.updates):  # begun anew, after it diverged
-            self.folder.keep_metrics_until(0)
+            self.records, self.begins_anew = [], True
             self.speed.updates = 0
         self.rbm, self.state = self.prepared.restored(report.rbm), report.state
         self.speed.count(report)
-        if report.metrics:
-            self.folder.add_metrics(report.metrics)
-        if time.perf_counter() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
-            self.save()
+        self.records += [report.metrics] if report.metrics else []
+        is_due = time.perf_counter() - self.saved > SECONDS_BETWEEN_CHECKPOINTS
+        try:
+            self._write_metrics()
+            if is_due:
+                self._write()
+            self.trouble = ""
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            if reason != self.trouble:
+                self.say(f"cannot write to {self.folder.path}: {reason}; will try again")
+            self.trouble = reason
+            self.saved = time.perf_counter() if is_due else self.saved
 
     def keep(self, result: Fit) -> None:
         """Save a run that finished or diverged; after divergence, the last finite model."""
@@ -51,7 +74,35 @@ class Checkpointer:
         self.save()
 
     def save(self) -> None:
-        """Write the model and the training state."""
+        """Write metrics, the model and the training state.
+
+        Raises:
+            InputError: they cannot be written; says how to go on.
+        """
+        try:
+            self._write_metrics()
+            self._write()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            path = self.folder.path
+            advice = "make room there"
+            if self.folder.checkpoints.exist:
+                advice += f", then go on from its last checkpoint with: harmonium resume {path}"
+            raise input_error(str(path), "a folder to write to", reason, advice) from None
+
+    def _write_metrics(self) -> None:
+        if not self.folder.path.is_dir():  # it was moved, or removed
+            rows = self.prepared.rows
+            self.folder.restore(self.prepared.config, rows.columns, rows.sites)
+            self.written = 0
+        if self.begins_anew:
+            self.folder.keep_metrics_until(0)
+            self.written, self.begins_anew = 0, False
+        if self.written < len(self.records):
+            self.folder.add_metrics(self.records[self.written :])
+            self.written = len(self.records)
+
+    def _write(self) -> None:
         self.folder.save(self.rbm, self.state, self.fingerprint)
         self.saved = time.perf_counter()
 

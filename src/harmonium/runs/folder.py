@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-import jax
-import numpy as np
-
 from ..errors import InputError, ModelFileError, input_error
 from ..io.formats.base import write_whole
-from ..io.formats.native import load_tree, read_header, save_tree
 from ..io.storage import MODEL, save
 from ..rbm import RBM
 from ..sequences import Sites
 from ..tables import Columns
 from ..training import TrainState
+from .checkpoints import CHECKPOINTS, Checkpoints
 from .config import RunConfig
 from .jsonable import read_json, to_json
 
@@ -29,7 +28,6 @@ CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 COLUMNS = "columns.json"
 SITES = "sites.json"
-CHECKPOINT = "checkpoints/last.safetensors"
 SUMMARY = "summary.json"
 REPORT = "report.html"
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
@@ -40,13 +38,12 @@ LEFT_BY_RUNS = (
     MODEL,
     SUMMARY,
     REPORT,
-    "checkpoints",
+    CHECKPOINTS,
     "pictures",  # of earlier versions
     EVALUATION,
 )
 OTHER_NAME = "choose another name"
 T = TypeVar("T")
-LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
 
 
 class RunFolder:
@@ -58,6 +55,7 @@ class RunFolder:
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
         self._held: int | None = None
+        self.checkpoints = Checkpoints(self.path)
 
     def __enter__(self) -> RunFolder:
         """Lock out other processes until the end of the context, or of this process.
@@ -122,8 +120,14 @@ class RunFolder:
             with (self.path / CONFIG).open("x", encoding="utf-8") as file:
                 file.write(config.to_json())
         (self.path / METRICS).touch()
-        (self.path / CHECKPOINT).parent.mkdir(exist_ok=True)
+        self.checkpoints.make_folder()
         return self
+
+    def restore(self, config: RunConfig, columns: Columns | None, sites: Sites | None) -> None:
+        """Make the folder of a run again after it was moved or removed."""
+        self.checkpoints.make_folder()
+        self.write_config(config)
+        self.write_meaning(columns, sites)
 
     def config(self) -> RunConfig:
         """Read the run's options."""
@@ -186,10 +190,18 @@ class RunFolder:
                 text = json.dumps(meaning.record(), indent=2, ensure_ascii=False) + "\n"
                 write_whole(self.path / name, text.encode())
 
-    def add_metrics(self, record: dict[str, Any]) -> None:
-        """Append a record to the metrics."""
-        with (self.path / METRICS).open("a", encoding="utf-8") as file:
-            file.write(to_json(record) + "\n")
+    def add_metrics(self, records: Sequence[dict[str, Any]]) -> None:
+        """Append records to the metrics: all of them, or none."""
+        lines = "".join(to_json(record) + "\n" for record in records).encode()
+        with (self.path / METRICS).open("ab", buffering=0) as file:
+            end = os.fstat(file.fileno()).st_size
+            try:
+                if file.write(lines) != len(lines):  # the disk is full
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file.name))
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(end)
+                raise
 
     def metrics(self) -> list[dict[str, Any]]:
         """Read the metrics up to the first damaged line: a crash may cut the last line short."""
@@ -211,47 +223,9 @@ class RunFolder:
         write_whole(self.path / METRICS, "".join(kept).encode())
 
     def save(self, rbm: RBM, state: TrainState, fingerprint: str) -> None:
-        """Write the model and the state to resume from; the fingerprint is that of the rows."""
+        """Write the model and the state to resume from, with a hash of the rows."""
         save(rbm, self.path / MODEL)
-        header = {"format": "harmonium", "version": 1, "holds": "training state"}
-        header |= {"rows": fingerprint}
-        header |= {name: getattr(state, name) is not None for name in LEARNED_OF_ROWS}
-        save_tree(state, self.path / CHECKPOINT, header)
-
-    @property
-    def learned_of_rows(self) -> set[str]:
-        """What the checkpoint holds of rows that a model had not seen, names of `TrainState`.
-
-        Nothing in runs of one record, and in those of earlier versions.
-        """
-        header = read_header(self.path / CHECKPOINT)
-        return {name for name in LEARNED_OF_ROWS if header.get(name)}
-
-    @property
-    def fingerprint_of_rows(self) -> str | None:
-        """The hash of the rows that the run began with; None if its checkpoint does not tell."""
-        path = self.path / CHECKPOINT
-        return read_header(path).get("rows") if path.is_file() else None
-
-    def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
-        """Read the training state of a run.
-
-        Raises:
-            ModelFileError: the checkpoint is damaged, or belongs to another run.
-            InputError: the rows are not those that the run began with.
-        """
-        path = self.path / CHECKPOINT
-        if self.fingerprint_of_rows != fingerprint:
-            found, advice = "other rows", "restore the source, or train anew"
-            raise input_error(source, f"the rows that {self.path} began with", found, advice)
-        state = load_tree(path, like)
-        floats = [x for x in jax.tree.leaves(state) if np.asarray(x).dtype.kind == "f"]
-        if not all(np.isfinite(np.asarray(x)).all() for x in floats) or int(state.updates) < 0:
-            raise ModelFileError(
-                f"{path}: expected the state of a run; found values that are not finite;"
-                " train anew."
-            )
-        return state
+        self.checkpoints.write(state, fingerprint)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write the summary that the command reports."""

@@ -139,7 +139,7 @@ def equilibrium_report(target: Target, progress: ReportProgress) -> EquilibriumR
     folder = RunFolder(target.run)
     config = folder.config()
     prepared = prepare(config, folder.columns())
-    state = folder.state(prepared.start, prepared.fingerprint, config.source)
+    state = folder.checkpoints.state(prepared.start, prepared.fingerprint, config.source)
     return equilibrium(
         state.rbm,
         prepared.plan.method.gradient,

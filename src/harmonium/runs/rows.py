@@ -213,7 +213,7 @@ def own_rows(folder: RunFolder) -> Rows:
         InputError: the source cannot be read, or its rows are not those that the run began with.
     """
     config = folder.config()
-    rows, known = rows_of_run(config, folder.columns()), folder.fingerprint_of_rows
+    rows, known = rows_of_run(config, folder.columns()), folder.checkpoints.fingerprint_of_rows
     both = (fingerprint(rows.parts["train"], standardised=each) for each in (False, True))
     if known is not None and known not in both:
         advice = "restore the source, or name the rows as a file"

@@ -19,9 +19,10 @@ from ..training import DivergenceWarning, Fit, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import run_plan
 from .checkpointing import Checkpointer
+from .checkpoints import CHECKPOINTS
 from .config import RunConfig
 from .display import Display
-from .folder import CHECKPOINT, RunFolder, check_target
+from .folder import RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .prepare import Prepared, prepare
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
@@ -72,8 +73,8 @@ def resume(
         InputError: there is no run to resume, or it has made more epochs; nothing is changed.
     """
     folder = RunFolder(path)
-    if not (folder.path / CHECKPOINT).is_file():
-        found = f"no {CHECKPOINT} in it" if folder.path.is_dir() else "no such folder"
+    if not folder.checkpoints.exist:
+        found = f"no {CHECKPOINTS} in it" if folder.path.is_dir() else "no such folder"
         advice = "name a folder that harmonium train made"
         raise input_error(path, "the folder of a run", found, advice)
     config = folder.config()
@@ -82,8 +83,8 @@ def resume(
         config = replace(config, epochs=epochs)
     with folder:
         prepared = prepare(config, folder.columns())
-        like = prepared.start_with(folder.learned_of_rows)
-        state = folder.state(like, prepared.fingerprint, config.source)
+        like = prepared.start_with(folder.checkpoints.learned_of_rows)
+        state = folder.checkpoints.state(like, prepared.fingerprint, config.source)
         updates = int(state.updates)
         _refuse_fewer_epochs(config, prepared, updates)
         config = prepared.config
@@ -91,6 +92,11 @@ def resume(
         folder.drop_summary()
         folder.keep_metrics_until(updates)
         display.say(f"resuming {path} after {updates:,} updates")
+        if folder.checkpoints.whole != folder.checkpoints.last:
+            display.say("  the last checkpoint is damaged: going on from the one before it")
+        if (before := folder.checkpoints.jax_version) != jax.__version__:
+            line = f"made so far with JAX {before}, from here with {jax.__version__}"
+            display.say(f"  {line}: the last digits may differ")
         return carry_out(config, prepared, state, folder, display, watch)
 
 
@@ -110,7 +116,7 @@ def carry_out(
     watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Train, save, score and report; an interrupted run is saved but not scored."""
-    checkpointer = Checkpointer(folder, prepared, state)
+    checkpointer = Checkpointer(folder, prepared, state, display.say)
     stage = "interrupted"
     try:
         checkpointer.save()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -25,6 +26,7 @@ from .base_types import KINDS, name_of_type, type_named
 
 FORMAT = "harmonium"
 VERSION = 1
+CHECKSUM = "sha256"
 EXPECTED = "a model file that harmonium wrote"
 
 
@@ -61,7 +63,7 @@ class Native(AbstractFormat):
         """Return the content of a file with this model."""
         header, tensors = described(checked_model(rbm, source), source)
         header = {"format": FORMAT, "version": VERSION} | header
-        return _serialised(tensors, {FORMAT: json.dumps(header)})
+        return _serialised(tensors, header)
 
 
 def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -80,7 +82,7 @@ def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> Non
     """Write the arrays of any pytree, named by their path in it, with a JSON header."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     tensors = {jax.tree_util.keystr(place): np.asarray(leaf) for place, leaf in leaves}
-    write_whole(path, _serialised(tensors, {FORMAT: json.dumps(header)}))
+    write_whole(path, _serialised(tensors, header))
 
 
 def load_tree(path: str | os.PathLike, like: Any) -> Any:
@@ -104,13 +106,30 @@ def load_tree(path: str | os.PathLike, like: Any) -> Any:
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Read the JSON header of a file that `Native` or `save_tree` wrote."""
+    """Read the JSON header of a file that `Native` or `save_tree` wrote.
+
+    Raises:
+        ModelFileError: the file is damaged, or another kind of file.
+    """
     return _read(Path(path))[1]
 
 
-def _serialised(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
+def _serialised(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> bytes:
     # not np.ascontiguousarray, which turns a scalar into an array with one axis
-    return save_tensors({k: np.asarray(v, order="C") for k, v in tensors.items()}, metadata)
+    arrays = {k: np.asarray(v, order="C") for k, v in tensors.items()}
+    header = header | {CHECKSUM: _checksum(arrays, header)}
+    # One entry: safetensors writes several in any order, and equal models have equal files.
+    return save_tensors(arrays, {FORMAT: json.dumps(header)})
+
+
+def _checksum(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> str:
+    """Return a hash of all that a file holds, so that a flipped bit is noticed."""
+    found = hashlib.sha256(json.dumps(header).encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        found.update(f"{name} {array.dtype} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
 
 
 def _describe(value: Any, place: str, tensors: dict[str, np.ndarray], source: str) -> Any:
@@ -174,4 +193,9 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if header.get("version") != VERSION:
         found = f"version {short(header.get('version'))}"
         raise file_error(path, f"format version {VERSION}", found, "install a newer harmonium")
+    known = header.pop(CHECKSUM, None)  # files of earlier versions have none
+    if known is not None and known != _checksum(tensors, header):
+        raise file_error(
+            path, EXPECTED, "one that has changed since: its checksum differs", COPY_AGAIN
+        )
     return tensors, header

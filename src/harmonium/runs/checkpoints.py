@@ -1,0 +1,117 @@
+"""The states of a run to resume from: the last one, and the one before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from ..errors import ModelFileError, input_error
+from ..io.formats.native import load_tree, read_header, save_tree
+from ..training import TrainState
+
+CHECKPOINTS = "checkpoints"
+LAST, PREVIOUS = "last.safetensors", "previous.safetensors"
+LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
+
+
+class Checkpoints:
+    """The checkpoints of a run.
+
+    A file is written whole or not at all, and has a checksum. The one before the last is kept, in
+    case the last one is damaged later: a run that goes on from it ends in the same model.
+
+    Attributes:
+        last: the file of the last one.
+        previous: the file of the one before it.
+    """
+
+    def __init__(self, run: Path):
+        folder = run / CHECKPOINTS
+        self.last, self.previous = folder / LAST, folder / PREVIOUS
+        self._whole: Path | None = None
+
+    def make_folder(self) -> None:
+        """Create their folder, and that of the run."""
+        self.last.parent.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def exist(self) -> bool:
+        """Whether there is one."""
+        return self.last.is_file() or self.previous.is_file()
+
+    @property
+    def whole(self) -> Path:
+        """The file of the last one that is not damaged.
+
+        Raises:
+            ModelFileError: there is none.
+        """
+        damage: list[ModelFileError] = []
+        for path in (self.last, self.previous) if self._whole is None else ():
+            try:
+                read_header(path)
+                self._whole = path
+                break
+            except ModelFileError as error:
+                damage.append(error)
+        if self._whole is None:
+            raise damage[0]
+        return self._whole
+
+    def write(self, state: TrainState, fingerprint: str) -> None:
+        """Write the last one, with a hash of the rows; the last so far becomes the one before."""
+        header = {"format": "harmonium", "version": 1, "holds": "training state"}
+        header |= {"rows": fingerprint, "jax": jax.__version__}
+        header |= {name: getattr(state, name) is not None for name in LEARNED_OF_ROWS}
+        new = self.last.with_name(f"{LAST}.new")
+        save_tree(state, new, header)
+        if self.last.exists():
+            self.last.replace(self.previous)
+        new.replace(self.last)
+        self._whole = self.last
+
+    @property
+    def learned_of_rows(self) -> set[str]:
+        """What they hold of rows that a model had not seen, names of `TrainState`.
+
+        Nothing in runs of one record, and in those of earlier versions.
+        """
+        header = read_header(self.whole)
+        return {name for name in LEARNED_OF_ROWS if header.get(name)}
+
+    @property
+    def fingerprint_of_rows(self) -> str | None:
+        """The hash of the rows that the run began with; None if that is not known."""
+        return read_header(self.whole).get("rows") if self.exist else None
+
+    @property
+    def jax_version(self) -> str:
+        """The version of JAX that wrote them; this one if that is not known."""
+        return read_header(self.whole).get("jax", jax.__version__)
+
+    def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
+        """Read the training state of a run.
+
+        Args:
+            like: a state of the same structure.
+            fingerprint: the hash of the rows at hand.
+            source: the name of these rows.
+
+        Raises:
+            ModelFileError: the checkpoint is damaged, or belongs to another run.
+            InputError: the rows are not those that the run began with.
+        """
+        path = self.whole
+        if self.fingerprint_of_rows != fingerprint:
+            run, advice = path.parent.parent, "restore the source, or train anew"
+            raise input_error(source, f"the rows that {run} began with", "other rows", advice)
+        state = load_tree(path, like)
+        floats = [x for x in jax.tree.leaves(state) if np.asarray(x).dtype.kind == "f"]
+        if not all(np.isfinite(np.asarray(x)).all() for x in floats) or int(state.updates) < 0:
+            raise ModelFileError(
+                f"{path}: expected the state of a run; found values that are not finite;"
+                " train anew."
+            )
+        return state

@@ -1,0 +1,330 @@
+"""What goes wrong around a long run: full disks, lost folders, damaged checkpoints, no memory."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.errors import InputError, ModelFileError
+from harmonium.io.formats.native import load_tree, save_tree
+from harmonium.runs import checkpointing
+from harmonium.runs.config import RunConfig
+from harmonium.runs.folder import RunFolder
+from harmonium.runs.train import resume, train
+
+CONFIG = RunConfig(source="bars", hidden=4, epochs=60, chains=20, batch=8)
+FULL = Path("/dev/full")  # every write to it ends as on a full disk
+
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+
+
+class Lines:
+    """A display that keeps what is said; `then` is called after every report."""
+
+    def __init__(self, then=lambda report: None):
+        self.said, self.then = [], then
+
+    def say(self, line):
+        self.said.append(line)
+
+    def timer(self, *_):
+        return lambda *_: None
+
+    def __call__(self, report):
+        return self.then(report)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def quick(tmp_path, monkeypatch):
+    """Work in an empty folder, save after every chunk, and neither score nor report."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr("harmonium.runs.train.final_score", lambda *_: {})
+    monkeypatch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
+
+
+def interrupt_after(updates):
+    def then(report):
+        if report.updates >= updates:
+            raise KeyboardInterrupt
+
+    return then
+
+
+def model_of(name):
+    return Path(name, "model.safetensors").read_bytes()
+
+
+def records_of(name):
+    """Return the records of a run without times, and what is measured only if there is time."""
+    timed = {"seconds", "samples_per_second", "update_ratio", "pseudo_log_likelihood"}
+    return [
+        {key: value for key, value in record.items() if key not in timed}
+        for record in RunFolder(name).metrics()
+    ]
+
+
+@pytest.fixture
+def whole():
+    """A run that met no fault."""
+    train(CONFIG, "whole", False, Lines())
+    return model_of("whole"), records_of("whole")
+
+
+# --- writing ----------------------------------------------------------------------------
+
+
+@needs_full
+@pytest.mark.parametrize("file", ["checkpoints/last.safetensors.new", "model.safetensors"])
+def test_a_full_disk_is_told_and_tried_again(whole, file):
+    """A partial file that cannot be written is removed, and with it what stands for the disk."""
+    partial, begun = Path("run", f"{file}.partial"), []
+
+    def fill(report):
+        if not begun:
+            partial.symlink_to(FULL)
+            begun.append(report.updates)
+
+    lines = Lines(fill)
+    summary = train(CONFIG, "run", False, lines)
+    assert summary["status"] == "done"
+    troubles = [line for line in lines.said if "cannot write" in line]
+    assert troubles == ["cannot write to run: no space left on device; will try again"]
+    assert (model_of("run"), records_of("run")) == whole
+
+
+@needs_full
+def test_records_that_found_no_room_are_written_later(whole):
+    metrics, seen = Path("run/metrics.jsonl"), []
+
+    def fill(report):
+        seen.append(report.updates)
+        if len(seen) == 2:
+            metrics.rename("run/kept")
+            metrics.symlink_to(FULL)
+        if len(seen) == 6:
+            metrics.unlink()
+            Path("run/kept").rename(metrics)
+
+    train(CONFIG, "run", False, Lines(fill))
+    assert len(seen) > 6
+    assert records_of("run") == whole[1]
+
+
+def test_a_line_that_was_cut_short_by_a_full_disk_is_taken_back(monkeypatch):
+    folder = RunFolder.claim("run", "bars", False, CONFIG)
+    folder.add_metrics([{"update": 1, "epoch": 1.0}])
+    limit = folder.path.joinpath("metrics.jsonl").stat().st_size + 10
+    resource = pytest.importorskip("resource", reason="limits of file sizes are known on POSIX")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+        with pytest.raises(OSError, match="No space left"):
+            folder.add_metrics([{"update": 2, "epoch": 2.0}])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    folder.add_metrics([{"update": 3, "epoch": 3.0}])
+    assert [record["update"] for record in folder.metrics()] == [1, 3]
+
+
+def test_a_disk_that_stays_full_ends_in_an_error_that_says_how_to_go_on(whole, monkeypatch):
+    from harmonium.runs import checkpoints
+
+    state = {"full": False, "save": checkpoints.save_tree}
+
+    def save(*given):
+        if state["full"]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        state["save"](*given)
+
+    def fill(report):
+        state["full"] = report.updates >= 20
+
+    monkeypatch.setattr(checkpoints, "save_tree", save)
+    with pytest.raises(InputError, match="no space left on device; make room there, then go on"):
+        train(CONFIG, "run", False, Lines(fill))
+    state["full"] = False
+    assert resume("run", None, Lines())["status"] == "done"
+    assert (model_of("run"), records_of("run")) == whole
+
+
+@pytest.mark.parametrize("how", ["removed", "moved"])
+def test_a_folder_that_vanishes_is_made_again(whole, how):
+    seen = []
+
+    def vanish(report):
+        seen.append(report.updates)
+        if len(seen) == 4:
+            shutil.rmtree("run") if how == "removed" else Path("run").rename("elsewhere")
+
+    assert train(CONFIG, "run", False, Lines(vanish))["status"] == "done"
+    assert (model_of("run"), records_of("run")) == whole
+    assert RunFolder("run").config().hidden == 4
+    assert resume("run", 61, Lines())["status"] == "done"
+
+
+# --- checkpoints ------------------------------------------------------------------------
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-50] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("harm", [cut, flip, Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_run_goes_on_from_the_last_checkpoint_that_is_whole(whole, harm):
+    train(CONFIG, "run", False, Lines(interrupt_after(60)))
+    harm(RunFolder("run").checkpoints.last)
+    lines = Lines()
+    assert resume("run", None, lines)["status"] == "done"
+    assert any("damaged: going on from the one before" in line for line in lines.said)
+    assert (model_of("run"), records_of("run")) == whole
+
+
+def test_two_damaged_checkpoints_are_an_error_and_nothing_is_changed():
+    train(CONFIG, "run", False, Lines(interrupt_after(60)))
+    checkpoints = RunFolder("run").checkpoints
+    for path in (checkpoints.last, checkpoints.previous):
+        flip(path)
+    before = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    with pytest.raises(ModelFileError, match="its checksum differs"):
+        resume("run", None, Lines())
+    after = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_another_version_of_jax_is_told(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(jax, "__version__", "0.0.7")
+        train(CONFIG, "run", False, Lines(interrupt_after(60)))
+    lines = Lines()
+    assert resume("run", None, lines)["status"] == "done"
+    assert any("made so far with JAX 0.0.7, from here with " in line for line in lines.said)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_flipped_bit_of_a_model_is_noticed(seed):
+    rng, rows = np.random.default_rng(seed), hm.bars_and_stripes(2)
+    rbm = hm.initialize(hm.Bernoulli(4), hm.Gaussian(3), rows, key=jax.random.key(seed))
+    hm.save(rbm, "model.safetensors")
+    content = Path("model.safetensors").read_bytes()
+    for place in rng.choice(8 * len(content), 200, replace=False):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << (place % 8)
+        Path("flipped.safetensors").write_bytes(damaged)
+        try:  # the bit may be of a space, or of the checksum's own name
+            same = hm.io.formats.Native().serialise(hm.load("flipped.safetensors"), "it") == content
+        except InputError as error:
+            same = "flipped.safetensors" in str(error)
+        assert same
+
+
+def test_files_without_a_checksum_are_read():
+    rbm = hm.RBM.from_arrays([[1.0]], [2.0], [3.0])
+    hm.save(rbm, "model.safetensors")
+    content = Path("model.safetensors").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    inner = json.loads(header["__metadata__"]["harmonium"])
+    del inner["sha256"]
+    header["__metadata__"]["harmonium"] = json.dumps(inner)
+    older = json.dumps(header).encode()
+    older += b" " * (-len(older) % 8)
+    Path("older.safetensors").write_bytes(
+        len(older).to_bytes(8, "little") + older + content[8 + length :]
+    )
+    assert float(hm.load("older.safetensors").weights[0, 0]) == 1.0
+
+
+def test_arrays_of_all_kinds_have_a_checksum():
+    tree = {
+        "a": jax.numpy.zeros((0, 3)),
+        "b": np.ones((), np.uint32),
+        "c": np.arange(5, dtype=np.int32),
+        "d": np.array(True),
+    }
+    save_tree(tree, "tree.safetensors", {"format": "harmonium", "version": 1})
+    found = load_tree("tree.safetensors", tree)
+    assert jax.tree.map(lambda x, y: bool((x == y).all()), tree, found)["c"]
+
+
+# --- other changes ----------------------------------------------------------------------
+
+
+def test_a_clock_that_goes_back_changes_nothing(whole, monkeypatch):
+    import time
+
+    now = [1e9]
+
+    def backwards():
+        now[0] -= 3_600.0
+        return now[0]
+
+    monkeypatch.setattr(time, "time", backwards)
+    monkeypatch.setattr(time, "time_ns", lambda: int(backwards() * 1e9))
+    train(CONFIG, "run", False, Lines())
+    assert (model_of("run"), records_of("run")) == whole
+    assert all(record["seconds"] >= 0 for record in RunFolder("run").metrics())
+
+
+def test_a_file_that_changed_is_not_resumed_on():
+    rows = np.random.default_rng(0).integers(0, 2, (40, 6))
+    np.save("rows.npy", rows)
+    config = RunConfig(source="rows.npy", hidden=4, epochs=60, chains=20, batch=8)
+    train(config, "run", False, Lines(interrupt_after(60)))
+    rows[3, 2] ^= 1
+    np.save("rows.npy", rows)
+    with pytest.raises(InputError, match="expected the rows that run began with; found other rows"):
+        resume("run", None, Lines())
+
+
+def test_the_size_that_found_no_memory_is_named(capsys):
+    from harmonium.cli.base import run_command
+
+    def fail():
+        raise RuntimeError(
+            "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8.00GiB. [tf-allocator]"
+        )
+
+    assert run_command(fail) == 2
+    message = capsys.readouterr().err
+    assert "when 8.00GiB more were asked for" in message
+    assert "lower --hidden, --batch or --chains" in message
+    assert message.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_batch_system_can_tell_the_signal(number, status, monkeypatch):
+    from harmonium.cli.base import run_command
+
+    before = signal.signal(number, signal.SIG_DFL)
+
+    def stopped():
+        train(CONFIG, "run", False, Lines(lambda report: os.kill(os.getpid(), number)))
+        return 130  # as the command does after a run that was saved
+
+    assert run_command(stopped) == status
+    assert signal.signal(number, before) is signal.SIG_DFL
+    assert resume("run", None, Lines())["status"] == "done"
