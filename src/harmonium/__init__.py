@@ -5,7 +5,7 @@
 The packages, each importing only from those above it in this list:
 
     errors, parameters, statistics, _threefry, _html   errors; parameters; sums; randomness; HTML
-    checks, _numerics   checks of what users pass; stable functions
+    checks, _numerics, sharding   checks of what users pass; stable functions; many devices
     layers, weights     what a unit is; what W is kept as
     tables, sequences   tables of words, numbers and dates; alignments
     data, rbm           rows to learn from; the model: energy, free energy, conditionals, `.T`
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from .sampling import sample as sample
     from .sequences import Alignment as Alignment
     from .sequences import read_alignment as read_alignment
+    from .sharding import use_mesh as use_mesh
     from .sharpen import sharpened as sharpened
     from .standardize import Standardization as Standardization
     from .standardize import standardization as standardization
@@ -91,6 +92,7 @@ _HOMES = (
     "weights",
     "data",
     "rbm",
+    "sharding",
     "initialization",
     "standardize",
     "gauge",

@@ -16,6 +16,7 @@ from .checks import as_array, described
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
 from .parameters import map_parameters
+from .sharding import with_rows_spread
 from .weights import AbstractWeights
 from .weights.base import dense, is_plain, projected
 
@@ -134,11 +135,11 @@ class RBM(eqx.Module):
 
     def inputs_to_h(self, v: Num[Array, "*batch _"]) -> Float[Array, "*batch hidden"]:
         """Return vW, the inputs that the hidden units receive."""
-        return product(self.visible.as_states(v, "v"), self.weights)
+        return product(with_rows_spread(self.visible.as_states(v, "v")), self.weights)
 
     def inputs_to_v(self, h: Num[Array, "*batch _"]) -> Float[Array, "*batch visible"]:
         """Return h Wᵀ, the inputs that the visible units receive."""
-        return product(self.hidden.as_states(h, "h"), self.weights.T)
+        return product(with_rows_spread(self.hidden.as_states(h, "h")), self.weights.T)
 
     def mean_h_from_v(self, v: Num[Array, "*batch _"]) -> Float[Array, "*batch hidden"]:
         """Return ⟨h⟩ given v; for Bernoulli units this is p(h = 1 | v) = σ(vW + b)."""

@@ -18,12 +18,13 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
+from ..sharding import use_mesh
 from .arguments import Plan, checked_callbacks, plan_run
 from .chunks import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .optimizers import averaged_model
 from .recorder import Recorder
 from .schedules import rate_of, reschedule
-from .start import continued, first_state
+from .start import continued, first_state, spread
 from .state import Fit, Report, TrainState
 from .update import padded
 
@@ -47,6 +48,7 @@ def fit(
     keep: str | None = None,
     callbacks: Sequence[Callback] = (),
     state: TrainState | None = None,
+    mesh: Any = None,
 ) -> Fit:
     """Train a model.
 
@@ -100,6 +102,9 @@ def fit(
         state: a state to continue from. It keeps the learning rate that it was started with,
             whatever the rate of `optimizer`; the schedule is adjusted to the length of this run.
             In another process, pass the `precision` of its notes too, to continue as before.
+        mesh: devices to spread the run over: sizes such as {"data": 4, "hidden": 2}, or a
+            `jax.sharding.Mesh` with these axes. "data" shares rows and chains, "hidden" the columns
+            of W. The same random numbers are drawn as on one device.
 
     Returns:
         A `Fit`: the averaged model, the history of measurements, the state to continue from, and a
@@ -116,12 +121,13 @@ def fit(
         >>> bool(hm.log_likelihood(fit.rbm, rows).value > -1.9)  # before: −2.77; at best: −1.73
         True
     """
-    plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size, precision)
-    chooses = validation is not None and epochs is None and optimizer is None
-    keep = ("best" if chooses else "last") if keep is None else keep
-    return run_plan(
-        rbm, plan, key=key, validation=validation, keep=keep, callbacks=callbacks, state=state
-    )
+    with use_mesh(mesh):
+        plan = plan_run(rbm, data, weights, gradient, optimizer, epochs, batch_size, precision)
+        chooses = validation is not None and epochs is None and optimizer is None
+        keep = ("best" if chooses else "last") if keep is None else keep
+        return run_plan(
+            rbm, plan, key=key, validation=validation, keep=keep, callbacks=callbacks, state=state
+        )
 
 
 def run_plan(
@@ -150,6 +156,7 @@ def run_plan(
         begun = first_state(rbm, plan, key=key)
     else:
         begun = continued(state, rbm, plan, key=key)
+    begun = spread(begun, plan)
     track = held_out is not None if track is None else track
     recorder = Recorder(rbm, plan, held_out, keep, track, key)
     run = _Run(plan, recorder, key)

@@ -13,6 +13,7 @@ from ..checks import checked_key, described
 from ..data import Dataset
 from ..errors import InputError
 from ..rbm import RBM
+from ..sharding import HIDDEN, ROWS, check_divisible, with_weights_spread
 from .arguments import Plan, plan_run
 from .base import same_shapes
 from .schedules import reschedule
@@ -65,6 +66,20 @@ def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
     """
     state = resumable(state, rbm, plan, key=key)
     return state._replace(optimizer=reschedule(state.optimizer, plan.total))
+
+
+def spread(state: TrainState, plan: Plan) -> TrainState:
+    """Return the state with W spread over the devices of the mesh in use, if there is one.
+
+    Raises:
+        InputError: rows, chains or hidden units cannot be shared equally.
+    """
+    check_divisible("batch_size", plan.method.batch_size, ROWS)
+    chains = plan.method.gradient.status(state.rbm, state.gradient).chains
+    if chains is not None:
+        check_divisible("chains", len(chains.states), ROWS)
+    check_divisible("hidden units", state.rbm.hidden.n_units, HIDDEN)
+    return with_weights_spread(state, state.rbm.weights.shape)
 
 
 def resumable(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:

@@ -19,6 +19,7 @@ from ..parameters import map_parameters
 from ..precision import rounded
 from ..rbm import RBM
 from ..samplers import Cloud
+from ..sharding import with_weights_spread
 from .state import TrainState
 
 
@@ -61,6 +62,7 @@ def make_update(
         grads, extra["mass"] = jax.tree.map(lambda g: mass * g, grads), mass
     updates, optimizer_state = method.update(grads, state.optimizer, rbm, **extra)
     moved = map_parameters(jnp.add, rbm, updates).project()
+    moved, optimizer_state = with_weights_spread((moved, optimizer_state), rbm.weights.shape)
     return state._replace(
         rbm=moved, gradient=gradient_state, optimizer=optimizer_state, updates=state.updates + 1
     )
