@@ -12,7 +12,7 @@ import harmonium as hm
 
 ROOT = Path(hm.__file__).parent
 LEVELS = [
-    {"errors", "_html", "_threefry", "parameters", "statistics"},
+    {"errors", "_host", "_html", "_threefry", "parameters", "statistics"},
     {"checks", "_numerics", "sharding"},
     {"layers", "weights"},
     {"tables", "sequences"},

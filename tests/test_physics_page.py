@@ -9,7 +9,7 @@ from answers import run_page
 
 
 def test_the_python_runs(capsys):
-    assert run_page("docs/physics.md") == 3
+    assert run_page("docs/physics.md") == 4
     out = capsys.readouterr().out
 
     def numbers(start):
@@ -26,3 +26,6 @@ def test_the_python_runs(capsys):
     couplings = numbers("couplings")
     np.testing.assert_allclose(couplings[:2], couplings[2:], atol=1e-4)
     assert np.mean(numbers("largest overlap")) > 0.85
+    assert numbers("found β")[0] == pytest.approx(2.5, rel=0.02)
+    ours, exact = numbers("log-likelihood")
+    assert ours == pytest.approx(exact, abs=0.1)

@@ -4,7 +4,8 @@
 
 The packages, each importing only from those above it in this list:
 
-    errors, parameters, statistics, _threefry, _html   errors; parameters; sums; randomness; HTML
+    errors, parameters, statistics   errors; parameters; sums
+    _threefry, _host, _html   randomness; calls of Python from compiled programs; HTML
     checks, _numerics, sharding   checks of what users pass; stable functions; many devices
     layers, weights     what a unit is; what W is kept as
     tables, sequences   tables of words, numbers and dates; alignments

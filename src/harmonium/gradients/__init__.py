@@ -10,6 +10,7 @@ from .base import mean_free_energy as mean_free_energy
 from .contrastive import Contrastive as Contrastive
 from .coupled import Coupled as Coupled
 from .exact import Exact as Exact
+from .external import External as External
 from .fast import FastPersistent as FastPersistent
 from .jarzynski import Jarzynski as Jarzynski
 from .mean_field import MeanField as MeanField

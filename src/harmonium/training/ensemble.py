@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
+from .._host import errors_as_raised
 from .._numerics import from_numpy
 from ..checks import checked_key
 from ..data import Dataset
@@ -187,7 +188,9 @@ def trained(
     while updates < plan.total:
         target, started = min(updates + chunk, plan.total), time.perf_counter()
         until = jnp.asarray(target, jnp.int32)
-        state, reached = _advanced(plan.method, dataset, n, state, until, keys, own)
+        with errors_as_raised():
+            state, reached = _advanced(plan.method, dataset, n, state, until, keys, own)
+            jax.block_until_ready(state)
         goes_on = (made == updates) & (np.asarray(reached) < limit)
         made = np.where(goes_on, target, made)
         kept = _replaced(kept, state, goes_on)

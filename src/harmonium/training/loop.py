@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
+from .._host import errors_as_raised
 from ..checks import checked_key
 from ..data import Dataset
 from ..errors import InputError
@@ -268,8 +269,10 @@ class _Run:
     def _until(self, target: int, state: TrainState) -> TrainState:
         until = jnp.asarray(target, jnp.int32)
         moving = state._replace(held_out=None, folds=None)  # which updates do not need
-        moved = advance(self.method, self.dataset, self.n, moving, until, key=self.key)
-        return jax.block_until_ready(moved)._replace(held_out=state.held_out, folds=state.folds)
+        with errors_as_raised():
+            moved = advance(self.method, self.dataset, self.n, moving, until, key=self.key)
+            moved = jax.block_until_ready(moved)
+        return moved._replace(held_out=state.held_out, folds=state.folds)
 
     def _report(
         self,

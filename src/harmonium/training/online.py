@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from .._host import errors_as_raised
 from ..checks import checked_key
 from ..errors import InputError, count_of
 from ..gradients import AbstractGradient
@@ -77,7 +79,9 @@ def partial_fit(
     n, updates = jnp.asarray(len(plan.dataset), jnp.int32), state.updates
     begun = state._replace(updates=jnp.zeros_like(updates))
     until = jnp.asarray(plan.total, jnp.int32)
-    reached = advance(plan.method, plan.dataset.padded(), n, begun, until, key=key)
+    with errors_as_raised():
+        reached = advance(plan.method, plan.dataset.padded(), n, begun, until, key=key)
+        jax.block_until_ready(reached)
     reached = reached._replace(updates=updates + plan.total)
     rows, updates_made = count_of(len(plan.dataset), "row"), count_of(plan.total, "update")
     message = f"learned from {rows} in {updates_made}"

@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import input_error
 from ...layers import AbstractLayer, Bernoulli, Ising
 from ...rbm import RBM
-from .base import KEEP_IT_NATIVE, checked_model, dense_weights, optional
+from .base import KEEP_IT_NATIVE, checked_model, optional
 
 CODINGS = {"BINARY": (0.0, 1.0), "SPIN": (-1.0, 1.0)}  # named as in dimod
 
@@ -59,7 +59,24 @@ class Couplings(NamedTuple):
     offset: float
 
 
-class _Quadratic(NamedTuple):
+class TwoValued(NamedTuple):
+    """The units of a layer as arrays: both values of each unit, and U at them, in nats."""
+
+    low: Any
+    high: Any
+    at_low: Any
+    at_high: Any
+
+
+class Terms(NamedTuple):
+    """What the energy of a model of two-valued units is made of, as arrays."""
+
+    weights: Any
+    visible: TwoValued
+    hidden: TwoValued
+
+
+class Quadratic(NamedTuple):
     """W′, a′, b′ and c of the formula at the top of this module, in float64."""
 
     weights: np.ndarray
@@ -74,7 +91,7 @@ def to_bernoulli(rbm: RBM) -> Recoded:
     Raises:
         InputError: units of other types.
     """
-    weights, a, b, offset = _quadratic(rbm, "BINARY", "to_bernoulli")
+    weights, a, b, offset = quadratic_of(terms_of(rbm, "to_bernoulli"), "BINARY")
     return Recoded(RBM(Bernoulli(len(a), a), Bernoulli(len(b), b), weights), offset)
 
 
@@ -84,7 +101,7 @@ def to_ising(rbm: RBM) -> Recoded:
     Raises:
         InputError: units of other types.
     """
-    weights, a, b, offset = _quadratic(rbm, "SPIN", "to_ising")
+    weights, a, b, offset = quadratic_of(terms_of(rbm, "to_ising"), "SPIN")
     return Recoded(RBM(Ising(len(a), a), Ising(len(b), b), weights), offset)
 
 
@@ -96,7 +113,7 @@ def to_qubo(rbm: RBM) -> Qubo:
     Raises:
         InputError: units other than Bernoulli and Ising.
     """
-    weights, a, b, offset = _quadratic(rbm, "BINARY", "to_qubo")
+    weights, a, b, offset = quadratic_of(terms_of(rbm, "to_qubo"), "BINARY")
     matrix = np.diag(-np.concatenate([a, b]))
     matrix[: len(a), len(a) :] = -weights
     return Qubo(matrix, offset)
@@ -110,7 +127,7 @@ def to_couplings(rbm: RBM) -> Couplings:
     Raises:
         InputError: units other than Bernoulli and Ising.
     """
-    weights, a, b, offset = _quadratic(rbm, "SPIN", "to_couplings")
+    weights, a, b, offset = quadratic_of(terms_of(rbm, "to_couplings"), "SPIN")
     matrix = np.zeros((len(a) + len(b),) * 2)
     matrix[: len(a), len(a) :] = weights
     return Couplings(matrix + matrix.T, np.concatenate([a, b]), offset)
@@ -135,12 +152,22 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
     """
     if vartype not in (None, *CODINGS):
         raise input_error(source, "vartype BINARY or SPIN", repr(vartype), "choose one of them")
+    terms = terms_of(rbm, source)
     if vartype is None:
-        low = np.concatenate([_values(layer, rbm, source)[0] for layer in _layers(rbm, source)])
+        low = np.concatenate([terms.visible.low, terms.hidden.low])
         vartype = "SPIN" if (low == CODINGS["SPIN"][0]).all() else "BINARY"
-    weights, a, b, offset = _quadratic(rbm, vartype, source)
+    return bqm_of(quadratic_of(terms, vartype), vartype, source)
+
+
+def bqm_of(model: Quadratic, vartype: str, source: str) -> Any:
+    """Return the `dimod.BinaryQuadraticModel` of an energy in the coding of this vartype.
+
+    Raises:
+        MissingDependencyError: dimod is not installed.
+    """
     dimod = optional("dimod", source)
-    labels = [("v", i) for i in range(len(a))] + [("h", j) for j in range(len(b))]
+    weights, a, b, offset = model
+    labels = labels_of(*weights.shape)
     rows, columns = np.indices(weights.shape)
     return dimod.BinaryQuadraticModel.from_numpy_vectors(
         -np.concatenate([a, b]),
@@ -151,14 +178,29 @@ def to_dimod(rbm: RBM, vartype: str | None = None, *, source: str = "to_dimod") 
     )
 
 
-def _quadratic(rbm: RBM, coding: str, source: str) -> _Quadratic:
+def labels_of(visible: int, hidden: int) -> list[tuple[str, int]]:
+    """Return the names of the variables, those of the visible units first."""
+    return [("v", i) for i in range(visible)] + [("h", j) for j in range(hidden)]
+
+
+def terms_of(rbm: Any, source: str) -> Terms:
+    """Return what the energy is made of; compiled programs can compute it.
+
+    Raises:
+        InputError: units that do not take exactly two values.
+    """
+    model = checked_model(rbm, source)
+    sides = (_two_valued(layer, model, source) for layer in (model.visible, model.hidden))
+    return Terms(model.dense_weights, *sides)
+
+
+def quadratic_of(terms: Terms, coding: str) -> Quadratic:
     """Return a model's energy in a coding, by the formula at the top of this module."""
-    visible, hidden = _layers(rbm, source)
-    scale_v, shift_v = _recoding(visible, rbm, coding, source)
-    scale_h, shift_h = _recoding(hidden, rbm, coding, source)
-    weights = np.asarray(dense_weights(rbm), float)
-    (a, c_v), (b, c_h) = _field(visible), _field(hidden)
-    return _Quadratic(
+    scale_v, shift_v = _recoding(terms.visible, coding)
+    scale_h, shift_h = _recoding(terms.hidden, coding)
+    weights = np.asarray(terms.weights, float)
+    (a, c_v), (b, c_h) = _field(terms.visible), _field(terms.hidden)
+    return Quadratic(
         scale_v[:, None] * weights * scale_h,
         scale_v * (a + weights @ shift_h),
         scale_h * (b + shift_v @ weights),
@@ -166,36 +208,24 @@ def _quadratic(rbm: RBM, coding: str, source: str) -> _Quadratic:
     )
 
 
-def _layers(rbm: Any, source: str) -> tuple[AbstractLayer, AbstractLayer]:
-    return checked_model(rbm, source).visible, rbm.hidden
+def _two_valued(layer: AbstractLayer, rbm: RBM, source: str) -> TwoValued:
+    if layer.n_states != 2**layer.size:
+        expected = "units that take two values, such as Bernoulli or Ising"
+        raise input_error(source, expected, f"{layer} in {rbm}", KEEP_IT_NATIVE)
+    low, high = layer.support
+    energies = (layer.unit_energies(jnp.asarray(x, layer.dtype)) for x in (low, high))
+    return TwoValued(low, high, *energies)
 
 
-def _recoding(
-    layer: AbstractLayer, rbm: RBM, coding: str, source: str
-) -> tuple[np.ndarray, np.ndarray]:
+def _recoding(units: TwoValued, coding: str) -> tuple[np.ndarray, np.ndarray]:
     """Return α and β of x ↦ αx + β, which maps the coding's two values to those of each unit."""
-    (zero, one), (low, high) = CODINGS[coding], _values(layer, rbm, source)
+    (zero, one), low, high = CODINGS[coding], np.asarray(units.low), np.asarray(units.high)
     scale = (high - low) / (one - zero)
     return scale, low - scale * zero
 
 
-def _values(layer: AbstractLayer, rbm: RBM, source: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and the higher value of each unit.
-
-    Raises:
-        InputError: units that do not take exactly two values.
-    """
-    if layer.n_states != 2**layer.size:
-        expected = "units that take two values, such as Bernoulli or Ising"
-        raise input_error(source, expected, f"{layer} in {rbm}", KEEP_IT_NATIVE)
-    return layer.support
-
-
-def _field(layer: AbstractLayer) -> tuple[np.ndarray, float]:
+def _field(units: TwoValued) -> tuple[np.ndarray, float]:
     """Return b and c of U(x) = −b·x + c; the energy of two-valued units has this form."""
-    low, high = layer.support
-    at_low, at_high = (
-        np.asarray(layer.unit_energies(jnp.asarray(x, layer.dtype)), float) for x in (low, high)
-    )
+    low, high, at_low, at_high = (np.asarray(part, float) for part in units)
     field = (at_low - at_high) / (high - low)
     return field, float((at_low + field * low).sum())
