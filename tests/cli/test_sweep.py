@@ -164,7 +164,7 @@ def test_optuna_that_is_missing_is_named_before_anything_is_written(cli, spec, m
     monkeypatch.setitem(sys.modules, "optuna", None)
     status, out, err = cli("sweep spec.toml")
     assert (status, out) == (2, "")
-    assert err.startswith("harmonium: harmonium sweep: expected the package optuna")
+    assert err.startswith("harmonium: sweep: expected the package optuna")
     assert "pip install 'harmonium[sweep]'" in err
     assert not Path("swept").exists()
 

@@ -93,5 +93,5 @@ def test_each_mistake_is_named_with_its_key(text, message, tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(hm.InputError, match="expected a TOML file.*found no such file"):
+    with pytest.raises(hm.InputError, match=r"expected a TOML file.*found no such file"):
         read_spec(str(tmp_path / "none.toml"))

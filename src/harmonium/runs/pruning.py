@@ -55,8 +55,8 @@ class Pruner:
     """A callback of `fit` that stops a run which is behind the others of its sweep.
 
     A run stops if its highest log-likelihood so far is below the median of those that the other
-    runs had at the same update. At least `FEWEST_OTHERS` must have got as far, and the run must have
-    made `SHARE_BEFORE` of its updates.
+    runs had at the same update. At least `FEWEST_OTHERS` must have got as far, and the run must
+    have made `SHARE_BEFORE` of its updates.
     """
 
     def __init__(self, run: Path, curves: Curves):

@@ -187,7 +187,7 @@ def optuna_or_error() -> Any:
         return importlib.import_module("optuna")
     except ImportError:
         raise MissingDependencyError(
-            "harmonium sweep: expected the package optuna; found that it is not installed; install"
+            "sweep: expected the package optuna; found that it is not installed; install"
             " it with: pip install 'harmonium[sweep]', or pip install optuna."
         ) from None
 
