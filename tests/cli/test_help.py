@@ -6,7 +6,7 @@ import pytest
 
 import harmonium
 
-COMMANDS = ("train", "resume", "sample", "evaluate", "export", "info")
+COMMANDS = ("train", "resume", "sample", "evaluate", "export", "info", "sweep")
 
 
 @pytest.mark.parametrize("words", ["--help", *(f"{name} --help" for name in COMMANDS)])

@@ -21,6 +21,7 @@ from .report import REPORT_HELP, report_cli
 from .sample import SAMPLE_HELP, sample_cli
 from .score import SCORE_HELP, score_cli
 from .sequences import CONTACTS_HELP, MOTIFS_HELP, SCAN_HELP, contacts_cli, motifs_cli, scan_cli
+from .sweep import SWEEP_HELP, sweep_cli
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
 
 HELP = """Train, sample and evaluate restricted Boltzmann machines (RBMs).
@@ -47,6 +48,7 @@ app = typer.Typer(
 )
 app.command("train", help=TRAIN_HELP, short_help="Train a model on data.")(train_cli)
 app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")(resume_cli)
+app.command("sweep", help=SWEEP_HELP, short_help="Search options by many runs.")(sweep_cli)
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(sample_cli)
 app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(impute_cli)
 app.command("ask", help=ASK_HELP, short_help="Ask how columns of a table are distributed.")(ask_cli)

@@ -13,19 +13,20 @@ from .train import Json
 
 COMPARE_HELP = """Compare runs on the same rows: likelihoods with paired intervals, and cost.
 
-The runs must have been scored on the same rows: train them on one source with the same --seed. What
-is common to all models of a row cancels in a difference, so its interval is much narrower than
-those of the two likelihoods.
+The runs must have been scored on the same rows: train them on one source with the same --seed, or
+the same --split. The folder of a sweep stands for all its runs. What is common to all models of a
+row cancels in a difference, so its interval is much narrower than those of the two likelihoods.
 
 \b
 Examples:
   harmonium compare runs/digits runs/digits-2
   harmonium compare runs/* --out compared.html --open
+  harmonium compare sweeps/digits
 """
 
 
 def compare_cli(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Two or more run folders.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run folders, or a sweep's.")],
     out: Annotated[
         str | None,
         word("--out", metavar="FILE", help="A page to write, with learning curves."),
@@ -38,20 +39,21 @@ def compare_cli(
 
     def command() -> int:
         from ..errors import input_error
-        from ..runs.compare import compare
+        from ..runs.compare import compare, runs_in
         from ..runs.options import check_target
 
         if out is not None:
             check_target(f"--out {out}", out, (".html",), overwrite)
         elif show:
             raise input_error("--open", "a page", "none", "name one with --out compared.html")
-        found = compare(runs, out)
+        named = runs_in(runs)
+        found = compare(named, out)
         if as_json:
             print_json({"runs": [one._asdict() for one in found], "page": out})
         else:
             _tell(found)
-            for run in sorted(set(runs) - {one.run for one in found}):
-                print(f"{run} is left out: it has no score yet")
+            for run in sorted(set(named) - {one.run for one in found}):
+                print(f"{run} is left out: it has no score")
             if out is not None:
                 print(out)
         if show and out is not None:

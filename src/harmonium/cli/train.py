@@ -124,6 +124,14 @@ def train_cli(
         ),
     ] = None,
     seed: Seed = 0,
+    split: Annotated[
+        int | None,
+        whole(
+            "--split",
+            help="Seed of the choice of held-out rows: runs of one split can be compared, whatever"
+            " their seeds.  [default: that of --seed]",
+        ),
+    ] = None,
     binarize: Annotated[
         str,
         word(

@@ -16,7 +16,7 @@ from ..io.storage import load
 from ..likelihood import free_energies
 from ..report import page_of
 from ..statistics import effective_size
-from .folder import RunFolder
+from .folder import RunFolder, trials_in
 from .jsonable import jsonable
 from .options import EVALUATION_SEED
 from .rows import own_rows
@@ -72,6 +72,11 @@ class _Scored(NamedTuple):
     columns: set[str]
 
 
+def runs_in(paths: list[str]) -> list[str]:
+    """Return these folders of runs, with those of its trials in place of a sweep's folder."""
+    return [str(run) for path in paths for run in trials_in(path) or [path]]
+
+
 def compare(runs: list[str], out: str | None) -> list[Compared]:
     """Compare runs on the rows that they were scored on, the best one first.
 
@@ -100,7 +105,7 @@ def compare(runs: list[str], out: str | None) -> list[Compared]:
             raise input_error(other.run, expected, found, "train both on the same columns")
         if not np.array_equal(best.rows, other.rows, equal_nan=True):
             expected = f"the rows that {best.run} was scored on"
-            advice = "train both on the same source with the same --seed and --validation"
+            advice = "train both on one source with one --validation, and one --seed or --split"
             raise input_error(other.run, expected, "other rows", advice)
     found = [_beside(one, best) for one in scored]
     if out is not None:

@@ -47,6 +47,8 @@ class RunConfig:
         lr: learning rate of the first half, which falls to zero over the second; None for the
             default of the method and the model.
         seed: random seed of the run.
+        split: seed of the choice of rows to hold out, and of what a built-in set draws; None for
+            `seed`. Runs of one split and different seeds have the same rows.
         binarize: how grey levels are treated, one of `BINARIZE`.
         scale: the grey level that means 1.
         states: number of states of visible Potts units.
@@ -81,6 +83,7 @@ class RunConfig:
     batch: int = 200
     lr: float | None = None
     seed: int = 0
+    split: int | None = None
     binarize: str = "stochastic"
     scale: float | None = None
     states: int | None = None
@@ -117,6 +120,7 @@ class RunConfig:
             if getattr(self, name) is not None:
                 check_count(f"--{name.replace('_', '-')}", getattr(self, name), least=2)
         check_seed(self.seed)
+        check_seed(self.seed_of_rows, "--split")
         if self.penalty is not None:
             check_penalty(self.penalty)
         if self.lr is not None:
@@ -134,6 +138,11 @@ class RunConfig:
             expected = "auto, or a fraction of the rows, from 0 to below 1"
             advice = "give 0.1, or 0 for none"
             raise input_error("--validation", expected, repr(self.validation), advice)
+
+    @property
+    def seed_of_rows(self) -> int:
+        """The seed by which rows are held out, and drawn for a built-in set."""
+        return self.seed if self.split is None else self.split
 
     def updates_an_epoch(self, rows: int) -> int:
         """Return the number of updates in one epoch over this many rows."""

@@ -30,6 +30,7 @@ COLUMNS = "columns.json"
 SITES = "sites.json"
 SUMMARY = "summary.json"
 REPORT = "report.html"
+STUDY = "study.journal"  # of a sweep: its runs are folders beside it
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
 LEFT_BY_RUNS = (
     METRICS,
@@ -243,6 +244,13 @@ class RunFolder:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
         for name in (SUMMARY, REPORT, EVALUATION):
             _remove(self.path / name)
+
+
+def trials_in(path: str | os.PathLike) -> list[Path]:
+    """Return the folders of a sweep's runs; none if the path is no sweep's folder."""
+    if not Path(path, STUDY).is_file():
+        return []
+    return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:

@@ -80,13 +80,16 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         visible=config.visible,
         scale=config.scale,
         states=config.states,
-        seed=config.seed,
+        seed=config.seed_of_rows,
         columns=told_columns(config) if columns is None else columns,
         alphabet=config.alphabet,
         identity=config.identity,
     )
     parts, notes = datasets_of(
-        table, validation=_fraction(config), binarize=config.binarize, seed=config.seed
+        table,
+        validation=_fraction(config),
+        binarize=config.binarize,
+        seed=config.seed_of_rows,
     )
     visible = visible_layer(table, config.visible)
     looks = config.visible == "auto" and config.groups and not table.exhaustive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..likelihood import log_likelihood
 from ..rbm import RBM
 from ..training import DivergenceWarning, Fit, TrainState
 from ..training.cross_validation import will_cross_validate
-from ..training.loop import run_plan
+from ..training.loop import Callback, run_plan
 from .checkpointing import Checkpointer
 from .checkpoints import CHECKPOINTS
 from .config import RunConfig
@@ -35,12 +36,26 @@ SECONDS_TO_SCORE = (120.0, 600.0)
 DONE, DIVERGED, INTERRUPTED = "done", "diverged", "interrupted"
 
 
+class EndedEarly(Exception):  # noqa: N818  (it is no error)
+    """A callback ends a run, which is saved as it is and not scored.
+
+    Attributes:
+        status: what the summary calls such a run.
+        message: why it ended, as a sentence without a full stop.
+    """
+
+    def __init__(self, status: str, message: str):
+        super().__init__(status, message)
+        self.status, self.message = status, message
+
+
 def train(
     config: RunConfig,
     out: str | None,
     overwrite: bool,
     display: Display,
     watch: Watch | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
     """Train as the options say; return the summary that the command reports.
 
@@ -50,6 +65,7 @@ def train(
         overwrite: whether an older run may be replaced.
         display: where progress is shown.
         watch: what shows the run in a browser, if anything.
+        callbacks: further functions that are called with each report; one may raise `EndedEarly`.
 
     Raises:
         InputError: before anything is written.
@@ -61,11 +77,15 @@ def train(
     config = prepared.config
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
-        return carry_out(config, prepared, state, folder, display, watch)
+        return carry_out(config, prepared, state, folder, display, watch, callbacks)
 
 
 def resume(
-    path: str, epochs: int | None, display: Display, watch: Watch | None = None
+    path: str,
+    epochs: int | None,
+    display: Display,
+    watch: Watch | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
     """Resume an interrupted run, or train a finished one for more epochs.
 
@@ -97,7 +117,7 @@ def resume(
         if (before := folder.checkpoints.jax_version) != jax.__version__:
             line = f"made so far with JAX {before}, from here with {jax.__version__}"
             display.say(f"  {line}: the last digits may differ")
-        return carry_out(config, prepared, state, folder, display, watch)
+        return carry_out(config, prepared, state, folder, display, watch, callbacks)
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
@@ -114,8 +134,9 @@ def carry_out(
     folder: RunFolder,
     display: Display,
     watch: Watch | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
-    """Train, save, score and report; an interrupted run is saved but not scored."""
+    """Train, save, score and report; a run that ends early is saved but not scored."""
     checkpointer = Checkpointer(folder, prepared, state, display.say)
     stage = "interrupted"
     try:
@@ -129,7 +150,7 @@ def carry_out(
         if watch is not None:
             rows = rows_of_data(prepared.rows, prepared.key)
             watch.begin(contents(checkpointer, Shown(rows, rows[:0]), {}))
-        result = learn(prepared, state, checkpointer, display, watch)
+        result = learn(prepared, state, checkpointer, display, watch, callbacks)
         checkpointer.keep(result)
         stage = "trained, and interrupted while it was scored,"
         summary = finish(prepared, result, checkpointer, display, watch)
@@ -137,6 +158,9 @@ def carry_out(
         checkpointer.save()
         updates = int(checkpointer.state.updates)
         summary = checkpointer.summary(INTERRUPTED, f"{stage} after {updates:,} updates")
+    except EndedEarly as ending:
+        checkpointer.save()
+        summary = checkpointer.summary(ending.status, ending.message)
     folder.write_summary(summary)
     return summary
 
@@ -147,11 +171,12 @@ def learn(
     checkpointer: Checkpointer,
     display: Display,
     watch: Watch | None,
+    callbacks: Sequence[Callback] = (),
 ) -> Fit:
     """Make the updates, with metrics, display and checkpoints; return the fit of the rows."""
-    callbacks = [checkpointer.convert, checkpointer, display]  # save before showing
+    called = [checkpointer.convert, checkpointer, display, *callbacks]  # save before showing
     if watch is not None:
-        callbacks.append(lambda report: watch.update(report, checkpointer.rbm))
+        called.append(lambda report: watch.update(report, checkpointer.rbm))
     with display, warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)  # the summary reports it
         result = run_plan(
@@ -160,7 +185,7 @@ def learn(
             key=prepared.key,
             validation=prepared.validation,
             keep=str(prepared.config.keep),
-            callbacks=callbacks,
+            callbacks=called,
             state=state,
             track=True,
         )

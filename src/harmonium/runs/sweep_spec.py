@@ -1,0 +1,306 @@
+"""The file of a sweep: what is fixed, what is searched, and how. All of it is checked at once."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..data.sources import named_units
+from ..data.splits import USUAL_FRACTION
+from ..errors import InputError, count_of, input_error
+from .config import RunConfig
+from .options import check_count
+
+KEYS = ("source", "folder", "trials", "sampler", "prune", "options", "search")
+SAMPLERS = ("grid", "random", "tpe")
+MEDIAN = "median"
+MOST_POINTS = 1_000_000  # of a grid, whose order is drawn
+# What decides which rows are scored, or in which units: trials that differ in it have no order.
+OF_ROWS = (
+    *("visible", "scale", "states", "binarize", "validation", "split", "columns", "as", "drop"),
+    *("alphabet", "identity"),
+)
+OPTIONS = {
+    each.name.replace("_", "-"): each
+    for each in fields(RunConfig)
+    if each.name not in ("source", "folder", "groups", "kinds")
+}
+NAMES = (*OPTIONS, "as", "drop")
+UNITS = {"visible": "auto", "hidden-units": ""}  # and what may stand for a kind of units
+HELP = "docs/sweep.md shows such a file"
+
+
+class Searched(Protocol):
+    """The values of an option that a sweep tries."""
+
+    def suggest(self, trial: Any, name: str) -> Any:
+        """Return the value for a trial of Optuna, always the same one for the same trial."""
+        ...
+
+    @property
+    def to_check(self) -> list[Any]:
+        """The values that must be valid, so that all are."""
+        ...
+
+
+class Choice(NamedTuple):
+    """One of a list of values."""
+
+    values: tuple[Any, ...]
+
+    def suggest(self, trial: Any, name: str) -> Any:
+        """Return the value for a trial."""
+        return trial.suggest_categorical(name, self.values)
+
+    @property
+    def to_check(self) -> list[Any]:
+        """All values."""
+        return list(self.values)
+
+
+class Between(NamedTuple):
+    """A number between two others, on a linear or a logarithmic scale."""
+
+    low: float
+    high: float
+    log: bool
+    is_whole: bool
+
+    def suggest(self, trial: Any, name: str) -> Any:
+        """Return the value for a trial."""
+        draw = trial.suggest_int if self.is_whole else trial.suggest_float
+        return draw(name, self.low, self.high, log=self.log)
+
+    @property
+    def to_check(self) -> list[Any]:
+        """Both ends: an option that allows them allows what lies between."""
+        return [self.low, self.high]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepSpec:
+    """A sweep.
+
+    Attributes:
+        path: the file that describes it.
+        source: a built-in data set or a file.
+        folder: where trials and study are kept.
+        trials: how many runs to make.
+        sampler: one of `SAMPLERS`.
+        prune: whether trials behind the median of others are stopped.
+        options: the fixed options, by their names in `RunConfig`.
+        search: the searched ones, by their long names.
+    """
+
+    path: str
+    source: str
+    folder: Path
+    trials: int
+    sampler: str
+    prune: bool
+    options: dict[str, Any]
+    search: dict[str, Any]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What must not change while a sweep goes on; how many trials may."""
+        search = {name: [type(one).__name__, list(one)] for name, one in self.search.items()}
+        fixed = {"source": self.source, "sampler": self.sampler, "options": self.options}
+        return fixed | {"search": search}
+
+    def config(self, found: dict[str, Any]) -> RunConfig:
+        """Return the options of a trial with these values of the searched ones."""
+        named = {OPTIONS[name].name: value for name, value in found.items()}
+        return RunConfig(source=self.source, **(self.options | named))
+
+    def point(self, number: int) -> dict[str, Any]:
+        """Return the values of a grid's trial; the order is random, and always the same.
+
+        So the first trials of a long sweep are spread over the grid.
+        """
+        sizes = [len(one.values) for one in self.search.values()]
+        order = np.random.default_rng(0).permutation(math.prod(sizes))
+        places = np.unravel_index(order[number], sizes)
+        each = zip(self.search.items(), places, strict=True)
+        return {name: one.values[int(place)] for (name, one), place in each}
+
+    def run(self, number: int) -> Path:
+        """Return the folder of a trial."""
+        return self.folder / f"trial-{number:04}"
+
+
+def read_spec(path: str, out: str | None = None) -> SweepSpec:
+    """Read and check the file of a sweep.
+
+    Args:
+        path: a TOML file.
+        out: the folder of the sweep; None for the one that the file names.
+
+    Raises:
+        InputError: names the key, what was expected and what was found.
+    """
+    found = _toml(path)
+    for key in found:
+        _known(f"{path}: {key}", key, KEYS, "a key of a sweep")
+    source, folder = found.get("source"), out or found.get("folder")
+    for key, value, example in (("source", source, "digits"), ("folder", folder, "sweeps/digits")):
+        if not isinstance(value, str) or not value:
+            shown = "nothing" if value is None else repr(value)
+            advice = f'write it as {key} = "{example}"'
+            raise input_error(f"{path}: {key}", "a name", shown, advice)
+    tables = {key: found.get(key, {}) for key in ("options", "search")}
+    for key, table in tables.items():
+        if not isinstance(table, dict):
+            raise input_error(f"{path}: {key}", "a table", repr(table), f"begin it with [{key}]")
+    fixed = _options(path, str(source), tables["options"])
+    search = _search(path, str(source), fixed, tables["search"])
+    sampler = _sampler(path, found.get("sampler"), search)
+    if "seed" in search:  # trials of all seeds are to be judged by the same rows
+        fixed = {"split": RunConfig.seed} | fixed
+    return SweepSpec(
+        path=path,
+        source=str(source),
+        folder=Path(str(folder)),
+        trials=_trials(path, found.get("trials"), sampler, search),
+        sampler=sampler,
+        prune=_prune(path, found.get("prune", False)),
+        options={"validation": USUAL_FRACTION} | fixed,
+        search=search,
+    )
+
+
+def _toml(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split()).rstrip(".")
+        expected = "a TOML file that describes a sweep"
+        raise input_error(path, expected, reason[:1].lower() + reason[1:], HELP) from None
+
+
+def _known(label: str, name: str, names: tuple[str, ...], expected: str) -> None:
+    if name not in names:
+        near = difflib.get_close_matches(name.replace("_", "-"), names, n=3)
+        advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+        raise InputError(f"{label}: expected {expected}; found no such name; {advice.rstrip('.')}.")
+
+
+def _checked(label: str, source: str, options: dict[str, Any], name: str) -> None:
+    """Check these options together, an error of which is one of the option that is named."""
+    field = OPTIONS.get(name)
+    value = None if field is None else options[field.name]
+    if field is not None and str(field.type).startswith("str") and not isinstance(value, str):
+        raise input_error(label, "a word", repr(value), "write it in quotes")
+    try:
+        RunConfig(source=source, **options)
+        if value != UNITS.get(name, value):
+            named_units(f"--{name}", str(value), *filter(None, [UNITS[name]]))
+    except InputError as error:
+        _, _, said = str(error).partition(": ")
+        raise InputError(f"{label}: {said}") from None
+
+
+def _options(path: str, source: str, table: dict[str, Any]) -> dict[str, Any]:
+    """Return the fixed options by their names in `RunConfig`."""
+    given: dict[str, Any] = {}
+    for name, value in table.items():
+        label = f"{path}: [options] {name}"
+        _known(label, name, NAMES, "an option of harmonium train")
+        if name == "as":
+            given["kinds"] = value | given.get("kinds", {}) if isinstance(value, dict) else value
+        elif name == "drop":
+            dropped = value if isinstance(value, list) else [value]
+            given["kinds"] = given.get("kinds", {}) | dict.fromkeys(map(str, dropped), "left out")
+        else:
+            given[OPTIONS[name].name] = value
+        _checked(label, source, given, name)
+    return given
+
+
+def _search(
+    path: str, source: str, fixed: dict[str, Any], table: dict[str, Any]
+) -> dict[str, Searched]:
+    """Return what is searched, by long names."""
+    if not table:
+        advice = "name what to try, such as lr = [0.05, 0.1]"
+        raise input_error(f"{path}: [search]", "options to search", "none", advice)
+    found: dict[str, Searched] = {}
+    for name, values in table.items():
+        label = f"{path}: [search] {name}"
+        _known(label, name, NAMES, "an option of harmonium train")
+        if name in OF_ROWS:
+            expected = "an option that leaves the rows as they are scored"
+            advice = "trials that differ in it cannot be compared: fix it in [options]"
+            raise input_error(label, expected, f"--{name}", advice)
+        if OPTIONS[name].name in fixed:
+            raise input_error(label, "one place", "it in [options] too", "leave it out of one")
+        found[name] = _searched(label, name, values)
+        for value in found[name].to_check:
+            _checked(label, source, fixed | {OPTIONS[name].name: value}, name)
+    return found
+
+
+def _searched(label: str, name: str, values: Any) -> Searched:
+    if isinstance(values, list):
+        plain = all(isinstance(value, str | int | float) for value in values)
+        if not values or not plain or len(set(values)) < len(values):
+            raise input_error(label, "different values", repr(values), "write it as [0.05, 0.1]")
+        return Choice(tuple(values))
+    example = "a list, or {low = 0.01, high = 0.3, log = true}"
+    if not isinstance(values, dict) or not {"low", "high"} <= set(values) <= {"low", "high", "log"}:
+        raise input_error(label, example, repr(values), "write it as one of these")
+    low, high, log = values["low"], values["high"], values.get("log", False)
+    kind = str(OPTIONS[name].type)
+    if not kind.startswith(("int", "float")):
+        raise input_error(label, "a list", "a range", "its values are no numbers")
+    is_whole = kind.startswith("int")
+    if not is_whole and all(isinstance(end, int) for end in (low, high)):
+        low, high = float(low), float(high)
+    if not all(isinstance(end, int if is_whole else float) for end in (low, high)):
+        expected = f"{'whole ' if is_whole else ''}numbers as low and high"
+        raise input_error(label, expected, f"{low!r} and {high!r}", "write both in digits")
+    if not low < high or not isinstance(log, bool) or (log and not low > 0):
+        expected = "low below high, and above 0 with log = true"
+        raise input_error(label, expected, repr(values), "correct it")
+    return Between(low, high, log, is_whole)
+
+
+def _sampler(path: str, told: Any, search: dict[str, Searched]) -> str:
+    ranges = [name for name, one in search.items() if not hasattr(one, "values")]
+    sampler = ("tpe" if ranges else "grid") if told is None else told
+    if sampler not in SAMPLERS:
+        expected = f"one of {', '.join(SAMPLERS)}"
+        raise input_error(f"{path}: sampler", expected, repr(told), "choose one of them")
+    if sampler == "grid" and ranges:
+        expected, found = "lists only, for a grid", f"a range of {ranges[0]}"
+        raise input_error(f"{path}: sampler", expected, found, "choose random or tpe")
+    return sampler
+
+
+def _trials(path: str, told: Any, sampler: str, search: dict[str, Any]) -> int:
+    label = f"{path}: trials"
+    points = math.prod(len(one.values) for one in search.values()) if sampler == "grid" else None
+    if points is not None and points > MOST_POINTS:
+        found, advice = f"{points:,}", "choose another sampler"
+        raise input_error(label, f"a grid of at most {MOST_POINTS:,} points", found, advice)
+    if told is None and points is None:
+        raise input_error(label, "how many runs to make", "nothing", "write it as trials = 64")
+    number: int = points if told is None else told  # pyright: ignore[reportAssignmentType]
+    check_count(label, number)
+    if points is not None and number > points:
+        expected = f"at most {count_of(points, 'trial')}, one for each point of the grid"
+        raise input_error(label, expected, f"{number:,}", "leave it out, or lower it")
+    return number
+
+
+def _prune(path: str, told: Any) -> bool:
+    if told is not True and told is not False and told != MEDIAN:
+        expected = f'true, false or "{MEDIAN}"'
+        raise input_error(f"{path}: prune", expected, repr(told), "choose one of them")
+    return bool(told)

@@ -1,0 +1,196 @@
+"""`harmonium sweep`: from its file to its table; killed, interrupted, and by several processes."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from harmonium.cli.sweep import SWEEP_HELP
+from harmonium.runs.checkpointing import Checkpointer
+from harmonium.runs.folder import RunFolder
+from harmonium.runs.sweep_spec import read_spec
+
+SPEC = """
+source = "bars"
+folder = "swept"
+[options]
+hidden = 4
+chains = 8
+batch = 8
+epochs = {epochs}
+[search]
+lr = [0.1, 0.2]
+seed = [0, 1]
+"""
+# A process that writes a checkpoint at each report, so that it can be killed after any.
+OFTEN = (
+    "import harmonium.runs.checkpointing as c; c.SECONDS_BETWEEN_CHECKPOINTS = 0.0;"
+    " from harmonium.cli import main; main()"
+)
+
+
+@pytest.fixture
+def spec():
+    Path("spec.toml").write_text(SPEC.format(epochs=3))
+    return "spec.toml"
+
+
+def times_finished() -> Counter:
+    """Count, for each trial, how often the journal says that it has finished."""
+    lines = map(json.loads, Path("swept/study.journal").read_text().splitlines())
+    ended = [one["trial_id"] for one in lines if one["op_code"] == 6 and one["state"] in (1, 2, 3)]
+    return Counter(ended)
+
+
+def test_a_sweep_from_its_file_to_its_table(cli, no_report, spec):
+    status, out, err = cli("sweep spec.toml")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("trial-0000  log-likelihood -")
+    assert lines[3].endswith("(4 of 4)")
+    assert " ".join(lines[4].split()) == "run nats per row ± over rows lr seed status"
+    values = [float(line.split()[1]) for line in lines[5:9]]
+    assert values == sorted(values, reverse=True)
+    assert lines[9] == f"best      {lines[5].split()[0]}"
+    assert lines[10].startswith("next      harmonium compare swept/trial-")
+    again = cli("sweep spec.toml")
+    assert again.out.splitlines()[0] == "4 of 4 trials in swept are finished"
+    assert again.out.splitlines()[1:] == lines[4:]
+    assert times_finished() == Counter(range(4))
+    found = json.loads(cli("sweep spec.toml --json").out)
+    assert found["best"] == found["trials"][0]["run"]
+    assert {one["status"] for one in found["trials"]} == {"done"}
+    compared = json.loads(cli("compare swept --json").out)["runs"]
+    assert [one["run"] for one in compared] == [one["run"] for one in found["trials"]]
+    assert compared[0]["value"] == found["trials"][0]["log_likelihood"]["value"]
+
+
+def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report, monkeypatch):
+    Path("spec.toml").write_text("trials = 1\n" + SPEC.format(epochs=60_000))
+    metrics = Path("swept/trial-0000/metrics.jsonl")
+    command = [sys.executable, "-c", OFTEN, "sweep", "spec.toml"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 60
+        while not metrics.is_file() or metrics.read_text().count("\n") < 4:
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        process.kill()
+    assert RunFolder("swept/trial-0000").summary() == {}
+    made = json.loads(metrics.read_text().splitlines()[2])["update"]
+    begun = []
+
+    def call(self, report):
+        begun.append(int(self.state.updates))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpointer, "__call__", call)
+        status, _, err = cli("sweep spec.toml")
+    assert (status, begun[0] >= made) == (130, True)
+    assert "saved. Go on with: harmonium sweep spec.toml" in err
+    assert err.count("\n") == 1
+    assert times_finished() == Counter()
+
+
+def test_an_interrupted_sweep_ends_as_one_that_was_not(cli, no_report, spec, monkeypatch):
+    assert cli("sweep spec.toml --out whole").status == 0
+    kept, seen = Checkpointer.__call__, []
+
+    def call(self, report):
+        kept(self, report)
+        seen.append(report.updates)
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpointer, "__call__", call)
+        assert cli("sweep spec.toml").status == 130
+    assert len(times_finished()) < 4
+    assert cli("sweep spec.toml").status == 0
+    assert times_finished() == Counter(range(4))
+    for number in range(4):
+        one, other = (f"{folder}/trial-{number:04}" for folder in ("whole", "swept"))
+        arrays = load_file(f"{other}/model.safetensors")
+        for name, array in load_file(f"{one}/model.safetensors").items():
+            assert (array == arrays[name]).all()
+
+
+def test_processes_share_the_trials_and_one_that_is_killed_loses_none(spec):
+    command = [sys.executable, "-m", "harmonium", "sweep", "spec.toml", "--processes", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        if children.is_file():  # Linux
+            until = time.monotonic() + 60
+            while not Path("swept/trial-0000/config.json").is_file():
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            subprocess.run(["kill", "-9", children.read_text().split()[0]], check=True)
+        out, _ = process.communicate(timeout=100)
+    assert process.returncode == 0
+    assert times_finished() == Counter(range(4))
+    assert "(4 of 4)" in out
+    assert ("ended with -9: killed" in out) == Path("/proc/self/task").is_dir()
+
+
+def test_ctrl_c_ends_all_processes_and_keeps_their_trials(spec):
+    Path("spec.toml").write_text(SPEC.format(epochs=1_000_000))
+    start = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        " from harmonium.cli import main; main()"
+    )
+    command = [sys.executable, "-c", start, "sweep", "spec.toml", "--processes", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + 60
+        while not Path("swept/trial-0001/model.safetensors").is_file():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.count("\n") == 1
+    assert "trials under way are saved" in err
+    for number in range(2):
+        assert RunFolder(f"swept/trial-{number:04}").summary()["status"] == "interrupted"
+
+
+def test_optuna_that_is_missing_is_named_before_anything_is_written(cli, spec, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    status, out, err = cli("sweep spec.toml")
+    assert (status, out) == (2, "")
+    assert err.startswith("harmonium: sweep: expected the package optuna")
+    assert "pip install 'harmonium[sweep]'" in err
+    assert not Path("swept").exists()
+
+
+def test_the_files_that_are_shown_are_sweeps(tmp_path):
+    page = (Path(__file__).parents[2] / "docs/sweep.md").read_text()
+    told = SWEEP_HELP.partition("\b\n")[2].partition("\n\n")[0]
+    for text in (page.partition("```toml\n")[2].partition("```")[0], told):
+        Path("shown.toml").write_text(text)
+        assert read_spec("shown.toml").trials == 64
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("lr =", "rl ="), "spec.toml: [search] rl: expected an option of harmonium train"),
+        (('"bars"', '"none.csv"'), "none.csv: expected"),
+        (('"swept"', '"spec.toml"'), "spec.toml: expected a folder; found a file"),
+        (('"swept"', '"full"'), "full: expected a new or empty folder"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_and_nothing_is_written(cli, spec, change, message):
+    Path("full/other").mkdir(parents=True)
+    Path("spec.toml").write_text(Path("spec.toml").read_text().replace(*change))
+    status, out, err = cli("sweep spec.toml")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert not Path("swept").exists()
+    assert not Path("full/study.journal").exists()
