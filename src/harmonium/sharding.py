@@ -81,7 +81,7 @@ def checked_mesh(mesh: Any, name: str = "mesh") -> Mesh:
 
 
 def _is_count(size: Any) -> bool:
-    return isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 1
+    return isinstance(size, int | np.integer) and not isinstance(size, bool) and int(size) >= 1
 
 
 def size_of_axis(axis: str) -> int:

@@ -254,7 +254,9 @@ class Rescaling(ExactDraws):
         return super().sample(bqm, num_reads, seed)
 
 
-@pytest.mark.parametrize("sampler", [dimod.RandomSampler(), Rescaling()], ids=repr)
+@pytest.mark.parametrize(
+    "sampler", [dimod.RandomSampler(), Rescaling()], ids=lambda one: type(one).__name__
+)
 def test_a_sampler_without_a_temperature_is_noted(sampler):
     method = hm.External(sampler, reads=100)
     _, state = estimated(method, MODELS[1], updates=120)

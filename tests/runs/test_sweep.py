@@ -122,7 +122,7 @@ def test_trials_are_judged_by_held_out_rows_and_never_by_test_rows():
 def test_trials_of_all_seeds_have_the_same_held_out_rows():
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (100, 5)))
     found = sweep(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
-    prints = {RunFolder(one["run"]).fingerprint_of_rows for one in found["trials"]}
+    prints = {RunFolder(one["run"]).checkpoints.fingerprint_of_rows for one in found["trials"]}
     assert len(prints) == 1
 
 

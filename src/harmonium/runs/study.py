@@ -162,7 +162,7 @@ class Study:
         Raises:
             InputError: the source has changed.
         """
-        found = folder.fingerprint_of_rows
+        found = folder.checkpoints.fingerprint_of_rows
         with self.locks.hold(TAKING):
             known = self.study.user_attrs.get(ROWS)
             if known is None:

@@ -18,7 +18,7 @@ from .._threefry import key_of
 from ..errors import input_error
 from ..io.storage import load
 from .display import Display, nats
-from .folder import CHECKPOINT, STUDY, RunFolder, check_folder
+from .folder import STUDY, RunFolder, check_folder
 from .options import EVALUATION_SEED, check_count
 from .progress import Unknown, attempt
 from .pruning import PRUNED, SCORE, Curves, Pruner
@@ -131,7 +131,7 @@ def carried_out(study: Study, taken: Taken, curves: Curves) -> tuple[float | Non
     if summary.get("status") not in ENDED:
         silent = Display(Console(quiet=True))
         callbacks = [Pruner(path, curves)] if spec.prune else []
-        if (path / CHECKPOINT).is_file():
+        if folder.checkpoints.exist:
             summary = resume(str(path), None, silent, None, callbacks)
         else:
             if path.is_dir():  # its process ended before there was anything to go on with
