@@ -40,6 +40,7 @@ Examples:
   harmonium train rows.csv --hidden 16 --method exact --json
   harmonium train family.fasta --watch
   harmonium train spins.npy --visible ising --k 10 --out runs/spins
+  harmonium train rows.npy --hidden 20000 --chains 512 --mesh data=4,hidden=2
 """
 
 RESUME_HELP = """Go on with an interrupted run, or train a finished one for more epochs.
@@ -69,6 +70,15 @@ WatchOn = Annotated[
         help="Serve the page at an address, as 127.0.0.1:8000, and open no browser. Other"
         " computers can see it only at another address than 127.0.0.1, such as 0.0.0.0:8000, and"
         " only with the secret word in the link that is printed.",
+    ),
+]
+Devices = Annotated[
+    str | None,
+    word(
+        "--mesh",
+        metavar="AXIS=N,...",
+        help="Spread the run over devices: data=8 shares rows and chains among eight, hidden=2 the"
+        " columns of W between two, data=4,hidden=2 both.",
     ),
 ]
 
@@ -235,13 +245,15 @@ def train_cli(
         word("--out", metavar="FOLDER", help="Folder for the run.  [default: a new one in runs]"),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older run.")] = False,
+    mesh: Devices = None,
     is_watched: IsWatched = False,
     watch_on: WatchOn = None,
     as_json: Json = False,
 ) -> None:
     """Train a model; its help text is TRAIN_HELP."""
     options = dict(locals())
-    for name in ("out", "overwrite", "as_json", "kind", "drop", "is_watched", "watch_on"):
+    others = ("out", "overwrite", "as_json", "kind", "drop", "mesh", "is_watched", "watch_on")
+    for name in others:
         options.pop(name)
 
     def command() -> int:
@@ -250,7 +262,7 @@ def train_cli(
 
         show = display(as_json)
         options["kinds"] = kinds_told(kind or [], drop or [])
-        with watching(is_watched, watch_on, show) as watch:
+        with spread_over(mesh), watching(is_watched, watch_on, show) as watch:
             summary = train(RunConfig(**options), out, overwrite, show, watch)
         return tell(summary, as_json, show)
 
@@ -263,6 +275,7 @@ def resume_cli(
         int | None,
         whole("--epochs", help="Total number of epochs to reach.  [default: the run's]"),
     ] = None,
+    mesh: Devices = None,
     is_watched: IsWatched = False,
     watch_on: WatchOn = None,
     as_json: Json = False,
@@ -273,7 +286,7 @@ def resume_cli(
         from ..runs.train import resume
 
         show = display(as_json)
-        with watching(is_watched, watch_on, show) as watch:
+        with spread_over(mesh), watching(is_watched, watch_on, show) as watch:
             summary = resume(run, epochs, show, watch)
         return tell(summary, as_json, show)
 
@@ -293,6 +306,22 @@ def watching(is_watched: bool, address: str | None, show: Any) -> AbstractContex
 
         webbrowser.open(watch.url)
     return watch
+
+
+def spread_over(mesh: str | None) -> AbstractContextManager[Any]:
+    """Return a context in which a run is spread over the devices that `--mesh` says."""
+    if mesh is None:
+        return nullcontext()
+    from ..sharding import checked_mesh, use_mesh
+
+    sizes = {}
+    for part in mesh.split(","):
+        axis, _, size = part.partition("=")
+        if not size.strip().isdigit() or axis.strip() in sizes:
+            expected = "sizes of the axes data, hidden or both"
+            raise input_error("--mesh", expected, repr(mesh), "write it as data=4,hidden=2")
+        sizes[axis.strip()] = int(size)
+    return use_mesh(checked_mesh(sizes, "--mesh"))
 
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:

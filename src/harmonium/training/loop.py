@@ -25,7 +25,7 @@ from .chunks import DivergenceWarning, advance, growth_limit, largest, next_chun
 from .optimizers import averaged_model
 from .recorder import Recorder
 from .schedules import rate_of, reschedule
-from .start import continued, first_state, spread
+from .start import continued, first_state
 from .state import Fit, Report, TrainState
 from .update import padded
 
@@ -157,7 +157,6 @@ def run_plan(
         begun = first_state(rbm, plan, key=key)
     else:
         begun = continued(state, rbm, plan, key=key)
-    begun = spread(begun, plan)
     track = held_out is not None if track is None else track
     recorder = Recorder(rbm, plan, held_out, keep, track, key)
     run = _Run(plan, recorder, key)

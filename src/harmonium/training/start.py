@@ -47,7 +47,7 @@ def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the initial state, with those of the method and the optimiser."""
     chains = _carried(plan.method, rbm, plan.dataset.padded(), key=checked_key(key))
     optimizer = with_strength(plan.optimizer.init(rbm), plan.prior)
-    return TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32))
+    return spread(TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32)), plan)
 
 
 @eqx.filter_jit
@@ -65,7 +65,7 @@ def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
         InputError: it is not a state, or is that of another model, method or optimiser.
     """
     state = resumable(state, rbm, plan, key=key)
-    return state._replace(optimizer=reschedule(state.optimizer, plan.total))
+    return spread(state._replace(optimizer=reschedule(state.optimizer, plan.total)), plan)
 
 
 def spread(state: TrainState, plan: Plan) -> TrainState:
