@@ -13,7 +13,7 @@ import harmonium as hm
 ROOT = Path(hm.__file__).parent
 LEVELS = [
     {"errors", "_html", "_threefry", "parameters", "statistics"},
-    {"checks", "_numerics"},
+    {"checks", "_numerics", "_files"},
     {"layers", "weights"},
     {"tables", "sequences"},
     {"data", "rbm"},

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
+from .._files import inside, parsed_json
 from ..errors import InputError, ModelFileError, input_error
 from ..io.formats.base import write_whole
 from ..io.formats.native import load_tree, read_header, save_tree
@@ -24,6 +25,7 @@ from ..tables import Columns
 from ..training import TrainState
 from .config import RunConfig
 from .jsonable import read_json, to_json
+from .options import is_number
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -46,6 +48,11 @@ LEFT_BY_RUNS = (
 )
 OTHER_NAME = "choose another name"
 T = TypeVar("T")
+ENDS = ("value", "low", "high")
+SCORES = {  # what other functions take from a summary
+    "log_z": {*ENDS, "method", "converged", "message"},
+    "log_likelihood": {*ENDS, "converged", "rows"},
+}
 LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
 
 
@@ -119,19 +126,27 @@ class RunFolder:
                     _remove(self.path / name)
                 self.write_config(config)
         else:
-            with (self.path / CONFIG).open("x", encoding="utf-8") as file:
+            with self.file(CONFIG).open("x", encoding="utf-8") as file:
                 file.write(config.to_json())
-        (self.path / METRICS).touch()
-        (self.path / CHECKPOINT).parent.mkdir(exist_ok=True)
+        self.file(METRICS).touch()
+        self.file(CHECKPOINT).parent.mkdir(exist_ok=True)
         return self
+
+    def file(self, name: str) -> Path:
+        """Return the path of one of the run's files.
+
+        Raises:
+            InputError: a link leads out of the folder: nothing there is read or written.
+        """
+        return inside(self.path, name)
 
     def config(self) -> RunConfig:
         """Read the run's options."""
-        return RunConfig.read(self.path / CONFIG)
+        return RunConfig.read(self.file(CONFIG))
 
     def write_config(self, config: RunConfig) -> None:
         """Write the run's options."""
-        write_whole(self.path / CONFIG, config.to_json().encode())
+        write_whole(self.file(CONFIG), config.to_json().encode())
 
     def columns(self) -> Columns | None:
         """Read what the columns of the run's table mean; None if its rows are plain numbers.
@@ -169,7 +184,7 @@ class RunFolder:
 
     def _meaning(self, name: str, from_record: Callable[[Any, str], T]) -> T | None:
         """Read a file that says what the run's rows mean; None if there is none."""
-        path = self.path / name
+        path = self.file(name)
         return from_record(read_json(path), str(path)) if path.is_file() else None
 
     def _needed(self, meaning: T | None, expected: str, found: str, source: str) -> T:
@@ -184,23 +199,23 @@ class RunFolder:
         for name, meaning in ((COLUMNS, columns), (SITES, sites)):
             if meaning is not None:
                 text = json.dumps(meaning.record(), indent=2, ensure_ascii=False) + "\n"
-                write_whole(self.path / name, text.encode())
+                write_whole(self.file(name), text.encode())
 
     def add_metrics(self, record: dict[str, Any]) -> None:
         """Append a record to the metrics."""
-        with (self.path / METRICS).open("a", encoding="utf-8") as file:
+        with self.file(METRICS).open("a", encoding="utf-8") as file:
             file.write(to_json(record) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
         """Read the metrics up to the first damaged line: a crash may cut the last line short."""
-        file = self.path / METRICS
+        file = self.file(METRICS)
         records = []
         for line in file.read_bytes().splitlines() if file.is_file() else []:
             try:
-                record = json.loads(line)
-                if not {"update", "epoch"} <= record.keys():
-                    break
-            except (ValueError, AttributeError, RecursionError):
+                record = parsed_json(line)
+            except ValueError:
+                break
+            if not _is_record(record):
                 break
             records.append(record)
         return records
@@ -208,15 +223,15 @@ class RunFolder:
     def keep_metrics_until(self, updates: int) -> None:
         """Drop the records after this update, that of the checkpoint to resume from."""
         kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
-        write_whole(self.path / METRICS, "".join(kept).encode())
+        write_whole(self.file(METRICS), "".join(kept).encode())
 
     def save(self, rbm: RBM, state: TrainState, fingerprint: str) -> None:
         """Write the model and the state to resume from; the fingerprint is that of the rows."""
-        save(rbm, self.path / MODEL)
+        save(rbm, self.file(MODEL))
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
         header |= {"rows": fingerprint}
         header |= {name: getattr(state, name) is not None for name in LEARNED_OF_ROWS}
-        save_tree(state, self.path / CHECKPOINT, header)
+        save_tree(state, self.file(CHECKPOINT), header)
 
     @property
     def learned_of_rows(self) -> set[str]:
@@ -224,13 +239,13 @@ class RunFolder:
 
         Nothing in runs of one record, and in those of earlier versions.
         """
-        header = read_header(self.path / CHECKPOINT)
+        header = read_header(self.file(CHECKPOINT))
         return {name for name in LEARNED_OF_ROWS if header.get(name)}
 
     @property
     def fingerprint_of_rows(self) -> str | None:
         """The hash of the rows that the run began with; None if its checkpoint does not tell."""
-        path = self.path / CHECKPOINT
+        path = self.file(CHECKPOINT)
         return read_header(path).get("rows") if path.is_file() else None
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
@@ -240,7 +255,7 @@ class RunFolder:
             ModelFileError: the checkpoint is damaged, or belongs to another run.
             InputError: the rows are not those that the run began with.
         """
-        path = self.path / CHECKPOINT
+        path = self.file(CHECKPOINT)
         if self.fingerprint_of_rows != fingerprint:
             found, advice = "other rows", "restore the source, or train anew"
             raise input_error(source, f"the rows that {self.path} began with", found, advice)
@@ -255,20 +270,41 @@ class RunFolder:
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write the summary that the command reports."""
-        write_whole(self.path / SUMMARY, (to_json(summary, indent=2) + "\n").encode())
+        write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
 
     def summary(self) -> dict[str, Any]:
-        """Read the summary that the command reported; empty if the run has not ended."""
+        """Read the summary that the command reported; empty if there is none, or a damaged one."""
+        path = self.file(SUMMARY)
         try:
-            found = json.loads((self.path / SUMMARY).read_bytes())
-        except (OSError, ValueError, RecursionError):
+            found = parsed_json(path.read_bytes() if path.is_file() else "{}")
+        except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return found if _is_summary(found) else {}
 
     def drop_summary(self) -> None:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
         for name in (SUMMARY, REPORT, EVALUATION):
             _remove(self.path / name)
+
+
+def _is_record(found: Any) -> bool:
+    """Return whether a value is a record of metrics: numbers by name, None for infinite ones."""
+    if not isinstance(found, dict) or not all(is_number(found.get(n)) for n in ("update", "epoch")):
+        return False
+    return all(value is None or is_number(value) for value in found.values())
+
+
+def _is_summary(found: Any) -> bool:
+    """Return whether a value has the scores of a summary, as far as there are any."""
+    if not isinstance(found, dict) or not isinstance(found.get("message", ""), str):
+        return False
+    scores = [(name, found[name]) for name in SCORES if found.get(name) is not None]
+    return all(
+        isinstance(score, dict)
+        and SCORES[name] <= score.keys()
+        and all(score[end] is None or is_number(score[end]) for end in ENDS)
+        for name, score in scores
+    )
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:

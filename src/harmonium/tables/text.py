@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import re
-import tempfile
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from .._files import bytes_of, unzipped
 from ..errors import InputError, count_of, input_error
 from .cells import NUMBER, columns_in
+from .database import database
 from .frames import Frame
 from .moments import YEARS
 
@@ -45,9 +44,9 @@ def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
         if has_names
         else [f"column {i + 1}" for i in range(len(first))]
     )
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+    with database(label, "a table of cells", len(text)) as (connection, folder):
         # A name without signs that the reader takes for patterns, and one encoding.
-        plain = Path(folder, "rows.csv")
+        plain = folder / "rows.csv"
         plain.write_text(text, "utf-8", newline="")
         try:
             connection.execute(
@@ -60,7 +59,7 @@ def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
                     {f"c{i}": "VARCHAR" for i in range(len(names))},
                 ],
             )
-        except duckdb.Error as error:
+        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
             raise _text_error(label, str(error)) from None
         columns = columns_in(connection, names, start.delimiter, known)
     frame = Frame(tuple(columns), has_names)
@@ -112,13 +111,7 @@ class _Start(NamedTuple):
 
 def _decoded(path: Path, label: str) -> str:
     """Return the text of a file: from UTF-8, UTF-16 with its mark, or else Windows-1252."""
-    content = path.read_bytes()
-    if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            found, advice = f"a truncated or damaged one ({error})", "copy or write the file again"
-            raise input_error(label, "a gzip file", found, advice) from None
+    content = unzipped(bytes_of(path, label), label)
     mark = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     for encoding in ("utf-16",) if mark else ("utf-8-sig", "cp1252"):
         try:
