@@ -263,7 +263,13 @@ class Columns:
         Raises:
             InputError: the record is damaged.
         """
-        return cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
+        found = cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
+        expected, advice = "the columns of a run on a table", "restore the file, or train anew"
+        with parser_errors(label, expected, advice):  # what does not fit together shows here
+            codes = np.zeros((1, len(found.modelled)), np.float32)
+            found.encode(found.decode(codes), label)
+            found.layer.encode(codes)
+        return found
 
     def record(self) -> dict[str, Any]:
         """Return the columns as JSON can hold them."""

@@ -11,7 +11,7 @@ from typing import Any
 from .._files import most_unpacked, parser_errors
 from ..errors import input_error
 
-WORKING = 2**30  # bytes, besides those of the file unpacked
+WORKING = 2**29  # bytes, besides those of the file unpacked
 SETTINGS = {
     "temp_directory": "",  # otherwise it would write into the current folder
     "autoinstall_known_extensions": False,  # a file may ask for code from elsewhere
@@ -26,7 +26,7 @@ def database(label: str, expected: str, size: int) -> Iterator[tuple[Any, Path]]
     Args:
         label: what error messages call the file that is read.
         expected: what it should be, for error messages.
-        size: of the file, in bytes; twice what it may unpack to, and 1 GiB, may be used.
+        size: of the file, in bytes; twice what it may unpack to, and 512 MiB, may be used.
 
     Raises:
         InputError: the file is damaged, or needs more memory.

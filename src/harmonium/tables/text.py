@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -180,7 +181,7 @@ def _is_year(cell: str) -> bool:
 
 def _checked_names(cells: list[str], label: str) -> list[str]:
     names = [cell.strip() or f"column {i + 1}" for i, cell in enumerate(cells)]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         found = f"{twice[0]!r} {names.count(twice[0])} times"
         raise input_error(label, "a different name for each column", found, "rename one of them")
