@@ -121,7 +121,7 @@ def columns_in(
         delimiter: between the cells in their file, which is no decimal comma.
         known: a table, of any number of rows, as whose columns those of the same name are read.
     """
-    kept = {column.name: column for column in known.columns} if known else {}
+    kept = {} if known is None else {column.name: column for column in known.columns}
     ways = notations(delimiter)
     commas = delimiter != "," and _has_decimal_commas(connection, len(names))
     columns = []
