@@ -1,4 +1,4 @@
-"""Hostile files, each refused in words that say what to do; links and pipes; what memory it takes."""
+"""Hostile files, each refused in words that say what to do; links and pipes; memory taken."""
 
 import json
 import os

@@ -19,6 +19,7 @@ from .moments import YEARS
 
 DELIMITERS = ",;\t|"
 WORDS_OF_A_LINE = 4
+MOST_COLUMNS = 2**15  # each takes time and memory, however few its cells
 LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which the delimiter is found
 
 
@@ -39,6 +40,9 @@ def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
     text = _decoded(path, label)
     start = _start(text, label)
     first, *others = start.records
+    if len(first) > MOST_COLUMNS:
+        expected, found = f"at most {MOST_COLUMNS:,} columns of words", f"{len(first):,}"
+        raise input_error(label, expected, found, "write numbers as an array, in .npy")
     has_names = _is_header(first, others)
     names = (
         _checked_names(first, label)
