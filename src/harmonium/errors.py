@@ -83,7 +83,13 @@ class Interrupted(KeyboardInterrupt):
 
 def input_error(source: str, expected: str, found: str, advice: str) -> InputError:
     """Return the one-line error "SOURCE: expected ...; found ...; ADVICE."."""
-    return InputError(" ".join(f"{source}: expected {expected}; found {found}; {advice}.".split()))
+    line = f"{source}: expected {expected}; found {found}; {advice}."
+    return InputError(printable(" ".join(line.split())))
+
+
+def printable(text: str) -> str:
+    """Return text from outside, with what could steer a terminal replaced by ?."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def count_of(number: int, noun: str) -> str:

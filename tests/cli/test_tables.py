@@ -249,7 +249,7 @@ def test_kinds_can_be_told(cli, table, no_report):
             "column 'wings': expected a column of animals.csv",
         ),
         ("train animals.csv --as species=date", "column 'species': expected dates; found words"),
-        ("train animals.csv --columns no.json", "no.json: expected a JSON file"),
+        ("train animals.csv --columns no.json", "no.json: expected a readable file; found no such"),
         ("train animals.csv --visible potts", "expected complete numbers with --visible"),
         ("impute animals.csv run --out filled.npy", "--out filled.npy: expected a name ending in"),
         (

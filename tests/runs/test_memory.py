@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from harmonium import _files
 from harmonium.errors import InputError
 from harmonium.layers import Bernoulli
 from harmonium.runs import memory
@@ -27,12 +28,12 @@ def test_a_container_may_have_less(monkeypatch, tmp_path):
     limit, none = tmp_path / "limit", tmp_path / "none"
     limit.write_text("1000000\n")
     none.write_text("max\n")
-    monkeypatch.setattr(memory, "LIMITS", (str(none), str(limit), str(tmp_path / "missing")))
+    monkeypatch.setattr(_files, "LIMITS", (str(none), str(limit), str(tmp_path / "missing")))
     assert memory.memory_there() == 1_000_000
 
 
 def test_a_system_that_does_not_say_refuses_nothing(monkeypatch):
-    monkeypatch.setattr(memory, "LIMITS", ())
+    monkeypatch.setattr(_files, "LIMITS", ())
     for error in (ValueError, OSError, AttributeError):
 
         def unknown(name, error=error):

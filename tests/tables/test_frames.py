@@ -262,7 +262,9 @@ def test_parquet(tmp_path):
     (tmp_path / "what[1]*.parquet").write_bytes((tmp_path / "t.parquet").read_bytes())
     assert len(read_parquet(tmp_path / "what[1]*.parquet", "t")) == 3
     (tmp_path / "bad.parquet").write_bytes(b"PAR1" + b"x" * 50)
-    with pytest.raises(InputError, match="bad: expected a Parquet file; found other or damaged"):
+    with pytest.raises(
+        InputError, match="bad: expected a Parquet file; found a truncated or damaged"
+    ):
         read_parquet(tmp_path / "bad.parquet", "bad")
 
 

@@ -4,20 +4,26 @@ A reader turns the bytes of one format into arrays; `read_file` chooses it by th
 the numbers mean is not decided here (see `as_table`), and nothing is ever unpickled.
 """
 
-import gzip
 import math
 import os
 import re
-import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, count_of, input_error
+from .._files import (
+    COPY_AGAIN,
+    check_npy_head,
+    check_regular,
+    open_errors,
+    parser_errors,
+    read_npy,
+    read_npz,
+    unzipped,
+)
+from ..errors import count_of, input_error
 from ..tables.frames import Frame, frame_of_array
 from ..tables.text import Cells, read_cells, read_text
 from ..tables.typed import read_arrow, read_parquet
@@ -31,16 +37,6 @@ _ROLES = {
     "validation": ("x_val", "x_valid", "validation", "valid"),
 }
 _LABELS = {"train": ("y", "y_train"), "test": ("y_test",), "validation": ()}
-_DAMAGE = (  # what the parsers of other libraries raise on damaged bytes
-    *(OSError, EOFError, ValueError, LookupError, TypeError, MemoryError, OverflowError),
-    *(RuntimeError, SyntaxError, TokenError, zlib.error, zipfile.BadZipFile),
-)
-_COPY_AGAIN = "copy or write the file again"
-_WHY_NOT = {
-    FileNotFoundError: ("no such file", "check the path"),
-    IsADirectoryError: ("a folder", "name one file in it"),
-    PermissionError: ("permission denied", "change its permissions, or copy it"),
-}
 
 
 class Contents(NamedTuple):
@@ -104,23 +100,18 @@ def read_file(
     path = Path(path)
     label, name = str(path), stem_of(path)
     reader = _reader_of(path)
-    try:
-        with path.open("rb") as file:
-            if reader is None:
-                suffixes = (
-                    ", ".join(_READERS) + ", .idx or -idx3-ubyte (text and idx also with .gz)"
-                )
-                found = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
-                advice = "rename it after its format, or convert it"
-                raise input_error(label, f"a file of a known format: {suffixes}", found, advice)
-            if key is not None and reader is not _read_npz:
-                raise input_error(label, "a key only after an .npz file", repr(key), "leave it out")
-            if not file.peek(1):
-                raise input_error(label, "data", "an empty file", "check how it was written")
-            return reader(_Source(file, label, name, key, known))
-    except OSError as error:
-        found, advice = _WHY_NOT.get(type(error), (str(error), _COPY_AGAIN))
-        raise input_error(label, "a readable file", found, advice) from None
+    check_regular(path, label)
+    with open_errors(label), path.open("rb") as file:
+        if reader is None:
+            suffixes = ", ".join(_READERS) + ", .idx or -idx3-ubyte (text and idx also with .gz)"
+            found = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
+            advice = "rename it after its format, or convert it"
+            raise input_error(label, f"a file of a known format: {suffixes}", found, advice)
+        if key is not None and reader is not _read_npz:
+            raise input_error(label, "a key only after an .npz file", repr(key), "leave it out")
+        if not file.peek(1):
+            raise input_error(label, "data", "an empty file", "check how it was written")
+        return reader(_Source(file, label, name, key, known))
 
 
 def cells_of(path: str | os.PathLike, rows: int) -> Cells | None:
@@ -150,12 +141,18 @@ def _read_npy(source: _Source) -> Contents:
     expected = "a NumPy .npy file of numbers"
     _check_magic(source, np.lib.format.MAGIC_PREFIX, expected, "numpy.save")
     path = Path(source.file.name)
-    try:
-        if path.stat().st_size >= LARGE:
-            return Contents(source.name, np.load(path, mmap_mode="r", allow_pickle=False))
-        return Contents(source.name, np.load(source.file, allow_pickle=False))
-    except _DAMAGE as error:
-        raise _numpy_error(source.label, expected, error) from None
+    size = path.stat().st_size
+    with parser_errors(source.label, expected):
+        if size < LARGE:
+            array = read_npy(lambda: path.open("rb"), size)
+        elif check_npy_head(source.file, size):
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        else:
+            array = np.empty(0, object)
+    if array.dtype.hasobject:
+        advice = "save an array of integers or floats instead"
+        raise input_error(source.label, expected, "pickled Python objects, never loaded", advice)
+    return Contents(source.name, array)
 
 
 def _check_magic(source: _Source, magic: bytes, expected: str, writer: str) -> None:
@@ -166,22 +163,10 @@ def _check_magic(source: _Source, magic: bytes, expected: str, writer: str) -> N
     source.file.seek(0)
 
 
-def _numpy_error(label: str, expected: str, error: Exception) -> InputError:
-    """Return the error for an array that NumPy cannot load: pickled objects, or damage."""
-    if "allow_pickle" in str(error):
-        advice = "save an array of integers or floats instead"
-        return input_error(label, expected, "pickled Python objects, never loaded", advice)
-    return input_error(label, expected, f"a truncated or damaged one ({error})", _COPY_AGAIN)
-
-
 def _read_npz(source: _Source) -> Contents:
     expected = "a NumPy .npz file of arrays"
     _check_magic(source, b"PK", expected, "numpy.savez")
-    try:
-        with np.load(source.file, allow_pickle=False) as archive:
-            arrays = {key: _member(archive, key) for key in archive.files}
-    except _DAMAGE as error:
-        raise _numpy_error(source.label, expected, error) from None
+    arrays = read_npz(Path(source.file.name), source.label, expected)
     keys = _keys_of_parts(source, arrays)
     parts = {part: _unpacked(source, arrays, key) for part, key in keys.items()}
     notes = [f"{source.name}: {key!r} gives the {part} rows." for part, key in keys.items()]
@@ -196,18 +181,6 @@ def _read_npz(source: _Source) -> Contents:
         test_labels=_labels(arrays, parts, "test"),
         notes=tuple(notes),
     )
-
-
-def _member(archive: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
-    """Return one array; an empty object array in place of one that needs unpickling."""
-    nothing = np.empty(0, dtype=object)
-    try:
-        array = archive[key]
-    except ValueError as error:
-        if "allow_pickle" not in str(error):
-            raise
-        return nothing
-    return array if isinstance(array, np.ndarray) else nothing
 
 
 def _keys_of_parts(source: _Source, arrays: dict[str, np.ndarray]) -> dict[str, str]:
@@ -346,13 +319,7 @@ def _read_columns(source: _Source) -> Contents:
 
 
 def _read_idx(source: _Source) -> Contents:
-    data = source.file.read()
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except _DAMAGE as error:
-            found = f"a truncated or damaged one ({error})"
-            raise input_error(source.label, "a gzip file", found, _COPY_AGAIN) from None
+    data = unzipped(source.file.read(), source.label)
     start = 4 + 4 * data[3] if len(data) > 3 else 4
     if data[:2] != b"\0\0" or len(data) < start or data[2] not in _IDX_TYPES or data[3] > 32:
         expected = "an idx file: two zero bytes, a type, the number of dimensions, the dimensions"
@@ -362,8 +329,9 @@ def _read_idx(source: _Source) -> Contents:
     dtype, size = np.dtype(_IDX_TYPES[data[2]]), math.prod(shape)
     if len(data) != start + size * dtype.itemsize:
         expected = f"{size * dtype.itemsize:,} bytes after the head for the dimensions {shape}"
-        raise input_error(source.label, expected, f"{len(data) - start:,}", _COPY_AGAIN)
-    values = np.frombuffer(data, dtype, size, start).reshape(shape)
+        raise input_error(source.label, expected, f"{len(data) - start:,}", COPY_AGAIN)
+    with parser_errors(source.label, "an idx file of numbers"):
+        values = np.frombuffer(data, dtype, size, start).reshape(shape)
     return Contents(source.name, values.astype(dtype.newbyteorder("="), copy=False))
 
 

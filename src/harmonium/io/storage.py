@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from .._files import inside
 from ..errors import InputError, ModelFileError
 from ..rbm import RBM
 from .convert.base import checked_model, short
@@ -87,7 +88,10 @@ def load(path: str | os.PathLike) -> RBM:
     """
     file, part = _file_and_part(path)
     if file.is_dir():
-        file = file / MODEL
+        try:
+            file = inside(file, MODEL)
+        except InputError as error:
+            raise ModelFileError(str(error)) from None
         if not file.is_file():
             found = f"a folder without {MODEL}"
             raise file_error(path, "a run folder", found, "name a run or a model")

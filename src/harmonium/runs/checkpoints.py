@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from .._files import inside
 from ..errors import ModelFileError, input_error
 from ..io.formats.native import load_tree, read_header, save_tree
 from ..training import TrainState
@@ -23,14 +24,22 @@ class Checkpoints:
     case the last one is damaged later: a run that goes on from it ends in the same model.
 
     Attributes:
-        last: the file of the last one.
-        previous: the file of the one before it.
+        run: the folder of the run.
     """
 
     def __init__(self, run: Path):
-        folder = run / CHECKPOINTS
-        self.last, self.previous = folder / LAST, folder / PREVIOUS
+        self.run = run
         self._whole: Path | None = None
+
+    @property
+    def last(self) -> Path:
+        """The file of the last one."""
+        return inside(self.run, f"{CHECKPOINTS}/{LAST}")
+
+    @property
+    def previous(self) -> Path:
+        """The file of the one before it."""
+        return inside(self.run, f"{CHECKPOINTS}/{PREVIOUS}")
 
     def make_folder(self) -> None:
         """Create their folder, and that of the run."""
@@ -65,7 +74,7 @@ class Checkpoints:
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
         header |= {"rows": fingerprint, "jax": jax.__version__}
         header |= {name: getattr(state, name) is not None for name in LEARNED_OF_ROWS}
-        new = self.last.with_name(f"{LAST}.new")
+        new = inside(self.run, f"{CHECKPOINTS}/{LAST}.new")
         save_tree(state, new, header)
         if self.last.exists():
             self.last.replace(self.previous)
@@ -105,8 +114,8 @@ class Checkpoints:
         """
         path = self.whole
         if self.fingerprint_of_rows != fingerprint:
-            run, advice = path.parent.parent, "restore the source, or train anew"
-            raise input_error(source, f"the rows that {run} began with", "other rows", advice)
+            found, advice = "other rows", "restore the source, or train anew"
+            raise input_error(source, f"the rows that {self.run} began with", found, advice)
         state = load_tree(path, like)
         floats = [x for x in jax.tree.leaves(state) if np.asarray(x).dtype.kind == "f"]
         if not all(np.isfinite(np.asarray(x)).all() for x in floats) or int(state.updates) < 0:

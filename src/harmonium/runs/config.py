@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import ModelFileError, input_error
+from .._files import parser_errors
+from ..errors import InputError, ModelFileError, input_error
+from .jsonable import read_json
 from .options import (
     BINARIZE,
     KEEP,
@@ -186,12 +188,13 @@ class RunConfig:
             ModelFileError: the file is missing, is not JSON, or holds invalid options.
         """
         try:
-            found: Any = json.loads(Path(path).read_text("utf-8"))
+            found = read_json(Path(path))
             known = {field.name for field in fields(cls)}
-            known_options = {name: found[name] for name in found if name in known}
-            return cls(**(BEFORE | known_options))
-        except (OSError, ValueError, TypeError, RecursionError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
+            with parser_errors(path, "a JSON object", "restore it"):
+                known_options = {name: found[name] for name in found if name in known}
+                return cls(**(BEFORE | known_options))
+        except InputError as error:
+            reason = str(error).rstrip(".")
             raise ModelFileError(
                 f"{path}: expected the options of a run; found that they cannot be read ({reason});"
                 " restore the file, or train anew."

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from .._files import inside
 from ..errors import NotFiniteError, input_error
 from ..io.storage import load
 from ..likelihood import log_likelihood, log_z
@@ -266,7 +267,7 @@ def _illustrated(
     pictures = Pictures([], {})
     if wanted.pictures is None and not is_run(wanted.run):
         return pictures
-    own = Path(wanted.run) / EVALUATION
+    own = inside(Path(wanted.run), EVALUATION)
     folder = own if wanted.pictures is None else Path(wanted.pictures)
     names = target.learned_and_held_out or (target.name, None)
     drawn: Any = samples if isinstance(samples, Unknown) else samples.rows

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from .._files import inside, parsed_json
 from ..errors import InputError, ModelFileError, input_error
 from ..io.formats.base import write_whole
 from ..io.storage import MODEL, save
@@ -23,6 +24,7 @@ from ..training import TrainState
 from .checkpoints import CHECKPOINTS, Checkpoints
 from .config import RunConfig
 from .jsonable import read_json, to_json
+from .options import is_number
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -45,6 +47,11 @@ LEFT_BY_RUNS = (
 )
 OTHER_NAME = "choose another name"
 T = TypeVar("T")
+ENDS = ("value", "low", "high")
+SCORES = {  # what other functions take from a summary
+    "log_z": {*ENDS, "method", "converged", "message"},
+    "log_likelihood": {*ENDS, "converged", "rows"},
+}
 
 
 class RunFolder:
@@ -118,9 +125,9 @@ class RunFolder:
                     _remove(self.path / name)
                 self.write_config(config)
         else:
-            with (self.path / CONFIG).open("x", encoding="utf-8") as file:
+            with self.file(CONFIG).open("x", encoding="utf-8") as file:
                 file.write(config.to_json())
-        (self.path / METRICS).touch()
+        self.file(METRICS).touch()
         self.checkpoints.make_folder()
         return self
 
@@ -130,13 +137,21 @@ class RunFolder:
         self.write_config(config)
         self.write_meaning(columns, sites)
 
+    def file(self, name: str) -> Path:
+        """Return the path of one of the run's files.
+
+        Raises:
+            InputError: a link leads out of the folder: nothing there is read or written.
+        """
+        return inside(self.path, name)
+
     def config(self) -> RunConfig:
         """Read the run's options."""
-        return RunConfig.read(self.path / CONFIG)
+        return RunConfig.read(self.file(CONFIG))
 
     def write_config(self, config: RunConfig) -> None:
         """Write the run's options."""
-        write_whole(self.path / CONFIG, config.to_json().encode())
+        write_whole(self.file(CONFIG), config.to_json().encode())
 
     def columns(self) -> Columns | None:
         """Read what the columns of the run's table mean; None if its rows are plain numbers.
@@ -174,7 +189,7 @@ class RunFolder:
 
     def _meaning(self, name: str, from_record: Callable[[Any, str], T]) -> T | None:
         """Read a file that says what the run's rows mean; None if there is none."""
-        path = self.path / name
+        path = self.file(name)
         return from_record(read_json(path), str(path)) if path.is_file() else None
 
     def _needed(self, meaning: T | None, expected: str, found: str, source: str) -> T:
@@ -189,12 +204,12 @@ class RunFolder:
         for name, meaning in ((COLUMNS, columns), (SITES, sites)):
             if meaning is not None:
                 text = json.dumps(meaning.record(), indent=2, ensure_ascii=False) + "\n"
-                write_whole(self.path / name, text.encode())
+                write_whole(self.file(name), text.encode())
 
     def add_metrics(self, records: Sequence[dict[str, Any]]) -> None:
         """Append records to the metrics: all of them, or none."""
         lines = "".join(to_json(record) + "\n" for record in records).encode()
-        with (self.path / METRICS).open("ab", buffering=0) as file:
+        with self.file(METRICS).open("ab", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size
             try:
                 if file.write(lines) != len(lines):  # the disk is full
@@ -206,14 +221,14 @@ class RunFolder:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Read the metrics up to the first damaged line: a crash may cut the last line short."""
-        file = self.path / METRICS
+        file = self.file(METRICS)
         records = []
         for line in file.read_bytes().splitlines() if file.is_file() else []:
             try:
-                record = json.loads(line)
-                if not {"update", "epoch"} <= record.keys():
-                    break
-            except (ValueError, AttributeError, RecursionError):
+                record = parsed_json(line)
+            except ValueError:
+                break
+            if not _is_record(record):
                 break
             records.append(record)
         return records
@@ -221,24 +236,25 @@ class RunFolder:
     def keep_metrics_until(self, updates: int) -> None:
         """Drop the records after this update, that of the checkpoint to resume from."""
         kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
-        write_whole(self.path / METRICS, "".join(kept).encode())
+        write_whole(self.file(METRICS), "".join(kept).encode())
 
     def save(self, rbm: RBM, state: TrainState, fingerprint: str) -> None:
         """Write the model and the state to resume from, with a hash of the rows."""
-        save(rbm, self.path / MODEL)
+        save(rbm, self.file(MODEL))
         self.checkpoints.write(state, fingerprint)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write the summary that the command reports."""
-        write_whole(self.path / SUMMARY, (to_json(summary, indent=2) + "\n").encode())
+        write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
 
     def summary(self) -> dict[str, Any]:
-        """Read the summary that the command reported; empty if the run has not ended."""
+        """Read the summary that the command reported; empty if there is none, or a damaged one."""
+        path = self.file(SUMMARY)
         try:
-            found = json.loads((self.path / SUMMARY).read_bytes())
-        except (OSError, ValueError, RecursionError):
+            found = parsed_json(path.read_bytes() if path.is_file() else "{}")
+        except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return found if _is_summary(found) else {}
 
     def drop_summary(self) -> None:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
@@ -251,6 +267,26 @@ def trials_in(path: str | os.PathLike) -> list[Path]:
     if not Path(path, STUDY).is_file():
         return []
     return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
+
+
+def _is_record(found: Any) -> bool:
+    """Return whether a value is a record of metrics: numbers by name, None for infinite ones."""
+    if not isinstance(found, dict) or not all(is_number(found.get(n)) for n in ("update", "epoch")):
+        return False
+    return all(value is None or is_number(value) for value in found.values())
+
+
+def _is_summary(found: Any) -> bool:
+    """Return whether a value has the scores of a summary, as far as there are any."""
+    if not isinstance(found, dict) or not isinstance(found.get("message", ""), str):
+        return False
+    scores = [(name, found[name]) for name in SCORES if found.get(name) is not None]
+    return all(
+        isinstance(score, dict)
+        and SCORES[name] <= score.keys()
+        and all(score[end] is None or is_number(score[end]) for end in ENDS)
+        for name, score in scores
+    )
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:

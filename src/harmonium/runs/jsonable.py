@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import input_error
+from .._files import bytes_of, parsed_json, parser_errors
 
 
 def jsonable(value: Any) -> Any:
@@ -35,8 +35,6 @@ def read_json(path: Path) -> Any:
     Raises:
         InputError: there is no such file, or it holds something else.
     """
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise input_error(str(path), "a JSON file", reason, "check the path") from None
+    content = bytes_of(path, str(path))
+    with parser_errors(path, "a JSON file", "restore it, or write it again"):
+        return parsed_json(content)

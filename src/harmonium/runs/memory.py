@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from pathlib import Path
-
+from .._files import memory_there
 from ..errors import input_error
 
 USABLE = 0.8  # fraction of the available memory
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-
-
-def memory_there() -> int | None:
-    """Return the bytes of memory that this process may use; None if unknown."""
-    known = [limit for limit in map(_limit_in, LIMITS) if limit is not None]
-    with suppress(AttributeError, ValueError, OSError):  # not known on this system
-        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min((number for number in known if number > 0), default=None)
 
 
 def refuse_beyond_memory(needed: int, sizes: dict[str, float], what: str = "this run") -> None:
@@ -40,14 +28,6 @@ def refuse_beyond_memory(needed: int, sizes: dict[str, float], what: str = "this
     found = f"that {what} needs about {_gib(needed)}"
     advice = f"lower {largest}" if largest.startswith("-") else "use fewer columns or states"
     raise input_error(largest, expected, found, advice)
-
-
-def _limit_in(path: str) -> int | None:
-    """Read a container's limit, which is a number or the word `max`."""
-    try:
-        return int(Path(path).read_text())
-    except (OSError, ValueError):
-        return None
 
 
 def _gib(count: int) -> str:

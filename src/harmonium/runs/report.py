@@ -111,7 +111,7 @@ def content_of_run(
 
 def write_report(folder: RunFolder, content: dict[str, Any], out: str | None = None) -> Path:
     """Write the report of a run to a file, or as the run's own, and return its path."""
-    path = folder.path / REPORT if out is None else Path(out)
+    path = folder.file(REPORT) if out is None else Path(out)
     write_whole(path, page_of(content, content["title"]).encode())
     return path
 

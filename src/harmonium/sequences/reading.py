@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from .._files import bytes_of, unzipped
 from ..errors import InputError, count_of, input_error
 
 FASTA = (".fasta", ".fa", ".fas", ".faa", ".fna", ".afa", ".aln")
@@ -53,7 +52,7 @@ class RawAlignment(NamedTuple):
         is_site = ~(_is_lower(letters) | (letters == DOT))
         kept = is_site if self.columns is None else self.columns
         found, count = np.cumsum(is_residue)[kept], int(is_residue.sum())
-        told, how = re.search(r"/(\d+)-(\d+)$", self.names[row]), "residues, from 1"
+        told, how = re.search(r"/(\d{1,9})-(\d{1,9})$", self.names[row]), "residues, from 1"
         if told:
             first, last = int(told[1]), int(told[2])
             found, how = found + first - 1, f"residues, from {first}, as the name tells"
@@ -116,16 +115,7 @@ def read_sequences(path: str | Path) -> RawAlignment:
 
 def _content_of(path: Path) -> bytes:
     label = str(path)
-    try:
-        content = path.read_bytes()
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        advice = "copy or write the file again"
-        raise input_error(label, "a gzip file", "a damaged one", advice) from None
-    except OSError as error:
-        found = (error.strerror or str(error)).lower()
-        raise input_error(label, "a readable file", found, "check the path") from None
+    content = unzipped(bytes_of(path, label), label)
     if not content.strip():
         raise input_error(label, "aligned sequences", "an empty file", "check how it was written")
     return content
@@ -164,7 +154,11 @@ def _stockholm(content: bytes, label: str) -> Iterator[_Entry]:
         if len(rest) != 1:
             expected, advice = "a name and letters in each line", "check how it was written"
             raise input_error(label, expected, f"{line[:40]!r} in line {number:,}", advice)
-        found.setdefault(name.decode(errors="replace"), (number, []))[1].append(rest[0])
+        title = name.decode(errors="replace")
+        if not title.split():
+            advice = "give each sequence a name"
+            raise input_error(label, "a name", f"{title!r} in line {number:,}", advice)
+        found.setdefault(title, (number, []))[1].append(rest[0])
     for title, (number, pieces) in found.items():
         yield _Entry(title, b"".join(pieces), number)
 

@@ -14,6 +14,7 @@ from .alphabets import GAP, Alphabet
 from .reading import RawAlignment
 
 FORMAT = "harmonium sites"
+MOST_COLUMNS = 10**8  # of an alignment; a file may say anything
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,13 @@ class Sites:
             fits = len(letters) == len(set(letters)) > 2 and letters[0] == GAP and kept
             if not fits or list(kept) != sorted({k for k in kept if 0 <= k < width}):
                 raise ValueError
-            for _, other in same:
-                letters.index(other)
-        except (LookupError, TypeError, ValueError, AttributeError):
+            alphabet = Alphabet(name, letters, unclear, same)
+            if width > MOST_COLUMNS or len(alphabet.codes) != 256:
+                raise ValueError
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             expected, advice = "the sites of an alignment", "restore the file, or train anew"
             raise input_error(label, expected, "something else", advice) from None
-        return cls(Alphabet(name, letters, unclear, same), kept, width)
+        return cls(alphabet, kept, width)
 
 
 def codes_of(raw: RawAlignment, alphabet: Alphabet, label: str) -> np.ndarray:

@@ -121,25 +121,17 @@ def columns_in(
         delimiter: between the cells in their file, which is no decimal comma.
         known: a table, of any number of rows, as whose columns those of the same name are read.
     """
-    kept = {column.name: column for column in known.columns} if known else {}
-    blank = ", ".join(f"'{word}'" for word in ("", *MISSING))
-    trimmed = ", ".join(
-        f"case when lower(trim(c{i})) in ({blank}) then null else trim(c{i}) end as c{i}"
-        for i in range(len(names))
-    )
-    connection.execute(f"create table seen as select {trimmed} from cells")
+    kept = {} if known is None else {column.name: column for column in known.columns}
     ways = notations(delimiter)
-    own = (
-        f"count(c{i}), count_if(regexp_full_match(c{i}, '{LABEL}')),"
-        f" count_if(regexp_full_match(c{i}, '{NUMBER}'))"
-        for i in range(len(names))
-    )
-    counts = connection.execute(f"select {', '.join(own)} from seen").fetchone()
     commas = delimiter != "," and _has_decimal_commas(connection, len(names))
     columns = []
     for i, name in enumerate(names):
-        seen, labels, plain = counts[3 * i : 3 * i + 3]
         cell, before = f"c{i}", kept.get(name)
+        _see(connection, cell)
+        seen, labels, plain = connection.execute(
+            f"select count({cell}), count_if(regexp_full_match({cell}, '{LABEL}')),"
+            f" count_if(regexp_full_match({cell}, '{NUMBER}')) from seen"
+        ).fetchone()
         if before is not None and before.values.dtype.kind == "O":
             columns.append(RawColumn(name, fetched(connection, cell)))
         elif before is not None and before.values.dtype.kind == "M":
@@ -161,12 +153,27 @@ def columns_in(
 def _has_decimal_commas(connection: Any, count: int) -> bool:
     """Return whether a column, signs around its numbers aside, has decimal commas."""
     any_sign = rf".{{0,5}}?{CONTINENTAL}.{{0,5}}?"
-    parts = (
-        f"count(c{i}) = count_if(regexp_full_match(c{i}, '{any_sign}'))"
-        f" and count_if(regexp_full_match(c{i}, '{WITH_COMMA}')) > 0"
-        for i in range(count)
+    for i in range(count):
+        _see(connection, f"c{i}")
+        found = connection.execute(
+            f"select count(c{i}) = count_if(regexp_full_match(c{i}, '{any_sign}'))"
+            f" and count_if(regexp_full_match(c{i}, '{WITH_COMMA}')) > 0 from seen"
+        ).fetchone()[0]
+        if found:
+            return True
+    return False
+
+
+def _see(connection: Any, cell: str) -> None:
+    """Make the table `seen` of one column of `cells`, without blanks around them.
+
+    One at a time: DuckDB takes minutes, and gigabytes, for expressions of thousands of columns.
+    """
+    blank = ", ".join(f"'{word}'" for word in ("", *MISSING))
+    connection.execute(
+        f"create or replace table seen as select case when lower(trim({cell})) in ({blank})"
+        f" then null else trim({cell}) end as {cell} from cells"
     )
-    return any(connection.execute(f"select {', '.join(parts)} from seen").fetchone())
 
 
 def _numbers(
@@ -234,7 +241,7 @@ def _numbers_with_signs(
 
 def _dates_in(form: str, connection: Any, cell: str, name: str, seen: float) -> RawColumn | None:
     """Return a column as dates of a form; None if a cell does not fit."""
-    time = f"try_strptime({cell}, '{form}')"
+    time = f"try_strptime({cell}, '{_quoted(form)}')"  # a form may come from a file
     if connection.execute(f"select count({time}) from seen").fetchone()[0] < seen:
         return None
     return RawColumn(name, fetched(connection, f"cast({time} as timestamp)"), form)

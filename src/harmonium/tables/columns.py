@@ -8,7 +8,6 @@ column can be compared.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._files import bytes_of, parsed_json, parser_errors
 from ..errors import count_of, input_error
 from ..layers import (
     AbstractLayer,
@@ -263,7 +263,13 @@ class Columns:
         Raises:
             InputError: the record is damaged.
         """
-        return cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
+        found = cls(tuple(column_from(entry, label) for entry in entries_of(record, label)))
+        expected, advice = "the columns of a run on a table", "restore the file, or train anew"
+        with parser_errors(label, expected, advice):  # what does not fit together shows here
+            codes = np.zeros((1, len(found.modelled)), np.float32)
+            found.encode(found.decode(codes), label)
+            found.layer.encode(codes)
+        return found
 
     def record(self) -> dict[str, Any]:
         """Return the columns as JSON can hold them."""
@@ -287,12 +293,12 @@ def load_columns(run: str | os.PathLike) -> Columns:
 table; found no such file; give the folder of such a run.
     """
     path = Path(run) / "columns.json"
-    try:
-        record = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        found = "no such file" if isinstance(error, FileNotFoundError) else f"none ({error})"
-        advice = "give the folder of such a run"
-        raise input_error(str(path), "the columns of a run on a table", found, advice) from None
+    expected, advice = "the columns of a run on a table", "give the folder of such a run"
+    if not path.exists():
+        raise input_error(str(path), expected, "no such file", advice)
+    content = bytes_of(path, str(path))
+    with parser_errors(path, expected, advice):
+        record = parsed_json(content)
     return Columns.from_record(record, str(path))
 
 

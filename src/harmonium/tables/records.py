@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from ..errors import input_error
 from .base import AbstractColumn
@@ -47,7 +48,12 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
     try:
         kind = KINDS[entry["kind"]]
         others = {name: value for name, value in entry.items() if name != "kind"}
-        return kind(**{name: _value_of(value, label) for name, value in others.items()})
+        values = {name: _value_of(value, label) for name, value in others.items()}
+        types = get_type_hints(kind)
+        wrong = [name for name, value in values.items() if not _fits(value, types.get(name))]
+        if wrong:
+            raise ValueError(f"{entry[wrong[0]]!r} as the {wrong[0]} of a column"[:80])
+        return kind(**values)
     except (KeyError, TypeError, ValueError) as error:
         expected = f"a kind among {', '.join(KINDS)} with its fields"
         raise input_error(label, expected, str(error), "give the name and the kind alone") from None
@@ -59,3 +65,20 @@ def _value_of(value: Any, label: str) -> Any:
         return tuple(_value_of(each, label) for each in value)
     is_column = isinstance(value, dict) and isinstance(value.get("kind"), str)
     return column_from(value, label) if is_column else value
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return whether a value from a file is of the type of a field, such as `tuple[str, ...]`."""
+    inner = get_args(kind)
+    if get_origin(kind) is UnionType:
+        return any(_fits(value, each) for each in inner)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, tuple):
+            return False
+        kinds = (inner[0],) * len(value) if inner[-1] is ... else inner
+        return len(kinds) == len(value) and all(map(_fits, value, kinds))
+    if kind is Any:
+        return value is None or isinstance(value, str | int | float)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, int | float if kind is float else get_origin(kind) or kind)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import re
-import tempfile
-import zlib
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from .._files import bytes_of, unzipped
 from ..errors import InputError, count_of, input_error
 from .cells import NUMBER, columns_in
+from .database import database
 from .frames import Frame
 from .moments import YEARS
 
 DELIMITERS = ",;\t|"
 WORDS_OF_A_LINE = 4
+MOST_COLUMNS = 2**15  # each takes time and memory, however few its cells
 LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which the delimiter is found
 
 
@@ -39,15 +40,18 @@ def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
     text = _decoded(path, label)
     start = _start(text, label)
     first, *others = start.records
+    if len(first) > MOST_COLUMNS:
+        expected, found = f"at most {MOST_COLUMNS:,} columns of words", f"{len(first):,}"
+        raise input_error(label, expected, found, "write numbers as an array, in .npy")
     has_names = _is_header(first, others)
     names = (
         _checked_names(first, label)
         if has_names
         else [f"column {i + 1}" for i in range(len(first))]
     )
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+    with database(label, "a table of cells", len(text)) as (connection, folder):
         # A name without signs that the reader takes for patterns, and one encoding.
-        plain = Path(folder, "rows.csv")
+        plain = folder / "rows.csv"
         plain.write_text(text, "utf-8", newline="")
         try:
             connection.execute(
@@ -60,7 +64,7 @@ def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
                     {f"c{i}": "VARCHAR" for i in range(len(names))},
                 ],
             )
-        except duckdb.Error as error:
+        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
             raise _text_error(label, str(error)) from None
         columns = columns_in(connection, names, start.delimiter, known)
     frame = Frame(tuple(columns), has_names)
@@ -112,13 +116,7 @@ class _Start(NamedTuple):
 
 def _decoded(path: Path, label: str) -> str:
     """Return the text of a file: from UTF-8, UTF-16 with its mark, or else Windows-1252."""
-    content = path.read_bytes()
-    if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            found, advice = f"a truncated or damaged one ({error})", "copy or write the file again"
-            raise input_error(label, "a gzip file", found, advice) from None
+    content = unzipped(bytes_of(path, label), label)
     mark = content[:2] in (b"\xff\xfe", b"\xfe\xff")
     for encoding in ("utf-16",) if mark else ("utf-8-sig", "cp1252"):
         try:
@@ -187,7 +185,7 @@ def _is_year(cell: str) -> bool:
 
 def _checked_names(cells: list[str], label: str) -> list[str]:
     names = [cell.strip() or f"column {i + 1}" for i, cell in enumerate(cells)]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         found = f"{twice[0]!r} {names.count(twice[0])} times"
         raise input_error(label, "a different name for each column", found, "rename one of them")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._files import parser_errors
 from ..errors import MissingDependencyError, input_error
 from .cells import fetched, without_times
+from .database import database
 from .frames import Frame, RawColumn
 
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31T23:59:59")
@@ -26,19 +27,11 @@ def read_parquet(path: Path, label: str) -> Frame:
     Raises:
         InputError: a damaged file, or one of another format.
     """
-    import duckdb
-
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+    with database(label, "a Parquet file", path.stat().st_size) as (connection, folder):
         if set("*?[") & set(str(path)):  # the reader would take the name for a pattern
-            path = Path(shutil.copy(path, Path(folder, "rows.parquet")))
+            path = Path(shutil.copy(path, folder / "rows.parquet"))
         connection.execute("set TimeZone = 'UTC'")  # the same rows on all computers
-        try:
-            connection.execute("create table seen as select * from read_parquet(?)", [str(path)])
-        except duckdb.Error as error:
-            found = f"other or damaged content ({' '.join(str(error).split())[:100]})"
-            raise input_error(
-                label, "a Parquet file", found, "copy or write the file again"
-            ) from None
+        connection.execute("create table seen as select * from read_parquet(?)", [str(path)])
         kinds = connection.execute("describe seen").fetchall()
         columns = [_typed(connection, name, kind) for name, kind, *_ in kinds]
     frame = Frame(tuple(columns))
@@ -75,24 +68,26 @@ def read_arrow(path: Path, label: str) -> Frame:
         raise MissingDependencyError(
             f"{label}: reading Arrow files needs pyarrow or polars; pip install pyarrow."
         )
-    try:
-        table = reader(path)
-    except Exception as error:  # libraries raise errors of their own kinds
-        found = f"other or damaged content ({' '.join(str(error).split())[:100]})"
-        raise input_error(label, "an Arrow file", found, "copy or write the file again") from None
     from .dataframes import frame_of  # its library is needed for data frames alone
 
-    return frame_of(table, label)
+    with parser_errors(label, "an Arrow file"):
+        return frame_of(reader(path), label)
 
 
 def _arrow_reader() -> Any:
     """Return a function from a path to a data frame; None if no library has one."""
     try:
         from pyarrow import feather
-
-        return feather.read_table
     except ImportError:
         pass
+    else:
+
+        def read(path: Path) -> Any:
+            table = feather.read_table(path, memory_map=False)
+            table.validate(full=True)  # otherwise places beyond the file's end would be read
+            return table
+
+        return read
     try:
         import polars
 

@@ -61,8 +61,8 @@ def member(shape, dtype="<f4", content=b"", version=(1, 0)) -> bytes:
 @pytest.mark.parametrize(
     ("hostile", "words"),
     [
-        (member((10**6, 10**6)), "found an array of shape (1000000, 1000000) in"),
-        (member((2**62, 2**62)), "found an array of shape"),
+        (member((10**6, 10**6)), "(an array of shape (1000000, 1000000), float32, in"),
+        (member((2**62, 2**62)), "(an array of shape"),
         (member((-4, -3)), "found "),
         (member((4, 3), version=(9, 9)), "version (9, 9)"),
         (member((4, 3), "|O", b"cos\nsystem\n"), "pickled Python objects, never loaded"),
@@ -70,7 +70,7 @@ def member(shape, dtype="<f4", content=b"", version=(1, 0)) -> bytes:
         (member((4, 3), "<U1", bytes(48)), "real numbers in 'W'; found <U1"),
         (member((4, 3), content=b"\xff" * 48), "finite numbers in 'W'; found nan"),
         (b"__import__('os')", "magic"),
-        (b"", "found a damaged one"),
+        (b"", "found a truncated or damaged one"),
     ],
     ids=range(10),
 )
@@ -90,7 +90,7 @@ def test_an_archive_that_unpacks_to_far_more_is_refused_unopened():
             for _ in range(300):
                 bomb.write(bytes(2**20))
     assert Path("m.npz").stat().st_size < 2**20
-    assert "GiB declared by a file of" in refusal("m.npz")
+    assert "of content in a file of" in refusal("m.npz")
 
 
 def test_only_the_members_that_were_checked_are_read():

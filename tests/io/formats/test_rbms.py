@@ -153,12 +153,12 @@ def test_data_kept_in_other_files_is_never_opened():
 def test_declared_shapes_without_content_and_packed_arrays_are_refused():
     with replaced("weight_matrix") as file:
         file["update_1/params"].create_dataset("weight_matrix", (10**6, 10**6), "f4")
-    assert "GiB declared by a file of" in refusal("m.h5")
+    assert "of content in a file of" in refusal("m.h5")
     with replaced("weight_matrix") as file:
         file["update_1/params"].create_dataset(
             "weight_matrix", (4, 3), "f4", chunks=(2**14, 2**14), maxshape=(None, None)
         )
-    assert "GiB declared by a file of" in refusal("m.h5")
+    assert "of content in a file of" in refusal("m.h5")
     with replaced("weight_matrix") as file:
         file["update_1/params"].create_dataset("weight_matrix", data=NUMBERS, compression="gzip")
     assert "packed by a filter; unpack it with: h5repack" in refusal("m.h5")
@@ -185,4 +185,4 @@ def test_a_file_cut_short_anywhere_is_refused():
 @pytest.mark.parametrize("content", [b"", b"plain text\n" * 9, b"\x89HDF\r\n\x1a\n" * 99])
 def test_other_content_is_refused(content):
     Path("m.h5").write_bytes(content)
-    assert "expected an HDF5 file of the rbms package; found one that cannot" in refusal("m.h5")
+    assert "expected an HDF5 file of the rbms package; found a truncated" in refusal("m.h5")

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...errors import InputError, ModelFileError
+from ...errors import ModelFileError, printable
 from ...rbm import RBM
 
 COPY_AGAIN = "copy it again, or write it with harmonium.save"
-# Arrays may unpack to this many bytes, or to this many times the size of their file. Deflate alone
-# reaches a ratio of 1000, and a file can declare any shape without holding the data.
-UNPACKED_BYTES, UNPACKED_RATIO = 2**28, 64
 
 
 class AbstractFormat(ABC):
@@ -91,7 +86,7 @@ class AbstractFormat(ABC):
 def file_error(path: Any, expected: str, found: Any, advice: str) -> ModelFileError:
     """Return the one-line error "PATH: expected ...; found ...; ADVICE."."""
     line = f"{path}: expected {expected}; found {found}; {advice}."
-    return ModelFileError(" ".join(line.split()))
+    return ModelFileError(printable(" ".join(line.split())))
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
@@ -99,7 +94,8 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     try:
-        with partial.open("wb") as file:
+        partial.unlink(missing_ok=True)  # a link there must not lead the content elsewhere
+        with partial.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -113,42 +109,3 @@ def first_member(start: bytes) -> bytes:
     """Return the name of a zip archive's first member from its first bytes; else nothing."""
     length = int.from_bytes(start[26:28], "little")
     return start[30 : 30 + length] if start[:4] == b"PK\x03\x04" else b""
-
-
-def check_unpacked_size(path: Path, unpacked: int) -> None:
-    """Refuse arrays that would take far more memory than their file can hold data for.
-
-    Args:
-        path: the file.
-        unpacked: the size in bytes that its arrays declare.
-
-    Raises:
-        ModelFileError: more than 256 MiB and more than 64 times the size of the file.
-    """
-    size = path.stat().st_size
-    if unpacked > max(UNPACKED_BYTES, UNPACKED_RATIO * size):
-        found = f"{unpacked / 2**30:,.1f} GiB declared by a file of {size / 2**20:,.3g} MiB"
-        raise file_error(path, "arrays that the file has content for", found, COPY_AGAIN)
-
-
-@contextmanager
-def parser_errors(path: Path, expected: str) -> Iterator[None]:
-    """Turn any exception that a parser raises on a damaged file into one error naming the file.
-
-    Raises:
-        ModelFileError: in place of any exception but harmonium's own InputError.
-    """
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # each parser raises its own types, MemoryError among them
-        first_line = next(iter(str(error).splitlines()), "").strip().rstrip(".")
-        found = f"one that cannot be read ({type(error).__name__}: {shortened(first_line)})"
-        raise file_error(path, expected, found, COPY_AGAIN) from None
-
-
-def shortened(text: str) -> str:
-    """Return at most 100 characters of text from outside, unprintable ones replaced by ?."""
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return shown if len(shown) <= 100 else f"{shown[:97]}..."

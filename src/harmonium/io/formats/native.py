@@ -13,15 +13,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from ..._files import bytes_of, parsed_json, parser_errors
 from ..._numerics import from_numpy
 from ...errors import InputError, ModelFileError, input_error
 from ...rbm import RBM
 from ..convert.base import checked_model, clause, finite, listed, short
-from .base import COPY_AGAIN, AbstractFormat, file_error, parser_errors, shortened, write_whole
+from .base import COPY_AGAIN, AbstractFormat, file_error, write_whole
 from .base_types import KINDS, name_of_type, type_named
 
 FORMAT = "harmonium"
@@ -47,17 +47,17 @@ class Native(AbstractFormat):
     def read(self, path: Path, part: str | None = None) -> RBM:
         """Read a model with any layers that harmonium knows or can import."""
         tensors, header = _read(path)
-        with parser_errors(path, "a description of a model"):  # which may hold anything
-            try:
+        try:
+            with parser_errors(path, "a description of a model", COPY_AGAIN):  # or of anything
                 visible = _rebuild(header["visible"], tensors, path)
                 hidden = _rebuild(header["hidden"], tensors, path)
                 weights = header.get("weights", {"tensor": "weights"})  # for old files
                 return RBM(visible, hidden, _rebuild(weights, tensors, path))
-            except ModelFileError:
-                raise
-            except InputError as error:
-                found = f"that {clause(error)}"
-                raise file_error(path, "arrays that fit together", found, COPY_AGAIN) from None
+        except ModelFileError:
+            raise
+        except InputError as error:
+            found = f"that {clause(error)}"
+            raise file_error(path, "arrays that fit together", found, COPY_AGAIN) from None
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
         """Return the content of a file with this model."""
@@ -159,11 +159,15 @@ def _rebuild(described: Any, tensors: dict[str, np.ndarray], path: Path) -> Any:
         return described
     if "tensor" in described:
         return _tensor(tensors, described["tensor"], path)
-    kind = type_named(described.get("type"), path)
+    told = described.get("type")
+    kind = type_named(told, path)
     names = {field.name for field in dataclasses.fields(kind)}
     if set(described["fields"]) != names:
         found = listed(sorted(described["fields"]))
         raise file_error(path, f"fields {', '.join(sorted(names))}", found, COPY_AGAIN)
+    if None in described["fields"].values() and ":" not in str(told):
+        # Our own layers have none; a default array would be as large as the file says.
+        raise file_error(path, "arrays and sizes", f"a field of {told} without", COPY_AGAIN)
     fields = {name: _rebuild(value, tensors, path) for name, value in described["fields"].items()}
     return kind.from_fields(**fields)
 
@@ -179,14 +183,14 @@ def _tensor(tensors: dict[str, np.ndarray], name: str, path: Path) -> Any:
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read the arrays and the header of a file that harmonium wrote."""
     try:
-        content = path.read_bytes()
-        tensors = load_tensors(content)
-        length = int.from_bytes(content[:8], "little")
-        metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
-        header = json.loads(metadata.get(FORMAT, "null"))
-    except (OSError, SafetensorError, ValueError, LookupError, TypeError, RecursionError) as error:
-        found = f"one that cannot be read ({shortened(clause(error))})"
-        raise file_error(path, EXPECTED, found, COPY_AGAIN) from None
+        content = bytes_of(path, str(path))
+        with parser_errors(path, EXPECTED, COPY_AGAIN):
+            length = int.from_bytes(content[:8], "little")
+            metadata = parsed_json(content[8 : 8 + length]).get("__metadata__") or {}
+            tensors = load_tensors(content)
+            header = parsed_json(metadata.get(FORMAT, "null"))
+    except InputError as error:
+        raise ModelFileError(str(error)) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         advice = "convert its arrays to an .npz with W, a and b"
         raise file_error(path, EXPECTED, "a safetensors file of another kind", advice)

@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._files import check_unpacked_size, parser_errors
 from ...rbm import RBM
 from ..convert.base import Parameters, listed, model_of, optional, parameters_of, short
-from .base import COPY_AGAIN, AbstractFormat, check_unpacked_size, file_error, parser_errors
+from .base import COPY_AGAIN, AbstractFormat, file_error
 
 EXPECTED = "an HDF5 file of the rbms package"
 FIELDS = ("weight_matrix", "vbias", "hbias")
@@ -122,9 +123,8 @@ def _parameters(h5py: Any, update: Any, path: Path) -> Parameters:
             raise file_error(path, "real numbers", found, COPY_AGAIN)
         _refuse_elsewhere(array, path)
     chunks = [math.prod(array.chunks or ()) * array.dtype.itemsize for array in arrays]
-    check_unpacked_size(
-        path, sum(array.size * array.dtype.itemsize for array in arrays) + max(chunks)
-    )
+    declared = sum(array.size * array.dtype.itemsize for array in arrays) + max(chunks)
+    check_unpacked_size(path, path.stat().st_size, declared, COPY_AGAIN)
     return Parameters(*(array[()] for array in arrays))
 
 

@@ -8,17 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..._files import check_unpacked_size, parser_errors
 from ...rbm import RBM
 from ..convert.base import optional, short
 from ..convert.pytorch import from_torch, to_torch
-from .base import (
-    COPY_AGAIN,
-    AbstractFormat,
-    check_unpacked_size,
-    file_error,
-    first_member,
-    parser_errors,
-)
+from .base import COPY_AGAIN, AbstractFormat, file_error, first_member
 
 EXPECTED = "a .pt that torch.save wrote, holding tensors alone"
 AS_NOW = "save module.state_dict() with the torch.save of PyTorch 1.6 or newer"
@@ -43,7 +37,7 @@ class StateDict(AbstractFormat):
         with parser_errors(path, EXPECTED):
             _check_archive(path)
             found = torch.load(path, map_location="cpu", weights_only=True)
-            check_unpacked_size(path, _declared(torch, found))
+            check_unpacked_size(path, path.stat().st_size, _declared(torch, found), COPY_AGAIN)
         return from_torch(found, source=str(path))
 
     def serialise(self, rbm: RBM, source: str) -> bytes:
@@ -59,7 +53,8 @@ def _check_archive(path: Path) -> None:
         raise file_error(path, EXPECTED, "no zip archive", AS_NOW)
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-        check_unpacked_size(path, sum(member.file_size for member in members))
+        unpacked = sum(member.file_size for member in members)
+        check_unpacked_size(path, path.stat().st_size, unpacked, COPY_AGAIN)
         if any(member.filename.endswith("/constants.pkl") for member in members):
             raise file_error(path, EXPECTED, "a TorchScript program, never loaded", AS_NOW)
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):

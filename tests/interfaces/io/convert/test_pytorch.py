@@ -144,9 +144,9 @@ def test_layers_that_three_tensors_cannot_describe_are_refused(rbm):
 def test_pickles_are_refused_and_nothing_runs():
     trap = Trap(Path("written"))
     torch.save({"W": W, "a": A, "b": B, "more": trap}, "m.pt")
-    assert "found one that cannot be read (UnpicklingError" in refusal("m.pt")
+    assert "found a truncated or damaged one (" in refusal("m.pt")
     torch.save(Module(), "m.pt")
-    assert "found one that cannot be read (UnpicklingError" in refusal("m.pt")
+    assert "found a truncated or damaged one (" in refusal("m.pt")
     Path("m.pt").write_bytes(pickle.dumps(trap))
     assert "found no zip archive; save module.state_dict()" in refusal("m.pt")
     torch.save({"W": W, "a": A, "b": trap}, "m.pt", _use_new_zipfile_serialization=False)
@@ -164,7 +164,7 @@ def test_programs_are_refused():
 def test_a_number_repeated_without_end_is_refused():
     torch.save({"W": torch.zeros(1).expand(10**6, 10**6), "a": A, "b": B}, "m.pt")
     assert Path("m.pt").stat().st_size < 10_000
-    assert "GiB declared by a file of" in refusal("m.pt")
+    assert "of content in a file of" in refusal("m.pt")
 
 
 def rewritten(change) -> None:

@@ -1,0 +1,194 @@
+"""Hostile files, each refused in words that say what to do; links and pipes; memory taken."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.data.readers import read_file
+from harmonium.io.formats.base import write_whole
+from harmonium.runs.config import RunConfig
+from harmonium.runs.folder import RunFolder
+from harmonium.tables import load_columns
+from harmonium.tables.inference import columns_of
+from hostile.corpus import HOSTILE
+from hostile.readers import BY_FILE, refusal_of
+
+LARGEST, SHARE = 2**30 + 2**28, 100  # bytes that a reader may take, and times the size of its file
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: f"{hostile.file} {hostile.name}")
+def test_it_is_refused_in_words_that_help(hostile, tmp_path):
+    message = refusal_of(BY_FILE[hostile.file], hostile.make(), tmp_path)
+    assert message is not None
+    assert message.startswith(str(tmp_path / hostile.file)), message
+    for words in (": expected ", "; found ", *hostile.words):
+        assert words in message
+    assert not Path("unpickled").exists()
+
+
+def test_metrics_end_at_the_first_line_that_is_none(tmp_path):
+    good = b'{"update": 1, "epoch": 1.0}\n'
+    for bad in (b'{"update": NaN, "epoch": 2}', b'{"update": "2", "epoch": 2}', b"[" * 99_999):
+        (tmp_path / "metrics.jsonl").write_bytes(good + bad + b"\n" + good)
+        assert len(RunFolder(tmp_path).metrics()) == 1
+
+
+@pytest.mark.parametrize("score", [5, {}, {"value": "1"}, [[]]])
+def test_a_summary_with_other_scores_is_none(score, tmp_path):
+    content = BY_FILE["summary.json"].example()
+    (tmp_path / "summary.json").write_bytes(content)
+    assert RunFolder(tmp_path).summary()["message"] == "done"
+    changed = json.loads(content) | {"log_z": score}
+    (tmp_path / "summary.json").write_text(json.dumps(changed))
+    assert RunFolder(tmp_path).summary() == {}
+
+
+# --- Links, pipes and code --------------------------------------------------------------------
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="links need rights elsewhere")
+
+
+@POSIX
+@pytest.mark.parametrize("name", ["config.json", "columns.json", "metrics.jsonl", "summary.json"])
+def test_a_link_out_of_a_run_is_not_followed(name, tmp_path):
+    Path("outside").write_bytes(b"{}")
+    Path("run").mkdir()
+    Path("run", name).symlink_to(tmp_path / "outside")
+    folder = RunFolder("run")
+    calls = {
+        "config.json": [folder.config, lambda: folder.write_config(RunConfig(source="a"))],
+        "columns.json": [folder.columns],
+        "metrics.jsonl": [folder.metrics, lambda: folder.add_metrics({"update": 1})],
+        "summary.json": [folder.summary, lambda: folder.write_summary({})],
+    }
+    for call in calls[name]:
+        with pytest.raises(hm.InputError, match="found a link that leads out of it; put the file"):
+            call()
+    assert Path("outside").read_bytes() == b"{}"
+
+
+@POSIX
+def test_a_linked_model_or_folder_of_checkpoints_is_not_followed(tmp_path):
+    Path("run").mkdir()
+    Path("elsewhere").mkdir()
+    hm.save(hm.RBM(hm.Bernoulli(1), hm.Bernoulli(1), [[1.0]]), "elsewhere/model.safetensors")
+    Path("run/model.safetensors").symlink_to(tmp_path / "elsewhere/model.safetensors")
+    Path("run/checkpoints").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(hm.ModelFileError, match="a link that leads out"):
+        hm.load("run")
+    with pytest.raises(hm.InputError, match="a link that leads out"):
+        _ = RunFolder("run").fingerprint_of_rows
+    assert hm.load("run/model.safetensors").visible.size == 1  # a file that the user names
+
+
+@POSIX
+def test_nothing_is_written_through_a_link(tmp_path):
+    Path("outside").write_bytes(b"keep me")
+    Path("model.partial").symlink_to(tmp_path / "outside")
+    write_whole("model", b"new")
+    assert (Path("model").read_bytes(), Path("outside").read_bytes()) == (b"new", b"keep me")
+
+
+@POSIX
+@pytest.mark.parametrize("file", ["rows.csv", "rows.npy", "config.json", "sequences.fasta"])
+def test_a_pipe_is_refused_and_not_waited_for(file, tmp_path):
+    os.mkfifo(tmp_path / file)
+    with pytest.raises(hm.InputError, match="pipe"):
+        BY_FILE[file].read(tmp_path / file)
+
+
+def test_a_form_of_dates_is_no_code(tmp_path):
+    rows = "".join(f"{i + 1:02}.03.2001,{'ab'[i % 2]}\n" for i in range(20))
+    Path("t.csv").write_text("day,x\n" + rows)
+    record = columns_of(read_file("t.csv").frame).record()
+    start, end = "%d.%m.%Y')) from seen; copy (select 42) to '", "'; select count(strptime('a', '"
+    record["columns"][0]["form"] = f"{start}{tmp_path}/written.csv{end}"
+    Path("columns.json").write_text(json.dumps(record))
+    hm.open_source("t.csv", columns=load_columns("."))
+    assert not Path("written.csv").exists()
+
+
+def test_a_table_is_read_as_columns_that_are_known():
+    Path("t.csv").write_text("zip,x\n" + "10115,a\n20095,b\n" * 10)
+    known = read_file("t.csv").frame
+    assert known.columns[0].values.dtype.kind == "f"
+    Path("u.csv").write_text("zip,x\n" + "10115,a\nnone,b\nx1,b\n" * 5)
+    as_words = read_file("u.csv").frame.taken(np.arange(0))
+    again = read_file("t.csv", known=as_words).frame
+    assert again.columns[0].values.dtype.kind == "O"
+
+
+# --- Memory -----------------------------------------------------------------------------------
+
+MEASURE = """
+import json, resource, sys, time
+from pathlib import Path
+import harmonium as hm
+from hostile.readers import BY_FILE
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines if " kB" in line}
+
+for file in sys.argv[1:]:
+    path = Path(file)
+    reader = BY_FILE[path.name.partition(" ")[2].replace("+", "/")]
+    target = path.parent / "read" / reader.file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(reader.example())
+    reader.read(target)  # what is imported and compiled is not counted
+    size = path.stat().st_size
+    target.write_bytes(path.read_bytes())
+    Path("/proc/self/clear_refs").write_text("5")
+    before = peak()
+    most = before["VmSize"] + 8 * 2**30  # the operating system ends what goes far beyond
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    try:
+        reader.read(target)
+        found = "read"
+    except hm.InputError:
+        found = "refused"
+    print(json.dumps([path.name, size, peak()["VmHWM"] - before["VmRSS"], found]))
+"""
+PLAIN = {  # much work for few bytes, and valid
+    "rows.tsv": lambda: b"x\ty\n" + b"a\t\n" * 300_000,
+    "rows.txt": lambda: b"1\n" * 10**6,
+    "sequences.a3m": lambda: b"".join(b">%x\nA\n" % i for i in range(200_000)),
+    "metrics.jsonl": lambda: b'{"update":1,"epoch":1}\n' * 10**5,
+}
+LARGE = [h for h in HOSTILE if any(w in h.name for w in ("bomb", "declared", "200,000 columns"))]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
+def test_memory_is_bounded_by_the_size_of_the_file(tmp_path):
+    """The resident memory of a process at its peak, whoever allocates it."""
+    made = [(h.file, h.make) for h in LARGE] + list(PLAIN.items())
+    files = []
+    for number, (file, make) in enumerate(made):
+        files.append(tmp_path / f"{number} {file.replace('/', '+')}")
+        files[-1].write_bytes(make())
+    paths = [str(Path(__file__).parents[1]), *sys.path]
+    ended = subprocess.run(
+        [sys.executable, "-c", MEASURE, *map(str, files)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    measured = [json.loads(line) for line in ended.stdout.splitlines() if line[:1] == "["]
+    assert len(measured) == len(made)
+    for name, size, taken, found in measured:
+        assert taken <= LARGEST + SHARE * size, (name, size, taken, found)
+        assert found == ("refused" if int(name.split()[0]) < len(LARGE) else "read")
