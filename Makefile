@@ -10,7 +10,9 @@ SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
 PAGES = $(wildcard tests/test_*page.py) tests/test_readme.py tests/test_how_to.py \
   tests/test_end_to_end.py tests/sklearn/test_checks.py
-TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(PAGES))
+ROBUST = tests/hostile tests/test_sharding.py tests/runs/test_faults.py tests/runs/test_sweep.py \
+  tests/cli/test_sweep.py tests/gradients/test_external.py
+TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(PAGES) $(ROBUST))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and
 # cache the programs for the other workers and the next run; `make laws` compiles as users do. XLA
 # aborts at a flag that it does not know, so tests/quick_flags.py tries each, once per environment.
@@ -32,7 +34,7 @@ DOCS ?= .venv-docs
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test pages docs package cover laws interfaces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test pages robust docs package cover laws interfaces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
@@ -42,6 +44,9 @@ test: $(VENV)/.quick  ## the unit tests: without pages and property tests (laws)
 
 pages: TESTS = $(PAGES)
 pages: test  ## the documentation's code, and scikit-learn's own checks of estimators
+
+robust: TESTS = $(ROBUST)
+robust: test  ## what goes wrong: damaged files, full disks; several devices and processes; sweeps
 
 cover: TESTS = tests/laws
 cover: test  ## the property tests (laws), over a part of their combinations
@@ -70,6 +75,7 @@ oldest:  ## the tests with the oldest JAX that is supported
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
 	$(MAKE) VENV=.venv-oldest test
 	$(MAKE) VENV=.venv-oldest pages
+	$(MAKE) VENV=.venv-oldest robust
 	$(MAKE) VENV=.venv-oldest cover
 
 newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUITE=testing for the newest Python

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import harmonium as hm
 
 PROGRAM = Path(__file__).with_name("eight_devices.py")
+SEVERAL = Path(__file__).with_name("one_of_several.py")
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,53 @@ def test_what_cannot_be_spread_is_refused(found):
     ]
     for words, message in zip(wanted, found["refused"], strict=True):
         assert message.startswith(words), message
+
+
+@pytest.mark.parametrize("axis", ["data", "hidden"])
+def test_processes_share_a_run(axis, tmp_path):
+    """Whatever time each of them takes: what depends on it is decided by the first one's clock."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {"JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    started = []
+    for number in range(2):
+        command = [sys.executable, str(SEVERAL), str(number), "2", str(port), axis, str(tmp_path)]
+        with (tmp_path / f"{number}.err").open("w") as errors:
+            streams = {"stdout": subprocess.PIPE, "stderr": errors}
+            started.append(subprocess.Popen(command, env=os.environ | environment, **streams))
+    try:
+        answers = [process.communicate(timeout=300)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    errors = [(tmp_path / f"{number}.err").read_text()[-2000:] for number in range(2)]
+    assert [process.returncode for process in started] == [0, 0], errors
+    one, other = (json.loads(answer.splitlines()[-1]) for answer in answers)
+    assert one == other
+    stored = np.asarray(hm.load(tmp_path / "model.safetensors").weights)
+    np.testing.assert_array_equal(stored, np.asarray(one["weights"], np.float32))
+    alone = found_alone(tmp_path)
+    assert one["chains"] == alone["chains"]
+    for name in ("weights", "log_likelihood", "annealed"):
+        np.testing.assert_allclose(one[name], alone[name], atol=1e-6)
+
+
+def found_alone(tmp_path):
+    """Return what one process finds by itself."""
+    program = (
+        f"import json, one_of_several; print(json.dumps(one_of_several.run(None, '{tmp_path}')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+        cwd=SEVERAL.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
 
 
 def test_a_mesh_of_one_device_changes_no_bit():

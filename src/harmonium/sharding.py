@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, PartitionSpec
 from jaxtyping import Array
 
@@ -131,3 +133,24 @@ def check_divisible(name: str, count: int, axis: str) -> None:
             f"{name}: expected a multiple of {devices}, the size of the mesh's axis {axis!r}; got"
             f" {count:,}. Choose {more:,}."
         )
+
+
+def clock() -> float:
+    """Return the time in seconds, from some beginning; among several processes, the first one's.
+
+    What is decided by measured times, such as the updates of a chunk, is then the same in all.
+    """
+    now = np.array(time.perf_counter())
+    if jax.process_count() > 1:
+        words = multihost_utils.broadcast_one_to_all(now.reshape(1).view(np.uint32))
+        now = np.asarray(words).view(np.float64)[0]
+    return float(now)
+
+
+def fetched(array: Any) -> np.ndarray:
+    """Return an array as NumPy's, also where other processes have parts of it: all must ask."""
+    if isinstance(array, jax.Array) and not (
+        array.is_fully_addressable or array.is_fully_replicated
+    ):
+        array = multihost_utils.process_allgather(array, tiled=True)
+    return np.asarray(array)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics import from_numpy
+from ..sharding import fetched
 
 ENTRIES_AT_ONCE = 2**21  # of the largest array of a computation: 8 MB in float32
 
@@ -59,7 +60,7 @@ def in_parts(function: Callable[..., Any], rows: Any, width: int, dtype: Any = N
         part = rows[first : first + size]
         part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype)
         filled = np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)])
-        found.append(np.asarray(function(from_numpy(filled), number))[: len(part)])
+        found.append(fetched(function(from_numpy(filled), number))[: len(part)])
     return np.concatenate(found)
 
 

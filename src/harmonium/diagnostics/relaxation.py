@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..errors import InputError, NotFiniteError
 from ..missing.marginal import completed, with_missing
 from ..rbm import RBM, checked_rbm
 from ..samplers import AbstractSampler, Gibbs
+from ..sharding import clock
 from ..statistics import same_distribution
 from .autocorrelation import certain_memory, estimates, relaxation_of
 from .base import Mixing
@@ -99,12 +99,12 @@ def mixing(
     """
     if not seconds > 0:
         raise InputError(f"seconds: expected a positive number; got {seconds}.")
-    began, report = time.monotonic(), progress or (lambda part: None)
+    began, report = clock(), progress or (lambda part: None)
     run, target = _Run(rbm, chains, starts, key, sampler=sampler), 0
     sweeps = positive_integer(sweeps, "sweeps")
 
     def used() -> float:
-        return min(1.0, max(run.sweeps / sweeps, (time.monotonic() - began) / seconds))
+        return min(1.0, max(run.sweeps / sweeps, (clock() - began) / seconds))
 
     while True:
         target = min(max(FIRST_SWEEPS, 2 * target), sweeps)

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from .._files import inside
 from ..errors import InputError, ModelFileError
 from ..rbm import RBM
@@ -60,7 +62,9 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
     if file.is_dir() or not file.absolute().parent.is_dir():
         expected = "a file in a folder that exists"
         raise InputError(f"{path}: expected {expected}; make the folder first, or name a file.")
-    write_whole(file, format_to_write(file).serialise(rbm, source))
+    content = format_to_write(file).serialise(rbm, source)
+    if jax.process_index() == 0:
+        write_whole(file, content)
 
 
 def load(path: str | os.PathLike) -> RBM:

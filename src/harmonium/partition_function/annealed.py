@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from ..errors import InputError, NotFiniteError
 from ..path import AbstractPath
 from ..precision import check_precision, rounded_if_faster
 from ..rbm import RBM
+from ..sharding import clock
 from .agreement import MET, MOST_LOST, AnnealingRuns, contradictions
 from .base import CHAINS, AbstractLogZ, LogZ, exact_result
 from .bridge import sandwich
@@ -181,7 +181,7 @@ class _Search:
         many = max(1, asked.chains // 4)
         self.starts = None if starts is None else np.asarray(starts)[np.arange(many) % len(starts)]
         self.progress, self.done = progress, 0.0
-        self.began = time.perf_counter()
+        self.began = clock()
         self.pace = 0.0  # seconds for one step in each segment, forward and in reverse
         self.segments = min(SEGMENTS, asked.steps or SEGMENTS)
         self.cross_checks: list[FinalStates] = []
@@ -201,9 +201,9 @@ class _Search:
             self._report(0.1 * len(all_gains) / len(schedules))
         lost, spaced = [], []
         for schedule, gains, final in zip(schedules, all_gains, self.cross_checks, strict=True):
-            started = time.perf_counter()
+            started = clock()
             back = self._reverse(schedule, self.cross_checks, PILOT[1])
-            self.pace = 2 * (time.perf_counter() - started) / PILOT[1]
+            self.pace = 2 * (clock() - started) / PILOT[1]
             spaced.append(schedule.respaced(gains, back[::-1, : self.asked.chains]))
             lost.append(self._whole_runs(schedule, final, back).lost)
             self._report(0.1 + 0.1 * len(lost) / len(schedules))
@@ -220,11 +220,11 @@ class _Search:
         """Anneal in both directions with more steps or chains each round, until estimates agree."""
         kept: list[AnnealingRuns] = []
         while True:
-            started = time.perf_counter()
+            started = clock()
             final, gains = self._forward(schedule, steps)
             if not kept:
                 self.groups = groups_of(final.log_weights)
-                self.pace = WHOLE_ROUND * (time.perf_counter() - started) / steps
+                self.pace = WHOLE_ROUND * (clock() - started) / steps
                 more = self._more_steps(steps)
                 if self.groups < ENOUGH_GROUPS and more > steps:  # it would hardly converge
                     schedule, steps = schedule.respaced(gains), more
@@ -232,7 +232,7 @@ class _Search:
             self._report(self.done + 0.4 * (1 - self.done))
             back = self._reverse(schedule, [final, *self.cross_checks], steps)
             self._report(self.done + 0.5 * (1 - self.done))
-            self.pace = (time.perf_counter() - started) / steps
+            self.pace = (clock() - started) / steps
             kept.append(self._whole_runs(schedule, final, back))
             found = self._conclude(kept, steps * self.segments)
             if found.converged or self.asked.steps is not None:
@@ -329,7 +329,7 @@ class _Search:
         return jax.random.fold_in(self.key, self.keys_used)
 
     def _left(self) -> float:
-        return self.asked.seconds - (time.perf_counter() - self.began)
+        return self.asked.seconds - (clock() - self.began)
 
     def _report(self, part: float) -> None:
         self.done = part

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InputError, NotFiniteError
 from ..rbm import RBM
+from ..sharding import fetched
 from .base import AbstractLogZ, LogZ, exact_result
 
 
@@ -62,7 +63,7 @@ class ClosedForm(AbstractLogZ):
             np.concatenate([np.asarray(p, np.float64) for p in q]) for q in (fields, precisions)
         )
         n, matrix = rbm.visible.size, np.diag(gamma)
-        matrix[:n, n:] = -np.asarray(rbm.dense_weights, np.float64)
+        matrix[:n, n:] = -fetched(rbm.dense_weights).astype(np.float64)
         matrix[n:, :n] = matrix[:n, n:].T
         if not (np.isfinite(matrix).all() and np.isfinite(theta).all()):
             raise NotFiniteError("log Z: the model's parameters are not finite.")

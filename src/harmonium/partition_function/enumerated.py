@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from ..data.parts import ENTRIES_AT_ONCE
 from ..errors import InputError, Interrupted
 from ..rbm import RBM
+from ..sharding import fetched
 from .base import AbstractLogZ, LogZ, exact_result
 
 CHUNKS_PER_DISPATCH = 64
@@ -60,7 +61,7 @@ class Enumerated(AbstractLogZ):
             for first in range(0, chunks, CHUNKS_PER_DISPATCH):
                 count = min(CHUNKS_PER_DISPATCH, chunks - first)
                 start = jnp.asarray(first, jnp.uint32)
-                sums.append(np.asarray(_log_sums(side, rows, start, count), np.float64))
+                sums.append(fetched(_log_sums(side, rows, start, count)).astype(np.float64))
                 progress((first + count) / chunks)
         except KeyboardInterrupt:
             done = min(1.0, len(sums) * CHUNKS_PER_DISPATCH / chunks)

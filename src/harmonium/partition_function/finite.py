@@ -6,6 +6,7 @@ import numpy as np
 
 from ..errors import NotFiniteError
 from ..rbm import RBM
+from ..sharding import fetched
 from .base import AbstractLogZ
 
 
@@ -23,7 +24,7 @@ def finite_z(rbm: RBM) -> bool:
     """
     curvatures = [np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden)]
     unbounded = np.outer(*map(np.isfinite, curvatures))
-    weights = np.where(unbounded, np.asarray(rbm.dense_weights), 0.0)  # others add a bounded input
+    weights = np.where(unbounded, fetched(rbm.dense_weights), 0.0)  # others add a bounded input
     joint = np.sqrt(np.outer(*(np.where(np.isfinite(c), c, 1.0) for c in curvatures)))
     if (weights[joint == 0] != 0).any():
         return False  # along these columns no known curvature bounds what W adds

@@ -8,7 +8,6 @@ lengths. One annealing run finds all of their log Z.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from ..errors import NotFiniteError
 from ..path import AbstractPath
 from ..rbm import RBM
 from ..samplers import Annealing, anneal
+from ..sharding import clock, fetched
 from ..statistics import (
     effective_size,
     from_left_out,
@@ -106,11 +106,11 @@ def log_z_of_lengths(
     total = FIRST_STEPS * len(spread) if steps is None else steps
     kept: list[_Round] = []
     while True:
-        started = time.perf_counter()
+        started = clock()
         kept.append(run.round(np.maximum(1, np.round(total * spread)).astype(np.int32)))
         found = run.concluded(kept, tolerance)
-        spent = time.perf_counter() - started
-        left = seconds - (time.perf_counter() - run.began)
+        spent = clock() - started
+        left = seconds - (clock() - run.began)
         doubles = kept[-1].lost > MOST_LOST  # then more steps help more than more chains
         is_late = left < (1 + doubles) * spent
         if is_late or steps is not None or all(one.converged for one in found):
@@ -150,7 +150,7 @@ class _Run:
         self.knots = np.unique(np.append(even, lengths)) / lengths[-1]
         self.places = np.searchsorted(self.knots, lengths / lengths[-1])
         self.members, self.key, self.used = members, key, 0
-        self.began = time.perf_counter()
+        self.began = clock()
         self.offset = float(rbm.hidden.cgf(rbm.hidden.zero_inputs))
 
     def _next_key(self) -> PRNGKeyArray:
@@ -179,7 +179,7 @@ class _Run:
             count = from_numpy(np.full((), steps[s], np.int32))
             own = jax.random.fold_in(key, s)
             v, gained = _segment(self.path, from_numpy(ends), count, v, key=own)
-            gains.append(np.asarray(gained, np.float64))
+            gains.append(fetched(gained).astype(np.float64))
         found = np.stack(gains[::sign]).reshape(len(steps), GROUPS, self.members)
         if not np.isfinite(found).all():
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")

@@ -13,6 +13,7 @@ from ..checks import checked_key, positive_integer
 from ..errors import InputError
 from ..path import AbstractPath
 from ..rbm import RBM
+from ..sharding import fetched
 from ..statistics import log_mean_exp
 from .schedule import SEGMENTS, AnnealingSchedule, base_from_moments, swept
 
@@ -105,7 +106,7 @@ def raise_log_likelihood(
     steps_each = max(1, round(steps / segments))
     back = schedule.respaced(pilot).run(begun, steps_each, key=keys[4], reverse=True)[1]
     weights = (back.sum(0) - float(path.log_z_of_base)).reshape(len(array), chains)
-    found = -np.asarray(rbm.free_energy(v), np.float64) + log_mean_exp(weights, 1)
+    found = -fetched(rbm.free_energy(v)).astype(np.float64) + log_mean_exp(weights, 1)
     stderr = float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
     method = f"RAISE, {chains} chains × {steps_each * segments:,} steps, low on average"
     return Raised(float(found.mean()), stderr, found, method)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from ..path import AbstractPath
 from ..rbm import RBM
 from ..samplers import ReplicaExchange
 from ..samplers.ladder_tuning import LadderReport, LadderRun, checked_ladder, pilot
+from ..sharding import clock, fetched
 from ..statistics import Estimate, log_mean_exp
 from .base import AbstractLogZ, LogZ
 from .bridge import ladder_log_z, mbar
@@ -110,7 +110,7 @@ class Exchanged(AbstractLogZ):
             InputError: no key, or a ladder that begins with weights.
             NotFiniteError: free energies are not finite.
         """
-        seconds, deadline = self.seconds, time.perf_counter() + self.seconds
+        seconds, deadline = self.seconds, clock() + self.seconds
         key_base, *keys = jax.random.split(key, 3)
         if self.sampler is not None:
             runs = [LadderRun.fresh(rbm, _based(rbm, self.sampler), self.chains, key=keys[0])]
@@ -121,13 +121,13 @@ class Exchanged(AbstractLogZ):
                 runs.append(pilot(rbm, base, self.chains, ROUNDS, ACCEPTANCE, key=key_run))
                 progress(0.1 * len(runs))
         steps, found, spent = FIRST_STEPS, None, 0.0
-        while found is None or (not found.converged and time.perf_counter() + spent < deadline):
-            started = time.perf_counter()
+        while found is None or (not found.converged and clock() + spent < deadline):
+            started = clock()
             for run in runs:
                 run.until(steps)
             found = _concluded([_judged(run, self.tolerance) for run in runs])
-            steps, spent = 2 * steps, time.perf_counter() - started
-            progress(float(np.clip(1.0 - (deadline - time.perf_counter()) / seconds, 0.2, 1.0)))
+            steps, spent = 2 * steps, clock() - started
+            progress(float(np.clip(1.0 - (deadline - clock()) / seconds, 0.2, 1.0)))
         progress(1.0)
         if not found.converged:
             late = f" The time limit of {seconds:g} s was reached; raise `seconds`."
@@ -220,7 +220,7 @@ def mbar_log_z(
         )
     states, path = v.reshape(-1, v.shape[-1]), sampler.path_to(rbm)
     energies = in_parts(
-        lambda some, _: _under_all(path, sampler.times, some).T, np.asarray(states), rbm.widest
+        lambda some, _: _under_all(path, sampler.times, some).T, fetched(states), rbm.widest
     )
     return mbar(energies.T, np.full(models, v.shape[1]))
 

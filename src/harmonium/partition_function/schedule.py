@@ -16,6 +16,7 @@ from ..path import AbstractPath, Heating
 from ..rbm import RBM
 from ..samplers import Annealing, anneal, start_annealing
 from ..samplers.gibbs import after_sweeps
+from ..sharding import fetched
 from ..statistics import effective_size, relative_weights, resampled
 
 __all__ = ["base_from_data", "base_from_moments", "usual_bases"]
@@ -72,7 +73,7 @@ class AnnealingSchedule(NamedTuple):
 
         It is the log weight of one more step, and 0 where the two are the same model.
         """
-        return np.asarray(_last_step(self.path, rbm, v), np.float64)
+        return fetched(_last_step(self.path, rbm, v)).astype(np.float64)
 
     def start(self, chains: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
         """Draw chains from the model without weights at which the path begins."""
@@ -108,7 +109,7 @@ class AnnealingSchedule(NamedTuple):
             end = min(first + at_once, last)
             numbers = from_numpy(np.array([first, end, steps], np.int32))
             v, gained = _segments(self.path, times, numbers, v, key=key)
-            gains.append(np.asarray(gained, np.float64)[first:end])
+            gains.append(fetched(gained)[first:end].astype(np.float64))
         return v, np.concatenate(gains)
 
 
@@ -162,7 +163,7 @@ def resampled_states(
     the same Z.
     """
     rng = np.random.default_rng(seed)
-    states = np.concatenate([np.asarray(one.v) for one in final_states])
+    states = np.concatenate([fetched(one.v) for one in final_states])
     logs, places, first = [], [], 0
     for one in final_states:
         count = len(one.log_weights)

@@ -14,6 +14,7 @@ from ..io.formats.native import described
 from ..likelihood import free_energies
 from ..rbm import RBM
 from ..sequences import Sites
+from ..sharding import fetched
 from ..tables import Columns
 from ..tables.base import AbstractPart
 from .encoding import encoded, halved
@@ -133,7 +134,7 @@ def report_content(
     """
     data = np.asarray(rows.data, float)
     parts = [] if columns is None else columns.modelled
-    spectrum = np.linalg.svd(np.asarray(rbm.dense_weights, float), compute_uv=False)
+    spectrum = np.linalg.svd(fetched(rbm.dense_weights).astype(np.float64), compute_uv=False)
     return {
         "kind": "report",
         "title": title,

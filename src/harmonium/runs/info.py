@@ -15,6 +15,7 @@ from ..errors import HarmoniumError
 from ..evaluation import hidden_in_words
 from ..io.storage import holds_model, load
 from ..rbm import RBM
+from ..sharding import fetched
 from ..tables import Columns
 from .checks import states_to_sum
 from .display import nats
@@ -45,7 +46,7 @@ def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[s
 
 def describe_model(rbm: RBM) -> dict[str, Any]:
     """Return a model's layers, sizes and the spread of its parameters."""
-    weights = np.asarray(rbm.dense_weights, float)
+    weights = fetched(rbm.dense_weights).astype(np.float64)
     return {
         "visible": str(rbm.visible),
         "hidden": str(rbm.hidden),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +19,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM, checked_rbm
+from ..sharding import clock
 from .arguments import Plan, checked_optimizer, plan_run
 from .chunks import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .monitors import Monitors
@@ -186,7 +186,7 @@ def trained(
     updates, chunk = int(state.updates), 1
     kept, made = state, np.full(len(keys), updates)
     while updates < plan.total:
-        target, started = min(updates + chunk, plan.total), time.perf_counter()
+        target, started = min(updates + chunk, plan.total), clock()
         until = jnp.asarray(target, jnp.int32)
         with errors_as_raised():
             state, reached = _advanced(plan.method, dataset, n, state, until, keys, own)
@@ -195,7 +195,7 @@ def trained(
         made = np.where(goes_on, target, made)
         kept = _replaced(kept, state, goes_on)
         jax.block_until_ready(kept)
-        per_second = (target - updates) / max(time.perf_counter() - started, 1e-9)
+        per_second = (target - updates) / max(clock() - started, 1e-9)
         chunk = next_chunk(chunk, per_second)
         updates = target
         if progress is not None:

@@ -33,6 +33,7 @@ from ..partition_function.schedule import (
 from ..path import Heating, Line
 from ..rbm import RBM
 from ..samplers import Cloud
+from ..sharding import fetched
 from .base import same_shapes
 from .following import (
     PARTICLES,
@@ -199,7 +200,7 @@ class Tracker:
 
         def ran(line: Line, v: Array, count: int, key: PRNGKeyArray) -> tuple[Array, Any]:
             v, log_w = annealed(line, v, number(max(1, count), np.int32), key=key)
-            return v, np.asarray(log_w, np.float64)
+            return v, fetched(log_w).astype(np.float64)
 
         v, forward = ran(Line(base, rbm), drawn, steps, keys[2])
         forward = forward + offset

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM
-from ..sharding import use_mesh
+from ..sharding import clock, use_mesh
 from .arguments import Plan, checked_callbacks, plan_run
 from .chunks import DivergenceWarning, advance, growth_limit, largest, next_chunk
 from .optimizers import averaged_model
@@ -195,14 +194,14 @@ class _Run:
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
         state, usual = self.recorder.begun(state), rate_of(self.plan.optimizer.init(state.rbm))
         limit, least = growth_limit(largest(state.rbm)), (usual or 0.0) / SLOWEST
-        began, history, updates = time.perf_counter(), [], int(state.updates)
+        began, history, updates = clock(), [], int(state.updates)
         chunk, stoppers, made = 1, [], False
         end = self.recorder.end
         while updates < end and not stoppers:
             target = min(updates + chunk, self.recorder.next(updates), end)
-            started = time.perf_counter()
+            started = clock()
             before, new = self._advanced(state, updates, target, began)
-            seconds = time.perf_counter() - started
+            seconds = clock() - started
             if not float(largest(new.rbm)) < limit:
                 rate = (rate_of(state.optimizer) or 0.0) / SLOWER
                 if not (self.plan.may_slow and rate >= least > 0.0):
@@ -254,15 +253,15 @@ class _Run:
         a small model such a call takes as long as many updates, so the ratio is left out of some
         records if they are frequent.
         """
-        affordable = self.calling <= SHARE_FOR_RATIOS * (time.perf_counter() - began)
+        affordable = self.calling <= SHARE_FOR_RATIOS * (clock() - began)
         if not self.recorder.is_due(target) or (target < self.recorder.end and not affordable):
             return None, self._until(target, state)
-        started = time.perf_counter()
+        started = clock()
         before = self._until(target - 1, state) if target - 1 > updates else state
-        called = time.perf_counter()
+        called = clock()
         state, made = self._until(target, before), target - 1 - updates
         usual = (called - started) / made if made else 0.0
-        self.calling += max(0.0, time.perf_counter() - called - usual) if made else 0.0
+        self.calling += max(0.0, clock() - called - usual) if made else 0.0
         return before, state
 
     def _until(self, target: int, state: TrainState) -> TrainState:
@@ -282,7 +281,7 @@ class _Run:
         per_second: float,
     ) -> Report:
         rbm = averaged_model(state.optimizer, state.rbm)
-        seconds, epoch = time.perf_counter() - began, updates / self.per_epoch
+        seconds, epoch = clock() - began, updates / self.per_epoch
         samples = per_second * self.rows / self.per_epoch
         metrics: dict[str, float] = {}
         if self.recorder.is_due(updates):

@@ -8,7 +8,6 @@ pseudo-log-likelihood of a wide model.
 from __future__ import annotations
 
 import math
-import time
 from typing import NamedTuple
 
 import equinox as eqx
@@ -24,6 +23,7 @@ from ..evaluation.reconstruction import errors_of_states
 from ..missing.annealed import SeenEnergies, independent_energies, seen_energies
 from ..missing.marginal import QUICK_SUMS, completed, draw, entries_of_sum, posterior, with_missing
 from ..rbm import RBM
+from ..sharding import clock
 from ..statistics import effective_size
 from .update import batch_of, padded
 
@@ -115,7 +115,7 @@ class Monitors:
 
     def _pseudo_log_likelihood(self, rbm: RBM) -> float:
         """Return the mean over a few rows; the first call, mostly compilation, is not timed."""
-        first_time, started = self.few is None, time.perf_counter()
+        first_time, started = self.few is None, clock()
         if self.few is None:
             affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
             self.few = self.judged.some(min(MONITORED_ROWS, affordable))
@@ -124,7 +124,7 @@ class Monitors:
             filled = _filled(rbm, with_missing(rbm.visible, from_numpy(rows)), key_of(1))
             rows = np.where(np.isnan(rows), rbm.visible.decode(filled), rows)
         each = pseudo_log_likelihoods(rbm, rows)
-        self.spent += 0.0 if first_time else time.perf_counter() - started
+        self.spent += 0.0 if first_time else clock() - started
         return float(np.average(each, weights=None if weights is None else np.asarray(weights)))
 
 

@@ -14,6 +14,7 @@ from ...errors import InputError, MissingDependencyError, input_error
 from ...layers import AbstractLayer, Bernoulli, Potts
 from ...layers.registry import row_of
 from ...rbm import RBM
+from ...sharding import fetched
 
 KEEP_IT_NATIVE = "save it as .safetensors, which holds every model"
 PLAIN = {("bernoulli", "bernoulli"), ("potts", "bernoulli")}  # what W, a and b can describe
@@ -57,7 +58,7 @@ def checked_model(rbm: Any, source: str) -> RBM:
 
 def dense_weights(rbm: RBM) -> np.ndarray:
     """Return W as a NumPy array of shape (visible, hidden)."""
-    return np.asarray(rbm.dense_weights)
+    return fetched(rbm.dense_weights)
 
 
 def bias_of(layer: AbstractLayer) -> np.ndarray:

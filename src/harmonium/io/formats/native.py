@@ -20,6 +20,7 @@ from ..._files import bytes_of, parsed_json, parser_errors
 from ..._numerics import from_numpy
 from ...errors import InputError, ModelFileError, input_error
 from ...rbm import RBM
+from ...sharding import fetched
 from ..convert.base import checked_model, clause, finite, listed, short
 from .base import COPY_AGAIN, AbstractFormat, file_error, write_whole
 from .base_types import KINDS, name_of_type, type_named
@@ -81,7 +82,7 @@ def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarr
 def save_tree(tree: Any, path: str | os.PathLike, header: dict[str, Any]) -> None:
     """Write the arrays of any pytree, named by their path in it, with a JSON header."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
-    tensors = {jax.tree_util.keystr(place): np.asarray(leaf) for place, leaf in leaves}
+    tensors = {jax.tree_util.keystr(place): fetched(leaf) for place, leaf in leaves}
     write_whole(path, _serialised(tensors, header))
 
 
@@ -116,7 +117,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 
 def _serialised(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> bytes:
     # not np.ascontiguousarray, which turns a scalar into an array with one axis
-    arrays = {k: np.asarray(v, order="C") for k, v in tensors.items()}
+    arrays = {k: np.asarray(fetched(v), order="C") for k, v in tensors.items()}
     header = header | {CHECKSUM: _checksum(arrays, header)}
     # One entry: safetensors writes several in any order, and equal models have equal files.
     return save_tensors(arrays, {FORMAT: json.dumps(header)})
@@ -143,7 +144,7 @@ def _describe(value: Any, place: str, tensors: dict[str, np.ndarray], source: st
     if isinstance(value, tuple | list):
         return [_describe(v, f"{place}.{i}", tensors, source) for i, v in enumerate(value)]
     if isinstance(value, np.ndarray) or eqx.is_array(value):
-        tensors[place] = np.asarray(value)
+        tensors[place] = fetched(value)
         return {"tensor": place}
     if value is None or isinstance(value, bool | int | float | str):
         return value
