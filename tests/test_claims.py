@@ -117,3 +117,32 @@ def test_the_table_of_methods_is_that_of_the_records():
                 spread = "" if cell["spread"] is None else f" ± {cell['spread']:.2f}"
                 row += rf"\| −{-cell['mean']:.2f}{spread}( \([^)]*\))? "
         assert re.search(row + r"\|", TEXTS["docs/choosing_a_method.md"]), record
+
+
+def test_the_table_of_bars_is_that_of_the_records():
+    shown = {"FPCD-1": "fast PCD-1", "PT-1": "PT-1, 8 models", "PTT-1": "PTT-1, 8 models"}
+    of_rate = {(record["method"], record["rate"]): record for record in measured("bars")}
+    for method in {method for method, _ in of_rate}:
+        low, high = of_rate[method, 0.01], of_rate[method, 0.1]
+        ends = [low["end"], high["highest"], high["end"]]
+        slow, best, end = (f"−{-mean:.2f} ± {error:.2f}" for mean, error in ends)
+        row = f"| {shown.get(method, method)} | {slow} | {best} | {high['at']:,} | {end} |"
+        assert row in TEXTS["docs/choosing_a_method.md"], row
+
+
+def test_the_table_of_a_gpu_is_that_of_the_records():
+    found = json.loads((ROOT / "docs" / "measured" / "gpu.json").read_text())
+    text = TEXTS["docs/benchmarks.md"]
+    small, wide = found["race"]
+    assert (
+        f"| harmonium, updates a second | {small['per_second']:,} | {wide['per_second']:,} |"
+        in text
+    )
+    for name in ("CUDA graph, bfloat16", "CUDA graph"):
+        cells = []
+        for record in (small, wide):
+            one = record["contestants"][name]
+            cells.append(f"{one['ratio']:.2f} ({one['lowest']:.2f} – {one['highest']:.2f})")
+        assert " | ".join(cells) in text, name
+    long = found["mnist"][1]
+    assert f"{long['updates']:,} updates take **{long['seconds']:.1f} seconds**" in text
