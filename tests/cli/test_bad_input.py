@@ -120,7 +120,7 @@ CASES = [
     Case("train bars --out {bars} --overwrite --hidden 0", "--hidden: expected"),
     Case("train nan.npy --out {bars} --overwrite", "nan.npy: expected finite numbers"),
     # the command line itself
-    Case("trian digits", "'trian'", "expected train, resume, sample"),
+    Case("trian digits", "'trian'", "expected train, resume, sweep"),
     Case("train", "train: expected SOURCE; found nothing"),
     Case("train bits.npy bits.npy", "train: expected nothing more; found bits.npy"),
     Case("train bits.npy --hiden 3", "--hiden: expected an option", "--hidden"),

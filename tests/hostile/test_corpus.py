@@ -88,7 +88,7 @@ def test_a_linked_model_or_folder_of_checkpoints_is_not_followed(tmp_path):
     with pytest.raises(hm.ModelFileError, match="a link that leads out"):
         hm.load("run")
     with pytest.raises(hm.InputError, match="a link that leads out"):
-        _ = RunFolder("run").fingerprint_of_rows
+        _ = RunFolder("run").checkpoints.fingerprint_of_rows
     assert hm.load("run/model.safetensors").visible.size == 1  # a file that the user names
 
 

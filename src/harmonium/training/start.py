@@ -13,7 +13,7 @@ from ..checks import checked_key, described
 from ..data import Dataset
 from ..errors import InputError
 from ..rbm import RBM
-from ..sharding import HIDDEN, ROWS, check_divisible, with_weights_spread
+from ..sharding import HIDDEN, ROWS, check_divisible, size_of_axis, with_weights_spread
 from .arguments import Plan, plan_run
 from .base import same_shapes
 from .schedules import reschedule
@@ -45,9 +45,13 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the initial state, with those of the method and the optimiser."""
+    return spread(_whole_state(rbm, plan, key=key), plan)
+
+
+def _whole_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     chains = _carried(plan.method, rbm, plan.dataset.padded(), key=checked_key(key))
     optimizer = with_strength(plan.optimizer.init(rbm), plan.prior)
-    return spread(TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32)), plan)
+    return TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32))
 
 
 @eqx.filter_jit
@@ -74,6 +78,8 @@ def spread(state: TrainState, plan: Plan) -> TrainState:
     Raises:
         InputError: rows, chains or hidden units cannot be shared equally.
     """
+    if size_of_axis(ROWS) == size_of_axis(HIDDEN) == 1:
+        return state
     check_divisible("batch_size", plan.method.batch_size, ROWS)
     chains = plan.method.gradient.status(state.rbm, state.gradient).chains
     if chains is not None:
@@ -86,7 +92,7 @@ def resumable(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainSt
     """Return the state, or raise InputError unless it is one of such a run."""
     if not isinstance(state, TrainState):
         raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
-    like = jax.eval_shape(lambda: first_state(rbm, plan, key=key))
+    like = jax.eval_shape(lambda: _whole_state(rbm, plan, key=key))
     # What is known of held-out rows is begun anew where it does not fit.
     if not same_shapes(state._replace(held_out=None, folds=None), like):
         raise InputError(
