@@ -144,5 +144,7 @@ def test_the_table_of_a_gpu_is_that_of_the_records():
             one = record["contestants"][name]
             cells.append(f"{one['ratio']:.2f} ({one['lowest']:.2f} – {one['highest']:.2f})")
         assert " | ".join(cells) in text, name
+    ratios = [record["contestants"]["rbms"]["ratio"] for record in (wide, small)]
+    assert "On one H100, {:.0f} and {:.0f} times the speed of rbms".format(*ratios) in README
     long = found["mnist"][1]
     assert f"{long['updates']:,} updates take **{long['seconds']:.1f} seconds**" in text
