@@ -147,8 +147,9 @@ def test_ctrl_c_ends_all_processes_and_keeps_their_trials(spec):
     )
     command = [sys.executable, "-c", start, "sweep", "spec.toml", "--processes", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        until = time.monotonic() + 60
-        while not Path("swept/trial-0001/model.safetensors").is_file():
+        until = time.monotonic() + 120
+        models = [Path(f"swept/trial-{number:04}/model.safetensors") for number in range(2)]
+        while not all(model.is_file() for model in models):
             assert time.monotonic() < until
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
