@@ -2,9 +2,9 @@
 
     python benchmarks/kills.py [--runs 5] [--kills 10] [--out runs/kills] [KIND ...]
 
-For each kind of run, one is left alone, and `--runs` others are killed by SIGKILL at random times
-and resumed, `--kills` times each; then they may finish. All write a checkpoint after every chunk of
-updates, so that many kills come while one is written. Model and checkpoint must be equal to those
+For each kind of run, one is left alone, and `--runs` others are killed by SIGKILL and resumed,
+`--kills` times each; then they may finish. Every other kill comes while a file is being written,
+the rest at random times. Model and checkpoint must be equal to those
 of the run that was left alone, byte by byte, and each record must be there once.
 """
 
@@ -45,6 +45,11 @@ KINDS = {
     "missing values": "gaps.csv --hidden 8 --epochs 3000",
     "autopilot": "bars --hidden 8 --method auto --chains 40 --epochs 4000",
 }
+UNDER_WAY = (
+    "model.safetensors.partial",
+    "checkpoints/last.safetensors.new.partial",
+    "checkpoints/last.safetensors.new",
+)
 SAME = ("model.safetensors", "checkpoints/last.safetensors")
 
 
@@ -85,13 +90,23 @@ def killed(kind: str, run: Path, kills: int, rng: random.Random) -> tuple[int, i
         if made < kills:
             wait_for_updates(run, process)
             time.sleep(rng.uniform(0.0, 1.5))
+            if made % 2:
+                wait_for_a_write(run, process)
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
                 made += 1
         status = ended(process, str(run))
-        hits += any(run.rglob("*.partial")) or any(run.rglob("*.new"))
+        hits += any((run / place).exists() for place in UNDER_WAY)
         if status == 0:
             return made, hits
+
+
+def wait_for_a_write(run: Path, process: subprocess.Popen) -> None:
+    """Wait until a file is being written, or for some seconds."""
+    until = time.monotonic() + 5.0
+    while process.poll() is None and time.monotonic() < until:
+        if any((run / place).exists() for place in UNDER_WAY):
+            return
 
 
 def wait_for_updates(run: Path, process: subprocess.Popen) -> None:
