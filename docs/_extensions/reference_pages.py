@@ -68,7 +68,10 @@ GROUPS = {
     ),
     "missing": Group("Missing values", "Sums, draws and fillings.", ("missing",)),
     "files": Group("Files", "Models on disk, and those of other programs.", ("io.storage",)),
-    "errors": Group("Errors and precision", "What can be raised.", ("errors", "precision")),
+    "errors": Group("Errors", "What can be raised.", ("errors",)),
+    "devices": Group(
+        "Devices and precision", "Meshes of devices; bfloat16.", ("sharding", "precision")
+    ),
     "plot": Group(
         "Pictures", "`from harmonium import plot`: Matplotlib figures.", ("plot",), "harmonium.plot"
     ),
