@@ -187,9 +187,13 @@ def device_name() -> str:
     device: Any = next(iter(jnp.zeros(()).devices()))
     if device.platform != "cpu":
         return f"{device.platform} {device.device_kind}"
+    return f"cpu {_processor()}, {cores()} cores"
+
+
+def cores() -> int:
+    """Return on how many cores this process may run."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    cores = len(affinity(0)) if affinity else os.cpu_count()
-    return f"cpu {_processor()}, {cores} cores"
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._files import reason_of
 from ..errors import input_error
 from ..training import Fit, Report, TrainState
 from ..training.optimizers import averaged_model
@@ -62,7 +63,7 @@ class Checkpointer:
                 self._write()
             self.trouble = ""
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = reason_of(error).lower()
             if reason != self.trouble:
                 self.say(f"cannot write to {self.folder.path}: {reason}; will try again")
             self.trouble = reason
@@ -83,12 +84,13 @@ class Checkpointer:
             self._write_metrics()
             self._write()
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
             path = self.folder.path
             advice = "make room there"
             if self.folder.checkpoints.exist:
                 advice += f", then go on from its last checkpoint with: harmonium resume {path}"
-            raise input_error(str(path), "a folder to write to", reason, advice) from None
+            raise input_error(
+                str(path), "a folder to write to", reason_of(error).lower(), advice
+            ) from None
 
     def _write_metrics(self) -> None:
         if not self.folder.path.is_dir():  # it was moved, or removed

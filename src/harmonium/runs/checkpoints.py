@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -29,7 +30,7 @@ class Checkpoints:
 
     def __init__(self, run: Path):
         self.run = run
-        self._whole: Path | None = None
+        self._known: tuple[Path, dict[str, Any]] | None = None  # a whole file, and its header
 
     @property
     def last(self) -> Path:
@@ -57,17 +58,20 @@ class Checkpoints:
         Raises:
             ModelFileError: there is none.
         """
+        return self._found()[0]
+
+    def _found(self) -> tuple[Path, dict[str, Any]]:
+        """Return the last file that is not damaged and its header, which are looked for once."""
         damage: list[ModelFileError] = []
-        for path in (self.last, self.previous) if self._whole is None else ():
+        for path in (self.last, self.previous) if self._known is None else ():
             try:
-                read_header(path)
-                self._whole = path
+                self._known = path, read_header(path)
                 break
             except ModelFileError as error:
                 damage.append(error)
-        if self._whole is None:
+        if self._known is None:
             raise damage[0]
-        return self._whole
+        return self._known
 
     def write(self, state: TrainState, fingerprint: str) -> None:
         """Write the last one, with a hash of the rows; the last so far becomes the one before."""
@@ -79,7 +83,7 @@ class Checkpoints:
         if self.last.exists():
             self.last.replace(self.previous)
         new.replace(self.last)
-        self._whole = self.last
+        self._known = self.last, header
 
     @property
     def learned_of_rows(self) -> set[str]:
@@ -87,18 +91,18 @@ class Checkpoints:
 
         Nothing in runs of one record, and in those of earlier versions.
         """
-        header = read_header(self.whole)
+        _, header = self._found()
         return {name for name in LEARNED_OF_ROWS if header.get(name)}
 
     @property
     def fingerprint_of_rows(self) -> str | None:
         """The hash of the rows that the run began with; None if that is not known."""
-        return read_header(self.whole).get("rows") if self.exist else None
+        return self._found()[1].get("rows") if self.exist else None
 
     @property
     def jax_version(self) -> str:
         """The version of JAX that wrote them; this one if that is not known."""
-        return read_header(self.whole).get("jax", jax.__version__)
+        return self._found()[1].get("jax", jax.__version__)
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
         """Read the training state of a run.

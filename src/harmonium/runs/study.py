@@ -7,7 +7,6 @@ process that has ended, and is taken up again.
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,12 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, MissingDependencyError, input_error
+from ..errors import InputError, input_error
+from ..io.convert.base import optional
 from .folder import STUDY, RunFolder
 from .jsonable import jsonable
 from .locks import Locks, Mutex
 from .sweep_spec import SweepSpec
 
+OPTUNA = ("optuna", "sweep", "sweep")  # the package, what needs it, the extra
 LOCKS = "study.lock"
 TAKING, WRITING, FIRST = 1, 2, 3  # numbers of locks; 0 is that of `Locks` itself
 # What the journal has besides what Optuna writes.
@@ -46,7 +47,7 @@ class Study:
             MissingDependencyError: Optuna is not installed.
         """
         self.spec = spec
-        self.optuna = optuna_or_error()
+        self.optuna: Any = optional(*OPTUNA)
         spec.folder.mkdir(parents=True, exist_ok=True)
         self.locks = Locks(spec.folder, LOCKS)
         with self.locks.hold(TAKING), _silently(self.optuna):
@@ -175,21 +176,6 @@ class Study:
         """Leave a trial unfinished that cannot be run, with the reason, and release it."""
         taken.trial.set_user_attr(PROBLEM, reason)
         self.locks.release(FIRST + taken.number)
-
-
-def optuna_or_error() -> Any:
-    """Return the package Optuna.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
-    try:
-        return importlib.import_module("optuna")
-    except ImportError:
-        raise MissingDependencyError(
-            "sweep: expected the package optuna; found that it is not installed; install"
-            " it with: pip install 'harmonium[sweep]', or pip install optuna."
-        ) from None
 
 
 def _other_sweep(spec: SweepSpec, changed: list[str]) -> InputError:

@@ -16,7 +16,9 @@ from rich.console import Console
 
 from .._threefry import key_of
 from ..errors import input_error
+from ..io.convert.base import optional
 from ..io.storage import load
+from ..precision import cores
 from .display import Display, nats
 from .folder import STUDY, RunFolder, check_folder
 from .options import EVALUATION_SEED, check_count
@@ -24,7 +26,7 @@ from .progress import Unknown, attempt
 from .pruning import PRUNED, SCORE, Curves, Pruner
 from .rows import own_rows, rows_of_run
 from .score import scored_by_run
-from .study import PROBLEM, RESULT, Study, Taken, optuna_or_error
+from .study import OPTUNA, PROBLEM, RESULT, Study, Taken
 from .sweep_spec import SweepSpec, read_spec
 from .train import DIVERGED, DONE, INTERRUPTED, resume, train
 
@@ -52,7 +54,7 @@ def sweep(path: str, out: str | None, processes: int, display: Display) -> dict[
     """
     check_count("--processes", processes)
     spec = read_spec(path, out)
-    optuna_or_error()
+    optional(*OPTUNA)
     if processes > 1:  # of which none may take a GPU's memory in advance
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     check_source(spec)
@@ -278,7 +280,6 @@ def environment(processes: int) -> dict[str, str]:
     `NPROC` is the number of threads of XLA's pools, the others those of linear algebra; what the
     user has set stays.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    threads = str(max(1, (cores or 1) // processes))
+    threads = str(max(1, cores() // processes))
     names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return dict.fromkeys(names, threads) | os.environ

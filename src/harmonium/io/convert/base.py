@@ -131,8 +131,13 @@ def finite(array: Any, name: str, source: str) -> np.ndarray:
     return converted
 
 
-def optional(module: str, what: str) -> ModuleType:
+def optional(module: str, what: str, extra: str = "") -> ModuleType:
     """Import an optional package.
+
+    Args:
+        module: the package.
+        what: what needs it, for the message.
+        extra: the extra of harmonium that installs it, if it is to be named.
 
     Raises:
         MissingDependencyError: it is not installed; the message gives the command to install it.
@@ -140,7 +145,8 @@ def optional(module: str, what: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError:
-        found, advice = "none installed", f"install it with: pip install {module}"
+        own = f"pip install 'harmonium[{extra}]', or " if extra else ""
+        found, advice = "none installed", f"install it with: {own}pip install {module}"
         line = f"{what}: expected the package {module}; found {found}; {advice}."
         raise MissingDependencyError(line) from None
 
