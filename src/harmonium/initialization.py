@@ -11,7 +11,7 @@ from jaxtyping import Array, PRNGKeyArray
 from ._numerics import from_numpy, product
 from ._threefry import key_of
 from .checks import checked_key, positive_integer
-from .data import Dataset
+from .data.stream import rows_to_train_on
 from .errors import InputError
 from .layers import AbstractLayer
 from .rbm import RBM
@@ -48,8 +48,8 @@ def initialize(
     Args:
         visible: the visible layer.
         hidden: the hidden layer.
-        data: rows in the user's coding, shape (n, visible.n_units), or a `Dataset`. NaN stands for
-            a missing value; each column's moments are then those of its observed values.
+        data: rows in the user's coding, shape (n, visible.n_units), a `Dataset` or a `Stream`. NaN
+            stands for a missing value; each column's moments are then those of its observed values.
         key: a JAX random key.
         weights: sample weights of the rows, shape (n,).
         scale: standard deviation of the weights.
@@ -81,7 +81,7 @@ def initialize(
         raise InputError(f"connections: expected {expected}; got {connections}.")
     key_weights, key_rows = jax.random.split(checked_key(key))
     if data is not None:
-        dataset = Dataset.of(data, weights).checked_for(visible)
+        dataset = rows_to_train_on(data, weights).checked_for(visible)
         some = dataset.some(max(1, min(MOST_ROWS, MOST_ENTRIES // dataset.columns)))
         rows = some.rows(key=key_rows)
         if some.missing:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._numerics import product
 from ._threefry import key_of
-from .data import Dataset
+from .data.stream import rows_to_train_on
 from .errors import InputError
 from .layers import AbstractLayer
 from .rbm import RBM
@@ -17,6 +17,7 @@ from .weights.base import over_rows
 
 __all__ = ["Standardization", "standardization"]
 
+ROWS_OF_A_STREAM = 50_000  # enough for moments
 SMALLEST_SPREAD = 1e-6  # relative to the mean of a column: less is rounding error
 
 
@@ -87,7 +88,8 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
     Args:
         visible: the layer that will learn from the rows: Gaussian units can be rescaled, others
             not.
-        data: rows in the user's coding, shape (n, units), or a `Dataset`.
+        data: rows in the user's coding, shape (n, units), a `Dataset`, or a `Stream`, of which
+            50,000 rows are used.
         weights: sample weights of the rows.
 
     Raises:
@@ -99,9 +101,10 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
         >>> scaling.mean.tolist(), scaling.scale.tolist()  # the binary column stays as it is
         ([0.0, 12.0], [1.0, 2.0])
     """
-    dataset = Dataset.of(data, weights).checked_for(visible)
+    dataset = rows_to_train_on(data, weights).checked_for(visible)
     if not (visible.is_rescalable | visible.is_shiftable).any():
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
+    dataset = dataset if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
     rows = dataset.rows(key=key_of(0)).astype(np.float64)
     shares = np.ones(len(rows)) if dataset.weights is None else np.asarray(dataset.weights)
     seen = ~np.isnan(rows)  # each column's moments are those of its observed values

@@ -12,4 +12,5 @@ from .lattices import lattice_exact as lattice_exact
 from .lattices import lattice_samples as lattice_samples
 from .sources import open_source as open_source
 from .splits import split_off as split_off
+from .stream import Stream as Stream
 from .table import Table as Table

@@ -19,11 +19,12 @@ from ..layers import AbstractLayer
 from ..statistics import effective_size
 from .parts import rows_at_once
 from .stored import AbstractStored, padded, stored
+from .windows import AbstractRows, AbstractWindows, OneWindow
 
 MOST_TO_COPY = 2**15  # rows: copying more of them costs more than a second of compilation
 
 
-class Dataset(eqx.Module):
+class Dataset(eqx.Module, AbstractRows):
     """Rows in the user's coding, stored in their smallest form and read one batch at a time.
 
     Attributes:
@@ -130,8 +131,15 @@ class Dataset(eqx.Module):
         return self._known_to_fit(visible.form)
 
     def _known_to_fit(self, form: tuple | None) -> Dataset:
+        return self._told("fits", form)
+
+    def with_most_missing(self, count: int) -> Dataset:
+        """Return the dataset said to have up to so many missing values in a row."""
+        return self._told("missing", count)
+
+    def _told(self, name: str, value: Any) -> Dataset:
         same = copy.copy(self)
-        object.__setattr__(same, "fits", form)  # not an array, so `eqx.tree_at` cannot set it
+        object.__setattr__(same, name, value)  # not an array, so `eqx.tree_at` cannot set it
         return same
 
     def __len__(self) -> int:
@@ -215,12 +223,28 @@ class Dataset(eqx.Module):
         It is for loops that know how many rows count. A large dataset is returned as it is, since
         it would have to be copied.
         """
-        count = padded(len(self))
-        if count == len(self) or len(self) > MOST_TO_COPY:
+        return self if len(self) > MOST_TO_COPY else self.filled_to(padded(len(self)))
+
+    def filled_to(self, count: int) -> Dataset:
+        """Return the dataset with padding rows, `count` rows in all."""
+        if count == len(self):
             return self
         weights = None if self.weights is None else np.pad(self.weights, (0, count - len(self)))
         weights = None if weights is None else from_numpy(weights)
         return self._with(self.stored.filled_to(count), weights)
+
+    @property
+    def head(self) -> Dataset:
+        """All rows, with padding rows."""
+        return self.padded()
+
+    def kept_exact(self) -> Dataset:
+        """Return the dataset, all of whose values are known."""
+        return self
+
+    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows:
+        """Return all rows as the only window of a run."""
+        return OneWindow(self)
 
     def _with(
         self, stored: AbstractStored, weights: Array | None, log_density: Array | None = None

@@ -31,7 +31,7 @@ def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
         matrix: an array, or a SciPy sparse matrix by rows.
         which: the indices of the rows to yield; all of them if None.
     """
-    mapped = _mapped(matrix)
+    mapped = mapping_of(matrix)
     size = rows_at_once(math.prod(matrix.shape[1:]))
     for first in range(0, matrix.shape[0] if which is None else len(which), size):
         some = slice(first, first + size)
@@ -77,10 +77,10 @@ def holds_only(matrix: Any, low: int, high: int, which: np.ndarray | None = None
 
 def is_mapped(matrix: Any) -> bool:
     """Return whether an array is mapped from a file (not copy-on-write)."""
-    return _mapped(matrix) is not None
+    return mapping_of(matrix) is not None
 
 
-def _mapped(matrix: Any) -> mmap.mmap | None:
+def mapping_of(matrix: Any) -> mmap.mmap | None:
     """Return the mapped file of a matrix, whose pages may be released once they were read.
 
     Return None for a file that is mapped copy-on-write: its pages may hold changes.

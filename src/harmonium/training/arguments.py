@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import optax
 
 from ..checks import described, positive_integer
-from ..data import Dataset
+from ..data import Dataset, Stream
 from ..data.stored import padded
+from ..data.stream import rows_to_train_on
 from ..errors import InputError
 from ..gradients import AbstractGradient, Marginal
 from ..layers import AbstractLayer
@@ -33,12 +34,13 @@ FEWEST_UPDATES, MOST_UPDATES = 10_000, 40_000
 FEWEST_EPOCHS, MANY_EPOCHS = 20, 1_000
 FEW_WEIGHTS = 2**16
 MOST_KEPT = 2**26  # entries of completed rows
+Rows = Dataset | Stream
 
 
 class Plan(NamedTuple):
     """The fixed parts of a run, with every default filled in."""
 
-    dataset: Dataset
+    dataset: Rows
     method: Method
     optimizer: Any
     per_epoch: int
@@ -69,7 +71,8 @@ def plan_run(
     if not isinstance(gradient, AbstractGradient):
         expected = 'a gradient method such as hm.Persistent(hm.Gibbs(1)), or a name such as "auto"'
         raise InputError(f"gradient: expected {expected}; got {described(gradient)}.")
-    dataset = Dataset.of(data, weights).checked_for(rbm.visible)
+    rows = Dataset.of(data, weights) if endless else rows_to_train_on(data, weights)
+    dataset = rows.checked_for(rbm.visible)
     _check_totals(gradient, rbm, dataset)
     if dataset.missing and not gradient.about.takes_missing:
         gradient = _summing_out(gradient, rbm, dataset)
@@ -85,6 +88,7 @@ def plan_run(
     usual = Recipe(rate=gradient.about.rate(rbm), penalties=penalties)
     optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
+    dataset = dataset.kept_exact() if rounds else dataset
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
     follows_run = has_strength(jax.eval_shape(optimizer.init, rbm))
     prior = prior_strength(rbm, dataset.effective_rows) if follows_run else 0.0
@@ -93,7 +97,7 @@ def plan_run(
     )
 
 
-def _check_totals(gradient: AbstractGradient, rbm: RBM, dataset: Dataset) -> None:
+def _check_totals(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> None:
     """Raise InputError if rows bring totals, such as lengths, and these are unknown or not kept."""
     check_totals_known(rbm, dataset.missing)
     if rbm.visible.n_totals and not gradient.about.keeps_totals:
@@ -104,7 +108,7 @@ def _check_totals(gradient: AbstractGradient, rbm: RBM, dataset: Dataset) -> Non
         )
 
 
-def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Dataset) -> AbstractGradient:
+def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> AbstractGradient:
     """Return the method for rows with missing values.
 
     Beside sampling, a sum is taken only where it costs no more than one sweep of the rows does.
@@ -112,7 +116,8 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Dataset) -> Abst
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
     rows = padded(len(dataset))
-    rows = rows if rows * rbm.visible.size <= MOST_KEPT else 0
+    keeps = dataset.is_whole and rows * rbm.visible.size <= MOST_KEPT
+    rows = rows if keeps else 0
     return Marginal(gradient, missing=dataset.missing, rows=rows, most=most)
 
 
@@ -142,7 +147,7 @@ def checked_optimizer(optimizer: Any, usual: Recipe, total: int | float) -> Any:
 
 
 def _rounds(
-    precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Dataset, batch: int
+    precision: str | None, rbm: RBM, gradient: AbstractGradient, dataset: Rows, batch: int
 ) -> bool:
     """Return whether to multiply in bfloat16; possible if only the weights are then rounded.
 

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from .._host import errors_as_raised
 from ..data import Dataset
 from ..data.shuffling import batches_in_order
+from ..data.windows import AbstractWindows
 from ..rbm import RBM
 from .state import TrainState
 from .update import Method, batch_of, make_update, run_keys
@@ -72,6 +74,30 @@ def advance(
         return jax.lax.fori_loop(state.updates, end, update, state)
 
     return jax.lax.fori_loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state)
+
+
+def advance_through(
+    method: Method,
+    windows: AbstractWindows,
+    state: TrainState,
+    target: int,
+    *,
+    key: PRNGKeyArray,
+) -> TrainState:
+    """Make updates until `target` of them are made, on one window of rows after the other."""
+    updates = int(state.updates)
+    while updates < target:
+        window = windows.at(updates)
+        # Windows count as epochs of their rows, so that each has an order and keys of its own.
+        ahead = window.passes * -(-int(window.count) // method.batch_size) - window.begin
+        made = min(target, window.end)
+        moving = state._replace(updates=jnp.asarray(updates + ahead, jnp.int32))
+        until = jnp.asarray(made + ahead, jnp.int32)
+        with errors_as_raised():
+            moved = advance(method, window.dataset, window.count, moving, until, key=key)
+            moved = jax.block_until_ready(moved)
+        updates, state = made, moved._replace(updates=jnp.asarray(made, jnp.int32))
+    return state
 
 
 @eqx.filter_jit

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from .._host import errors_as_raised
 from ..checks import checked_key
 from ..data import Dataset
 from ..errors import InputError
@@ -20,13 +19,12 @@ from ..gradients import AbstractGradient
 from ..rbm import RBM
 from ..sharding import clock, use_mesh
 from .arguments import Plan, checked_callbacks, plan_run
-from .chunks import DivergenceWarning, advance, growth_limit, largest, next_chunk
+from .chunks import DivergenceWarning, advance_through, growth_limit, largest, next_chunk
 from .optimizers import averaged_model
 from .recorder import Recorder
 from .schedules import rate_of, reschedule
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
-from .update import padded
 
 Callback = Callable[[Report], Any]
 SHARE_FOR_RATIOS = 0.005  # share of a run's time that update ratios may take
@@ -72,8 +70,8 @@ def fit(
 
     Args:
         rbm: the model to start from, as `initialize` returns it.
-        data: rows in the user's coding, shape (n, visible units), NaN where a unit is missing, or a
-            `Dataset`.
+        data: rows in the user's coding, shape (n, visible units), NaN where a unit is missing; a
+            `Dataset`; or a `Stream`, for more rows than memory holds.
         key: a JAX random key. To resume a run, pass its key again.
         weights: sample weights, shape (n,).
         gradient: how to estimate the gradient: a method, or one of `METHOD_NAMES`, such as "auto"
@@ -186,9 +184,9 @@ class _Run:
     def __init__(self, plan: Plan, recorder: Recorder, key: PRNGKeyArray):
         self.method, self.key, self.rows = plan.method, key, len(plan.dataset)
         self.recorder = recorder
-        self.dataset, self.n = padded(plan.dataset)
+        self.windows = plan.dataset.windows(plan.method.batch_size, key=key)
         self.total, self.per_epoch = plan.total, plan.per_epoch
-        self.plan = plan._replace(dataset=self.dataset)
+        self.plan = plan._replace(dataset=plan.dataset.head)
         self.calling = 0.0  # extra time taken by calls for single updates
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
@@ -265,11 +263,8 @@ class _Run:
         return before, state
 
     def _until(self, target: int, state: TrainState) -> TrainState:
-        until = jnp.asarray(target, jnp.int32)
         moving = state._replace(held_out=None, folds=None)  # which updates do not need
-        with errors_as_raised():
-            moved = advance(self.method, self.dataset, self.n, moving, until, key=self.key)
-            moved = jax.block_until_ready(moved)
+        moved = advance_through(self.method, self.windows, moving, target, key=self.key)
         return moved._replace(held_out=state.held_out, folds=state.folds)
 
     def _report(

@@ -15,7 +15,7 @@ from ..errors import InputError, count_of
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import plan_run
-from .loop import DivergenceWarning, advance, growth_limit, largest
+from .chunks import DivergenceWarning, advance, growth_limit, largest
 from .optimizers import averaged_model
 from .start import first_state, resumable
 from .state import Fit, TrainState

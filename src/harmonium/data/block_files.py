@@ -1,0 +1,202 @@
+"""Files of rows that are read a block at a time: .npy, .npz, Parquet and Arrow."""
+
+from __future__ import annotations
+
+import zipfile
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import check_npy_head, check_regular, open_errors, parser_errors, read_npz
+from ..errors import MissingDependencyError, input_error
+from .blocks import AbstractBlocks, ArrayBlocks, BlockSource, Chained, matrix_of
+
+NAMES_OF_ROWS = ("train", "x_train")
+
+
+def files_named(source: str | Path) -> list[Path]:
+    """Return the files of a source, sorted by name: a file, a folder, or a pattern with * or ?.
+
+    Raises:
+        InputError: there is none that can be read in blocks.
+    """
+    path = Path(source)
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        found = [each for each in path.iterdir() if _is_known(each)]
+    else:
+        found = [each for each in path.parent.glob(path.name) if _is_known(each)]
+    if not found:
+        expected = f"a file, a folder of files, or a pattern such as 'rows-*.npy': {SUFFIXES}"
+        raise input_error(str(source), expected, "none", "check the name")
+    return sorted(found)
+
+
+def _is_known(path: Path) -> bool:
+    return path.suffix.lower() in _OPENERS and path.is_file()
+
+
+def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
+    """Return the rows of files, one after the other.
+
+    Raises:
+        InputError: a file cannot be read in blocks, or has another number of columns.
+    """
+    files = [file for path in paths for file in files_named(path)]
+    members = [_blocks_of(file) for file in files]
+    widths = [int(each.read(0, 0, 1).shape[1]) for each in members]
+    for file, width in zip(files, widths, strict=True):
+        if width != widths[0]:
+            expected = f"{widths[0]:,} columns, as in {files[0]}"
+            raise input_error(str(file), expected, f"{width:,}", "leave it out")
+    return BlockSource(members[0] if len(members) == 1 else Chained(members), name)
+
+
+def _blocks_of(path: Path) -> AbstractBlocks:
+    label = str(path)
+    opener = _OPENERS.get(path.suffix.lower())
+    check_regular(path, label)
+    if opener is None:
+        advice = "convert it, or read it in a function that yields batches"
+        raise input_error(label, f"a file that can be read in blocks: {SUFFIXES}", "another", advice)
+    with open_errors(label):
+        blocks = opener(path, label)
+    if not sum(blocks.sizes):
+        raise input_error(label, "rows", "none", "check how it was written")
+    return blocks
+
+
+def _array_blocks(path: Path, label: str) -> AbstractBlocks:
+    """Map an .npy file."""
+    with parser_errors(label, "a NumPy .npy file of numbers"):
+        with path.open("rb") as file:
+            is_plain = check_npy_head(file, path.stat().st_size)
+        array = np.load(path, mmap_mode="r", allow_pickle=False) if is_plain else np.empty(0, "O")
+    if not is_plain or array.ndim != 2:
+        found = f"an array of shape {array.shape}" if is_plain else "Python objects, never loaded"
+        raise input_error(label, "a matrix of numbers", found, "save an array of shape (rows, columns)")
+    return ArrayBlocks(array, label)
+
+
+class _Loaded(AbstractBlocks):
+    """Blocks that are read as a whole; the last one is kept, since windows end within blocks."""
+
+    last: tuple[int, Any] | None = None
+
+    @abstractmethod
+    def load(self, block: int) -> Any:
+        """Return all rows of a block."""
+
+    def read(self, block: int, start: int, stop: int) -> Any:
+        """Return some rows of a block."""
+        if self.last is None or self.last[0] != block:
+            self.last = None  # two blocks are never in memory
+            self.last = block, self.load(block)
+        return self.last[1][start:stop]
+
+
+class _Archive(_Loaded):
+    """The rows of an .npz file as one block."""
+
+    def __init__(self, path: Path, label: str):
+        self.path, self.label = path, label
+        self.expected = "a NumPy .npz file of arrays"
+        with parser_errors(label, self.expected), zipfile.ZipFile(path) as archive:
+            shapes = {}
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    if member.filename.endswith(".npy") and check_npy_head(file, member.file_size):
+                        shapes[member.filename.removesuffix(".npy")] = _shape(archive, member)
+        matrices = [key for key, shape in shapes.items() if len(shape) == 2]
+        named = [key for key in matrices if key.lower() in NAMES_OF_ROWS]
+        chosen = named or matrices
+        if len(chosen) != 1:
+            found = ", ".join(f"{key} {shape}" for key, shape in shapes.items()) or "no arrays"
+            raise input_error(label, "one matrix, or one named 'train'", found, "name it 'train'")
+        self.key = chosen[0]
+        self.sizes = [int(shapes[self.key][0])]
+
+    def load(self, block: int) -> Any:
+        """Read the matrix."""
+        found = read_npz(self.path, self.label, self.expected, [self.key])
+        return matrix_of(found[self.key], self.label)
+
+
+def _shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, ...]:
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0
+        return (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)[0]
+
+
+class _Groups(_Loaded):
+    """The row groups of a Parquet file, or the batches of an Arrow file, with columns of numbers."""
+
+    def __init__(self, sizes: list[int], group: Callable[[int], Any], label: str):
+        self.sizes, self.group, self.label = sizes, group, label
+
+    def load(self, block: int) -> Any:
+        """Return the columns side by side, NaN where a cell is empty."""
+        with parser_errors(self.label, "a whole file"):
+            table = self.group(block)
+            columns = {name: _numbers(table.column(name)) for name in table.schema.names}
+        return matrix_of(columns, self.label)
+
+
+def _numbers(column: Any) -> np.ndarray:
+    """Return the cells of a column; lists of equal length as a matrix."""
+    import pyarrow
+
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    if pyarrow.types.is_fixed_size_list(column.type):
+        return _numbers(column.flatten()).reshape(len(column), column.type.list_size)
+    if pyarrow.types.is_boolean(column.type) and column.null_count:
+        column = column.cast(pyarrow.int8())
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _pyarrow(label: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        line = f"{label}: reading it in blocks needs pyarrow; pip install pyarrow."
+        raise MissingDependencyError(line) from None
+    return pyarrow
+
+
+def _parquet_blocks(path: Path, label: str) -> AbstractBlocks:
+    _pyarrow(label)
+    with parser_errors(label, "a Parquet file"):
+        from pyarrow import parquet
+
+        file = parquet.ParquetFile(path, memory_map=False)
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    return _Groups(sizes, file.read_row_group, label)
+
+
+def _arrow_blocks(path: Path, label: str) -> AbstractBlocks:
+    pyarrow = _pyarrow(label)
+    with parser_errors(label, "an Arrow file"):
+        file = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
+        sizes = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
+
+    def batch(i: int) -> Any:
+        found = file.get_batch(i)
+        found.validate(full=True)  # otherwise places beyond the file's end would be read
+        return found
+
+    return _Groups(sizes, batch, label)
+
+
+_OPENERS: dict[str, Callable[[Path, str], AbstractBlocks]] = {
+    ".npy": _array_blocks,
+    ".npz": _Archive,
+    ".parquet": _parquet_blocks,
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), _arrow_blocks),
+}
+SUFFIXES = ", ".join(_OPENERS)

@@ -1,0 +1,317 @@
+"""Sources of rows larger than memory: rows in blocks that are read by number, or one by one."""
+
+from __future__ import annotations
+
+import mmap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import as_array
+from ..errors import InputError, input_error
+from .parts import mapping_of
+
+BYTES_IN_BLOCK = 2**20  # read at once from a file: as fast as reading from front to back
+
+
+class Part(NamedTuple):
+    """Rows that follow one another in a source.
+
+    Attributes:
+        rows: shape (n, columns), an array or a SciPy sparse matrix.
+        first: the number of the first of them in the source, from 0.
+    """
+
+    rows: Any
+    first: int
+
+
+class Span(NamedTuple):
+    """The rows of a block from `start` to `stop`; `first` is the number of the first in the source."""
+
+    block: int
+    start: int
+    stop: int
+    first: int
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.stop - self.start
+
+
+class AbstractSource(ABC):
+    """Rows that are read again in each epoch.
+
+    Attributes:
+        name: what error messages call it.
+    """
+
+    name: str
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def epoch(self, order: np.random.Generator | None) -> Reading:
+        """Return a reading of all rows: in a random order of blocks if it can be, else as they are.
+
+        Args:
+            order: draws the order of blocks; None for that of the source.
+        """
+
+    @abstractmethod
+    def sample(self, count: int) -> list[Part]:
+        """Return at least `count` rows, if there are so many, in the order of the source."""
+
+    @abstractmethod
+    def without(self, count: int) -> tuple[AbstractSource, list[Part]]:
+        """Return the source without at least `count` rows, and these rows."""
+
+
+class Reading(ABC):
+    """One pass over a source."""
+
+    @abstractmethod
+    def take(self, first: int, count: int) -> list[Part]:
+        """Return the rows at places `first` to `first + count` of this pass, or fewer at its end."""
+
+
+# --- blocks that are read by number ---------------------------------------------------------
+
+
+class AbstractBlocks(ABC):
+    """Rows in blocks, any of which can be read.
+
+    Attributes:
+        sizes: the number of rows in each block.
+    """
+
+    sizes: Sequence[int]
+
+    @abstractmethod
+    def read(self, block: int, start: int, stop: int) -> Any:
+        """Return some rows of a block, shape (stop − start, columns)."""
+
+
+class ArrayBlocks(AbstractBlocks):
+    """Rows of something that is sliced like an array: `x[first:last]`.
+
+    It may be an array mapped from a file, a dataset of h5py or zarr, or one of Hugging Face.
+    """
+
+    def __init__(self, rows: Any, name: str):
+        self.rows, self.name = rows, name
+        total, first = int(rows.shape[0]), matrix_of(rows[:1], name)
+        size = max(1, BYTES_IN_BLOCK // max(1, first.shape[1] * first.dtype.itemsize))
+        self.size = size
+        self.sizes = [min(size, total - at) for at in range(0, total, size)]
+        self.mapped = mapping_of(rows)
+
+    def read(self, block: int, start: int, stop: int) -> Any:
+        """Return some rows of a block; pages of a mapped file are released after it."""
+        at = block * self.size
+        rows = self.rows[at + start : at + stop]
+        if self.mapped is None:
+            return matrix_of(rows, self.name)
+        copied = np.array(matrix_of(rows, self.name))
+        self.mapped.madvise(mmap.MADV_DONTNEED)
+        return copied
+
+
+class Chained(AbstractBlocks):
+    """The blocks of several sources, one after the other."""
+
+    def __init__(self, members: Sequence[AbstractBlocks]):
+        self.places = [(each, i) for each in members for i in range(len(each.sizes))]
+        self.sizes = [size for each in members for size in each.sizes]
+
+    def read(self, block: int, start: int, stop: int) -> Any:
+        """Return some rows of a block."""
+        member, own = self.places[block]
+        return member.read(own, start, stop)
+
+
+class BlockSource(AbstractSource):
+    """A source of blocks: each epoch reads them in another order."""
+
+    def __init__(self, blocks: AbstractBlocks, name: str, spans: Sequence[Span] | None = None):
+        self.blocks, self.name = blocks, name
+        ends = np.cumsum(blocks.sizes).tolist()
+        every = [
+            Span(i, 0, size, end - size)
+            for i, (size, end) in enumerate(zip(blocks.sizes, ends, strict=True))
+        ]
+        self.spans = list(every if spans is None else spans)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return sum(map(len, self.spans))
+
+    def epoch(self, order: np.random.Generator | None) -> Reading:
+        """Return a reading of all blocks, each once."""
+        places = np.arange(len(self.spans))
+        return BlockReading(self, places if order is None else order.permutation(places))
+
+    def read(self, spans: Sequence[Span]) -> list[Part]:
+        """Return the rows of these spans, in the order of the source."""
+        return [
+            Part(self.blocks.read(span.block, span.start, span.stop), span.first)
+            for span in sorted(spans, key=lambda span: span.first)
+        ]
+
+    def sample(self, count: int) -> list[Part]:
+        """Return the rows of blocks that lie evenly in the source."""
+        return self.read([self.spans[i] for i in self._evenly(count)])
+
+    def _evenly(self, count: int) -> list[int]:
+        """Return the numbers of evenly spaced spans with at least `count` rows."""
+        usual = max(1, len(self) // len(self.spans))
+        wanted = min(len(self.spans), -(-count // usual))
+        while True:
+            places = np.linspace(0, len(self.spans) - 1, wanted).round().astype(int).tolist()
+            if wanted == len(self.spans) or sum(len(self.spans[i]) for i in places) >= count:
+                return places
+            wanted = min(len(self.spans), 2 * wanted)
+
+    def without(self, count: int) -> tuple[AbstractSource, list[Part]]:
+        """Hold out the first rows of blocks that lie evenly in the source."""
+        taken: dict[int, int] = {}
+        chosen = self._evenly(min(len(self.spans), HELD_BLOCKS) * (len(self) // len(self.spans)))
+        share = -(-count // len(chosen))
+        for i in chosen:
+            taken[i] = min(share, len(self.spans[i]), count - sum(taken.values()))
+        held = [_cut(self.spans[i], 0, rows) for i, rows in taken.items() if rows]
+        kept = [_cut(s, taken.get(i, 0), len(s)) for i, s in enumerate(self.spans)]
+        rest = BlockSource(self.blocks, self.name, [span for span in kept if len(span)])
+        return rest, self.read(held)
+
+
+HELD_BLOCKS = 64  # so many blocks give rows to hold out
+
+
+def _cut(span: Span, start: int, stop: int) -> Span:
+    """Return some rows of a span."""
+    return Span(span.block, span.start + start, span.start + stop, span.first + start)
+
+
+class BlockReading(Reading):
+    """A pass over blocks in some order."""
+
+    def __init__(self, source: BlockSource, order: np.ndarray):
+        self.source = source
+        self.spans = [source.spans[i] for i in order]
+        self.ends = np.cumsum([len(span) for span in self.spans])
+
+    def take(self, first: int, count: int) -> list[Part]:
+        """Read what lies there; nothing before it is read."""
+        found = []
+        place = int(np.searchsorted(self.ends, first, side="right"))
+        while count > 0 and place < len(self.spans):
+            span, begin = self.spans[place], int(self.ends[place]) - len(self.spans[place])
+            some = _cut(span, first - begin, min(len(span), first - begin + count))
+            found.append(some)
+            first, count, place = first + len(some), count - len(some), place + 1
+        return self.source.read(found)
+
+
+# --- batches that come in their own order ---------------------------------------------------
+
+
+class Batches(AbstractSource):
+    """Batches of rows in the order in which an iterable yields them, or a function's iterator."""
+
+    def __init__(
+        self, batches: Iterable | Callable[[], Iterable], name: str, rows: int | None, skip: int = 0
+    ):
+        self.batches, self.name, self.skip = batches, name, skip
+        if isinstance(batches, Iterator):
+            expected = "batches that can be read again in each epoch"
+            advice = "pass the function that makes it, or a list"
+            raise input_error(name, expected, "an iterator, which is read once", advice)
+        self._count = rows
+
+    def __len__(self) -> int:
+        """Return the number of rows; if it is not known, they are read once to count them."""
+        if self._count is None:
+            self._count = sum(len(part.rows) for part in self.parts()) - self.skip
+            if self._count < 1:
+                advice = "check how it is made"
+                raise input_error(self.name, "batches of rows", "no rows", advice)
+        return self._count
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the batches from the first row on."""
+        first = 0
+        batches = self.batches() if callable(self.batches) else self.batches
+        for batch in batches:
+            rows = matrix_of(batch, self.name)
+            yield Part(rows, first)
+            first += rows.shape[0]
+
+    def epoch(self, order: np.random.Generator | None) -> Reading:
+        """Return a reading from the first row on."""
+        return BatchReading(self, self.skip)
+
+    def sample(self, count: int) -> list[Part]:
+        """Return the first rows."""
+        return BatchReading(self, self.skip).take(0, min(count, len(self)))
+
+    def without(self, count: int) -> tuple[AbstractSource, list[Part]]:
+        """Hold out the first rows."""
+        held, rows = self.sample(count), len(self) - count
+        return Batches(self.batches, self.name, rows, self.skip + count), held
+
+
+class BatchReading(Reading):
+    """A pass over batches; rows before those that are wanted are read and dropped."""
+
+    def __init__(self, source: Batches, skip: int):
+        self.source, self.skip = source, skip
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.parts, self.place, self.left = self.source.parts(), -self.skip, None
+
+    def take(self, first: int, count: int) -> list[Part]:
+        """Read on from where the last call ended, or from the beginning if it lies behind."""
+        if first < self.place:
+            self._begin_anew()
+        found: list[Part] = []
+        while self.place < first + count:
+            part = self.left or next(self.parts, None)
+            if part is None:
+                rows, there = f"{len(self.source):,} rows", f"{self.place:,}"
+                raise input_error(self.source.name, rows, there, "give their number as rows=")
+            skipped = min(max(0, first - self.place), part.rows.shape[0])
+            end = min(part.rows.shape[0], first + count - self.place)
+            if skipped < end:
+                found.append(Part(part.rows[skipped:end], part.first + skipped))
+            self.left = None
+            if end < part.rows.shape[0]:
+                self.left = Part(part.rows[end:], part.first + end)
+            self.place += end
+        return found
+
+
+def matrix_of(batch: Any, name: str) -> Any:
+    """Return a batch as a matrix: an array, or a SciPy sparse matrix; named columns side by side.
+
+    Raises:
+        InputError: something else, such as pairs of rows and labels.
+    """
+    if isinstance(batch, Mapping):
+        columns = [as_array(column, f"{name}, {key!r}") for key, column in batch.items()]
+        batch = np.concatenate([c.reshape(len(c), -1) for c in columns], axis=1)
+    if isinstance(batch, tuple):
+        found = f"a tuple of {len(batch)}, such as rows and labels"
+        raise input_error(name, "batches of rows", found, "map it to the rows alone")
+    batch = batch.tocsr() if hasattr(batch, "tocsr") else as_array(batch, name)
+    if batch.ndim != 2 or batch.shape[1] < 1:
+        advice = "batch it, such as by 1,024 rows" if batch.ndim < 2 else "use x.reshape(len(x), -1)"
+        raise input_error(name, "batches of shape (rows, columns)", f"{batch.shape}", advice)
+    if batch.dtype.kind not in "buif":
+        raise InputError(f"{name}: expected numbers; got an array of {batch.dtype}.")
+    return batch

@@ -1,0 +1,92 @@
+"""Which rows are on the device for which updates of a run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int, PRNGKeyArray
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+NO_END = 2**31 - 1  # counts of updates are 32-bit integers
+
+
+class Window(NamedTuple):
+    """Rows that are on the device for some updates in succession.
+
+    Attributes:
+        dataset: the rows, with padding rows.
+        count: how many of them count; they are visited in a shuffled order.
+        begin: the number of updates made before the first one on these rows.
+        end: the number of updates made after the last one.
+        passes: the passes over windows of this size that were made before; the order follows it.
+    """
+
+    dataset: Dataset
+    count: Int[Array, ""]
+    begin: int
+    end: int
+    passes: int
+
+
+class AbstractWindows(ABC):
+    """The windows of a run, in the order in which they are learned from."""
+
+    @abstractmethod
+    def at(self, updates: int) -> Window:
+        """Return the window of the update that follows so many."""
+
+
+class AbstractRows(ABC):
+    """Rows to train on: all in memory, or read while a model learns.
+
+    Attributes:
+        is_whole: whether all rows are in memory.
+    """
+
+    is_whole: ClassVar[bool] = True
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows, which is visited once in an epoch."""
+
+    @property
+    @abstractmethod
+    def head(self) -> Dataset:
+        """Rows to begin a run with, with padding rows: all rows if they are in memory."""
+
+    @abstractmethod
+    def some(self, count: int) -> Dataset:
+        """Return at most `count` rows from all parts of the source, as far as that is known."""
+
+    @abstractmethod
+    def kept_exact(self) -> AbstractRows:
+        """Return the rows, for products in bfloat16: later ones must be small whole numbers too."""
+
+    @abstractmethod
+    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows:
+        """Return the windows of a run with updates of so many rows.
+
+        Args:
+            batch_size: rows in an update.
+            key: determines in which order the parts of a source are read.
+        """
+
+
+class OneWindow(AbstractWindows):
+    """All rows, for all updates."""
+
+    def __init__(self, dataset: Dataset):
+        self.window = Window(dataset.padded(), count_of_rows(dataset), 0, NO_END, 0)
+
+    def at(self, updates: int) -> Window:
+        """Return all rows."""
+        return self.window
+
+
+def count_of_rows(rows: Any) -> Int[Array, ""]:
+    """Return the number of rows as an array, so that no program is compiled for it."""
+    return jnp.asarray(len(rows), jnp.int32)
