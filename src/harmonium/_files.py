@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -191,7 +191,7 @@ def _size(count: int) -> str:
 # --- NumPy arrays ---------------------------------------------------------------------------
 
 
-def check_npy_head(file: BinaryIO, size: int) -> bool:
+def check_npy_head(file: IO[bytes], size: int) -> bool:
     """Read the head of an .npy file, and return whether its entries can be read without pickle.
 
     Args:

@@ -104,7 +104,7 @@ def standardization(visible: AbstractLayer, data: Any, weights: Any = None) -> S
     dataset = rows_to_train_on(data, weights).checked_for(visible)
     if not (visible.is_rescalable | visible.is_shiftable).any():
         return Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
-    dataset = dataset if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
+    dataset = dataset.in_memory if dataset.is_whole else dataset.some(ROWS_OF_A_STREAM)
     rows = dataset.rows(key=key_of(0)).astype(np.float64)
     shares = np.ones(len(rows)) if dataset.weights is None else np.asarray(dataset.weights)
     seen = ~np.isnan(rows)  # each column's moments are those of its observed values

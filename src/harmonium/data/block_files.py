@@ -62,7 +62,9 @@ def _blocks_of(path: Path) -> AbstractBlocks:
     check_regular(path, label)
     if opener is None:
         advice = "convert it, or read it in a function that yields batches"
-        raise input_error(label, f"a file that can be read in blocks: {SUFFIXES}", "another", advice)
+        raise input_error(
+            label, f"a file that can be read in blocks: {SUFFIXES}", "another", advice
+        )
     with open_errors(label):
         blocks = opener(path, label)
     if not sum(blocks.sizes):
@@ -78,7 +80,9 @@ def _array_blocks(path: Path, label: str) -> AbstractBlocks:
         array = np.load(path, mmap_mode="r", allow_pickle=False) if is_plain else np.empty(0, "O")
     if not is_plain or array.ndim != 2:
         found = f"an array of shape {array.shape}" if is_plain else "Python objects, never loaded"
-        raise input_error(label, "a matrix of numbers", found, "save an array of shape (rows, columns)")
+        raise input_error(
+            label, "a matrix of numbers", found, "save an array of shape (rows, columns)"
+        )
     return ArrayBlocks(array, label)
 
 
@@ -134,7 +138,7 @@ def _shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, ...]
 
 
 class _Groups(_Loaded):
-    """The row groups of a Parquet file, or the batches of an Arrow file, with columns of numbers."""
+    """The row groups of a Parquet file or the batches of an Arrow file, of columns of numbers."""
 
     def __init__(self, sizes: list[int], group: Callable[[int], Any], label: str):
         self.sizes, self.group, self.label = sizes, group, label

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,8 +29,22 @@ class Part(NamedTuple):
     first: int
 
 
+class Parts(NamedTuple):
+    """Parts of a source that are read one after the other, and how many rows they have."""
+
+    count: int
+    each: Iterator[Part]
+
+
 class Span(NamedTuple):
-    """The rows of a block from `start` to `stop`; `first` is the number of the first in the source."""
+    """Some rows of a block.
+
+    Attributes:
+        block: the number of the block.
+        start: the first row, counted in the block.
+        stop: the row after the last one.
+        first: the number of the first row in the source.
+    """
 
     block: int
     start: int
@@ -54,6 +69,11 @@ class AbstractSource(ABC):
     def __len__(self) -> int:
         """Return the number of rows."""
 
+    @functools.cached_property
+    def columns(self) -> int:
+        """The number of columns."""
+        return int(next(self.epoch(None).take(0, 1).each).rows.shape[1])
+
     @abstractmethod
     def epoch(self, order: np.random.Generator | None) -> Reading:
         """Return a reading of all rows: in a random order of blocks if it can be, else as they are.
@@ -63,20 +83,20 @@ class AbstractSource(ABC):
         """
 
     @abstractmethod
-    def sample(self, count: int) -> list[Part]:
+    def sample(self, count: int) -> Parts:
         """Return at least `count` rows, if there are so many, in the order of the source."""
 
     @abstractmethod
-    def without(self, count: int) -> tuple[AbstractSource, list[Part]]:
-        """Return the source without at least `count` rows, and these rows."""
+    def without(self, count: int) -> tuple[AbstractSource, Parts]:
+        """Return the source without `count` rows, and these rows."""
 
 
 class Reading(ABC):
     """One pass over a source."""
 
     @abstractmethod
-    def take(self, first: int, count: int) -> list[Part]:
-        """Return the rows at places `first` to `first + count` of this pass, or fewer at its end."""
+    def take(self, first: int, count: int) -> Parts:
+        """Return the rows at places `first` to `first + count` of this pass."""
 
 
 # --- blocks that are read by number ---------------------------------------------------------
@@ -155,14 +175,15 @@ class BlockSource(AbstractSource):
         places = np.arange(len(self.spans))
         return BlockReading(self, places if order is None else order.permutation(places))
 
-    def read(self, spans: Sequence[Span]) -> list[Part]:
+    def read(self, spans: Sequence[Span]) -> Parts:
         """Return the rows of these spans, in the order of the source."""
-        return [
+        each = (
             Part(self.blocks.read(span.block, span.start, span.stop), span.first)
             for span in sorted(spans, key=lambda span: span.first)
-        ]
+        )
+        return Parts(sum(map(len, spans)), each)
 
-    def sample(self, count: int) -> list[Part]:
+    def sample(self, count: int) -> Parts:
         """Return the rows of blocks that lie evenly in the source."""
         return self.read([self.spans[i] for i in self._evenly(count)])
 
@@ -176,7 +197,7 @@ class BlockSource(AbstractSource):
                 return places
             wanted = min(len(self.spans), 2 * wanted)
 
-    def without(self, count: int) -> tuple[AbstractSource, list[Part]]:
+    def without(self, count: int) -> tuple[AbstractSource, Parts]:
         """Hold out the first rows of blocks that lie evenly in the source."""
         taken: dict[int, int] = {}
         chosen = self._evenly(min(len(self.spans), HELD_BLOCKS) * (len(self) // len(self.spans)))
@@ -205,7 +226,7 @@ class BlockReading(Reading):
         self.spans = [source.spans[i] for i in order]
         self.ends = np.cumsum([len(span) for span in self.spans])
 
-    def take(self, first: int, count: int) -> list[Part]:
+    def take(self, first: int, count: int) -> Parts:
         """Read what lies there; nothing before it is read."""
         found = []
         place = int(np.searchsorted(self.ends, first, side="right"))
@@ -255,11 +276,11 @@ class Batches(AbstractSource):
         """Return a reading from the first row on."""
         return BatchReading(self, self.skip)
 
-    def sample(self, count: int) -> list[Part]:
+    def sample(self, count: int) -> Parts:
         """Return the first rows."""
         return BatchReading(self, self.skip).take(0, min(count, len(self)))
 
-    def without(self, count: int) -> tuple[AbstractSource, list[Part]]:
+    def without(self, count: int) -> tuple[AbstractSource, Parts]:
         """Hold out the first rows."""
         held, rows = self.sample(count), len(self) - count
         return Batches(self.batches, self.name, rows, self.skip + count), held
@@ -275,11 +296,13 @@ class BatchReading(Reading):
     def _begin_anew(self) -> None:
         self.parts, self.place, self.left = self.source.parts(), -self.skip, None
 
-    def take(self, first: int, count: int) -> list[Part]:
+    def take(self, first: int, count: int) -> Parts:
         """Read on from where the last call ended, or from the beginning if it lies behind."""
         if first < self.place:
             self._begin_anew()
-        found: list[Part] = []
+        return Parts(count, self._read(first, count))
+
+    def _read(self, first: int, count: int) -> Iterator[Part]:
         while self.place < first + count:
             part = self.left or next(self.parts, None)
             if part is None:
@@ -287,13 +310,12 @@ class BatchReading(Reading):
                 raise input_error(self.source.name, rows, there, "give their number as rows=")
             skipped = min(max(0, first - self.place), part.rows.shape[0])
             end = min(part.rows.shape[0], first + count - self.place)
-            if skipped < end:
-                found.append(Part(part.rows[skipped:end], part.first + skipped))
             self.left = None
             if end < part.rows.shape[0]:
                 self.left = Part(part.rows[end:], part.first + end)
             self.place += end
-        return found
+            if skipped < end:
+                yield Part(part.rows[skipped:end], part.first + skipped)
 
 
 def matrix_of(batch: Any, name: str) -> Any:
@@ -310,7 +332,9 @@ def matrix_of(batch: Any, name: str) -> Any:
         raise input_error(name, "batches of rows", found, "map it to the rows alone")
     batch = batch.tocsr() if hasattr(batch, "tocsr") else as_array(batch, name)
     if batch.ndim != 2 or batch.shape[1] < 1:
-        advice = "batch it, such as by 1,024 rows" if batch.ndim < 2 else "use x.reshape(len(x), -1)"
+        advice = (
+            "batch it, such as by 1,024 rows" if batch.ndim < 2 else "use x.reshape(len(x), -1)"
+        )
         raise input_error(name, "batches of shape (rows, columns)", f"{batch.shape}", advice)
     if batch.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {batch.dtype}.")

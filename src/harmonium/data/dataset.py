@@ -234,6 +234,11 @@ class Dataset(eqx.Module, AbstractRows):
         return self._with(self.stored.filled_to(count), weights)
 
     @property
+    def in_memory(self) -> Dataset:
+        """The dataset itself."""
+        return self
+
+    @property
     def head(self) -> Dataset:
         """All rows, with padding rows."""
         return self.padded()

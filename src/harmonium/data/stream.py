@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+import itertools
+from collections.abc import Callable
 from pathlib import Path
-from threading import Lock, Thread
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -18,14 +16,14 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..statistics import effective_size
 from .block_files import source_of_files
-from .blocks import AbstractSource, ArrayBlocks, Batches, BlockSource, Part, Reading
+from .blocks import AbstractSource, ArrayBlocks, Batches, BlockSource, Parts
 from .dataset import Dataset, checked_weights
-from .windows import AbstractRows, AbstractWindows, OneWindow, Window, count_of_rows
+from .read_ahead import Joined, Space, StreamWindows
+from .windows import AbstractRows, AbstractWindows, OneWindow
 
 __all__ = ["Stream"]
 
 ENTRIES_IN_WINDOW = 2**25  # of a window whose size is not told: 128 MB in float32
-ORDER_OF_BLOCKS = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
 
 
 class Stream(AbstractRows):
@@ -110,6 +108,15 @@ class Stream(AbstractRows):
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         """Refuse to become an array."""
+        return self.in_memory.rows()
+
+    @property
+    def in_memory(self) -> Dataset:
+        """Refused.
+
+        Raises:
+            InputError: always.
+        """
         raise InputError(
             f"{self.name}: expected rows in memory here; got a Stream. Take some rows of it, such"
             " as stream.some(10_000)."
@@ -125,7 +132,7 @@ class Stream(AbstractRows):
     @property
     def columns(self) -> int:
         """The number of columns."""
-        return self._first.columns
+        return self._source.columns
 
     @property
     def missing(self) -> int:
@@ -201,7 +208,7 @@ class Stream(AbstractRows):
         try:
             found._known = self._first.checked_for(visible, self.name)
         except InputError:
-            found._name_the_row(self._source.sample(self.window))
+            found._stored(self._source.sample(self.window))  # which names the rows
             raise
         return found
 
@@ -221,20 +228,20 @@ class Stream(AbstractRows):
         """Return the windows of a run, the next of which is read ahead."""
         if len(self._first) == len(self):
             return OneWindow(self._first)
-        return _Windows(self, batch_size, key)
+        return StreamWindows(self._source, self._stored, self.window, batch_size, key)
 
-    def _stored(self, parts: Sequence[Part], space: _Space | None = None) -> Dataset:
+    def _stored(self, parts: Parts, space: Space | None = None) -> Dataset:
         """Return parts of the source as a dataset.
 
         Raises:
             InputError: naming the first entry that does not fit, by its row in the source.
         """
-        rows = (space or _Space()).joined([part.rows for part in parts])
-        rows = rows if self._change is None else self._change(rows)
+        found = (space or Space()).joined(parts, self.name)
+        rows = found.rows if self._change is None else self._change(found.rows)
         try:
             dataset = self._checked(Dataset(rows, **self._options))
         except InputError:
-            self._name_the_row(parts)
+            self._name_the_rows(rows, found)
             raise
         if self._exact and not dataset.is_exact_in_bfloat16:
             raise InputError(
@@ -242,8 +249,7 @@ class Stream(AbstractRows):
                 ' products in bfloat16; got others. Choose precision="float32".'
             )
         if self._weights is not None:
-            places = [np.arange(part.first, part.first + part.rows.shape[0]) for part in parts]
-            dataset = dataset.weighted(self._weights[np.concatenate(places)])
+            dataset = dataset.weighted(self._weights[found.places])
         if self._missing is None and self._known is None:
             return dataset
         if dataset.missing > self.missing:
@@ -261,15 +267,15 @@ class Stream(AbstractRows):
     def _checked(self, dataset: Dataset) -> Dataset:
         return dataset if self._layer is None else dataset.checked_for(self._layer, self.name)
 
-    def _name_the_row(self, parts: Sequence[Part]) -> None:
-        """Raise InputError for the first row that does not fit, alone of its block."""
-        for part in parts:
-            rows = part.rows if self._change is None else self._change(part.rows)
+    def _name_the_rows(self, rows: Any, found: Joined) -> None:
+        """Raise InputError for the first rows that do not fit, of those that follow one another."""
+        ends = np.flatnonzero(np.diff(found.places) != 1) + 1
+        for start, end in itertools.pairwise([0, *ends.tolist(), rows.shape[0]]):
             try:
-                self._checked(Dataset(rows, **self._options))
+                self._checked(Dataset(rows[start:end], **self._options))
             except InputError as error:
-                last = part.first + part.rows.shape[0] - 1
-                where = f"rows {part.first:,} to {last:,} of the source, counted from 0"
+                first, last = found.places[start], found.places[end - 1]
+                where = f"rows {first:,} to {last:,} of the source, counted from 0"
                 raise InputError(f"{error} (in {where})") from None
 
 
@@ -286,84 +292,6 @@ def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
     return data
 
 
-class _Space:
-    """Memory in which dense rows are joined, used again and again."""
-
-    def __init__(self) -> None:
-        self.array = np.empty(0)
-
-    def joined(self, parts: Sequence[Any]) -> Any:
-        """Return matrices one below the other, until the next call."""
-        if any(hasattr(part, "tocsr") for part in parts):
-            from scipy.sparse import vstack  # imported here: it takes a tenth of a second
-
-            return vstack(parts, format="csr")
-        n, dtype = sum(map(len, parts)), np.result_type(*parts)
-        columns = {part.shape[1] for part in parts}
-        if len(columns) > 1:
-            raise InputError(f"data: expected batches of equal width; got {sorted(columns)}.")
-        size = n * parts[0].shape[1]
-        if self.array.dtype != dtype or self.array.size < size:
-            self.array = np.empty(size, dtype)
-        return np.concatenate(parts, out=self.array[:size].reshape(n, -1))
-
-
-class _Windows(AbstractWindows):
-    """The windows of a stream: the next one is read while a model learns from the last."""
-
-    def __init__(self, stream: Stream, batch_size: int, key: PRNGKeyArray):
-        self.stream, self.batch, self.rows = stream, batch_size, len(stream)
-        self.size = max(1, stream.window // batch_size) * batch_size
-        self.an_epoch = -(-self.rows // self.size)  # windows
-        self.updates = -(-self.rows // batch_size)  # in an epoch
-        data = jax.random.key_data(jax.random.fold_in(key, ORDER_OF_BLOCKS))
-        self.seed = np.asarray(data).tolist()
-        self.space, self.reading = _Space(), (-1, None)
-        self.one_at_a_time = Lock()
-        self.here: tuple[int, Window] | None = None
-        self.ahead: tuple[int, Future[Window]] | None = None
-
-    def at(self, updates: int) -> Window:
-        """Return the window of an update; waits until it is read."""
-        epoch, made = divmod(updates, self.updates)
-        number = epoch * self.an_epoch + made * self.batch // self.size
-        if self.here is None or self.here[0] != number:
-            self.here = None  # two windows are in memory, not three
-            coming = self.ahead if self.ahead and self.ahead[0] == number else self._begin(number)
-            window = coming[1].result()
-            self.here, self.ahead = (number, window), self._begin(number + 1)
-        return self.here[1]
-
-    def _begin(self, number: int) -> tuple[int, Future[Window]]:
-        """Read a window in a thread, which does not keep the process from ending."""
-        found: Future[Window] = Future()
-
-        def read() -> None:
-            try:
-                with self.one_at_a_time:
-                    found.set_result(self._read(number))
-            except BaseException as error:
-                found.set_exception(error)
-
-        Thread(target=read, daemon=True).start()
-        return number, found
-
-    def _read(self, number: int) -> Window:
-        epoch, place = divmod(number, self.an_epoch)
-        first = place * self.size
-        count = min(self.size, self.rows - first)
-        dataset = self.stream._stored(self._pass(epoch).take(first, count), self.space)
-        begin = epoch * self.updates + first // self.batch
-        end = begin + -(-count // self.batch)
-        return Window(dataset.filled_to(self.size), count_of_rows(dataset), begin, end, number)
-
-    def _pass(self, epoch: int) -> Reading:
-        if self.reading[0] != epoch:
-            order = np.random.default_rng([*self.seed, epoch])
-            self.reading = epoch, self.stream._source.epoch(order)
-        return self.reading[1]
-
-
 def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
     """Return the source of what a user passes.
 
@@ -374,12 +302,13 @@ def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
         return source_of_files([source], name)
     if isinstance(source, list | tuple) and source and isinstance(source[0], str | Path):
         return source_of_files(source, name)
-    if hasattr(source, "shape") and hasattr(source, "__getitem__"):
-        if len(source.shape) != 2 or 0 in source.shape:
-            found = f"shape {tuple(source.shape)}"
+    given: Any = source
+    if hasattr(given, "shape") and hasattr(given, "__getitem__"):
+        if len(given.shape) != 2 or 0 in given.shape:
+            found = f"shape {tuple(given.shape)}"
             raise InputError(f"{name}: expected a matrix, shape (rows, columns); got {found}.")
-        return BlockSource(ArrayBlocks(source, name), name)
-    if callable(source) or hasattr(source, "__iter__"):
-        return Batches(source, name, None if rows is None else positive_integer(rows, "rows"))
+        return BlockSource(ArrayBlocks(given, name), name)
+    if callable(given) or hasattr(given, "__iter__"):
+        return Batches(given, name, None if rows is None else positive_integer(rows, "rows"))
     expected = "files, an array, or an iterable of batches"
-    raise InputError(f"{name}: expected {expected}; got {described(source)}.")
+    raise InputError(f"{name}: expected {expected}; got {described(given)}.")

@@ -58,6 +58,15 @@ class AbstractRows(ABC):
     def head(self) -> Dataset:
         """Rows to begin a run with, with padding rows: all rows if they are in memory."""
 
+    @property
+    @abstractmethod
+    def in_memory(self) -> Dataset:
+        """The rows, where all of them must be in memory.
+
+        Raises:
+            InputError: they are not.
+        """
+
     @abstractmethod
     def some(self, count: int) -> Dataset:
         """Return at most `count` rows from all parts of the source, as far as that is known."""

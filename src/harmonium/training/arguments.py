@@ -40,7 +40,7 @@ Rows = Dataset | Stream
 class Plan(NamedTuple):
     """The fixed parts of a run, with every default filled in."""
 
-    dataset: Rows
+    rows: Rows
     method: Method
     optimizer: Any
     per_epoch: int
@@ -49,6 +49,11 @@ class Plan(NamedTuple):
     layer: AbstractLayer  # the visible layer
     may_slow: bool = False  # whether a run that diverges begins anew at a lower rate
     may_stop: bool = False  # whether cross-validation may end the run before its last update
+
+    @property
+    def dataset(self) -> Dataset:
+        """The rows, which must be in memory."""
+        return self.rows.in_memory
 
 
 def plan_run(

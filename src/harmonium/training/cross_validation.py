@@ -83,7 +83,7 @@ def will_cross_validate(plan: Plan, held_out: Any, state: TrainState) -> bool:
 
 def is_for(plan: Plan) -> bool:
     """Return whether a run without held-out rows decides by cross-validation."""
-    rows = plan.dataset
+    rows = plan.rows
     is_able = plan.layer.n_states is not None and rows.weights is None and not rows.missing
     is_able = is_able and rows.is_whole
     return plan.prior > 0.0 and is_able and 2 * FOLDS <= len(rows) < FEW_ROWS

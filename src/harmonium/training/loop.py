@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
@@ -182,11 +181,11 @@ class _Run:
     """The part of a run outside the compiled loop: chunks, measurements, callbacks."""
 
     def __init__(self, plan: Plan, recorder: Recorder, key: PRNGKeyArray):
-        self.method, self.key, self.rows = plan.method, key, len(plan.dataset)
+        self.method, self.key, self.rows = plan.method, key, len(plan.rows)
         self.recorder = recorder
-        self.windows = plan.dataset.windows(plan.method.batch_size, key=key)
+        self.windows = plan.rows.windows(plan.method.batch_size, key=key)
         self.total, self.per_epoch = plan.total, plan.per_epoch
-        self.plan = plan._replace(dataset=plan.dataset.head)
+        self.plan = plan._replace(rows=plan.rows.head)
         self.calling = 0.0  # extra time taken by calls for single updates
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:

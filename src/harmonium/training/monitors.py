@@ -17,7 +17,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from .._numerics import from_numpy
 from .._threefry import key_of
-from ..data import Dataset
+from ..data import Dataset, Stream
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..missing.annealed import SeenEnergies, independent_energies, seen_energies
@@ -65,9 +65,9 @@ class RowStatistics(NamedTuple):
 class Monitors:
     """A function that measures a model, on the same few rows each time."""
 
-    def __init__(self, rbm: RBM, train: Dataset, held_out: Dataset | None):
+    def __init__(self, rbm: RBM, train: Dataset | Stream, held_out: Dataset | None):
         self.judged = train if held_out is None else held_out
-        sets = [train] if held_out is None else [train, held_out]
+        sets: list[Dataset | Stream] = [train] if held_out is None else [train, held_out]
         work = rbm.visible.size * rbm.hidden.size
         if any(rows.missing for rows in sets):
             work = rbm.visible.size * (rbm.hidden.size + DRAWING) * CHAINS * STEPS

@@ -45,9 +45,9 @@ class Recorder:
         self.start, self.method, self.keep = rbm, plan.method, keep
         self.prior, self.end = plan.prior, plan.total
         self.key = key
-        self.monitors = Monitors(rbm, plan.dataset, held_out)
+        self.monitors = Monitors(rbm, plan.rows, held_out)
         epochs, per_epoch = plan.total // plan.per_epoch, plan.per_epoch
-        every = epochs_a_record(epochs, len(plan.dataset), self.monitors.watching)
+        every = epochs_a_record(epochs, len(plan.rows), self.monitors.watching)
         recorded = recorded_epochs(epochs, every, math.ceil(FIRST_RECORD / per_epoch))
         self.updates = [per_epoch * epoch for epoch in recorded]
         self.follows_gap = held_out is not None

@@ -49,7 +49,7 @@ def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
 
 
 def _whole_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    chains = _carried(plan.method, rbm, plan.dataset.head, key=checked_key(key))
+    chains = _carried(plan.method, rbm, plan.rows.head, key=checked_key(key))
     optimizer = with_strength(plan.optimizer.init(rbm), plan.prior)
     return TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32))
 

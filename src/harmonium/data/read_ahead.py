@@ -1,0 +1,141 @@
+"""The windows of a stream, read ahead of the updates in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock, Thread
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from ..errors import InputError
+from .blocks import AbstractSource, Parts, Reading
+from .dataset import Dataset
+from .windows import AbstractWindows, Window, count_of_rows
+
+ORDER_OF_BLOCKS = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
+
+
+class Joined(NamedTuple):
+    """Rows of a source one below the other, and the number of each in the source."""
+
+    rows: Any
+    places: np.ndarray
+
+
+class Space:
+    """Memory in which dense rows are joined, used again and again."""
+
+    def __init__(self) -> None:
+        self.array = np.empty((0, 0))
+
+    def joined(self, parts: Parts, name: str) -> Joined:
+        """Return parts one below the other, until the next call."""
+        places, done, sparse = [], 0, []
+        for part in parts.each:
+            count = part.rows.shape[0]
+            places.append(np.arange(part.first, part.first + count))
+            if hasattr(part.rows, "tocsr"):
+                sparse.append(part.rows)
+                continue
+            if done and part.rows.shape[1] != self.array.shape[1]:
+                found = f"{part.rows.shape[1]:,} from row {part.first:,} on"
+                raise InputError(
+                    f"{name}: expected {self.array.shape[1]:,} columns, as at first; got {found}."
+                )
+            self._make_room(parts.count, part.rows, done)
+            self.array[done : done + count] = part.rows
+            done += count
+        if sparse and done:
+            raise InputError(f"{name}: expected batches of one kind; got sparse and dense ones.")
+        if sparse:
+            from scipy.sparse import vstack  # imported here: it takes a tenth of a second
+
+            return Joined(vstack(sparse, format="csr"), np.concatenate(places))
+        return Joined(self.array[:done], np.concatenate(places))
+
+    def _make_room(self, count: int, rows: np.ndarray, done: int) -> None:
+        """Make room for so many rows like these, of which some are there."""
+        dtype = np.result_type(rows, self.array) if done else rows.dtype
+        width = rows.shape[1]
+        if self.array.dtype != dtype or self.array.shape[1] != width or len(self.array) < count:
+            new = np.empty((count, width), dtype)
+            if done:
+                new[:done] = self.array[:done]
+            self.array = new
+
+
+class StreamWindows(AbstractWindows):
+    """The windows of a stream: the next one is read while a model learns from the last."""
+
+    def __init__(
+        self,
+        source: AbstractSource,
+        store: Callable[[Parts, Space], Dataset],
+        window: int,
+        batch_size: int,
+        key: PRNGKeyArray,
+    ):
+        """Fix the settings.
+
+        Args:
+            source: the rows.
+            store: makes a dataset of parts of them.
+            window: rows of a window, if it were not rounded to full batches.
+            batch_size: rows in an update.
+            key: the run's random key.
+        """
+        self.source, self.store, self.batch, self.rows = source, store, batch_size, len(source)
+        self.size = max(1, window // batch_size) * batch_size
+        self.an_epoch = -(-self.rows // self.size)  # windows
+        self.updates = -(-self.rows // batch_size)  # in an epoch
+        data = jax.random.key_data(jax.random.fold_in(key, ORDER_OF_BLOCKS))
+        self.seed = np.asarray(data).tolist()
+        self.space = Space()
+        self.reading: tuple[int, Reading] | None = None
+        self.one_at_a_time = Lock()
+        self.here: tuple[int, Window] | None = None
+        self.ahead: tuple[int, Future[Window]] | None = None
+
+    def at(self, updates: int) -> Window:
+        """Return the window of an update; waits until it is read."""
+        epoch, made = divmod(updates, self.updates)
+        number = epoch * self.an_epoch + made * self.batch // self.size
+        if self.here is None or self.here[0] != number:
+            self.here = None  # two windows are in memory, not three
+            coming = self.ahead if self.ahead and self.ahead[0] == number else self._begin(number)
+            window = coming[1].result()
+            self.here, self.ahead = (number, window), self._begin(number + 1)
+        return self.here[1]
+
+    def _begin(self, number: int) -> tuple[int, Future[Window]]:
+        """Read a window in a thread, which does not keep the process from ending."""
+        found: Future[Window] = Future()
+
+        def read() -> None:
+            try:
+                with self.one_at_a_time:
+                    found.set_result(self._read(number))
+            except BaseException as error:
+                found.set_exception(error)
+
+        Thread(target=read, daemon=True).start()
+        return number, found
+
+    def _read(self, number: int) -> Window:
+        epoch, place = divmod(number, self.an_epoch)
+        first = place * self.size
+        count = min(self.size, self.rows - first)
+        dataset = self.store(self._pass(epoch).take(first, count), self.space)
+        begin = epoch * self.updates + first // self.batch
+        end = begin + -(-count // self.batch)
+        return Window(dataset.filled_to(self.size), count_of_rows(dataset), begin, end, number)
+
+    def _pass(self, epoch: int) -> Reading:
+        if self.reading is None or self.reading[0] != epoch:
+            order = np.random.default_rng([*self.seed, epoch])
+            self.reading = epoch, self.source.epoch(order)
+        return self.reading[1]
