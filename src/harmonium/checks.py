@@ -15,6 +15,8 @@ def as_array(values: Any, name: str) -> np.ndarray:
     """Return values as a NumPy array, or raise InputError if rows differ in length."""
     try:
         return np.asarray(values)
+    except InputError:  # rows that are not in memory say so
+        raise
     except ValueError:
         raise InputError(f"{name}: expected rows of equal length.") from None
 

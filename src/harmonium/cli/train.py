@@ -27,7 +27,8 @@ TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in 
 
 SOURCE is a built-in data set (digits, bars, shifter, ising, mnist) or a file: .npy, .npz,
 .csv, .tsv, .parquet, idx, idx.gz, one row per example; or aligned sequences (FASTA, A2M, A3M,
-Stockholm, also .gz). FILE.npz:KEY picks one array of an archive.
+Stockholm, also .gz). FILE.npz:KEY picks one array of an archive. A folder of .npy, .npz, .parquet
+or .arrow files, or a pattern, is read while training, so it may be larger than memory.
 Of a table with words, numbers of any scale, dates or empty cells, it is decided and printed what
 each column means. Ctrl-C stops a run and saves it.
 
@@ -40,6 +41,7 @@ Examples:
   harmonium train rows.csv --hidden 16 --method exact --json
   harmonium train family.fasta --watch
   harmonium train spins.npy --visible ising --k 10 --out runs/spins
+  harmonium train "parts/rows-*.npy" --hidden 500
   harmonium train rows.npy --hidden 20000 --chains 512 --mesh data=4,hidden=2
 """
 
@@ -240,6 +242,15 @@ def train_cli(
             " has a weight of 1 over the number of those like it.",
         ),
     ] = 0.8,
+    window: Annotated[
+        str,
+        whole_or_auto(
+            "--window",
+            help="Rows in memory at a time, of .npy, .npz, .parquet or .arrow files that are read"
+            " while training; 0 for all. With auto, a folder of files, a pattern or an .npy file"
+            " of more than half of the memory is read so.",
+        ),
+    ] = "auto",
     out: Annotated[
         str | None,
         word("--out", metavar="FOLDER", help="Folder for the run.  [default: a new one in runs]"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._files import check_npy_head, check_regular, open_errors, parser_errors, read_npz
-from ..errors import MissingDependencyError, input_error
+from ..errors import InputError, MissingDependencyError, input_error
 from .blocks import AbstractBlocks, ArrayBlocks, BlockSource, Chained, matrix_of
 
 NAMES_OF_ROWS = ("train", "x_train")
@@ -34,6 +34,14 @@ def files_named(source: str | Path) -> list[Path]:
         expected = f"a file, a folder of files, or a pattern such as 'rows-*.npy': {SUFFIXES}"
         raise input_error(str(source), expected, "none", "check the name")
     return sorted(found)
+
+
+def is_in_blocks(source: str | Path) -> bool:
+    """Return whether a source is files that can be read in blocks: one, a folder's, a pattern's."""
+    try:
+        return all(map(_is_known, files_named(source)))
+    except InputError:
+        return False
 
 
 def _is_known(path: Path) -> bool:

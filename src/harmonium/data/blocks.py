@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import mmap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,30 +184,39 @@ class BlockSource(AbstractSource):
         return Parts(sum(map(len, spans)), each)
 
     def sample(self, count: int) -> Parts:
-        """Return the rows of blocks that lie evenly in the source."""
-        return self.read([self.spans[i] for i in self._evenly(count)])
-
-    def _evenly(self, count: int) -> list[int]:
-        """Return the numbers of evenly spaced spans with at least `count` rows."""
-        usual = max(1, len(self) // len(self.spans))
-        wanted = min(len(self.spans), -(-count // usual))
-        while True:
-            places = np.linspace(0, len(self.spans) - 1, wanted).round().astype(int).tolist()
-            if wanted == len(self.spans) or sum(len(self.spans[i]) for i in places) >= count:
-                return places
-            wanted = min(len(self.spans), 2 * wanted)
+        """Return the first rows of blocks that lie evenly in the source, `count` in all."""
+        return self.read(list(self._spread(count, len(self.spans)).values()))
 
     def without(self, count: int) -> tuple[AbstractSource, Parts]:
         """Hold out the first rows of blocks that lie evenly in the source."""
-        taken: dict[int, int] = {}
-        chosen = self._evenly(min(len(self.spans), HELD_BLOCKS) * (len(self) // len(self.spans)))
-        share = -(-count // len(chosen))
-        for i in chosen:
-            taken[i] = min(share, len(self.spans[i]), count - sum(taken.values()))
-        held = [_cut(self.spans[i], 0, rows) for i, rows in taken.items() if rows]
-        kept = [_cut(s, taken.get(i, 0), len(s)) for i, s in enumerate(self.spans)]
+        held = self._spread(count, HELD_BLOCKS)
+        kept = [
+            _cut(span, len(held[i]) if i in held else 0, len(span))
+            for i, span in enumerate(self.spans)
+        ]
         rest = BlockSource(self.blocks, self.name, [span for span in kept if len(span)])
-        return rest, self.read(held)
+        return rest, self.read(list(held.values()))
+
+    def _spread(self, count: int, usual: int) -> dict[int, Span]:
+        """Return the beginnings of evenly spaced spans with `count` rows, by their numbers.
+
+        Args:
+            count: rows; all if there are fewer.
+            usual: how many spans are taken if they are long enough.
+        """
+        every, count = len(self.spans), min(count, len(self))
+        wanted = min(every, usual, -(-count * every // len(self)))
+        while True:
+            places = np.linspace(0, every - 1, wanted).round().astype(int).tolist()
+            if sum(len(self.spans[i]) for i in places) >= count:
+                break
+            wanted = min(every, 2 * wanted)
+        found, left = {}, count
+        for done, i in enumerate(sorted(places, key=lambda i: len(self.spans[i]))):
+            rows = min(len(self.spans[i]), -(-left // (wanted - done)))
+            found[i] = _cut(self.spans[i], 0, rows)
+            left -= rows
+        return {i: span for i, span in found.items() if len(span)}
 
 
 HELD_BLOCKS = 64  # so many blocks give rows to hold out
@@ -244,9 +253,7 @@ class BlockReading(Reading):
 class Batches(AbstractSource):
     """Batches of rows in the order in which an iterable yields them, or a function's iterator."""
 
-    def __init__(
-        self, batches: Iterable | Callable[[], Iterable], name: str, rows: int | None, skip: int = 0
-    ):
+    def __init__(self, batches: Any, name: str, rows: int | None, skip: int = 0):
         self.batches, self.name, self.skip = batches, name, skip
         if isinstance(batches, Iterator):
             expected = "batches that can be read again in each epoch"
@@ -257,7 +264,7 @@ class Batches(AbstractSource):
     def __len__(self) -> int:
         """Return the number of rows; if it is not known, they are read once to count them."""
         if self._count is None:
-            self._count = sum(len(part.rows) for part in self.parts()) - self.skip
+            self._count = sum(part.rows.shape[0] for part in self.parts()) - self.skip
             if self._count < 1:
                 advice = "check how it is made"
                 raise input_error(self.name, "batches of rows", "no rows", advice)
@@ -266,7 +273,7 @@ class Batches(AbstractSource):
     def parts(self) -> Iterator[Part]:
         """Yield the batches from the first row on."""
         first = 0
-        batches = self.batches() if callable(self.batches) else self.batches
+        batches: Any = self.batches() if callable(self.batches) else self.batches
         for batch in batches:
             rows = matrix_of(batch, self.name)
             yield Part(rows, first)

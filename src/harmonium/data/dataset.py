@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.dtypes import canonicalize_dtype
 from jaxtyping import Array, Integer, PRNGKeyArray
 
 from .._numerics import from_numpy
@@ -107,7 +108,7 @@ class Dataset(eqx.Module, AbstractRows):
             raise InputError("weights: a Dataset takes them itself: Dataset(rows, weights).")
         return data
 
-    def checked_for(self, visible: AbstractLayer, name: str = "data") -> Dataset:
+    def checked_for(self, visible: AbstractLayer, name: str = "data", before: int = 0) -> Dataset:
         """Return the dataset after a check that every value lies in a layer's domain or is NaN.
 
         The rows are checked once for each layer: the returned dataset stores the result.
@@ -115,6 +116,7 @@ class Dataset(eqx.Module, AbstractRows):
         Args:
             visible: the layer that will take the rows.
             name: what to call them in an error message.
+            before: how many rows of theirs come before these.
 
         Raises:
             InputError: naming the first entry outside the domain.
@@ -125,7 +127,7 @@ class Dataset(eqx.Module, AbstractRows):
         bits = np.repeat([[0], [1]], visible.n_units, axis=1)
         for first in range(0, len(self), size):
             rows = np.asarray(self.values(first, first + size))
-            visible.validate(rows, name, first, missing=self.missing > 0)
+            visible.validate(rows, name, before + first, missing=self.missing > 0)
             if self.stored.is_binary and not visible.outside(bits).any():
                 break  # every row is made of zeros and ones, and both lie in the domain
         return self._known_to_fit(visible.form)
@@ -212,6 +214,14 @@ class Dataset(eqx.Module, AbstractRows):
         weights = None if self.weights is None else self.weights[indices]
         density = None if self.log_density is None else self.log_density[indices]
         return self._with(self.stored.chosen(indices), weights, density)
+
+    def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
+        """Return the dataset of real numbers that a function makes of all rows."""
+        found, done = np.empty((len(self), self.columns), canonicalize_dtype(float)), 0
+        for part in self.parts():
+            found[done : done + len(part)] = change(part)
+            done += len(part)
+        return Dataset(found, self.weights)
 
     def weighted(self, weights: Array) -> Dataset:
         """Return the same rows with these weights, which are used as they are."""

@@ -107,7 +107,7 @@ def open_source(
     return as_table(
         found.train,
         name=found.name,
-        coding=_coding_of(visible),
+        coding=coding_of(visible),
         scale=scale,
         states=states,
         test=found.test,
@@ -142,7 +142,7 @@ def _open_builtin(
     table = builtin(name, seed=seed)
     if visible == "auto" and states is None:
         return table
-    is_grey, coding = table.kind == "grey", _coding_of(visible)
+    is_grey, coding = table.kind == "grey", coding_of(visible)
     rows, test, notes = table.train, table.test, table.notes[:-1]
     if is_grey and coding == "reals":
         rows = rows / np.float32(table.scale)
@@ -191,7 +191,7 @@ def _readable_names(folder: Path) -> list[str]:
         return []
 
 
-def _coding_of(visible: str) -> str:
+def coding_of(visible: str) -> str:
     """Return how rows are read for units of this name."""
     return "auto" if visible == "auto" else named_units("--visible", visible, "auto").rows
 

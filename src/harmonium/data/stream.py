@@ -239,7 +239,9 @@ class Stream(AbstractRows):
         found = (space or Space()).joined(parts, self.name)
         rows = found.rows if self._change is None else self._change(found.rows)
         try:
-            dataset = self._checked(Dataset(rows, **self._options))
+            dataset = Dataset(rows, **self._options)
+            if self._layer is not None:
+                dataset = dataset.checked_for(self._layer, self.name)
         except InputError:
             self._name_the_rows(rows, found)
             raise
@@ -264,19 +266,13 @@ class Stream(AbstractRows):
     def _options(self) -> dict[str, Any]:
         return {"scale": self._scale, "stochastic": self._stochastic, "name": self.name}
 
-    def _checked(self, dataset: Dataset) -> Dataset:
-        return dataset if self._layer is None else dataset.checked_for(self._layer, self.name)
-
     def _name_the_rows(self, rows: Any, found: Joined) -> None:
         """Raise InputError for the first rows that do not fit, of those that follow one another."""
         ends = np.flatnonzero(np.diff(found.places) != 1) + 1
         for start, end in itertools.pairwise([0, *ends.tolist(), rows.shape[0]]):
-            try:
-                self._checked(Dataset(rows[start:end], **self._options))
-            except InputError as error:
-                first, last = found.places[start], found.places[end - 1]
-                where = f"rows {first:,} to {last:,} of the source, counted from 0"
-                raise InputError(f"{error} (in {where})") from None
+            some = Dataset(rows[start:end], **self._options)
+            if self._layer is not None:
+                some.checked_for(self._layer, self.name, int(found.places[start]))
 
 
 def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .._files import parser_errors
+from ..data.block_files import is_in_blocks
+from ..data.builtin import BUILTIN
 from ..errors import InputError, ModelFileError, input_error
 from .jsonable import read_json
 from .options import (
@@ -26,7 +28,7 @@ from .options import (
 )
 
 # What runs did whose folders do not say.
-BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False}
+BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False, "window": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,9 @@ class RunConfig:
         alphabet: letters of an alignment: "auto", "protein", "rna", "dna", or all of them with the
             gap first.
         identity: the fraction of equal sites from which sequences of an alignment count as alike.
+        window: rows in memory at a time, of files that are read while training; 0 for all, as for
+            other sources; "auto" reads a folder, a pattern, or an .npy file of more than half of
+            the memory so. A run's folder has what was chosen.
         folder: the folder where the command was typed, so that the source is found from others.
     """
 
@@ -98,6 +103,7 @@ class RunConfig:
     kinds: dict[str, str] = field(default_factory=dict)
     alphabet: str = "auto"
     identity: float = 0.8
+    window: int | Literal["auto"] = "auto"
     folder: str | None = None
 
     def __post_init__(self):
@@ -121,6 +127,8 @@ class RunConfig:
         for name in ("states", "hidden_states"):
             if getattr(self, name) is not None:
                 check_count(f"--{name.replace('_', '-')}", getattr(self, name), least=2)
+        if self.window not in ("auto", 0):
+            check_count("--window", self.window)
         check_seed(self.seed)
         check_seed(self.seed_of_rows, "--split")
         if self.penalty is not None:
@@ -160,7 +168,10 @@ class RunConfig:
             return self.source
         there = str(Path(self.folder, self.source))
         files = (there, there.rpartition(":")[0])  # FILE, or FILE.npz:KEY
-        return there if any(Path(file).is_file() for file in files) else self.source
+        if any(Path(file).is_file() for file in files):
+            return there
+        is_stream = self.window != 0 and self.source not in BUILTIN and is_in_blocks(there)
+        return there if is_stream else self.source
 
     @property
     def command(self) -> str:

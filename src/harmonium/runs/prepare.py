@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
-from jax.dtypes import canonicalize_dtype
 
 from .._threefry import key_of
-from ..data import Dataset
+from ..data import Dataset, Stream
 from ..data.sources import named_units
 from ..data.splits import USUAL_FRACTION
 from ..errors import input_error
@@ -38,6 +37,7 @@ FEWEST_HIDDEN, MOST_HIDDEN, ROWS_PER_HIDDEN_UNIT = 64, 500, 100
 COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
 COPIES_OF_WEIGHTS = 8  # the model, its average, gradients, updates
 BYTES = 4
+T = TypeVar("T", Dataset, Stream)
 
 
 class Prepared(NamedTuple):
@@ -100,7 +100,7 @@ class Prepared(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """A hash of the training rows, so that a run is only resumed on the same rows."""
-        return fingerprint(self.rows.parts["train"], standardised=not self.change.is_identity)
+        return fingerprint(self.rows, standardised=not self.change.is_identity)
 
     @property
     def scored(self) -> tuple[str, Dataset]:
@@ -121,13 +121,13 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
     rows = rows_of_run(config, columns)
     config = with_choices(config, rows)
     visible = rows.visible
-    check_sizes(config, visible, len(rows.parts["train"]))
+    check_sizes(config, visible, len(rows.learned))
     key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
     change = Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     if rows.columns is None:  # those of a table are standardised already
         change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
     used = [name for name in ("train", "validation") if name in rows.parts]
-    learned = {name: _standardised(rows.parts[name], change) for name in used}
+    learned = {name: changed(rows.parts[name], change) for name in used}
     if not change.is_identity:
         note = f"{rows.name}: trained on standardised columns; saved in the data's units."
         rows = rows._replace(notes=(*rows.notes, note))
@@ -138,7 +138,7 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
     precision = None if config.precision == "auto" else config.precision
     plan = plan_run(
         rbm,
-        learned["train"],
+        learned["train"] if rows.stream is None else changed(rows.stream, change),
         None,
         gradient,
         Recipe(rate=rate, penalties=penalties_of(config)),
@@ -169,14 +169,16 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     if validation == "auto":
         validation = USUAL_FRACTION if has_held_out or rows.exhaustive else 0.0
     hidden = hidden_count(config, rows)
-    return replace(config, keep=keep, penalty=penalty, validation=validation, hidden=hidden)
+    window = 0 if rows.stream is None else rows.stream.window
+    chosen = {"keep": keep, "penalty": penalty, "hidden": hidden, "window": window}
+    return replace(config, validation=validation, **chosen)
 
 
 def hidden_count(config: RunConfig, rows: Rows) -> int:
     """Return the number of hidden units: what the options say, or `usual_hidden`."""
     if config.hidden != "auto":
         return config.hidden
-    train = rows.parts["train"]
+    train = rows.learned
     return usual_hidden(0 if rows.exhaustive else len(train), train.columns)
 
 
@@ -195,14 +197,9 @@ def penalties_of(config: RunConfig) -> tuple[AbstractPenalty, ...]:
     return (Huber(config.penalty),) if config.penalty else ()
 
 
-def _standardised(rows: Dataset, change: Standardization) -> Dataset:
-    if change.is_identity:
-        return rows
-    found, done = np.empty((len(rows), rows.columns), canonicalize_dtype(float)), 0
-    for part in rows.parts():
-        found[done : done + len(part)] = change.standardised(part)
-        done += len(part)
-    return Dataset(found, rows.weights)
+def changed(rows: T, change: Standardization) -> T:
+    """Return rows standardised."""
+    return rows if change.is_identity else rows.changed(change.standardised)
 
 
 def hidden_layer(config: RunConfig) -> AbstractLayer:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
-from ..data import Dataset, Table
+from ..data import Dataset, Stream, Table
 from ..data.groups import column_groups
 from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
@@ -25,6 +25,7 @@ from .checks import refuse_misfit
 from .config import RunConfig
 from .folder import RunFolder
 from .jsonable import read_json
+from .streamed import is_streamed, opened, parts_of_stream
 
 
 class Rows(NamedTuple):
@@ -42,6 +43,8 @@ class Rows(NamedTuple):
         exhaustive: whether the rows are a whole distribution, not a sample of one.
         columns: what the columns of a table mean; None for rows of plain numbers.
         sites: what the sites of an alignment mean; None for other rows.
+        stream: the rows to learn from, where these are read while training; "train" is then a
+            sample of them. None where they are in memory.
     """
 
     name: str
@@ -53,6 +56,12 @@ class Rows(NamedTuple):
     exhaustive: bool = False
     columns: Columns | None = None
     sites: Sites | None = None
+    stream: Stream | None = None
+
+    @property
+    def learned(self) -> Dataset | Stream:
+        """The rows to learn from."""
+        return self.parts["train"] if self.stream is None else self.stream
 
     @property
     def scored(self) -> str:
@@ -75,6 +84,11 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
     Raises:
         InputError: the source cannot be used as given.
     """
+    if is_streamed(config):
+        table, stream = opened(config)
+        parts, stream, notes = parts_of_stream(config, table, stream)
+        rows = _rows(table, visible_layer(table, config.visible), parts, notes, len(stream))
+        return rows._replace(stream=stream.checked_for(rows.visible))
     table = open_source(
         config.origin,
         visible=config.visible,
@@ -175,9 +189,13 @@ def visible_layer(table: Table, name: str = "auto") -> AbstractLayer:
 
 
 def _rows(
-    table: Table, visible: AbstractLayer, parts: dict[str, Dataset], notes: tuple[str, ...]
+    table: Table,
+    visible: AbstractLayer,
+    parts: dict[str, Dataset],
+    notes: tuple[str, ...],
+    count: int | None = None,
 ) -> Rows:
-    about = describe(table, len(parts["train"]))
+    about = describe(table, len(parts["train"]) if count is None else count)
     checked = {name: part.checked_for(visible, table.name) for name, part in parts.items()}
     return Rows(
         name=table.name,
@@ -192,17 +210,19 @@ def _rows(
     )
 
 
-def fingerprint(train: Dataset, *, standardised: bool) -> str:
+def fingerprint(rows: Rows, *, standardised: bool) -> str:
     """Return a hash of training rows, by which a run knows those that it began with.
 
     Args:
-        train: the rows.
+        rows: the rows; of a stream, their number and a sample count.
         standardised: whether the run standardises them.
     """
+    train = rows.parts["train"]
     arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
     kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
     kind = f"{kinds} {train.scale:g} {train.stochastic}"
     kind += " standardised" if standardised else ""
+    kind += "" if rows.stream is None else f" of {len(rows.stream)}"
     found = hashlib.sha256(kind.encode())
     for array in arrays:
         found.update(np.ascontiguousarray(array).data)
@@ -217,7 +237,7 @@ def own_rows(folder: RunFolder) -> Rows:
     """
     config = folder.config()
     rows, known = rows_of_run(config, folder.columns()), folder.checkpoints.fingerprint_of_rows
-    both = (fingerprint(rows.parts["train"], standardised=each) for each in (False, True))
+    both = (fingerprint(rows, standardised=each) for each in (False, True))
     if known is not None and known not in both:
         advice = "restore the source, or name the rows as a file"
         expected = f"the rows that {folder.path} began with"

@@ -121,7 +121,7 @@ def resume(
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:
-    made = updates / config.updates_an_epoch(len(prepared.train))
+    made = updates / config.updates_an_epoch(len(prepared.plan.rows))
     if config.epochs is not None and config.epochs < made:
         found, advice = f"{config.epochs:,}", "give a larger number, or train anew"
         raise input_error("--epochs", f"at least the {made:g} epochs made", found, advice)

@@ -1,0 +1,97 @@
+"""Rows of files larger than memory, as a run uses them: a stream, and a sample of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from .._files import memory_there
+from ..data import Dataset, Stream, Table
+from ..data.block_files import files_named, is_in_blocks
+from ..data.builtin import BUILTIN
+from ..data.coding import as_table
+from ..data.readers import stem_of
+from ..data.sources import coding_of
+from ..data.splits import USUAL_FRACTION, note_on_levels
+from ..errors import count_of, input_error
+from .config import RunConfig
+
+SHARE_OF_MEMORY = 0.5  # files of more bytes are streamed, since numbers may stay as large as here
+ROWS_TO_LOOK_AT = 10_000  # by which it is decided what the numbers mean
+MOST_HELD_OUT = 10_000  # rows, unless a fraction is told
+
+
+def is_streamed(config: RunConfig) -> bool:
+    """Return whether rows are read while a model learns: as told, else if memory is too small."""
+    if config.window != "auto":
+        return config.window > 0
+    source = config.origin
+    if source in BUILTIN or not is_in_blocks(source):
+        return False
+    if not Path(source).is_file():
+        return True  # a folder, or a pattern
+    there = memory_there()
+    is_mapped = Path(source).suffix.lower() == ".npy"  # others may be tables of words
+    return is_mapped and there is not None and size_of(source) > SHARE_OF_MEMORY * there
+
+
+def size_of(source: str) -> int:
+    """Return the bytes of a source's files."""
+    return sum(file.stat().st_size for file in files_named(source))
+
+
+def opened(config: RunConfig) -> tuple[Table, Stream]:
+    """Return a table of some rows of a source, and the stream of all of them.
+
+    What the numbers mean is decided by the rows of the table, which come from all blocks; later
+    rows that do not fit are refused.
+
+    Raises:
+        InputError: the source cannot be read in blocks, or does not hold plain numbers.
+    """
+    source = config.origin
+    told = {"--columns": config.columns, "--as": config.kinds}
+    for option, value in told.items():
+        if value:
+            expected = f"plain numbers, and no {option}, for files that are read while training"
+            raise input_error(source, expected, option, "leave it out, or give --window 0")
+    window = None if config.window == "auto" else config.window
+    name = re.sub(r"[^\w.-]+", "-", stem_of(Path(source))).strip("-") or "rows"
+    stream = Stream(source, window=window, name=source)
+    some = stream.some(ROWS_TO_LOOK_AT).rows()
+    table = as_table(
+        some,
+        name=name,
+        coding=coding_of(config.visible),
+        scale=config.scale,
+        states=config.states,
+        source=source,
+    )
+    grey = table.kind == "grey"
+    if grey and config.binarize == "threshold":
+        stream = stream.changed(lambda rows: rows >= 0.5 * table.scale)
+    elif grey:
+        drawn = config.binarize == "stochastic"
+        stream = Stream(source, window=window, name=source, scale=table.scale, stochastic=drawn)
+    line = f"{count_of(len(stream), 'row')}, read while training, {stream.window:,} at a time"
+    looked = [note.replace(f"{name}: ", f"{name}: looked at ", 1) for note in table.notes]
+    return replace(table, notes=(f"{name}: {line} (--window).", *looked)), stream
+
+
+def parts_of_stream(
+    config: RunConfig, table: Table, stream: Stream
+) -> tuple[dict[str, Dataset], Stream, tuple[str, ...]]:
+    """Return rows to judge by, rows held out, the stream of the others, and notes on them."""
+    fraction = USUAL_FRACTION if config.validation == "auto" else float(config.validation)
+    count = round(fraction * len(stream))
+    count = min(count, MOST_HELD_OUT) if config.validation == "auto" else count
+    parts, notes = {}, note_on_levels(table, config.binarize)
+    if count:
+        everything = len(stream)
+        stream, held = stream.split_off(count)
+        parts["validation"] = held
+        of = f"{count:,} of {everything:,} rows held out for validation"
+        notes = (f"{table.name}: {of}, from up to 64 blocks.", *notes)
+    parts["train"] = stream.some(ROWS_TO_LOOK_AT)
+    return parts, stream, notes

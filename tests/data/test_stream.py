@@ -1,0 +1,380 @@
+"""Rows that are read while a model learns."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse
+
+import harmonium as hm
+from harmonium.data.blocks import ArrayBlocks, BlockSource
+from harmonium.statistics import effective_size
+
+KEY = jax.random.key(3)
+N, COLUMNS = 230, 6
+ROWS = (np.random.default_rng(0).random((N, COLUMNS)) < 0.4).astype(np.float32)
+
+
+def fitted(data, rows=ROWS, **options):
+    """Return the fit of a small model."""
+    options = {"epochs": 3, "batch_size": 20} | options
+    visible = hm.Bernoulli(rows.shape[1])
+    rbm = hm.initialize(visible, hm.Bernoulli(3), data, key=KEY)
+    return hm.fit(rbm, data, key=KEY, **options)
+
+
+def same(one, other):
+    """Compare the last states of two fits, bit by bit."""
+    one, other = one.state, other.state
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def batches(size=37):
+    return [ROWS[first : first + size] for first in range(0, N, size)]
+
+
+def in_blocks(rows, size):
+    """Return a stream of blocks of so many rows."""
+    stream = hm.Stream(rows, window=60)
+    blocks = ArrayBlocks(rows, "data")
+    blocks.size, total = size, len(rows)
+    blocks.sizes = [min(size, total - at) for at in range(0, total, size)]
+    stream._source = BlockSource(blocks, "data")
+    return stream
+
+
+SOURCES = {
+    "array": lambda: ROWS,
+    "list": batches,
+    "function": lambda: lambda: iter(batches(11)),
+    "columns by name": lambda: (
+        lambda: ({"a": part[:, 0], "rest": part[:, 1:]} for part in batches(50))
+    ),
+    "sparse": lambda: [scipy.sparse.coo_matrix(part) for part in batches()],
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_where_one_window_holds_all_rows_the_run_is_that_of_rows_in_memory(name):
+    same(fitted(hm.Stream(SOURCES[name](), window=1000)), fitted(ROWS))
+
+
+def numbered(n):
+    """Return rows that hold their own number in bits."""
+    return (np.arange(n)[:, None] >> np.arange(12)) & 1
+
+
+def visits(stream, batch, epochs):
+    """Return the numbers of the rows in each window of so many epochs."""
+    windows, updates = stream.windows(batch, key=KEY), 0
+    found = []
+    for epoch in range(epochs):
+        seen = []
+        while updates < (epoch + 1) * -(-len(stream) // batch):
+            window = windows.at(updates)
+            rows = window.dataset.rows()[: int(window.count)].astype(int)
+            seen.append(rows @ (1 << np.arange(12)))
+            assert window.begin == updates
+            assert window.end - window.begin == -(-int(window.count) // batch)
+            updates = window.end
+        found.append(seen)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n", "window", "batch", "size"),
+    [(230, 60, 20, 7), (230, 50, 20, 230), (231, 7, 20, 3), (200, 100, 10, 50), (61, 60, 60, 1)],
+)
+def test_each_epoch_visits_every_row_once(n, window, batch, size):
+    rows = numbered(n)
+    stream = in_blocks(rows, size)
+    stream._window = window
+    for seen in visits(stream, batch, 3):
+        assert sorted(np.concatenate(seen).tolist()) == list(range(n))
+
+
+def test_blocks_come_in_another_order_in_each_epoch_the_same_for_a_key():
+    first, second = visits(in_blocks(numbered(N), 7), 20, 2)
+    again = visits(in_blocks(numbered(N), 7), 20, 1)[0]
+    assert [x.tolist() for x in first] == [x.tolist() for x in again]
+    assert [x.tolist() for x in first] != [x.tolist() for x in second]
+    assert all(np.all(np.diff(x) > 0) for x in first)  # read from front to back
+
+
+def test_every_block_may_be_anywhere_in_an_epoch():
+    """The place of a block is uniform: χ² over 400 epochs, at level 1e-4."""
+    stream = in_blocks(numbered(100), 10)
+    stream._window, counts = 20, np.zeros((10, 5))
+    for seen in visits(stream, 20, 400):
+        for place, rows in enumerate(seen):
+            counts[np.unique(rows // 10), place] += 1
+    statistic = ((counts - 80.0) ** 2 / 80.0).sum()
+    assert statistic < 83.0  # 36 degrees of freedom; two blocks share a place, which narrows it
+
+
+def test_batches_keep_their_order():
+    rows = numbered(N)
+    stream = hm.Stream([rows[:100], rows[100:130], rows[130:]], window=60)
+    for seen in visits(stream, 20, 2):
+        assert np.concatenate(seen).tolist() == list(range(N))
+
+
+@pytest.mark.parametrize("make", [lambda: in_blocks(ROWS, 7), lambda: hm.Stream(batches())])
+@pytest.mark.parametrize("at", [1, 4, 7, 12])
+def test_a_run_goes_on_from_any_update(make, at):
+    def stream():
+        found = make()
+        found._window = 60
+        return found
+
+    whole = fitted(stream())
+    rbm = hm.initialize(hm.Bernoulli(COLUMNS), hm.Bernoulli(3), stream(), key=KEY)
+    states = []
+
+    def stop(report):
+        states.append(report.state)
+        return report.updates >= at
+
+    options = {"key": KEY, "epochs": 3, "batch_size": 20}
+    hm.fit(rbm, stream(), callbacks=[stop], **options)
+    state = next(s for s in states if int(s.updates) >= min(at, int(states[-1].updates)))
+    same(hm.fit(rbm, stream(), state=state, **options), whole)
+
+
+def test_a_stream_learns_what_rows_in_memory_teach():
+    """The mean log-likelihoods over six seeds agree: Welch's t, at level 1e-4 (8 d.f. or more)."""
+    rows = np.tile(hm.bars_and_stripes(3), (50, 1))
+    scores = []
+    for data in (hm.Dataset(rows), in_blocks(rows, 7)):
+        options = {"epochs": 40, "optimizer": hm.Recipe(rate=0.3), "batch_size": 20}
+        fits = []
+        for key in jax.random.split(KEY, 6):
+            rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(6), data, key=key)
+            fits.append(hm.fit(rbm, data, key=key, **options))
+        scores.append([hm.log_likelihood(fit.rbm, rows[:14]).value for fit in fits])
+    apart = np.mean(scores[0]) - np.mean(scores[1])
+    assert abs(apart) < 7.1 * np.sqrt(np.var(scores, axis=1, ddof=1).sum() / 6), scores
+    assert np.mean(scores) > -5.0, scores  # of independent units: −6.2; at best −2.6
+
+
+# --- files ----------------------------------------------------------------------------------
+
+
+def write_npy(folder):
+    for i, part in enumerate(batches(100)):
+        np.save(folder / f"rows-{i}.npy", part)
+
+
+def write_fortran(folder):
+    np.save(folder / "rows.npy", np.asfortranarray(ROWS))
+
+
+def write_npz(folder):
+    for i, part in enumerate(batches(100)):
+        np.savez_compressed(folder / f"rows-{i}.npz", train=part, y=np.zeros(len(part)))
+
+
+def write_parquet(folder):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for i, part in enumerate(batches(100)):
+        columns = {f"c{k}": part[:, k] for k in range(COLUMNS)}
+        parquet.write_table(pyarrow.table(columns), folder / f"{i}.parquet", row_group_size=30)
+
+
+def write_lists(folder):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    cells = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(ROWS.ravel()), COLUMNS)
+    parquet.write_table(pyarrow.table({"row": cells}), folder / "a.parquet", row_group_size=30)
+
+
+def write_arrow(folder):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({f"c{k}": ROWS[:, k] for k in range(COLUMNS)})
+    with pyarrow.ipc.new_file(str(folder / "rows.arrow"), table.schema) as file:
+        file.write_table(table, max_chunksize=33)
+
+
+WRITERS = [write_npy, write_fortran, write_npz, write_parquet, write_lists, write_arrow]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_files_hold_the_rows(write, tmp_path):
+    write(tmp_path)
+    files = sorted(tmp_path.iterdir())
+    for source in (tmp_path, f"{tmp_path}/*{files[0].suffix}", files):
+        stream = hm.Stream(source, window=60)
+        assert len(stream) == N
+        np.testing.assert_array_equal(stream.some(N).rows(), ROWS)
+    same(fitted(hm.Stream(tmp_path, window=1000)), fitted(ROWS))
+    fit = fitted(hm.Stream(tmp_path, window=60))
+    assert fit.message == "finished after 36 updates (3 epochs)"
+
+
+def test_empty_cells_of_a_file_are_missing_values(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"a": [1, None, 0], "b": [True, False, None], "c": [0.0, 1.0, 1.0]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "rows.parquet")
+    stream = hm.Stream(tmp_path / "rows.parquet")
+    expected = [[1, 1, 0], [np.nan, 0, 1], [0, np.nan, 1]]
+    np.testing.assert_array_equal(stream.some(3).rows(), expected)
+    assert stream.missing == 1
+
+
+# --- options --------------------------------------------------------------------------------
+
+
+def test_rows_with_missing_values():
+    rows = ROWS.copy()
+    rows[::3, 1] = np.nan
+    fit = fitted(hm.Stream(rows, window=60), gradient=hm.Contrastive(hm.Gibbs(1)))
+    assert not fit.diverged
+    one = hm.Stream([ROWS[:100], rows[100:]], window=60)
+    with pytest.raises(hm.InputError, match=r"at most 0 missing values .* got 1. Pass missing=1"):
+        fitted(one)
+    fitted(hm.Stream([ROWS[:100], rows[100:]], window=60, missing=1))
+
+
+def test_weights_belong_to_rows_of_the_source():
+    weights = np.arange(1, N + 1)
+    stream = hm.Stream(numbered(N), window=60, weights=weights)
+    windows = stream.windows(20, key=KEY)
+    window = windows.at(0)
+    rows = window.dataset.rows()[: int(window.count)].astype(int) @ (1 << np.arange(12))
+    found = np.asarray(window.dataset.weights)[: len(rows)]
+    np.testing.assert_allclose(found, (rows + 1) / weights.mean(), rtol=1e-6)
+    np.testing.assert_allclose(stream.effective_rows, effective_size(weights.astype(float)))
+    same(
+        fitted(hm.Stream(ROWS, window=1000, weights=weights)),
+        fitted(hm.Dataset(ROWS, weights)),
+    )
+
+
+def test_grey_levels_are_drawn():
+    greys = (255 * np.random.default_rng(1).random((N, COLUMNS))).astype(np.uint8)
+    options = {"scale": 255, "stochastic": True}
+    same(
+        fitted(hm.Stream(greys, window=1000, **options)),
+        fitted(hm.Dataset(greys, **options)),
+    )
+    fitted(hm.Stream(greys, window=60, **options))
+
+
+def test_rows_are_held_out_once():
+    rows = numbered(N)
+    for stream in (in_blocks(rows, 7), hm.Stream([rows[:100], rows[100:]], window=60)):
+        rest, held = stream.split_off(40)
+        assert len(held) == 40
+        assert len(rest) == N - 40
+        there = np.concatenate(visits(rest, 20, 1)[0])
+        held_out = held.rows().astype(int) @ (1 << np.arange(12))
+        assert sorted([*there, *held_out]) == list(range(N))
+
+
+def test_no_more_than_a_block_is_read_at_once():
+    class Slow:
+        shape, largest = (5_000, 784), 0
+
+        def __getitem__(self, some):
+            rows = range(*some.indices(self.shape[0]))
+            self.largest = max(self.largest, len(rows))
+            return np.zeros((len(rows), self.shape[1]), np.float32)
+
+    source = Slow()
+    stream = hm.Stream(source, window=600)
+    windows = stream.windows(200, key=KEY)
+    assert int(windows.at(0).count) == 600
+    assert source.largest * 4 * 784 <= 2**20
+
+
+# --- errors ---------------------------------------------------------------------------------
+
+
+def wrong_later():
+    rows = ROWS.copy()
+    rows[150, 2] = 7.0
+    return rows
+
+
+TINY = hm.RBM.from_arrays(np.zeros((6, 2)), np.zeros(6), np.zeros(2))
+ERRORS = {
+    "an iterator": (lambda: hm.Stream(iter(batches())), "read once; pass the function"),
+    "pairs": (lambda: hm.Stream([(ROWS, ROWS)]).columns, "a tuple of 2, such as rows and labels"),
+    "no batches": (lambda: hm.Stream([ROWS[0]]).columns, r"\(6,\); batch it"),
+    "pictures": (lambda: hm.Stream(np.zeros((3, 2, 2))), r"shape \(rows, columns\)"),
+    "words": (lambda: hm.Stream([np.array([["a"]])]).columns, "expected numbers; got an array"),
+    "nothing": (lambda: hm.Stream(3), "files, an array, or an iterable of batches; got 3"),
+    "no file": (lambda: hm.Stream("nowhere/*.npy"), "a file, a folder of files, or a pattern"),
+    "widths": (lambda: fitted(hm.Stream([ROWS, ROWS[:, :3]])), "6 columns, as at first; got 3"),
+    "too few": (
+        lambda: fitted(hm.Stream(batches, rows=500, window=60)),
+        "expected 500 rows; found 230",
+    ),
+    "sparse and dense": (
+        lambda: fitted(hm.Stream([ROWS, scipy.sparse.csr_array(ROWS)])),
+        "one kind; got sparse and dense",
+    ),
+    "outside": (
+        lambda: fitted(hm.Stream(batches_of(wrong_later()), window=60)),
+        "found 7 in row 150, column 2",
+    ),
+    "a window": (lambda: hm.Stream(ROWS, window=0), "window: expected a whole number"),
+    "weights": (
+        lambda: hm.Stream(ROWS, weights=[1.0]),
+        "weights: expected 230 finite non-negative numbers",
+    ),
+    "weights twice": (
+        lambda: fitted(hm.Stream(ROWS), weights=np.ones(N)),
+        "a Stream takes them itself",
+    ),
+    "a score": (
+        lambda: hm.log_likelihood(TINY, hm.Stream(ROWS)),
+        "expected rows in memory here; got a Stream",
+    ),
+    "a portion": (
+        lambda: hm.partial_fit(TINY, hm.Stream(ROWS), key=KEY),
+        "expected rows in memory here; got a Stream",
+    ),
+    "all held out": (lambda: hm.Stream(ROWS).split_off(N), "fewer than the 230 rows; got 230"),
+}
+
+
+def batches_of(rows):
+    return [rows[first : first + 50] for first in range(0, len(rows), 50)]
+
+
+@pytest.mark.parametrize("what", ERRORS)
+def test_errors_name_what_is_wrong(what):
+    call, message = ERRORS[what]
+    with pytest.raises(hm.InputError, match=message):
+        call()
+
+
+def test_later_rows_must_be_as_exact_as_the_first():
+    rows = ROWS.copy()
+    rows[200:, 0] = 0.5
+    with pytest.raises(hm.InputError, match="small whole numbers, as in the rows at the beginning"):
+        fitted(hm.Stream(batches_of(rows), window=60), precision="bfloat16")
+    fitted(hm.Stream(batches_of(rows), window=60), precision="float32")
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    write_npz(tmp_path)
+    (tmp_path / "rows-1.npz").write_bytes(b"PK nothing")
+    with pytest.raises(hm.InputError, match=r"rows-1\.npz"):
+        hm.Stream(tmp_path)
+    np.save(tmp_path / "other.npy", ROWS[:, :2])
+    with pytest.raises(hm.InputError, match=r"expected 6 columns, as in .*; found 2"):
+        hm.Stream([tmp_path / "rows-0.npz", tmp_path / "other.npy"])
+
+
+def test_reading_ahead_does_not_change_the_rows():
+    """Windows may be asked for in any order, as a run that begins anew does."""
+    stream = in_blocks(numbered(N), 7)
+    windows = stream.windows(20, key=KEY)
+    asked = [0, 3, 6, 0, 9, 23, 5, 0]
+    found = [windows.at(updates).dataset.rows() for updates in asked]
+    for (i, a), (j, b) in itertools.combinations(list(zip(asked, found, strict=True)), 2):
+        if i == j:
+            np.testing.assert_array_equal(a, b)
