@@ -147,7 +147,7 @@ $(INTERFACES)/.interfaces: pyproject.toml
 	$(MAKE) VENV=$(INTERFACES) $(INTERFACES)/.test
 	$(INTERFACES)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(INTERFACES)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tensorflow]' \
-	  rbms==0.5.0 'playwright>=1.65' 'axe-core-python>=0.1'
+	  rbms==0.5.0 'playwright>=1.65' 'axe-core-python>=0.1' 'datasets>=4.0' 'grain>=0.2.12'
 	@touch $@
 
 $(RACE)/.race: pyproject.toml

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..checks import described, positive_integer
-from ..errors import InputError
+from ..errors import InputError, count_of
 from ..layers import AbstractLayer
 from ..statistics import effective_size
 from .block_files import source_of_files
@@ -105,6 +105,10 @@ class Stream(AbstractRows):
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self._source)
+
+    def __repr__(self) -> str:
+        """Return its name and sizes."""
+        return f"Stream({self.name!r}: {count_of(len(self), 'row')}, {self.window:,} at a time)"
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         """Refuse to become an array."""
