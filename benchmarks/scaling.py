@@ -1,7 +1,7 @@
 """What devices and processes cost on this computer, and a model of larger ones: docs/scaling.md.
 
     python benchmarks/scaling.py                  # measure everything: about half an hour
-    python benchmarks/scaling.py --quick          # fewer sizes and rounds, to try it out
+    python benchmarks/scaling.py --quick          # fewer rounds and counts, to try it out
     python benchmarks/scaling.py --page           # measure nothing: predictions, tables, picture
 
 Writes docs/measured/scaling.json, then the tables of docs/scaling.md and its picture from it; with
@@ -161,12 +161,13 @@ def exchanges(quick: bool) -> list[dict]:
 
 def memory(quick: bool) -> list[dict]:
     """Return the bytes of a weight that compiled updates hold, and read or write, by kind."""
-    found = []
+    found: list[dict] = []
     every = [(name, precision) for name in RECIPES for precision in ("float32", "bfloat16")]
     small, large = (Work(1024, m, 64, 64) for m in (1024, 2048))
+    more = small._replace(batch=128, chains=128)
     for name, precision in NEEDED if quick else every:
         each = []
-        for work in (small, large):
+        for work in (small, large, more):
             program = compiled(work, recipe=RECIPES[name], precision=precision)
             held, cost = program.memory_analysis(), program.cost_analysis()
             cost = cost[0] if isinstance(cost, list) else cost
@@ -182,6 +183,8 @@ def memory(quick: bool) -> list[dict]:
         counted = (operations(large) - operations(small)) / (large.held - small.held)
         names = ("state", "result", "temporary", "moved", "operations")
         record = dict(zip(names, (round(float(x), 2) for x in per), strict=True))
+        states = (each[2] - each[0])[:3].sum() / (64 * (more.visible + more.hidden))
+        record["states"] = round(float(states), 2)
         about = {"recipe": name, "precision": precision, "formula": counted}
         found.append(about | record)
         print(found[-1], flush=True)
@@ -229,7 +232,7 @@ def main() -> None:
     measured = DOCS / "measured" / "scaling.json"
     target = asked.out or (Path("runs/scaling.json") if asked.quick else measured)
     rounds = asked.rounds or (2 if asked.quick else 7)
-    seconds = asked.seconds or (0.15 if asked.quick else 0.8)
+    seconds = asked.seconds or (0.1 if asked.quick else 0.8)
     if not asked.page:
         target.parent.mkdir(parents=True, exist_ok=True)
         folder = target.parent if target != measured else Path("runs")
@@ -237,8 +240,6 @@ def main() -> None:
         record = about() | {"rounds": rounds, "seconds_a_call": seconds}
         record["exchanges"], record["memory"] = exchanges(asked.quick), memory(asked.quick)
         both = {"devices": [1, 2, 4, 8], "processes": [1, 2, 4]}
-        if asked.quick:
-            both = {"devices": [1, 2, 4], "processes": [1, 2]}
         record["records"] = [
             each
             for kind, sizes in both.items()
@@ -248,7 +249,7 @@ def main() -> None:
         record["load_after"] = round(os.getloadavg()[0], 1)
         target.write_text(json.dumps(record, indent=1) + "\n")
     record = json.loads(target.read_text())
-    passes = scaling_page.moved(record, "default", "float32")
+    passes = scaling_page.counted(record, "default", "float32")["moved"]
     record["fits"] = fits(record["records"], passes)
     record["predictions"] = scaling_page.predictions(record)
     target.write_text(json.dumps(record, indent=1) + "\n")

@@ -140,6 +140,7 @@ class Manner(NamedTuple):
 
     name: str = "as it is"
     held: float = 28.0  # bytes a weight, measured on one H100
+    states: float = 12.0  # bytes for each unit of a row and a chain
     shared: float = 0.0  # bytes a weight of those that are shared along "data" as well
     passes: float = 60.0  # bytes read and written for a weight
     gradient: float = 4.0  # bytes of a number in the gradient's exchange
@@ -184,7 +185,7 @@ def predicted(work: Work, chip: Accelerator, manner: Manner, rows_first: bool = 
         moved = 2.0 * (h - 1) / h * manner.inputs * work.chains / d * work.visible
         seconds["inputs"] = work.k * (moved / link(chip, h, strides["hidden"]) + chip.latency)
     weights = work.held * (manner.held - manner.shared * (1.0 - 1.0 / d))
-    states = 4.0 * (work.batch + 2 * work.chains) / d * (work.visible + work.hidden / h)
+    states = manner.states * work.chains / d * (work.visible + work.hidden / h)
     return {
         "seconds": seconds,
         "total": sum(seconds.values()),
@@ -192,6 +193,20 @@ def predicted(work: Work, chip: Accelerator, manner: Manner, rows_first: bool = 
         "states": states,
         "left": chip.memory - weights - states,
     }
+
+
+def enough(chip: Accelerator, rate: float) -> float:
+    """Return the rows or hidden units of a device with which exchanges take as long as products.
+
+    In PCD-1 with as many chains as rows, a weight and a row cost 10 operations. A weight's gradient
+    is 4 bytes, moved twice. So products take as long as the gradient's exchange if each device has
+    8 · operations / (10 · rate) rows, and as long as that of inputs with as many hidden units.
+
+    Args:
+        chip: the accelerators.
+        rate: bytes/s of a device in the exchange.
+    """
+    return 0.8 * chip.operations / rate
 
 
 def meshes(devices: int, work: Work) -> list[tuple[Work, bool]]:

@@ -5,12 +5,12 @@ import platform
 import re
 from pathlib import Path
 
-from scaling_model import NAMES, Accelerator, Manner, Work, best, meshes, predicted
+from scaling_model import NAMES, Accelerator, Manner, Work, best, enough, link, meshes, predicted
 from three_ways_page import table, write_into
 
 DOCS = Path(__file__).parents[1] / "docs"
 LARGE = Work(10**6, 10**5, 2_048, 2_048)
-SIZES = (8, 64, 1_024)
+RUNS = ((8, 2_048), (64, 2_048), (1_024, 2_048), (1_024, 32_768))  # accelerators, rows
 PEAK = Accelerator(operations=989e12, bandwidth=3.35e12)  # as published
 NEIGHBOURS = 6  # of a unit in a cubic lattice
 P_BITS = 1e12  # flips a second, "over a trillion" (Aadit et al. 2026)
@@ -23,19 +23,16 @@ def processor() -> str:
     return models[0] if models else platform.processor() or platform.machine()
 
 
-def moved(record: dict, recipe: str, precision: str) -> float:
-    """Return the bytes that a compiled update reads and writes for a weight."""
-    (found,) = [
-        each
-        for each in record["memory"]
-        if (each["recipe"], each["precision"]) == (recipe, precision)
-    ]
-    return found["moved"]
+def counted(record: dict, recipe: str, precision: str) -> dict:
+    """Return what was counted in the compiled update of a recipe and a precision."""
+    wanted = (recipe, precision)
+    return next(each for each in record["memory"] if (each["recipe"], each["precision"]) == wanted)
 
 
 def manners(record: dict) -> dict[str, Manner]:
     """Return how an update holds and sends its arrays: as it is, and as it might be."""
-    now = Manner(passes=moved(record, "plain", "bfloat16"))
+    found = counted(record, "plain", "bfloat16")
+    now = Manner(passes=found["moved"], states=found["states"])
     lean = now._replace(held=20.0)  # 4 of state and 4 of result less: the input is given up
     least = now._replace(held=14.0, shared=8.0, gradient=2.0, inputs=2.0, scattered=True)
     return {
@@ -47,14 +44,15 @@ def manners(record: dict) -> dict[str, Manner]:
 
 
 def predictions(record: dict) -> list[dict]:
-    """Return the best mesh for each number of accelerators and each manner."""
-    return [
-        best(devices, LARGE, Accelerator(), manner)
-        | {"devices": devices, "manner": name}
-        | {"published": best(devices, LARGE, PEAK, manner)["total"]}
-        for devices in SIZES
-        for name, manner in manners(record).items()
-    ]
+    """Return the best mesh for each number of accelerators, of rows, and each manner."""
+    found = []
+    for devices, rows in RUNS:
+        work = LARGE._replace(batch=rows, chains=rows)
+        for name, manner in manners(record).items():
+            one = best(devices, work, Accelerator(), manner)
+            one["published"] = best(devices, work, PEAK, manner)["total"]
+            found.append({"devices": devices, "batch": rows, "manner": name} | one)
+    return found
 
 
 # Tables
@@ -122,13 +120,14 @@ def exchanged(record: dict) -> str:
 
 def held(record: dict) -> str:
     """Return the table of bytes a weight."""
-    head = ["recipe", "precision", "state", "new state", "temporary", "read and written"]
-    lines = [[*head, "operations", "by the formula"]]
+    head = ["recipe", "precision", "state", "new state", "temporary", "moved"]
+    lines = [[*head, "operations", "by the formula", "bytes a unit"]]
     for each in record["memory"]:
         sizes = [
             f"{each[name]:.1f}" for name in ("state", "result", "temporary", "moved", "operations")
         ]
-        lines.append([each["recipe"], each["precision"], *sizes, f"{each['formula']:.1f}"])
+        last = [f"{each['formula']:.1f}", f"{each['states']:.1f}"]
+        lines.append([each["recipe"], each["precision"], *sizes, *last])
     return table(lines)
 
 
@@ -181,19 +180,34 @@ def mesh_in_words(each: dict) -> str:
 
 def large(record: dict) -> str:
     """Return the table of predictions for the large model."""
-    head = ["accelerators", "manner", "mesh", "GB each", "an update, ms"]
+    head = ["accelerators", "rows", "manner", "mesh", "GB each", "an update, ms"]
     head += ["products", "memory", "gradient", "inputs", "rows a second", "by published rates, ms"]
     lines = [head]
     for each in record["predictions"]:
         used = (each["weights"] + each["states"]) / 1e9
-        first = [f"{each['devices']:,}", each["manner"], mesh_in_words(each), f"{used:,.0f}"]
+        first = [f"{each['devices']:,}", f"{each['batch']:,}", each["manner"]]
+        first += [mesh_in_words(each), f"{used:,.0f}"]
         if not each["fits"]:
             lines.append([*first, "does not fit", *[""] * 6])
             continue
         parts = [milliseconds(value) for value in each["seconds"].values()]
-        rate = f"{LARGE.batch / each['total']:,.0f}"
+        rate = f"{each['batch'] / each['total']:,.0f}"
         total, published = milliseconds(each["total"]), milliseconds(each["published"])
         lines.append([*first, total, *parts, rate, published])
+    return table(lines)
+
+
+def rule() -> str:
+    """Return the table of rows and hidden units that a device needs, by the link."""
+    chip = Accelerator()
+    links = {
+        "within a node, NVLink": chip.inside,
+        "between nodes, eight adapters of a node at once": link(chip, 64, 1),
+        "between nodes, one adapter": chip.outside,
+    }
+    lines = [["the devices of an axis are", "GB/s of a device", "rows or hidden units of a device"]]
+    for words, rate in links.items():
+        lines.append([words, f"{rate / 1e9:.0f}", f"{enough(chip, rate):,.0f}"])
     return table(lines)
 
 
@@ -201,7 +215,7 @@ def dataset(record: dict) -> str:
     """Return the table of how many rows of data fit beside the model."""
     lines = [["accelerators", "manner", "left on each, GB", "rows of 10⁶ bits that fit there"]]
     for each in record["predictions"]:
-        if each["fits"]:
+        if each["fits"] and each["batch"] == LARGE.batch:
             rows = each["left"] * 8 / LARGE.visible
             left = f"{each['left'] / 1e9:.0f}"
             lines.append([f"{each['devices']:,}", each["manner"], left, f"{rows:,.0f}"])
@@ -253,6 +267,7 @@ def tables(record: dict) -> dict[str, str]:
         "held": held(record),
         "constants": constants(record),
         "held out": held_out(record),
+        "rule": rule(),
         "large": large(record),
         "data": dataset(record),
         "flips": flips(record),
@@ -278,7 +293,7 @@ def draw(record: dict, path: Path) -> None:
         "inputs": "exchange of inputs",
     }
     manner = manners(record)["as it is"]
-    for axes, devices in zip(panels, SIZES[1:], strict=True):
+    for axes, devices in zip(panels, (64, 1_024), strict=True):
         found = []
         for work, first in meshes(devices, LARGE):
             one = predicted(work, Accelerator(), manner, first)

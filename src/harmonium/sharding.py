@@ -138,7 +138,8 @@ def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
 
     each, same = PartitionSpec(ROWS), PartitionSpec()
     specs: Any = {"in_specs": (same, *(each for _ in rows)), "out_specs": same}
-    return jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)(arrays, *rows)
+    shared = jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)
+    return jax.jit(shared)(arrays, *rows)  # outside a program, it would want all axes of the mesh
 
 
 def check_divisible(name: str, count: int, axis: str) -> None:
