@@ -10,7 +10,7 @@ from three_ways_page import table, write_into
 
 DOCS = Path(__file__).parents[1] / "docs"
 LARGE = Work(10**6, 10**5, 2_048, 2_048)
-RUNS = ((8, 2_048), (64, 2_048), (1_024, 2_048), (1_024, 32_768))  # accelerators, rows
+RUNS = ((8, 2_048), (64, 2_048), (1_024, 2_048), (1_024, 16_384))  # accelerators, rows
 PEAK = Accelerator(operations=989e12, bandwidth=3.35e12)  # as published
 NEIGHBOURS = 6  # of a unit in a cubic lattice
 P_BITS = 1e12  # flips a second, "over a trillion" (Aadit et al. 2026)
@@ -239,11 +239,11 @@ def flips(record: dict) -> str:
     line("one H100, while training", "784×500", 784, 500, 512.0 * wide["per_second"])
     rate = gpu["limits"]["tflops"]["bfloat16"] * 1e12 / 2
     n, m = LARGE.visible, LARGE.hidden
-    line("one H100, computed from its products", "8,192×8,192", 8192, 8192, rate / (2.0 * 8192**2))
+    line("one H100, computed", "8,192×8,192", 8192, 8192, rate / (2.0 * 8192**2))
     work = rate / (2.0 * n * m)
-    line("as fast, a part of 10⁶×10⁵", "10⁶×10⁵", n, m, work)
-    counted = [engineering(P_BITS / 10**6), engineering(P_BITS), engineering(P_BITS * NEIGHBOURS)]
-    lines.append(["10⁶ p-bits, published", "cubic lattice, 6 neighbours", *counted])
+    line("one H100, computed; it would not fit", "10⁶×10⁵", n, m, work)
+    published = [engineering(P_BITS / 10**6), engineering(P_BITS), engineering(P_BITS * NEIGHBOURS)]
+    lines.append(["10⁶ p-bits, published", "cubic lattice, 6 neighbours", *published])
     return table(lines)
 
 
@@ -284,8 +284,9 @@ def draw(record: dict, path: Path) -> None:
     """Draw the predicted time of an update for each mesh, by what it is spent on."""
     from harmonium.plot.base import COLORS, SMALL, label, legend_below, new_figure, save_figure
 
-    figure = new_figure(9.6, 4.0, "An update of 10⁶ × 10⁵ units, 2,048 rows and chains: prediction")
-    panels = figure.subplots(1, 2, width_ratios=(1, 2))
+    title = "An update of 10⁶ × 10⁵ units on 1,024 accelerators, by mesh: prediction"
+    figure = new_figure(9.6, 4.0, title)
+    panels = figure.subplots(1, 2)
     names = {
         "products": "products",
         "memory": "passes over W",
@@ -293,9 +294,9 @@ def draw(record: dict, path: Path) -> None:
         "inputs": "exchange of inputs",
     }
     manner = manners(record)["as it is"]
-    for axes, devices in zip(panels, (64, 1_024), strict=True):
+    for axes, (devices, rows) in zip(panels, RUNS[-2:], strict=True):
         found = []
-        for work, first in meshes(devices, LARGE):
+        for work, first in meshes(devices, LARGE._replace(batch=rows, chains=rows)):
             one = predicted(work, Accelerator(), manner, first)
             if one["left"] > 0 and (first or min(work.data, work.columns) > 1):
                 about = {"data": work.data, "hidden": work.columns, "rows_first": first}
@@ -303,11 +304,13 @@ def draw(record: dict, path: Path) -> None:
         start = [0.0] * len(found)
         for (kind, words), color in zip(names.items(), COLORS, strict=False):
             widths = [1e3 * one["seconds"][kind] for _, one in found]
-            axes.barh(range(len(found)), widths, left=start, color=color, label=words)
+            about = words if axes is panels[0] else None  # once in the legend
+            axes.barh(range(len(found)), widths, left=start, height=0.7, color=color, label=about)
             start = [a + b for a, b in zip(start, widths, strict=True)]
+        axes.set_ylim(-0.6, 8.6)
         axes.set_yticks(range(len(found)), [words for words, _ in found], fontsize=SMALL)
         axes.invert_yaxis()
-        label(axes, f"{devices:,} accelerators", "milliseconds an update")
+        label(axes, f"{rows:,} rows and chains an update", "milliseconds an update")
         axes.grid(axis="y", visible=False)
     legend_below(figure, 4)
     save_figure(figure, path)
