@@ -113,7 +113,8 @@ def child(number: int, processes: int, devices: int, port: int) -> None:
     jax.config.update("jax_num_cpu_devices", devices)
     if processes > 1:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
-        jax.distributed.initialize(f"127.0.0.1:{port}", processes, number)
+        address, patience = f"127.0.0.1:{port}", {"heartbeat_timeout_seconds": 3_600}
+        jax.distributed.initialize(address, processes, number, **patience)
     timed = Timed()
     for line in sys.stdin:
         told = json.loads(line)
@@ -130,7 +131,10 @@ class Group:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+        flags = os.environ.get("XLA_FLAGS", "")  # on a busy computer some compile much longer
+        flags += " --xla_cpu_collective_call_terminate_timeout_seconds=3600"
+        flags += " --xla_cpu_collective_timeout_seconds=3600"
+        environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
         self.members: list[subprocess.Popen] = []
         self.logs = [folder / f"{processes}x{devices}_{i}.log" for i in range(processes)]
         self.paces: dict[str, float] = {}
