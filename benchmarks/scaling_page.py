@@ -84,6 +84,8 @@ def weak(record: dict, kind: str) -> str:
         for each in record["records"]
         if each["kind"] == kind
     }
+    if not found:
+        return "*Not in this record: `python benchmarks/scaling.py` measures it.*"
     head = [
         "a device has",
         kind,
