@@ -5,6 +5,7 @@ In float64 sums in another order change no draw within so short a run, so chains
 
 import json
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -89,6 +90,21 @@ def spread_of_states():
     return str(found.sharding.spec)
 
 
+def sent():
+    """Return the bytes that compiled updates send, and those by the formula of docs/scaling.md."""
+    sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+    import scaling_model
+    from scaling_processes import compiled
+
+    found = []
+    for data, columns, k in ((8, 1, 1), (1, 8, 1), (4, 2, 2)):
+        work = scaling_model.Work(24, 32, 16, 40, k, data, columns)
+        counted = scaling_model.found_in(compiled(work).as_text())
+        formula = sum(scaling_model.sent(work, RBM.weights.dtype.itemsize))
+        found.append([sum(size for _, size in counted), formula])
+    return found
+
+
 def refused():
     """Return the messages of meshes and numbers that cannot be."""
     cases = [
@@ -117,6 +133,7 @@ if __name__ == "__main__":
         "moving": moving,
         "scoring": scoring,
         "spread": spread_of_states,
+        "sent": sent,
         "refused": refused,
     }
     json.dump({name: part() for name, part in parts.items()}, sys.stdout)

@@ -1,5 +1,6 @@
 """Figures that stand on several pages agree, with each other and with docs/claims.json."""
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -148,3 +149,14 @@ def test_the_table_of_a_gpu_is_that_of_the_records():
     assert "On one H100, {:.0f} and {:.0f} times the speed of rbms".format(*ratios) in README
     long = found["mnist"][1]
     assert f"{long['updates']:,} updates take **{long['seconds']:.1f} seconds**" in text
+
+
+def test_the_tables_of_scaling_are_those_of_the_record(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    page = importlib.import_module("scaling_page")
+    found = json.loads((ROOT / "docs" / "measured" / "scaling.json").read_text())
+    text = (ROOT / "docs" / "scaling.md").read_text("utf-8")
+    assert measured("scaling") == found["records"]
+    assert page.predictions(found) == found["predictions"]
+    for name, table in page.tables(found).items():
+        assert f"<!-- measured: {name} -->\n{table}\n" in text, name

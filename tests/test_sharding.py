@@ -56,6 +56,12 @@ def test_rows_are_spread_where_they_meet_the_weights(found):
     assert "'data'" in found["spread"]
 
 
+def test_an_update_sends_what_the_formula_counts(found):
+    """One gradient, and the inputs of each sweep: nothing is sent twice, and W never."""
+    for counted, formula in found["sent"]:
+        assert counted == formula
+
+
 def test_what_cannot_be_spread_is_refused(found):
     wanted = [
         "mesh: expected at most 8 devices, which JAX has here; got 16",

@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
@@ -118,6 +119,27 @@ def with_weights_spread(tree: T, shape: tuple[int, ...]) -> T:
 @functools.partial(jax.jit, static_argnums=1)  # outside a program, an array is moved
 def _placed(array: Array, spec: PartitionSpec) -> Array:
     return jax.lax.with_sharding_constraint(array, spec)
+
+
+def summed_over_rows(function: Callable[..., T], model: Any, *rows: Any) -> T:
+    """Return function(model, *rows), for a function that is a sum over rows.
+
+    Each device takes the sum over its own rows, and these are added up in one exchange. Left to
+    itself, XLA exchanges every product that sums over rows, also those that are then subtracted
+    from one another. The rows are trees of arrays whose first axis is that of the rows.
+    """
+    devices = size_of_axis(ROWS)
+    if devices == 1 or any(len(leaf) % devices for leaf in jax.tree.leaves(rows)):
+        return function(model, *rows)
+    arrays, fixed = eqx.partition(model, eqx.is_array)
+
+    def summed(arrays: Any, *rows: Any) -> T:
+        return jax.lax.psum(function(eqx.combine(arrays, fixed), *rows), ROWS)
+
+    each, same = PartitionSpec(ROWS), PartitionSpec()
+    specs: Any = {"in_specs": (same, *(each for _ in rows)), "out_specs": same}
+    shared = jax.shard_map(summed, axis_names={ROWS}, check_vma=False, **specs)
+    return jax.jit(shared)(arrays, *rows)  # outside a program, it would want all axes of the mesh
 
 
 def check_divisible(name: str, count: int, axis: str) -> None:

@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..layers import AbstractLayer
 from ..rbm import RBM
 from ..samplers import AbstractSampler, Cloud
+from ..sharding import summed_over_rows
 
 USUAL_RATE = 0.1
 BOTH_WIDE = 4.0  # s_v s_h of a model with one layer of ±1 units, the other of 0 and 1
@@ -223,7 +224,9 @@ def cloud_gradient(rbm: RBM, data: Cloud, model: Cloud) -> tuple[RBM, PhaseInfo]
         >>> grads.visible.bias.tolist(), grads.weights.tolist()  # ⟨v⟩ and ⟨vh⟩ of model − data
         ([-0.5], [[-0.25]])
     """
-    gap, grads = eqx.filter_value_and_grad(free_energy_gap)(rbm, data, model)
+    clouds = (data._replace(rows=None), model._replace(rows=None))
+    of_gap = eqx.filter_value_and_grad(free_energy_gap)
+    gap, grads = summed_over_rows(of_gap, rbm, *clouds)
     return grads, phase_info(rbm, data, gap)
 
 
