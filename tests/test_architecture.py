@@ -13,7 +13,7 @@ import harmonium as hm
 ROOT = Path(hm.__file__).parent
 LEVELS = [
     {"errors", "_host", "_html", "_threefry", "parameters", "statistics"},
-    {"checks", "_files", "_numerics", "sharding"},
+    {"checks", "_files", "_numerics", "processes", "sharding"},
     {"layers", "weights"},
     {"tables", "sequences"},
     {"data", "rbm"},

@@ -13,6 +13,7 @@ from .base import (
     DONE,
     INTERRUPTED,
     NOT_REACHED,
+    Alone,
     complain,
     display,
     log_z_line,
@@ -41,6 +42,7 @@ Examples:
   harmonium train family.fasta --watch
   harmonium train spins.npy --visible ising --k 10 --out runs/spins
   harmonium train rows.npy --hidden 20000 --chains 512 --mesh data=4,hidden=2
+  srun harmonium train rows.npy --out runs/rows --distributed
 """
 
 RESUME_HELP = """Go on with an interrupted run, or train a finished one for more epochs.
@@ -51,6 +53,7 @@ A resumed run ends with the same result, to the last bit, as without the interru
 Examples:
   harmonium resume runs/digits
   harmonium resume runs/digits --epochs 3000
+  srun harmonium resume runs/rows --distributed
 """
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -78,7 +81,17 @@ Devices = Annotated[
         "--mesh",
         metavar="AXIS=N,...",
         help="Spread the run over devices: data=8 shares rows and chains among eight, hidden=2 the"
-        " columns of W between two, data=4,hidden=2 both.",
+        " columns of W between two, data=4,hidden=2 both.  [default: one device; with"
+        " --distributed data=all of them]",
+    ),
+]
+IsDistributed = Annotated[
+    bool,
+    typer.Option(
+        "--distributed",
+        help="Share the run among processes that all are started with this same line: by srun,"
+        " mpirun, or with JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID set. Only"
+        " the first one prints and writes.",
     ),
 ]
 
@@ -246,6 +259,7 @@ def train_cli(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older run.")] = False,
     mesh: Devices = None,
+    is_distributed: IsDistributed = False,
     is_watched: IsWatched = False,
     watch_on: WatchOn = None,
     as_json: Json = False,
@@ -253,20 +267,22 @@ def train_cli(
     """Train a model; its help text is TRAIN_HELP."""
     options = dict(locals())
     others = ("out", "overwrite", "as_json", "kind", "drop", "mesh", "is_watched", "watch_on")
-    for name in others:
+    for name in (*others, "is_distributed"):
         options.pop(name)
+    company = company_of(is_distributed, is_watched or watch_on is not None)
 
     def command() -> int:
         from ..runs.config import RunConfig
         from ..runs.train import train
 
-        show = display(as_json)
+        show = display(as_json, company.heed)
         options["kinds"] = kinds_told(kind or [], drop or [])
-        with spread_over(mesh), watching(is_watched, watch_on, show) as watch:
-            summary = train(RunConfig(**options), out, overwrite, show, watch)
+        with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
+            config = RunConfig(**options)
+            summary = train(config, out, overwrite, show, watch, company.callbacks)
         return tell(summary, as_json, show)
 
-    raise typer.Exit(run_command(command))
+    raise typer.Exit(run_command(command, company))
 
 
 def resume_cli(
@@ -276,21 +292,40 @@ def resume_cli(
         whole("--epochs", help="Total number of epochs to reach.  [default: the run's]"),
     ] = None,
     mesh: Devices = None,
+    is_distributed: IsDistributed = False,
     is_watched: IsWatched = False,
     watch_on: WatchOn = None,
     as_json: Json = False,
 ) -> None:
     """Go on with a run; its help text is RESUME_HELP."""
+    company = company_of(is_distributed, is_watched or watch_on is not None)
 
     def command() -> int:
         from ..runs.train import resume
 
-        show = display(as_json)
-        with spread_over(mesh), watching(is_watched, watch_on, show) as watch:
-            summary = resume(run, epochs, show, watch)
+        show = display(as_json, company.heed)
+        with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
+            summary = resume(run, epochs, show, watch, company.callbacks)
         return tell(summary, as_json, show)
 
-    raise typer.Exit(run_command(command))
+    raise typer.Exit(run_command(command, company))
+
+
+def company_of(is_distributed: bool, is_watched: bool) -> Any:
+    """Return the other processes of a command, or that there are none.
+
+    Raises:
+        InputError: a run of several processes is to be watched.
+    """
+    if not is_distributed:
+        return Alone()
+    if is_watched:
+        expected, found = "a run of one process", "--distributed"
+        advice = "leave it out, and follow RUN/metrics.jsonl"
+        raise input_error("--watch", expected, found, advice)
+    from .together import Together
+
+    return Together()
 
 
 def watching(is_watched: bool, address: str | None, show: Any) -> AbstractContextManager[Any]:
@@ -308,20 +343,29 @@ def watching(is_watched: bool, address: str | None, show: Any) -> AbstractContex
     return watch
 
 
-def spread_over(mesh: str | None) -> AbstractContextManager[Any]:
-    """Return a context in which a run is spread over the devices that `--mesh` says."""
-    if mesh is None:
+def spread_over(mesh: str | None, is_distributed: bool) -> AbstractContextManager[Any]:
+    """Return a context in which a run is spread over the devices that `--mesh` says.
+
+    Those of several processes are all devices that they have.
+    """
+    if mesh is None and not is_distributed:
         return nullcontext()
-    from ..sharding import checked_mesh, use_mesh
+    import jax
+
+    from ..sharding import ROWS, checked_mesh, use_mesh
 
     sizes = {}
-    for part in mesh.split(","):
+    for part in [] if mesh is None else mesh.split(","):
         axis, _, size = part.partition("=")
         if not size.strip().isdigit() or axis.strip() in sizes:
             expected = "sizes of the axes data, hidden or both"
             raise input_error("--mesh", expected, repr(mesh), "write it as data=4,hidden=2")
         sizes[axis.strip()] = int(size)
-    return use_mesh(checked_mesh(sizes, "--mesh"))
+    found = checked_mesh(sizes or {ROWS: jax.device_count()}, "--mesh")
+    if is_distributed and found.size < jax.device_count():
+        expected = f"all {jax.device_count()} devices of the processes"
+        raise input_error("--mesh", expected, f"{found.size}", "leave it out, or start fewer")
+    return use_mesh(found)
 
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
