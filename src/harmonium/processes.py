@@ -17,7 +17,8 @@ from jax.experimental import multihost_utils
 
 from .errors import HarmoniumError, InputError, ModelFileError
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 SHORTEST = 256  # bytes: texts are padded to few lengths, since each is a program to compile
 # Errors that are raised in all processes if the first one meets them.
 SHARED: tuple[type[HarmoniumError], ...] = (ModelFileError, InputError)
@@ -79,10 +80,11 @@ def by_first(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
         largest(0)  # all have come
         if jax.process_index() > 0:
-            return _result(told(None))
-        _Acting.alone = True
+            return _result(told({}))
+        _Acting.alone, raised = True, None
+        outcome: dict[str, Any] = {}
         try:
-            outcome, raised = {"returned": function(*args, **kwargs)}, None
+            outcome["returned"] = function(*args, **kwargs)
         except SHARED as error:
             outcome, raised = {"kind": SHARED.index(type(error)), "text": str(error)}, error
         except OSError as error:

@@ -30,6 +30,7 @@ class Alone:
     """A command of one process; `cli.together` has what a command of several needs."""
 
     callbacks: tuple[Callable[[Any], Any], ...] = ()
+    options: tuple[str, ...] = ()  # of the command line
 
     def __enter__(self) -> Any:
         """Begin."""

@@ -6,14 +6,16 @@ them for, by a signal, all do at the end of the same chunk of updates.
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
+import time
 from typing import Any
 
-from .base import DEBUG, INTERRUPTED, LOST, complain
+from .base import DEBUG, INTERNAL_ERROR, INTERRUPTED, LOST, complain
 
-SECONDS_TO_LEARN_WHY = 25.0  # a process has ended if others cannot compute with it
+SECONDS_TO_LEARN_WHY = 10.0
 SECONDS_TO_PART = 20
 MUTED = (1, 2)  # what C++ libraries write to: Gloo its connections, XLA pages about lost ones
 
@@ -21,8 +23,11 @@ MUTED = (1, 2)  # what C++ libraries write to: Gloo its connections, XLA pages a
 class Together:
     """The other processes of a command; a context manager within which JAX computes with them."""
 
+    options = ("--distributed",)
+
     def __init__(self):
-        self.asked, self.lookout = 0, None
+        self.asked, self.is_first = 0, False
+        self.lookout: Any = None
         self.before: dict[int, Any] = {}
         self.kept: dict[int, int] = {}
         self.streams = (sys.stdout, sys.stderr)
@@ -43,7 +48,8 @@ class Together:
         place = place_here()
         self.lookout = Lookout(place, LOST, self._end)
         self.lookout.meet()
-        self._mute(place.number > 0)
+        self.is_first = place.number == 0
+        self._mute(is_silent=not self.is_first)
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         # JAX's own handler of SIGTERM would take the place of ours.
         jax.config.update("jax_enable_preemption_service", False)
@@ -92,12 +98,14 @@ class Together:
         if self.lookout is None:
             complain(line)
             return
-        import jax
-
-        if "JaxRuntimeError" in line and jax.distributed.is_initialized():
-            self.lookout.wait(SECONDS_TO_LEARN_WHY)
+        # Who cannot compute with a process that has just ended meets an error of JAX, whatever its
+        # type. The lookout knows better, and ends this process; the first one decides for all.
+        if status == INTERNAL_ERROR and self.is_first:
+            time.sleep(SECONDS_TO_LEARN_WHY)
         self.lookout.leave(status, line)
-        self._end(status, None if self.lookout.place.number and self.kept else line)
+        if not self.is_first and self.kept:
+            time.sleep(SECONDS_TO_LEARN_WHY)
+        self._end(status, line if self.is_first or not self.kept else None)
 
     def _note(self, number: int, frame: Any) -> None:
         """Keep in mind what the system asks for; Ctrl-C twice ends at once, without saving."""
@@ -124,7 +132,11 @@ class Together:
             self.streams[number - 1].flush()
             os.dup2(nowhere, number)
         own = [
-            open(self.kept[number], "w", buffering=1, errors="replace", closefd=False)
+            io.TextIOWrapper(
+                io.FileIO(self.kept[number], "w", closefd=False),
+                errors="replace",
+                line_buffering=True,
+            )
             for number in MUTED
         ]
         self.voice = own[1]

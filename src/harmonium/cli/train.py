@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from math import isfinite
 from typing import Annotated, Any
 
 import typer
 
 from ..errors import input_error
-from .base import (
-    DONE,
-    INTERRUPTED,
-    NOT_REACHED,
-    Alone,
-    complain,
-    display,
-    log_z_line,
-    nats,
-    print_json,
-    run_command,
-    typed,
-)
+from .base import Alone, display, run_command
 from .options import number, number_or_auto, whole, whole_or_auto, word
+from .outcome import tell
 
 TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in a run folder.
 
@@ -216,6 +204,14 @@ def train_cli(
             " model only at the same precision.",
         ),
     ] = "auto",
+    checkpoints: Annotated[
+        str,
+        word(
+            "--checkpoints",
+            help="How the state to resume from is kept: whole (one file), or sharded (each process"
+            " writes its part, by Orbax, and the model is written at the end).",
+        ),
+    ] = "whole",
     columns: Annotated[
         str | None,
         word(
@@ -280,7 +276,7 @@ def train_cli(
         with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
             config = RunConfig(**options)
             summary = train(config, out, overwrite, show, watch, company.callbacks)
-        return tell(summary, as_json, show)
+        return tell(summary, as_json, show, company.options)
 
     raise typer.Exit(run_command(command, company))
 
@@ -306,7 +302,7 @@ def resume_cli(
         show = display(as_json, company.heed)
         with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
             summary = resume(run, epochs, show, watch, company.callbacks)
-        return tell(summary, as_json, show)
+        return tell(summary, as_json, show, company.options)
 
     raise typer.Exit(run_command(command, company))
 
@@ -377,47 +373,3 @@ def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
             raise input_error("--as", "NAME=KIND", repr(text), "write it as age=continuous")
         found[name] = kind
     return found | dict.fromkeys(dropped, "left out")
-
-
-def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
-    """Print the summary of a run, as JSON or as text, and return the exit status."""
-    status, run = summary["status"], summary["run"]
-    if as_json:
-        print_json(summary)
-    if status == "interrupted":
-        complain(f"{summary['message']}; saved in {run}. Go on with: {typed('resume', run)}")
-        return INTERRUPTED
-    if status == "diverged":
-        complain(f"{summary['message']} The model is in {summary['model']}.")
-        return NOT_REACHED
-    if not as_json:
-        show.say(score_line(summary["log_likelihood"]))
-        show.say(baseline_line(summary["log_likelihood"]))
-        show.say(log_z_line(summary["log_z"]))
-        show.say(f"model     {summary['model']}")
-        if summary["report"] is not None:
-            show.say(f"report    {summary['report']}")
-        show.say(f"next      {typed('evaluate', run)}")
-    return DONE
-
-
-def baseline_line(score: dict[str, Any]) -> str:
-    """Return how far a log-likelihood is above that of independent units, as text."""
-    without = score["without_hidden_units"]
-    apart = score["value"] - without
-    side = "above" if apart >= 0 else "below"
-    return (
-        f"  {nats(abs(apart))} nats {side} that of the units by themselves,"
-        f" {nats(without)} (no hidden units)"
-    )
-
-
-def score_line(score: dict[str, Any]) -> str:
-    """Return a log-likelihood with its interval, its spread and its method, as text."""
-    warning = "" if score["converged"] else "; NOT converged: do not quote it"
-    spread = score["stderr_rows"]
-    over_rows = f", ± {nats(spread)} over rows" if spread is not None and isfinite(spread) else ""
-    return (
-        f"{score['rows']} log-likelihood {nats(score['value'])} nats per row,"
-        f" in [{nats(score['low'])}, {nats(score['high'])}]{over_rows} ({score['method']}{warning})"
-    )

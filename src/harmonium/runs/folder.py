@@ -256,14 +256,7 @@ class RunFolder:
         write_whole(self.file(METRICS), "".join(kept).encode())
 
     def save(self, rbm: RBM | None, state: TrainState, fingerprint: str, form: str) -> None:
-        """Write the state to resume from, with a hash of the rows, and the model if it is given.
-
-        Args:
-            rbm: the model.
-            state: the state.
-            fingerprint: the hash of the rows.
-            form: how the state is kept, one of `FORMS`.
-        """
+        """Write the model if it is given, and the state, in a form of `FORMS`."""
         if rbm is not None:
             self._write_model(format_to_write(Path(MODEL)).serialise(rbm, MODEL))
         self.checkpoints.write(state, fingerprint, form)

@@ -97,10 +97,6 @@ class Lookout:
         with suppress(TimeoutError, OSError):
             self._call(self._farewell(status, line), 5.0)
 
-    def wait(self, seconds: float) -> None:
-        """Wait, since another process may have ended, until this one is ended too."""
-        threading.Event().wait(seconds)
-
     # --- The first process ------------------------------------------------------------------
 
     async def _listen(self, inner: int) -> None:
@@ -110,7 +106,7 @@ class Lookout:
                 lambda *streams: self._welcome(inner, *streams), port=place.port
             )
         except OSError as error:
-            expected, found = "a free port of this computer", error.strerror or str(error)
+            expected, found = "a free port of this computer", os.strerror(error.errno or 0)
             raise input_error(
                 f"{ADDRESS}={place.host}:{place.port}", expected, found.lower(), "choose another"
             ) from None

@@ -40,7 +40,7 @@ class ShardedStates(AbstractStates):
     def write(self, state: TrainState, path: Path, header: dict[str, Any]) -> None:
         """Write a state: each process its own parts."""
         orbax, trouble = _orbax(), ""
-        arrays = {_key(i): _spread(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+        arrays = {key: _spread(leaf) for key, leaf in _filled(state).items()}
         try:
             with orbax.Checkpointer(orbax.PyTreeCheckpointHandler()) as writer:
                 writer.save(_arrays_in(path), args=orbax.args.PyTreeSave(arrays))
@@ -69,10 +69,9 @@ class ShardedStates(AbstractStates):
             found = f"{len(there)} of other names, types or shapes"
             advice = "it belongs to a run with other options"
             raise file_error(path, f"{len(expected)} arrays of the run", found, advice)
-        leaves, structure = jax.tree.flatten(like)
         wanted = {
-            _key(i): jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=_sharding(leaf))
-            for i, leaf in enumerate(leaves)
+            key: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=_sharding(leaf))
+            for key, leaf in _filled(like).items()
         }
         orbax = _orbax()
         how = orbax.checkpoint_utils.construct_restore_args(wanted)
@@ -82,7 +81,9 @@ class ShardedStates(AbstractStates):
             orbax.Checkpointer(orbax.PyTreeCheckpointHandler()) as reader,
         ):
             found = reader.restore(_arrays_in(path), args=arguments)
-        return jax.tree.unflatten(structure, [_own(found[_key(i)]) for i in range(len(leaves))])
+        leaves, structure = jax.tree.flatten(like)
+        read = [_own(found.get(_key(i), leaf)) for i, leaf in enumerate(leaves)]
+        return jax.tree.unflatten(structure, read)
 
 
 def _orbax() -> Any:
@@ -93,6 +94,12 @@ def _orbax() -> Any:
 
 def _key(number: int) -> str:
     return f"{number:04d}"  # names of arrays have dots, by which Orbax takes them apart
+
+
+def _filled(state: TrainState) -> dict[str, Any]:
+    """Return the arrays of a state that have entries: Orbax keeps no others."""
+    leaves = enumerate(jax.tree.leaves(state))
+    return {_key(i): leaf for i, leaf in leaves if leaf.size}
 
 
 def _arrays_in(path: Path) -> Path:
@@ -146,7 +153,9 @@ def _header(path: str) -> dict[str, Any]:
         with parser_errors(file, EXPECTED):
             header = parsed_json(content)
             known = header.pop(CHECKSUM)
-            is_whole = known == _hash_of(header) and {"files", ARRAYS} <= header.keys()
+            is_whole = known == _hash_of(header)
+            header["files"] = {str(name): str(digest) for name, digest in header["files"].items()}
+            header[ARRAYS] = [(name, kind, shape) for name, kind, shape in header[ARRAYS]]
     except InputError as error:
         raise ModelFileError(str(error)) from None
     if not is_whole:
@@ -158,7 +167,7 @@ def _header(path: str) -> dict[str, Any]:
 def _files_in(path: Path) -> list[str]:
     """Return the names of a checkpoint's files, as the first process sees them."""
     arrays = _arrays_in(path)
-    found = [file for file in arrays.rglob("*") if file.is_file()]
+    found = [file for file in arrays.rglob("*") if file.is_file() and not file.is_symlink()]
     return told(sorted(str(file.relative_to(arrays)) for file in found))
 
 
