@@ -11,6 +11,7 @@ PARALLEL ?= --numprocesses auto --dist worksteal
 PAGES = $(wildcard tests/test_*page.py) tests/test_readme.py tests/test_how_to.py \
   tests/test_end_to_end.py tests/sklearn/test_checks.py
 ROBUST = tests/hostile tests/test_sharding.py tests/runs/test_faults.py tests/runs/test_sweep.py \
+  tests/runs/test_distributed.py \
   tests/cli/test_sweep.py tests/gradients/test_external.py
 TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(PAGES) $(ROBUST))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and

@@ -13,7 +13,7 @@ import harmonium as hm
 ROOT = Path(hm.__file__).parent
 LEVELS = [
     {"errors", "_host", "_html", "_threefry", "parameters", "statistics"},
-    {"checks", "_files", "_numerics", "sharding"},
+    {"checks", "_files", "_numerics", "processes", "sharding"},
     {"layers", "weights"},
     {"tables", "sequences"},
     {"data", "rbm"},
@@ -231,7 +231,11 @@ def test_every_name_is_bound(file):
                 read[name] = node.lineno
             case ast.Name(id=name) | ast.arg(arg=name):
                 bound.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 bound.add(name)
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 bound |= {(each.asname or each.name).split(".")[0] for each in names}

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
 BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
 DEBUG = "HARMONIUM_DEBUG"
 MMAP_THRESHOLD, ARENA_MAX = -3, -8  # options of glibc's mallopt
@@ -26,34 +26,68 @@ LARGE_BUFFER = 2**23  # bytes
 MOST_PROGRAMS = 10_000  # files of compiled programs to keep: a few hundred MB
 
 
-def run_command(command: Callable[[], int | None]) -> int:
-    """Run a command and return its exit status; any error is reported in one clear line."""
-    from ..errors import HarmoniumError
+class Alone:
+    """A command of one process; `cli.together` has what a command of several needs."""
 
-    ended_by: list[int] = []
+    callbacks: tuple[Callable[[Any], Any], ...] = ()
+    options: tuple[str, ...] = ()  # of the command line
+
+    def __enter__(self) -> Any:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """End."""
+
+    def heed(self) -> None:
+        """Do what other processes ask for; there are none."""
+
+    def fail(self, status: int, line: str) -> None:
+        """Say what went wrong, before the command ends with a status."""
+        complain(line)
+
+
+def run_command(command: Callable[[], int | None], company: Any = None) -> int:
+    """Run a command and return its exit status; any error is reported in one clear line.
+
+    Args:
+        command: returns the exit status, None for 0.
+        company: the other processes that run it too, if any, as `Alone`.
+    """
+    company, ended_by = company or Alone(), list[int]()
     try:
         with _quiet(), _termination_as_interrupt(ended_by):
             _give_memory_back()
             _configure_jax()
-            status = command() or DONE
-            sys.stdout.flush()
+            with company:
+                status = command() or DONE
+                sys.stdout.flush()
         return _status(status, ended_by)
-    except HarmoniumError as error:
-        complain(str(error))
-        return USERS_MISTAKE
-    except KeyboardInterrupt as error:
-        complain(f"{str(error) or 'interrupted'}.")
-        return _status(INTERRUPTED, ended_by)
     except BrokenPipeError:  # the reader of the output has closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except OSError as error:
-        expected = "a file that can be read and written"
-        found = f"{error.strerror or error}".lower()
-        complain(f"{error.filename or 'a file'}: expected {expected}; found {found}.")
-        return USERS_MISTAKE
-    except Exception as error:
-        return _complain_of(error)
+    except (Exception, KeyboardInterrupt) as error:
+        status, line = _outcome(error)
+        status = _status(status, ended_by)
+        company.fail(status, line)
+        return status
+
+
+def _outcome(error: BaseException) -> tuple[int, str]:
+    """Return the exit status of a command that met an error, and what to say."""
+    from ..errors import HarmoniumError
+
+    match error:
+        case HarmoniumError():
+            return USERS_MISTAKE, str(error)
+        case KeyboardInterrupt():
+            return INTERRUPTED, f"{str(error) or 'interrupted'}."
+        case OSError():
+            expected = "a file that can be read and written"
+            found = f"{error.strerror or error}".lower()
+            name = error.filename or "a file"
+            return USERS_MISTAKE, f"{name}: expected {expected}; found {found}."
+    return _outcome_of_other(error)
 
 
 def _status(status: int, ended_by: list[int]) -> int:
@@ -89,22 +123,21 @@ def _give_memory_back() -> None:
         library.mallopt(ARENA_MAX, 1)
 
 
-def _complain_of(error: Exception) -> int:
-    """Report an error that harmonium did not raise on purpose."""
+def _outcome_of_other(error: BaseException) -> tuple[int, str]:
+    """Return the same for an error that harmonium did not raise on purpose."""
     if os.environ.get(DEBUG):
-        traceback.print_exc()
+        traceback.print_exception(error)
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
         asked = re.search(r"allocat\w+ (?:request for )?([\d.,]+ ?\w*)", str(error))
         wanted = f" when {asked[1].strip()} more were asked for" if asked else ""
         advice = "lower --hidden, --batch or --chains, or use fewer rows or columns"
-        complain(f"memory: expected sizes that fit; found that it ran out{wanted}; {advice}.")
-        return USERS_MISTAKE
+        line = f"memory: expected sizes that fit; found that it ran out{wanted}; {advice}."
+        return USERS_MISTAKE, line
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
-    complain(
+    return INTERNAL_ERROR, (
         f"internal error: {type(error).__name__}: {first_line}."
         f" Set {DEBUG}=1 to see where, and please report it."
     )
-    return INTERNAL_ERROR
 
 
 def complain(message: str) -> None:
@@ -112,11 +145,16 @@ def complain(message: str) -> None:
     print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
 
 
-def display(as_json: bool) -> Any:
-    """Return the progress display: on standard error if standard output holds only JSON."""
+def display(as_json: bool, heed: Callable[[], None] | None = None) -> Any:
+    """Return the progress display: on standard error if standard output holds only JSON.
+
+    Args:
+        as_json: whether it does.
+        heed: what long computations call as they go on, perhaps to be interrupted.
+    """
     from ..runs.display import Display, PatientConsole
 
-    return Display(PatientConsole(stderr=as_json))
+    return Display(PatientConsole(stderr=as_json), heed)
 
 
 def print_json(summary: dict[str, Any]) -> None:

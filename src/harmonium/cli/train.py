@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from math import isfinite
 from typing import Annotated, Any
 
 import typer
 
 from ..errors import input_error
-from .base import (
-    DONE,
-    INTERRUPTED,
-    NOT_REACHED,
-    complain,
-    display,
-    log_z_line,
-    nats,
-    print_json,
-    run_command,
-    typed,
-)
+from .base import Alone, display, run_command
 from .options import number, number_or_auto, whole, whole_or_auto, word
+from .outcome import tell
 
 TRAIN_HELP = """Train a model on a data set or a file, score it, and save it in a run folder.
 
@@ -43,6 +32,7 @@ Examples:
   harmonium train spins.npy --visible ising --k 10 --out runs/spins
   harmonium train "parts/rows-*.npy" --hidden 500
   harmonium train rows.npy --hidden 20000 --chains 512 --mesh data=4,hidden=2
+  srun harmonium train rows.npy --out runs/rows --distributed
 """
 
 RESUME_HELP = """Go on with an interrupted run, or train a finished one for more epochs.
@@ -53,6 +43,7 @@ A resumed run ends with the same result, to the last bit, as without the interru
 Examples:
   harmonium resume runs/digits
   harmonium resume runs/digits --epochs 3000
+  srun harmonium resume runs/rows --distributed
 """
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -80,7 +71,17 @@ Devices = Annotated[
         "--mesh",
         metavar="AXIS=N,...",
         help="Spread the run over devices: data=8 shares rows and chains among eight, hidden=2 the"
-        " columns of W between two, data=4,hidden=2 both.",
+        " columns of W between two, data=4,hidden=2 both.  [default: one device; with"
+        " --distributed data=all of them]",
+    ),
+]
+IsDistributed = Annotated[
+    bool,
+    typer.Option(
+        "--distributed",
+        help="Share the run among processes that all are started with this same line: by srun,"
+        " mpirun, or with JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID set. Only"
+        " the first one prints and writes.",
     ),
 ]
 
@@ -205,6 +206,14 @@ def train_cli(
             " model only at the same precision.",
         ),
     ] = "auto",
+    checkpoints: Annotated[
+        str,
+        word(
+            "--checkpoints",
+            help="How the state to resume from is kept: whole (one file), or sharded (each process"
+            " writes its part, by Orbax, and the model is written at the end).",
+        ),
+    ] = "whole",
     columns: Annotated[
         str | None,
         word(
@@ -257,6 +266,7 @@ def train_cli(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older run.")] = False,
     mesh: Devices = None,
+    is_distributed: IsDistributed = False,
     is_watched: IsWatched = False,
     watch_on: WatchOn = None,
     as_json: Json = False,
@@ -264,20 +274,22 @@ def train_cli(
     """Train a model; its help text is TRAIN_HELP."""
     options = dict(locals())
     others = ("out", "overwrite", "as_json", "kind", "drop", "mesh", "is_watched", "watch_on")
-    for name in others:
+    for name in (*others, "is_distributed"):
         options.pop(name)
+    company = company_of(is_distributed, is_watched or watch_on is not None)
 
     def command() -> int:
         from ..runs.config import RunConfig
         from ..runs.train import train
 
-        show = display(as_json)
+        show = display(as_json, company.heed)
         options["kinds"] = kinds_told(kind or [], drop or [])
-        with spread_over(mesh), watching(is_watched, watch_on, show) as watch:
-            summary = train(RunConfig(**options), out, overwrite, show, watch)
-        return tell(summary, as_json, show)
+        with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
+            config = RunConfig(**options)
+            summary = train(config, out, overwrite, show, watch, company.callbacks)
+        return tell(summary, as_json, show, company.options)
 
-    raise typer.Exit(run_command(command))
+    raise typer.Exit(run_command(command, company))
 
 
 def resume_cli(
@@ -287,21 +299,40 @@ def resume_cli(
         whole("--epochs", help="Total number of epochs to reach.  [default: the run's]"),
     ] = None,
     mesh: Devices = None,
+    is_distributed: IsDistributed = False,
     is_watched: IsWatched = False,
     watch_on: WatchOn = None,
     as_json: Json = False,
 ) -> None:
     """Go on with a run; its help text is RESUME_HELP."""
+    company = company_of(is_distributed, is_watched or watch_on is not None)
 
     def command() -> int:
         from ..runs.train import resume
 
-        show = display(as_json)
-        with spread_over(mesh), watching(is_watched, watch_on, show) as watch:
-            summary = resume(run, epochs, show, watch)
-        return tell(summary, as_json, show)
+        show = display(as_json, company.heed)
+        with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
+            summary = resume(run, epochs, show, watch, company.callbacks)
+        return tell(summary, as_json, show, company.options)
 
-    raise typer.Exit(run_command(command))
+    raise typer.Exit(run_command(command, company))
+
+
+def company_of(is_distributed: bool, is_watched: bool) -> Any:
+    """Return the other processes of a command, or that there are none.
+
+    Raises:
+        InputError: a run of several processes is to be watched.
+    """
+    if not is_distributed:
+        return Alone()
+    if is_watched:
+        expected, found = "a run of one process", "--distributed"
+        advice = "leave it out, and follow RUN/metrics.jsonl"
+        raise input_error("--watch", expected, found, advice)
+    from .together import Together
+
+    return Together()
 
 
 def watching(is_watched: bool, address: str | None, show: Any) -> AbstractContextManager[Any]:
@@ -319,20 +350,29 @@ def watching(is_watched: bool, address: str | None, show: Any) -> AbstractContex
     return watch
 
 
-def spread_over(mesh: str | None) -> AbstractContextManager[Any]:
-    """Return a context in which a run is spread over the devices that `--mesh` says."""
-    if mesh is None:
+def spread_over(mesh: str | None, is_distributed: bool) -> AbstractContextManager[Any]:
+    """Return a context in which a run is spread over the devices that `--mesh` says.
+
+    Those of several processes are all devices that they have.
+    """
+    if mesh is None and not is_distributed:
         return nullcontext()
-    from ..sharding import checked_mesh, use_mesh
+    import jax
+
+    from ..sharding import ROWS, checked_mesh, use_mesh
 
     sizes = {}
-    for part in mesh.split(","):
+    for part in [] if mesh is None else mesh.split(","):
         axis, _, size = part.partition("=")
         if not size.strip().isdigit() or axis.strip() in sizes:
             expected = "sizes of the axes data, hidden or both"
             raise input_error("--mesh", expected, repr(mesh), "write it as data=4,hidden=2")
         sizes[axis.strip()] = int(size)
-    return use_mesh(checked_mesh(sizes, "--mesh"))
+    found = checked_mesh(sizes or {ROWS: jax.device_count()}, "--mesh")
+    if is_distributed and found.size < jax.device_count():
+        expected = f"all {jax.device_count()} devices of the processes"
+        raise input_error("--mesh", expected, f"{found.size}", "leave it out, or start fewer")
+    return use_mesh(found)
 
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
@@ -344,47 +384,3 @@ def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
             raise input_error("--as", "NAME=KIND", repr(text), "write it as age=continuous")
         found[name] = kind
     return found | dict.fromkeys(dropped, "left out")
-
-
-def tell(summary: dict[str, Any], as_json: bool, show: Any) -> int:
-    """Print the summary of a run, as JSON or as text, and return the exit status."""
-    status, run = summary["status"], summary["run"]
-    if as_json:
-        print_json(summary)
-    if status == "interrupted":
-        complain(f"{summary['message']}; saved in {run}. Go on with: {typed('resume', run)}")
-        return INTERRUPTED
-    if status == "diverged":
-        complain(f"{summary['message']} The model is in {summary['model']}.")
-        return NOT_REACHED
-    if not as_json:
-        show.say(score_line(summary["log_likelihood"]))
-        show.say(baseline_line(summary["log_likelihood"]))
-        show.say(log_z_line(summary["log_z"]))
-        show.say(f"model     {summary['model']}")
-        if summary["report"] is not None:
-            show.say(f"report    {summary['report']}")
-        show.say(f"next      {typed('evaluate', run)}")
-    return DONE
-
-
-def baseline_line(score: dict[str, Any]) -> str:
-    """Return how far a log-likelihood is above that of independent units, as text."""
-    without = score["without_hidden_units"]
-    apart = score["value"] - without
-    side = "above" if apart >= 0 else "below"
-    return (
-        f"  {nats(abs(apart))} nats {side} that of the units by themselves,"
-        f" {nats(without)} (no hidden units)"
-    )
-
-
-def score_line(score: dict[str, Any]) -> str:
-    """Return a log-likelihood with its interval, its spread and its method, as text."""
-    warning = "" if score["converged"] else "; NOT converged: do not quote it"
-    spread = score["stderr_rows"]
-    over_rows = f", ± {nats(spread)} over rows" if spread is not None and isfinite(spread) else ""
-    return (
-        f"{score['rows']} log-likelihood {nats(score['value'])} nats per row,"
-        f" in [{nats(score['low'])}, {nats(score['high'])}]{over_rows} ({score['method']}{warning})"
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 
 from .._files import reason_of
 from ..errors import input_error
+from ..processes import by_first
+from ..sharding import clock
 from ..training import Fit, Report, TrainState
 from ..training.optimizers import averaged_model
 from .folder import MODEL, RunFolder
@@ -39,7 +42,7 @@ class Checkpointer:
         self.rbm = prepared.restored(averaged_model(state.optimizer, state.rbm))
         self.state = state
         self.fingerprint = prepared.fingerprint
-        self.began, self.saved = time.perf_counter(), 0.0
+        self.began, self.saved = time.perf_counter(), -math.inf
         self.speed = Speed(int(state.updates))
 
     def convert(self, report: Report) -> None:
@@ -56,18 +59,19 @@ class Checkpointer:
         self.rbm, self.state = self.prepared.restored(report.rbm), report.state
         self.speed.count(report)
         self.records += [report.metrics] if report.metrics else []
-        is_due = time.perf_counter() - self.saved > SECONDS_BETWEEN_CHECKPOINTS
+        now = clock()  # all of several processes write, or none
+        is_due = now - self.saved > SECONDS_BETWEEN_CHECKPOINTS
+        self.saved = now if is_due else self.saved
         try:
             self._write_metrics()
             if is_due:
-                self._write()
+                self._write(is_last=False)
             self.trouble = ""
         except OSError as error:
             reason = reason_of(error).lower()
             if reason != self.trouble:
                 self.say(f"cannot write to {self.folder.path}: {reason}; will try again")
             self.trouble = reason
-            self.saved = time.perf_counter() if is_due else self.saved
 
     def keep(self, result: Fit) -> None:
         """Save a run that finished or diverged; after divergence, the last finite model."""
@@ -82,7 +86,8 @@ class Checkpointer:
         """
         try:
             self._write_metrics()
-            self._write()
+            self._write(is_last=True)
+            self.saved = clock()
         except OSError as error:
             path = self.folder.path
             advice = "make room there"
@@ -93,6 +98,11 @@ class Checkpointer:
             ) from None
 
     def _write_metrics(self) -> None:
+        self._add_metrics()
+        self.written, self.begins_anew = len(self.records), False
+
+    @by_first
+    def _add_metrics(self) -> None:
         if not self.folder.path.is_dir():  # it was moved, or removed
             rows = self.prepared.rows
             self.folder.restore(self.prepared.config, rows.columns, rows.sites)
@@ -104,9 +114,11 @@ class Checkpointer:
             self.folder.add_metrics(self.records[self.written :])
             self.written = len(self.records)
 
-    def _write(self) -> None:
-        self.folder.save(self.rbm, self.state, self.fingerprint)
-        self.saved = time.perf_counter()
+    def _write(self, is_last: bool) -> None:
+        """Write a checkpoint and the model; beside sharded ones, a model only at the end."""
+        form = self.prepared.config.checkpoints
+        rbm = self.rbm if is_last or form == "whole" else None
+        self.folder.save(rbm, self.state, self.fingerprint, form)
 
     def summary(self, status: str, message: str) -> dict[str, Any]:
         """Return the record of the run without its score; `seconds` counts this call only."""

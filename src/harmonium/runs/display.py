@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -67,8 +68,8 @@ def describe_metrics(metrics: dict[str, Any]) -> str:
 class Display:
     """A callback of `fit` that shows the progress of a run; use it as a context manager."""
 
-    def __init__(self, console: Console):
-        self.console = console
+    def __init__(self, console: Console, heed: Callable[[], None] | None = None):
+        self.console, self.heed = console, heed or (lambda: None)
         self.known: dict[str, Any] = {}
         self.next_line = 0.0
         self.live: Live | None = None
@@ -142,6 +143,7 @@ class Display:
 
         def progress(part: float) -> None:
             nonlocal began, shown, done, attempt
+            self.heed()
             now = time.perf_counter()
             if part < done:
                 began, attempt = now, attempt + 1

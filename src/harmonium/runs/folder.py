@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 from .._files import inside, parsed_json
 from ..errors import InputError, ModelFileError, input_error
 from ..io.formats.base import write_whole
-from ..io.storage import MODEL, save
+from ..io.storage import MODEL, format_to_write
+from ..processes import by_first
 from ..rbm import RBM
 from ..sequences import Sites
 from ..tables import Columns
@@ -57,7 +58,8 @@ SCORES = {  # what other functions take from a summary
 class RunFolder:
     """The folder of a run. Files are written whole or not at all; metrics grow line by line.
 
-    To write more than one file, use it as a context manager: it locks out other processes.
+    To write more than one file, use it as a context manager: it locks out other processes. If
+    several processes share a run, all call what writes, and the first one writes (`by_first`).
     """
 
     def __init__(self, path: str | os.PathLike):
@@ -71,6 +73,11 @@ class RunFolder:
         Raises:
             InputError: another process is at work on the run.
         """
+        self._lock()
+        return self
+
+    @by_first
+    def _lock(self) -> None:
         if os.name == "posix":
             import fcntl  # POSIX only
 
@@ -86,7 +93,6 @@ class RunFolder:
                 os.close(held)
             else:
                 self._held = held
-        return self
 
     def __exit__(self, kind: type | None, error: Any, traceback: TracebackType | None) -> None:
         """Release the lock."""
@@ -104,19 +110,26 @@ class RunFolder:
             InputError: `out` holds a run and `overwrite` is False, holds something else than a run,
                 or cannot be created.
         """
+        return cls(cls._claimed(out, name, overwrite, config))
+
+    @classmethod
+    @by_first
+    def _claimed(cls, out: str | None, name: str, overwrite: bool, config: RunConfig) -> str:
+        """Return the path of the folder that was created."""
         path = Path("runs", name.strip(". ") or "run") if out is None else Path(out)
         try:
             if out is None and not overwrite:
                 path = _first_free(path)
             check_target(path, overwrite=overwrite)
-            return cls(path)._begun(config, overwrite)
+            cls(path)._begin(config, overwrite)
         except FileExistsError:
             raise _taken(path) from None
         except OSError as error:
             expected, found = "a folder that can be written to", error.strerror or str(error)
             raise input_error(f"--out {path}", expected, found.lower(), OTHER_NAME) from None
+        return str(path)
 
-    def _begun(self, config: RunConfig, overwrite: bool) -> RunFolder:
+    def _begin(self, config: RunConfig, overwrite: bool) -> None:
         """Write the options, which claims the folder, and remove what an older run left."""
         self.path.mkdir(parents=True, exist_ok=True)
         if overwrite:
@@ -129,8 +142,8 @@ class RunFolder:
                 file.write(config.to_json())
         self.file(METRICS).touch()
         self.checkpoints.make_folder()
-        return self
 
+    @by_first
     def restore(self, config: RunConfig, columns: Columns | None, sites: Sites | None) -> None:
         """Make the folder of a run again after it was moved or removed."""
         self.checkpoints.make_folder()
@@ -149,6 +162,7 @@ class RunFolder:
         """Read the run's options."""
         return RunConfig.read(self.file(CONFIG))
 
+    @by_first
     def write_config(self, config: RunConfig) -> None:
         """Write the run's options."""
         write_whole(self.file(CONFIG), config.to_json().encode())
@@ -199,6 +213,7 @@ class RunFolder:
             raise input_error(str(self.path), expected, found, advice)
         return meaning
 
+    @by_first
     def write_meaning(self, columns: Columns | None, sites: Sites | None) -> None:
         """Write what the columns of the run's table, or the sites of its alignment, mean."""
         for name, meaning in ((COLUMNS, columns), (SITES, sites)):
@@ -206,6 +221,7 @@ class RunFolder:
                 text = json.dumps(meaning.record(), indent=2, ensure_ascii=False) + "\n"
                 write_whole(self.file(name), text.encode())
 
+    @by_first
     def add_metrics(self, records: Sequence[dict[str, Any]]) -> None:
         """Append records to the metrics: all of them, or none."""
         lines = "".join(to_json(record) + "\n" for record in records).encode()
@@ -233,16 +249,23 @@ class RunFolder:
             records.append(record)
         return records
 
+    @by_first
     def keep_metrics_until(self, updates: int) -> None:
         """Drop the records after this update, that of the checkpoint to resume from."""
         kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
         write_whole(self.file(METRICS), "".join(kept).encode())
 
-    def save(self, rbm: RBM, state: TrainState, fingerprint: str) -> None:
-        """Write the model and the state to resume from, with a hash of the rows."""
-        save(rbm, self.file(MODEL))
-        self.checkpoints.write(state, fingerprint)
+    def save(self, rbm: RBM | None, state: TrainState, fingerprint: str, form: str) -> None:
+        """Write the model if it is given, and the state, in a form of `FORMS`."""
+        if rbm is not None:
+            self._write_model(format_to_write(Path(MODEL)).serialise(rbm, MODEL))
+        self.checkpoints.write(state, fingerprint, form)
 
+    @by_first
+    def _write_model(self, content: bytes) -> None:
+        write_whole(self.file(MODEL), content)
+
+    @by_first
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write the summary that the command reports."""
         write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
@@ -256,6 +279,7 @@ class RunFolder:
             return {}
         return found if _is_summary(found) else {}
 
+    @by_first
     def drop_summary(self) -> None:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
         for name in (SUMMARY, REPORT, EVALUATION):

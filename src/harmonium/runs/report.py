@@ -14,11 +14,13 @@ from ..errors import InputError, count_of, input_error
 from ..evaluation import tree_log_likelihood
 from ..io.formats.base import write_whole
 from ..io.storage import load
+from ..processes import by_first
 from ..rbm import RBM
 from ..report import Rows as Shown
 from ..report import page_of, report_content
 from ..report.content import baseline
 from ..sampling import sample
+from ..sharding import fetched
 from .config import RunConfig
 from .display import Display
 from .folder import MODEL, REPORT, RunFolder
@@ -63,7 +65,7 @@ def report(run: str, out: str | None, display: Display) -> Path:
 def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
     """Return rows of data, and as many samples of the model."""
     data = rows_of_data(rows, key)
-    return Shown(data, np.asarray(sample(rbm, len(data), key=key)))
+    return Shown(data, fetched(sample(rbm, len(data), key=key)))
 
 
 def rows_of_data(rows: Rows, key: Any) -> np.ndarray:
@@ -111,9 +113,14 @@ def content_of_run(
 
 def write_report(folder: RunFolder, content: dict[str, Any], out: str | None = None) -> Path:
     """Write the report of a run to a file, or as the run's own, and return its path."""
+    return Path(_written(folder, content, out))
+
+
+@by_first
+def _written(folder: RunFolder, content: dict[str, Any], out: str | None) -> str:
     path = folder.file(REPORT) if out is None else Path(out)
     write_whole(path, page_of(content, content["title"]).encode())
-    return path
+    return str(path)
 
 
 def _baselines(rows: Rows, score: dict[str, Any] | None) -> list[dict[str, Any]]:

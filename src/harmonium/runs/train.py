@@ -15,6 +15,7 @@ import jax
 from .._threefry import key_of
 from ..errors import NotFiniteError, input_error
 from ..likelihood import log_likelihood
+from ..processes import are_several
 from ..rbm import RBM
 from ..training import DivergenceWarning, Fit, TrainState
 from ..training.cross_validation import will_cross_validate
@@ -96,6 +97,8 @@ def resume(
     if not folder.checkpoints.exist:
         found = f"no {CHECKPOINTS} in it" if folder.path.is_dir() else "no such folder"
         advice = "name a folder that harmonium train made"
+        if are_several():
+            advice += ", on a file system that all processes share"
         raise input_error(path, "the folder of a run", found, advice)
     config = folder.config()
     if epochs is not None:
@@ -154,7 +157,7 @@ def carry_out(
         checkpointer.keep(result)
         stage = "trained, and interrupted while it was scored,"
         summary = finish(prepared, result, checkpointer, display, watch)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # several processes raise it together
         checkpointer.save()
         updates = int(checkpointer.state.updates)
         summary = checkpointer.summary(INTERRUPTED, f"{stage} after {updates:,} updates")
@@ -211,6 +214,8 @@ def finish(
     key = jax.random.fold_in(prepared.key, 2)
     with ThreadPoolExecutor(1) as aside:  # scoring leaves a core idle for much of the time
         drawing = aside.submit(rows_to_show, prepared.rows, result.rbm, key)
+        if are_several():  # which have to compute in the same order
+            drawing.result()
         if not result.diverged:
             learning = time.perf_counter() - checkpointer.began
             summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))

@@ -45,6 +45,7 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the initial state, with those of the method and the optimiser."""
+    rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W are born spread
     return spread(_whole_state(rbm, plan, key=key), plan)
 
 

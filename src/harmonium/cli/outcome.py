@@ -1,0 +1,71 @@
+"""How a run of `harmonium train` or `resume` ended, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from .base import (
+    DONE,
+    INTERRUPTED,
+    NOT_REACHED,
+    complain,
+    log_z_line,
+    nats,
+    print_json,
+    typed,
+)
+
+
+def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[str] = ()) -> int:
+    """Print the summary of a run, as JSON or as text, and return the exit status.
+
+    Args:
+        summary: of the run.
+        as_json: whether standard output is to be JSON.
+        show: the display.
+        options: of the command that goes on with the run.
+    """
+    status, run = summary["status"], summary["run"]
+    if as_json:
+        print_json(summary)
+    if status == "interrupted":
+        complain(
+            f"{summary['message']}; saved in {run}. Go on with: {typed('resume', run, *options)}"
+        )
+        return INTERRUPTED
+    if status == "diverged":
+        complain(f"{summary['message']} The model is in {summary['model']}.")
+        return NOT_REACHED
+    if not as_json:
+        show.say(score_line(summary["log_likelihood"]))
+        show.say(baseline_line(summary["log_likelihood"]))
+        show.say(log_z_line(summary["log_z"]))
+        show.say(f"model     {summary['model']}")
+        if summary["report"] is not None:
+            show.say(f"report    {summary['report']}")
+        show.say(f"next      {typed('evaluate', run)}")
+    return DONE
+
+
+def baseline_line(score: dict[str, Any]) -> str:
+    """Return how far a log-likelihood is above that of independent units, as text."""
+    without = score["without_hidden_units"]
+    apart = score["value"] - without
+    side = "above" if apart >= 0 else "below"
+    return (
+        f"  {nats(abs(apart))} nats {side} that of the units by themselves,"
+        f" {nats(without)} (no hidden units)"
+    )
+
+
+def score_line(score: dict[str, Any]) -> str:
+    """Return a log-likelihood with its interval, its spread and its method, as text."""
+    warning = "" if score["converged"] else "; NOT converged: do not quote it"
+    spread = score["stderr_rows"]
+    over_rows = f", ± {nats(spread)} over rows" if spread is not None and isfinite(spread) else ""
+    return (
+        f"{score['rows']} log-likelihood {nats(score['value'])} nats per row,"
+        f" in [{nats(score['low'])}, {nats(score['high'])}]{over_rows} ({score['method']}{warning})"
+    )

@@ -1,0 +1,169 @@
+"""`--distributed`: a command that several processes run as one.
+
+The first process prints; the others say what went wrong through it. What the system asks one of
+them for, by a signal, all do at the end of the same chunk of updates.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from .base import DEBUG, INTERNAL_ERROR, INTERRUPTED, LOST, complain
+
+SECONDS_TO_LEARN_WHY = 10.0
+SECONDS_TO_PART = 20
+MUTED = (1, 2)  # what C++ libraries write to: Gloo its connections, XLA pages about lost ones
+
+
+class Together:
+    """The other processes of a command; a context manager within which JAX computes with them."""
+
+    options = ("--distributed",)
+
+    def __init__(self):
+        self.asked, self.is_first = 0, False
+        self.lookout: Any = None
+        self.before: dict[int, Any] = {}
+        self.kept: dict[int, int] = {}
+        self.streams = (sys.stdout, sys.stderr)
+        self.voice = sys.stderr
+        self.callbacks = (lambda report: self.heed(),)
+
+    def __enter__(self) -> Together:
+        """Meet the others.
+
+        Raises:
+            InputError: the environment does not say who they are, or they are not there.
+        """
+        import jax
+
+        from ..runs.lookout import Lookout
+        from ..runs.places import place_here
+
+        place = place_here()
+        self.lookout = Lookout(place, LOST, self._end)
+        self.lookout.meet()
+        self.is_first = place.number == 0
+        self._mute(is_silent=not self.is_first)
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        # JAX's own handler of SIGTERM would take the place of ours.
+        jax.config.update("jax_enable_preemption_service", False)
+        jax.distributed.initialize(
+            self.lookout.address,
+            place.count,
+            place.number,
+            local_device_ids=place.devices,
+            cluster_detection_method="deactivate",
+            coordinator_bind_address=self.lookout.address,
+            shutdown_timeout_seconds=SECONDS_TO_PART,
+        )
+        _check_devices()
+        for name in ("SIGTERM", "SIGHUP", "SIGINT"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                self.before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, kind: type | None, error: Any, trace: Any) -> None:
+        """Part from the others; after an error, `fail` does."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        if error is None:
+            import jax
+
+            self.lookout.leave(0)
+            jax.distributed.shutdown()
+            self._unmute()
+
+    def heed(self) -> None:
+        """Interrupt the run here if the system asked any of the processes to end.
+
+        Raises:
+            KeyboardInterrupt: in all of them.
+        """
+        from ..processes import largest
+
+        number = largest(self.asked)
+        if number:
+            self.asked = 0
+            self.before.get(number, signal.default_int_handler)(number, None)
+
+    def fail(self, status: int, line: str) -> None:
+        """Say what went wrong, and end this process and the others with it."""
+        if self.lookout is None:
+            complain(line)
+            return
+        # Who cannot compute with a process that has just ended meets an error of JAX, whatever its
+        # type. The lookout knows better, and ends this process; the first one decides for all.
+        if status == INTERNAL_ERROR and self.is_first:
+            time.sleep(SECONDS_TO_LEARN_WHY)
+        self.lookout.leave(status, line)
+        if not self.is_first and self.kept:
+            time.sleep(SECONDS_TO_LEARN_WHY)
+        self._end(status, line if self.is_first or not self.kept else None)
+
+    def _note(self, number: int, frame: Any) -> None:
+        """Keep in mind what the system asks for; Ctrl-C twice ends at once, without saving."""
+        if number == signal.SIGINT and self.asked == number:
+            self.fail(INTERRUPTED, "interrupted twice: not saved.")
+        self.asked = number
+
+    def _end(self, status: int, line: str | None) -> None:
+        """Print a line and end this process, whatever its threads wait for."""
+        if line is not None:
+            self.voice.write(f"harmonium: {' '.join(line.split())}\n")
+            self.voice.flush()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(status)
+
+    def _mute(self, is_silent: bool) -> None:
+        """Mute C++ libraries, and in all processes but the first one Python's output too."""
+        if os.environ.get(DEBUG):
+            return
+        self.kept = {number: os.dup(number) for number in MUTED}
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for number in MUTED:
+            self.streams[number - 1].flush()
+            os.dup2(nowhere, number)
+        own = [
+            io.TextIOWrapper(
+                io.FileIO(self.kept[number], "w", closefd=False),
+                errors="replace",
+                line_buffering=True,
+            )
+            for number in MUTED
+        ]
+        self.voice = own[1]
+        if not is_silent:
+            sys.stdout, sys.stderr = own
+
+    def _unmute(self) -> None:
+        for number, kept in self.kept.items():
+            self.streams[number - 1].flush()
+            os.dup2(kept, number)
+        sys.stdout, sys.stderr = self.streams
+
+
+def _check_devices() -> None:
+    """Refuse processes of unequal numbers of devices.
+
+    Raises:
+        InputError: says how many each has.
+    """
+    import jax
+
+    from ..errors import input_error
+
+    here = [0] * jax.process_count()
+    for device in jax.devices():
+        here[device.process_index] += 1
+    if len(set(here)) > 1:
+        found = ", ".join(f"{count} in process {i}" for i, count in enumerate(here[:10]))
+        advice = "give each as many by CUDA_VISIBLE_DEVICES or JAX_LOCAL_DEVICE_IDS"
+        raise input_error("--distributed", "equally many devices for all processes", found, advice)
