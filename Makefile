@@ -27,7 +27,8 @@ INTERFACES ?= .venv-interfaces
 BACKENDS ?= tensorflow jax torch
 TORCH ?= torch==2.13.0
 
-OLDEST ?= jax==0.10.0 jaxlib==0.10.0
+OLDEST ?= .venv-oldest
+OLDEST_PYTHON ?= python3.11
 
 RACE ?= .venv-race
 
@@ -71,13 +72,17 @@ interface-%: $(INTERFACES)/.quick
 	  $(if $(filter $*,$(BACKENDS)),KERAS_BACKEND=$*) $(INTERFACES)/bin/python -m pytest -q $($*_tests) \
 	  >$(INTERFACES)/$*.log 2>&1; status=$$?; echo "$*:"; cat $(INTERFACES)/$*.log; exit $$status
 
-oldest:  ## the tests with the oldest JAX that is supported
-	$(MAKE) VENV=.venv-oldest .venv-oldest/.test
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check $(OLDEST)
-	$(MAKE) VENV=.venv-oldest test
-	$(MAKE) VENV=.venv-oldest pages
-	$(MAKE) VENV=.venv-oldest robust
-	$(MAKE) VENV=.venv-oldest cover
+# Old pips take the second variable's constraints, of what builds the wheel, from the first one.
+oldest: export PYTHON = $(OLDEST_PYTHON)
+oldest: export PIP_CONSTRAINT = $(abspath $(OLDEST)/oldest.txt)
+oldest: export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)
+oldest:  ## the tests with the oldest Python and the oldest version of each package that are allowed
+	@mkdir -p $(OLDEST)
+	$(OLDEST_PYTHON) tests/oldest_versions.py >$(PIP_CONSTRAINT)
+	$(MAKE) VENV=$(OLDEST) test
+	$(MAKE) VENV=$(OLDEST) pages
+	$(MAKE) VENV=$(OLDEST) robust
+	$(MAKE) VENV=$(OLDEST) cover
 
 newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUITE=testing for the newest Python
 	.ci/newest whole
@@ -165,4 +170,4 @@ $(addsuffix /.quick,$(sort $(VENV) $(INTERFACES))):
 	@$(@D)/bin/python tests/quick_flags.py $(QUICK) >$@.part && mv $@.part $@
 
 clean:  ## remove the environments and the runs
-	rm -rf $(VENV) $(INTERFACES) $(RACE) $(DOCS) docs/_build docs/reference docs/gallery docs/course/notebooks .venv-oldest .newest runs
+	rm -rf $(VENV) $(INTERFACES) $(RACE) $(DOCS) $(OLDEST) docs/_build docs/reference docs/gallery docs/course/notebooks .newest runs
