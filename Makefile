@@ -36,7 +36,7 @@ DOCS ?= .venv-docs
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test pages robust docs package cover laws interfaces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test pages robust docs package cover all laws interfaces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
@@ -52,6 +52,9 @@ robust: test  ## what goes wrong: damaged files, full disks; several devices and
 
 cover: TESTS = tests/laws
 cover: test  ## the property tests (laws), over a part of their combinations
+
+all: TESTS = --ignore=tests/browser
+all: test  ## test, pages, robust and cover in one run, which imports and collects once, not four times
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; LAWS=dealt SEEDS=3-5 for some
 	HARMONIUM_LAWS=$(LAWS) HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
