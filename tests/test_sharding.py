@@ -76,8 +76,24 @@ def test_what_cannot_be_spread_is_refused(found):
         assert message.startswith(words), message
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """What one process finds by itself, in one run for all axes."""
+    folder = str(tmp_path_factory.mktemp("alone"))
+    run = f"one_of_several.run(None, {folder!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import json, one_of_several; print(json.dumps({run}))"],
+        env=os.environ | {"JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+        cwd=SEVERAL.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize("axis", ["data", "hidden"])
-def test_processes_share_a_run(axis, tmp_path):
+def test_processes_share_a_run(axis, alone, tmp_path):
     """Whatever time each of them takes: what depends on it is decided by the first one's clock."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -101,26 +117,9 @@ def test_processes_share_a_run(axis, tmp_path):
     assert one == other
     stored = np.asarray(hm.load(tmp_path / "model.safetensors").weights)
     np.testing.assert_array_equal(stored, np.asarray(one["weights"], np.float32))
-    alone = found_alone(tmp_path)
     assert one["chains"] == alone["chains"]
     for name in ("weights", "log_likelihood", "annealed"):
         np.testing.assert_allclose(one[name], alone[name], atol=1e-6)
-
-
-def found_alone(tmp_path):
-    """Return what one process finds by itself."""
-    program = (
-        f"import json, one_of_several; print(json.dumps(one_of_several.run(None, '{tmp_path}')))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
-        cwd=SEVERAL.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
 
 
 def test_a_mesh_of_one_device_changes_no_bit():
