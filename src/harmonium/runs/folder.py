@@ -35,6 +35,7 @@ SUMMARY = "summary.json"
 REPORT = "report.html"
 STUDY = "study.journal"  # of a sweep: its runs are folders beside it
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
+ENSEMBLE = "ensemble"  # all models of a run of several
 LEFT_BY_RUNS = (
     METRICS,
     COLUMNS,
@@ -45,6 +46,7 @@ LEFT_BY_RUNS = (
     CHECKPOINTS,
     "pictures",  # of earlier versions
     EVALUATION,
+    ENSEMBLE,
 )
 OTHER_NAME = "choose another name"
 T = TypeVar("T")
@@ -255,8 +257,27 @@ class RunFolder:
         kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
         write_whole(self.file(METRICS), "".join(kept).encode())
 
-    def save(self, rbm: RBM | None, state: TrainState, fingerprint: str, form: str) -> None:
-        """Write the model if it is given, and the state, in a form of `FORMS`."""
+    def save(
+        self,
+        rbm: RBM | None,
+        state: TrainState,
+        fingerprint: str,
+        form: str,
+        models: Sequence[RBM] = (),
+    ) -> None:
+        """Write the model if it is given, and the state, in a form of `FORMS`.
+
+        Args:
+            rbm: the model, the first one of an ensemble.
+            state: the state to resume from.
+            fingerprint: a hash of the rows.
+            form: how the state is written.
+            models: all models of an ensemble that has ended.
+        """
+        if models:
+            (self.path / ENSEMBLE).mkdir(parents=True, exist_ok=True)
+        for number, each in enumerate(models):
+            save(each, self.model(number))
         if rbm is not None:
             self._write_model(format_to_write(Path(MODEL)).serialise(rbm, MODEL))
         self.checkpoints.write(state, fingerprint, form)
@@ -264,6 +285,10 @@ class RunFolder:
     @by_first
     def _write_model(self, content: bytes) -> None:
         write_whole(self.file(MODEL), content)
+
+    def model(self, number: int) -> Path:
+        """Return the file of a model of an ensemble."""
+        return self.file(f"{ENSEMBLE}/model-{number}.safetensors")
 
     @by_first
     def write_summary(self, summary: dict[str, Any]) -> None:
@@ -282,7 +307,7 @@ class RunFolder:
     @by_first
     def drop_summary(self) -> None:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
-        for name in (SUMMARY, REPORT, EVALUATION):
+        for name in (SUMMARY, REPORT, EVALUATION, ENSEMBLE):
             _remove(self.path / name)
 
 
