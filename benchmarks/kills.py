@@ -4,8 +4,11 @@
 
 For each kind of run, one is left alone, and `--runs` others are killed by SIGKILL and resumed,
 `--kills` times each; then they may finish. Every other kill comes while a file is being written,
-the rest at random times. Model and checkpoint must be equal to those
-of the run that was left alone, byte by byte, and each record must be there once.
+the rest at random times. Models and checkpoint must be equal to those of the run that was left
+alone, byte by byte, and each record must be there once. Without KIND it is each of the first four.
+
+Most of the time goes by starting processes. So compiled programs are kept in `--out`, and code that
+compiles fast is made, which no number here depends on.
 """
 
 import argparse
@@ -17,47 +20,83 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 WITHOUT_TIMES = {"seconds", "samples_per_second", "update_ratio", "pseudo_log_likelihood"}
-# Saves always, and neither scores nor draws at the end.
+# Saves after each chunk of a few updates, neither scores nor draws at the end, and writes slowly as
+# long as it is to be killed: half of a file, the rest, to the disk, to its name.
 COMMAND = """
-import sys
+import os, sys, time
+from pathlib import Path
 import harmonium.runs.train as runs
 from harmonium.runs import checkpointing
+from harmonium.training import loop, side_by_side
+
+PAUSE = float(os.environ["PAUSE"])
+
+class InHalves:
+    def __init__(self, file):
+        self.file = file
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        self.file.close()
+    def write(self, content):
+        half = len(content) // 2
+        self.file.write(content[:half])
+        self.file.flush()
+        time.sleep(PAUSE)
+        self.file.write(content[half:])
+        return len(content)
+
+def slow(function):
+    def slowly(*given, **named):
+        time.sleep(PAUSE)
+        return function(*given, **named)
+    return slowly
+
+def opened(path, mode="r", *rest, opened=Path.open, **named):
+    file = opened(path, mode, *rest, **named)
+    return InHalves(file) if mode in ("xb", "ab") else file
+
+if PAUSE:
+    Path.open, Path.replace, os.fsync = opened, slow(Path.replace), slow(os.fsync)
+    loop.next_chunk = side_by_side.next_chunk = lambda chunk, _: min(40, 2 * chunk)
 checkpointing.SECONDS_BETWEEN_CHECKPOINTS = -1.0
-checkpointing.Checkpointer.__call__, plain = None, checkpointing.Checkpointer.__call__
-def slowly(self, report):
-    import time
-    time.sleep(0.01)
-    plain(self, report)
-checkpointing.Checkpointer.__call__ = slowly
 runs.final_score = lambda *_: {}
 runs.reported = lambda *_: {"report": None}
 from harmonium.cli import main
 main(sys.argv[1:])
 """
+PAUSE = 0.004
 KINDS = {
-    "plain": "bars --hidden 8 --epochs 30000",
-    "exchange ladder": "bars --hidden 8 --method pt --k 4 --chains 40 --epochs 4000",
-    "missing values": "gaps.csv --hidden 8 --epochs 3000",
-    "autopilot": "bars --hidden 8 --method auto --chains 40 --epochs 4000",
+    "plain": "bars --hidden 8 --epochs 20000",
+    "exchange ladder": "bars --hidden 8 --method pt --k 4 --chains 40 --epochs 8000",
+    "missing values": "gaps.csv --hidden 8 --epochs 8000",
+    "ensemble": "bars --hidden 8 --ensemble 3 --chains 40 --epochs 12000",
+    "autopilot": "bars --hidden 8 --method auto --chains 40 --epochs 8000",
 }
-UNDER_WAY = (
-    "model.safetensors.partial",
-    "checkpoints/last.safetensors.new.partial",
-    "checkpoints/last.safetensors.new",
+USUAL = list(KINDS)[:4]
+FAST = (
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_parallel_codegen_split_count=1",
 )
-SAME = ("model.safetensors", "checkpoints/last.safetensors")
 
 
-def started(*words: str) -> subprocess.Popen:
-    """Start the command in a process of its own."""
+def started(*words: str, pause: float = 0.0) -> subprocess.Popen:
+    """Start the command in a process of its own, which pauses within what it writes."""
     with Path("stderr.txt").open("w") as errors:
         command = [sys.executable, "-c", COMMAND, *words, "--json"]
-        env = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+        env = {"XLA_FLAGS": " ".join(FAST)} | os.environ
+        env |= {"TF_CPP_MIN_LOG_LEVEL": "3", "PAUSE": str(pause)}
+        env |= {"JAX_COMPILATION_CACHE_DIR": str(Path("compiled").absolute())}
+        env |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        env |= {"JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0"}
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=env)
 
 
@@ -86,34 +125,46 @@ def killed(kind: str, run: Path, kills: int, rng: random.Random) -> tuple[int, i
         words = ["resume", str(run)] if begun else ["train", *kind.split(), "--out", str(run)]
         if not begun and run.exists():
             shutil.rmtree(run)
-        process = started(*words)
+        process = started(*words, pause=PAUSE if made < kills else 0.0)
         if made < kills:
             wait_for_updates(run, process)
-            time.sleep(rng.uniform(0.0, 1.5))
+            time.sleep(rng.uniform(0.0, 0.5))
             if made % 2:
                 wait_for_a_write(run, process)
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
-                made += 1
+                time.sleep(rng.uniform(0.0, 3 * PAUSE))
+            process.send_signal(signal.SIGKILL)
         status = ended(process, str(run))
-        hits += any((run / place).exists() for place in UNDER_WAY)
         if status == 0:
             return made, hits
+        made += 1
+        hits += is_cut(run)
+
+
+def is_cut(run: Path) -> bool:
+    """Return whether a file, or a line of the metrics, is half written or without its name."""
+    metrics = run / "metrics.jsonl"
+    cut = metrics.is_file() and metrics.read_bytes()[-1:] not in (b"", b"\n")
+    return cut or any(True for _ in under_way(run))
+
+
+def under_way(run: Path) -> Iterator[Path]:
+    """Find the files that are being written."""
+    yield from run.rglob("*.partial")
+    yield from run.rglob("*.new")
 
 
 def wait_for_a_write(run: Path, process: subprocess.Popen) -> None:
-    """Wait until a file is being written, or for some seconds."""
-    until = time.monotonic() + 5.0
-    while process.poll() is None and time.monotonic() < until:
-        if any((run / place).exists() for place in UNDER_WAY):
-            return
+    """Wait until a file is being written, or the process has ended."""
+    while process.poll() is None and not any(True for _ in under_way(run)):
+        pass
 
 
 def wait_for_updates(run: Path, process: subprocess.Popen) -> None:
-    """Wait until the process writes, or has ended."""
-    before = written(run)
-    while process.poll() is None and written(run) == before:
-        time.sleep(0.02)
+    """Wait until the process has saved what it began from and then updates, or has ended."""
+    for _ in range(2):
+        before = written(run)
+        while process.poll() is None and written(run) == before:
+            time.sleep(0.005)
 
 
 def written(run: Path) -> float:
@@ -122,6 +173,14 @@ def written(run: Path) -> float:
         return (run / "checkpoints/last.safetensors").stat().st_mtime
     except OSError:
         return 0.0
+
+
+def is_same(run: Path, whole: Path) -> bool:
+    """Return whether a run has the models, the checkpoint and the records of the one left alone."""
+    same = [file.relative_to(whole) for file in whole.rglob("*.safetensors")]
+    same = [file for file in same if file.name != "previous.safetensors"]
+    equal = all((run / file).read_bytes() == (whole / file).read_bytes() for file in same)
+    return equal and records(run) == records(whole)
 
 
 def write_table_with_gaps(path: Path) -> None:
@@ -144,7 +203,7 @@ def main() -> None:
     os.chdir(given.out)
     write_table_with_gaps(Path("gaps.csv"))
     rng, total = random.Random(0), [0, 0, 0]
-    for name in given.kinds or KINDS:
+    for name in given.kinds or USUAL:
         for old in Path().glob(f"{name}*"):
             shutil.rmtree(old)
         whole = Path(f"{name}-whole")
@@ -152,8 +211,7 @@ def main() -> None:
         for number in range(given.runs):
             run = Path(f"{name}-{number}")
             made, hits = killed(KINDS[name], run, given.kills, rng)
-            same = all((run / file).read_bytes() == (whole / file).read_bytes() for file in SAME)
-            same = same and records(run) == records(whole)
+            same = is_same(run, whole)
             total = [total[0] + made, total[1] + hits, total[2] + (not same)]
             print(f"{run}: {made} kills, {hits} of them while a file was written:", end=" ")
             print("the same model, each record once" if same else "NOT THE SAME", flush=True)
