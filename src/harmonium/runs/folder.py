@@ -274,17 +274,16 @@ class RunFolder:
             form: how the state is written.
             models: all models of an ensemble that has ended.
         """
-        if models:
-            (self.path / ENSEMBLE).mkdir(parents=True, exist_ok=True)
-        for number, each in enumerate(models):
-            save(each, self.model(number))
-        if rbm is not None:
-            self._write_model(format_to_write(Path(MODEL)).serialise(rbm, MODEL))
+        written = {self.model(number): each for number, each in enumerate(models)}
+        written |= {} if rbm is None else {self.file(MODEL): rbm}
+        for path, each in written.items():
+            self._write_model(str(path), format_to_write(path).serialise(each, path.name))
         self.checkpoints.write(state, fingerprint, form)
 
     @by_first
-    def _write_model(self, content: bytes) -> None:
-        write_whole(self.file(MODEL), content)
+    def _write_model(self, path: str, content: bytes) -> None:
+        Path(path).parent.mkdir(exist_ok=True)
+        write_whole(path, content)
 
     def model(self, number: int) -> Path:
         """Return the file of a model of an ensemble."""

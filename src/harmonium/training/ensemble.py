@@ -50,6 +50,8 @@ def fit_ensemble(
     small programs whose calls take longer than their computations; here each call serves all
     models. So seeds, starts and learning rates can be compared in a fraction of the time.
 
+    `harmonium train --ensemble N` trains seeds in this way, and measures each model on the way.
+
     Args:
         rbms: the models to start from, with the same layers and sizes.
         data: rows in the user's coding, as in `fit`.
@@ -81,6 +83,10 @@ def fit_ensemble(
         >>> fits = hm.fit_ensemble(starts, rows, keys=keys, optimizer=rates, epochs=2)
         >>> len(fits), fits[1].message
         (2, 'finished after 2 updates (2 epochs), one of an ensemble')
+        >>> states = [fit.state for fit in fits]
+        >>> longer = hm.fit_ensemble(starts, rows, keys=keys, states=states, epochs=4)
+        >>> [int(fit.state.updates) for fit in longer]
+        [4, 4]
     """
     models = [checked_rbm(rbm, f"rbms, number {i}") for i, rbm in enumerate(rbms)]
     if not models:
