@@ -122,3 +122,17 @@ def test_what_cannot_be_an_ensemble_is_refused_before_anything_is_written():
     with pytest.raises(InputError, match=r"--ensemble: .*lower --ensemble"):
         train(replace(CONFIG, ensemble=2**31 - 1), "run", False, QUIET)
     assert not Path("run").exists()
+
+
+def test_rows_that_are_read_while_a_model_learns_are_refused():
+    Path("parts").mkdir()
+    for i in range(2):
+        np.save(f"parts/{i}.npy", np.random.default_rng(i).integers(0, 2, (300, 6), np.uint8))
+    with pytest.raises(InputError, match="--ensemble: expected rows that are in memory"):
+        train(replace(CONFIG, source="parts"), "run", False, QUIET)
+    assert not Path("run").exists()
+    keys = jax.random.split(jax.random.key(0), 2)
+    stream = hm.Stream("parts")
+    starts = [hm.initialize(hm.Bernoulli(6), hm.Bernoulli(3), stream, key=key) for key in keys]
+    with pytest.raises(InputError, match="expected rows in memory"):
+        hm.fit_ensemble(starts, stream, keys=keys, epochs=1)
