@@ -24,8 +24,7 @@ from ..tables import Columns
 from ..training import TrainState
 from .checkpoints import CHECKPOINTS, Checkpoints
 from .config import RunConfig
-from .jsonable import read_json, to_json
-from .options import is_number
+from .jsonable import is_record, is_summary, read_json, to_json
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -50,11 +49,6 @@ LEFT_BY_RUNS = (
 )
 OTHER_NAME = "choose another name"
 T = TypeVar("T")
-ENDS = ("value", "low", "high")
-SCORES = {  # what other functions take from a summary
-    "log_z": {*ENDS, "method", "converged", "message"},
-    "log_likelihood": {*ENDS, "converged", "rows"},
-}
 
 
 class RunFolder:
@@ -246,7 +240,7 @@ class RunFolder:
                 record = parsed_json(line)
             except ValueError:
                 break
-            if not _is_record(record):
+            if not is_record(record):
                 break
             records.append(record)
         return records
@@ -301,7 +295,7 @@ class RunFolder:
             found = parsed_json(path.read_bytes() if path.is_file() else "{}")
         except (OSError, ValueError):
             return {}
-        return found if _is_summary(found) else {}
+        return found if is_summary(found) else {}
 
     @by_first
     def drop_summary(self) -> None:
@@ -315,26 +309,6 @@ def trials_in(path: str | os.PathLike) -> list[Path]:
     if not Path(path, STUDY).is_file():
         return []
     return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
-
-
-def _is_record(found: Any) -> bool:
-    """Return whether a value is a record of metrics: numbers by name, None for infinite ones."""
-    if not isinstance(found, dict) or not all(is_number(found.get(n)) for n in ("update", "epoch")):
-        return False
-    return all(value is None or is_number(value) for value in found.values())
-
-
-def _is_summary(found: Any) -> bool:
-    """Return whether a value has the scores of a summary, as far as there are any."""
-    if not isinstance(found, dict) or not isinstance(found.get("message", ""), str):
-        return False
-    scores = [(name, found[name]) for name in SCORES if found.get(name) is not None]
-    return all(
-        isinstance(score, dict)
-        and SCORES[name] <= score.keys()
-        and all(score[end] is None or is_number(score[end]) for end in ENDS)
-        for name, score in scores
-    )
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
