@@ -154,7 +154,7 @@ def killed(kind: str, run: Path, kills: int, rng: random.Random) -> tuple[int, i
             time.sleep(rng.uniform(0.0, 0.5))
             if made % 2:
                 wait_for_a_write(run, process)
-                time.sleep(rng.uniform(0.0, 3 * PAUSE))
+                time.sleep(rng.uniform(0.0, 2 * PAUSE))
             process.kill()
         status = ended(process, str(run))
         if status == 0:
