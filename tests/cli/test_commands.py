@@ -82,6 +82,17 @@ def test_train_takes_its_options(cli, no_report, options):
     assert strict(out)["log_z"]["method"].startswith("exact")
 
 
+def test_several_seeds_are_trained_side_by_side_and_their_mean_is_told(cli, no_report):
+    status, out, _ = cli(f"train bars {SMALL} --ensemble 2")
+    assert status == 0
+    assert "2 models of RBM(" in out
+    (line,) = [line for line in out.splitlines() if "mean of 2 models" in line]
+    mean = strict(Path("runs/bars/summary.json").read_text())["ensemble"]["mean"]
+    shown = f"{mean['value']:.3f} ± {mean['stderr_models']:.3f} (standard error over seeds)"
+    assert shown.replace("-", "−") in line.replace("-", "−")
+    assert hm.load("runs/bars").hidden.size == 4
+
+
 def test_the_default_folder_is_the_next_free_one(cli, no_report, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "bars-2").write_text("in the way")

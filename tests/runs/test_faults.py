@@ -6,13 +6,15 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 import harmonium as hm
 from harmonium.errors import InputError, ModelFileError
@@ -75,6 +77,11 @@ def records_of(name):
         {key: value for key, value in record.items() if key not in timed}
         for record in RunFolder(name).metrics()
     ]
+
+
+def updates_in(name):
+    """Return how many updates the last checkpoint of a run has made."""
+    return int(load_file(RunFolder(name).checkpoints.whole)[".updates"])
 
 
 @pytest.fixture
@@ -152,6 +159,72 @@ def test_a_disk_that_stays_full_ends_in_an_error_that_says_how_to_go_on(whole, m
     state["full"] = False
     assert resume("run", None, Lines())["status"] == "done"
     assert (model_of("run"), records_of("run")) == whole
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of one megabyte."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if sys.platform != "linux" or shutil.which("mount") is None:
+        pytest.skip("only Linux mounts file systems that are in memory")
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip(f"this user may not mount a file system: {found.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill_up(place):
+    """Write a file that takes all room that is left."""
+    with suppress(OSError), (place / "ballast").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def test_a_run_outlives_a_disk_that_is_full_for_a_while(whole, small_disk):
+    """A real one: no room for another file, though those that are there may grow a little."""
+    seen, during = [], []
+
+    def fill(report):
+        seen.append(report.updates)
+        if len(seen) == 2:
+            fill_up(small_disk)
+        if len(seen) == 6:
+            during.append(RunFolder("disk/run").checkpoints.last.stat().st_mtime_ns)
+            (small_disk / "ballast").unlink()
+        if len(seen) == 3:
+            during.append(RunFolder("disk/run").checkpoints.last.stat().st_mtime_ns)
+
+    lines = Lines(fill)
+    assert train(CONFIG, "disk/run", False, lines)["status"] == "done"
+    assert len(seen) > 6
+    assert during[0] == during[1]  # nothing was written, and what was there is still there
+    troubles = [line for line in lines.said if "cannot write" in line]
+    assert troubles == ["cannot write to disk/run: no space left on device; will try again"]
+    assert (model_of("disk/run"), records_of("disk/run")) == whole
+    assert not list(small_disk.rglob("*.partial"))
+
+
+def test_a_run_on_a_disk_that_stays_full_goes_on_when_there_is_room(whole, small_disk):
+    def fill(report):
+        if report.updates >= 20 and not (small_disk / "ballast").exists():
+            fill_up(small_disk)
+
+    advice = "no space left on device; make room there, then go on"
+    with pytest.raises(InputError, match=advice):
+        train(CONFIG, "disk/run", False, Lines(fill))
+    begun = updates_in("disk/run")
+    assert 0 < begun < 240
+    with pytest.raises(OSError, match="No space left"):  # which the command tells in a line
+        resume("disk/run", None, Lines())
+    assert updates_in("disk/run") == begun
+    (small_disk / "ballast").unlink()
+    assert resume("disk/run", None, Lines())["status"] == "done"
+    assert (model_of("disk/run"), records_of("disk/run")) == whole
 
 
 @pytest.mark.parametrize("how", ["removed", "moved"])

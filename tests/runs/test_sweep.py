@@ -224,3 +224,42 @@ def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
         assert summary["updates"] == one["updates"] < 400
     whole = resume(pruned[0]["run"], None, QUIET)
     assert (whole["status"], whole["updates"]) == ("done", 400)
+
+
+# --- trials of several models -----------------------------------------------------------
+
+
+def test_a_trial_of_several_seeds_is_judged_by_their_mean_on_held_out_rows():
+    rng = np.random.default_rng(0)
+    parts = {name: rng.integers(0, 2, (60, 5)) for name in ("train", "valid", "test")}
+    np.savez("parts.npz", **parts)
+    options = f"{SMALL}\nensemble = 3"
+    found = sweep(spec("lr = [0.1, 0.2]", source="parts.npz", options=options), None, 1, QUIET)
+    for one in found["trials"]:
+        values = []
+        for i in range(3):
+            rbm = hm.load(f"{one['run']}/ensemble/model-{i}.safetensors")
+            log_p = -hm.free_energies(rbm, parts["valid"]) - hm.log_z(rbm).value
+            values.append(log_p.mean())
+        score = one["log_likelihood"]
+        assert score["rows"] == "validation"
+        assert score["value"] == pytest.approx(np.mean(values), abs=1e-4)
+        error = np.std(values, ddof=1) / np.sqrt(3)
+        assert score["stderr_models"] == pytest.approx(error, rel=1e-3)
+    values = [one["log_likelihood"]["value"] for one in found["trials"]]
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_trial_of_several_seeds_is_pruned_and_goes_on(monkeypatch):
+    from harmonium.runs.train import resume
+
+    monkeypatch.setattr("harmonium.runs.pruning.FEWEST_OTHERS", 2)
+    options = "hidden = 4\nchains = 8\nbatch = 8\nepochs = 100\nmethod = 'exact'\nensemble = 2"
+    path = spec("lr = [0.2, 0.3, 0.4, 0.001]", "prune = true", options=options)
+    found = sweep(path, None, 1, QUIET)
+    pruned = [one for one in found["trials"] if one["status"] == "pruned"]
+    assert pruned
+    assert pruned[0]["updates"] < 400
+    whole = resume(pruned[0]["run"], None, QUIET)
+    assert (whole["status"], whole["updates"]) == ("done", 400)
+    assert len(whole["ensemble"]["models"]) == 2

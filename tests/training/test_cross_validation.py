@@ -10,7 +10,7 @@ import pytest
 import harmonium as hm
 from harmonium.training.arguments import plan_run
 from harmonium.training.cross_validation import FOLDS, cross_validate, is_for, records_of
-from harmonium.training.ensemble import stacked, trained
+from harmonium.training.side_by_side import stacked, trained
 from harmonium.training.start import first_state
 
 KEY = jax.random.key(3)
@@ -109,7 +109,7 @@ def test_rows_of_weight_zero_are_not_learned():
         plan = plan_run(start(), rows, gradient=SHORT["gradient"], epochs=20, batch_size=20)
         keys = jax.random.split(KEY, 2)
         state = stacked([first_state(start(), plan, key=key) for key in keys])
-        found.append(trained(plan, state, keys, None, hidden_from)[0].rbm)
+        found.append(trained(plan, state, keys, weights=hidden_from)[0].rbm)
     one, other = (jax.tree.leaves(rbm) for rbm in found)
     assert all((a[0] == b[0]).all() for a, b in zip(one, other, strict=True))
     assert not all((a[1] == b[1]).all() for a, b in zip(one, other, strict=True))
@@ -122,7 +122,7 @@ def test_each_model_of_an_ensemble_has_its_own_weights():
     plan = plan_run(start(), NOISE, gradient=hm.Exact(), epochs=20, batch_size=20)
     keys = jax.random.split(KEY, 2)
     state = stacked([first_state(start(), plan, key=key) for key in keys])
-    state, made = trained(plan, state, keys, None, weights)
+    state, made = trained(plan, state, keys, weights=weights)
     assert (made == 40).all()
     for i in range(2):
         data = hm.Dataset(NOISE, weights[i])

@@ -79,11 +79,106 @@ def test_one_that_diverges_is_kept_and_the_others_go_on():
     np.testing.assert_allclose(together[2].rbm.weights, alone.rbm.weights, atol=1e-5)
 
 
-def test_progress_is_reported():
-    reported = []
-    hm.fit_ensemble(models(), X, keys=KEYS, progress=reported.append, **GIVEN)
-    assert reported == sorted(reported)
-    assert reported[-1] == 1.0
+def leaves(fits):
+    """Return all arrays of models and states."""
+    return [np.asarray(leaf) for fit in fits for leaf in jax.tree.leaves((fit.rbm, fit.state))]
+
+
+def same(some, others):
+    return all(np.array_equal(a, b) for a, b in zip(leaves(some), leaves(others), strict=True))
+
+
+def stop_after(updates):
+    return lambda report: report.updates >= updates
+
+
+HOLES = np.where(np.random.default_rng(5).random(X.shape) < 0.1, np.nan, X.astype(float))
+
+
+@pytest.mark.parametrize(
+    ("rows", "method"),
+    [(X, "pcd"), (X, "auto"), (X, "pt"), (HOLES, "pcd")],
+    ids=["pcd", "auto", "pt", "missing"],
+)
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_a_resumed_ensemble_equals_one_without_interruption(rows, method, chunk, monkeypatch):
+    given = {"epochs": 5, "batch_size": 10, "gradient": method, "keys": KEYS}
+    whole = hm.fit_ensemble(models(), rows, **given)
+    monkeypatch.setattr("harmonium.training.side_by_side.next_chunk", lambda *_: chunk)
+    fits = hm.fit_ensemble(models(), rows, callbacks=[stop_after(3)], **given)
+    for updates in (9, 13, 20, 30):
+        assert int(fits[0].state.updates) < updates
+        states = [fit.state for fit in fits]
+        again = [stop_after(updates)]
+        fits = hm.fit_ensemble(models(), rows, states=states, callbacks=again, **given)
+    assert same(fits, whole)
+    assert (
+        fits[0].message
+        == whole[0].message
+        == "finished after 30 updates (5 epochs), one of an ensemble"
+    )
+    assert fits[0].history == whole[0].history
+
+
+def test_an_ensemble_may_go_on_for_more_epochs_at_the_rates_it_has():
+    rates = [hm.Recipe(rate=rate) for rate in (0.01, 0.1, 0.5)]
+    given = GIVEN | {"keys": KEYS}
+    short = hm.fit_ensemble(models(), X, optimizer=rates, **given)
+    states = [fit.state for fit in short]
+    longer = hm.fit_ensemble(models(), X, states=states, **given | {"epochs": 6})
+    for i, rbm in enumerate(models()):
+        alone = hm.fit(rbm, X, key=KEYS[i], state=states[i], **GIVEN | {"epochs": 6})
+        np.testing.assert_allclose(longer[i].rbm.weights, alone.rbm.weights, atol=1e-5)
+        assert int(longer[i].state.updates) == 36
+    done = hm.fit_ensemble(models(), X, states=states, **given)
+    assert same(done, short)
+    assert done[0].message.startswith("nothing to do: the run was complete after 24 updates")
+
+
+def test_callbacks_receive_the_progress_and_all_models_and_states():
+    seen = []
+    fits = hm.fit_ensemble(
+        models(), X, keys=KEYS, callbacks=[seen.append, hm.ProgressBar()], **GIVEN
+    )
+    assert [report.updates for report in seen] == sorted({report.updates for report in seen})
+    last = seen[-1]
+    assert (last.updates, last.total, last.epoch, last.epochs) == (24, 24, 4, 4)
+    assert last.metrics == {}
+    assert (len(last.rbm), len(last.state)) == (3, 3)
+    found = [
+        fit._replace(rbm=rbm, state=state)
+        for fit, rbm, state in zip(fits, last.rbm, last.state, strict=True)
+    ]
+    assert same(found, fits)
+    going_on = hm.fit_ensemble(models(), X, keys=KEYS, states=seen[0].state, **GIVEN)
+    assert same(going_on, fits)
+
+
+def test_a_callback_may_stop_an_ensemble_and_say_why():
+    class Enough:
+        reason = "it is late"
+
+        def __call__(self, report):
+            return report.updates >= 1
+
+    fits = hm.fit_ensemble(models(), X, keys=KEYS, callbacks=[Enough()], **GIVEN)
+    assert fits[2].message.startswith("stopped by a callback after ")
+    assert fits[2].message.endswith("one of an ensemble: it is late")
+    assert not any(fit.diverged for fit in fits)
+
+
+def test_a_model_that_diverged_stays_as_it_is_where_others_go_on():
+    recipes = [hm.Recipe(rate=rate, centring=None) for rate in (0.1, 1e30, 0.1)]
+    given = GIVEN | {"keys": KEYS, "optimizer": recipes}
+    with pytest.warns(hm.DivergenceWarning):
+        whole = hm.fit_ensemble(models(), X, **given)
+    with pytest.warns(hm.DivergenceWarning):
+        part = hm.fit_ensemble(models(), X, callbacks=[stop_after(5)], **given)
+    assert [fit.diverged for fit in part] == [False, True, False]
+    with pytest.warns(hm.DivergenceWarning, match=r"number 1"):
+        fits = hm.fit_ensemble(models(), X, states=[fit.state for fit in part], **given)
+    assert same(fits, whole)
+    assert [fit.diverged for fit in fits] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +191,9 @@ def test_progress_is_reported():
             "differ in their rates alone; number 1",
         ),
         ({"rbms": [*models()[:2], models(hm.Ising(12), 2 * X.astype(int) - 1)[0]]}, "number 2"),
+        ({"states": []}, "states: expected 3 of them, one for each model; got 0"),
+        ({"states": [1, 2, 3]}, "states, number 0: expected the `state` of a Fit; got"),
+        ({"callbacks": 3}, "callbacks: expected a list of functions"),
         ({"rbms": []}, "rbms: expected at least one model"),
         ({"rbms": [1, 2, 3]}, "rbms, number 0: expected an RBM"),
     ],

@@ -41,6 +41,8 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[st
     if not as_json:
         show.say(score_line(summary["log_likelihood"]))
         show.say(baseline_line(summary["log_likelihood"]))
+        if "ensemble" in summary:
+            show.say(mean_line(summary["ensemble"]["mean"]))
         show.say(log_z_line(summary["log_z"]))
         show.say(f"model     {summary['model']}")
         if summary["report"] is not None:
@@ -58,6 +60,12 @@ def baseline_line(score: dict[str, Any]) -> str:
         f"  {nats(abs(apart))} nats {side} that of the units by themselves,"
         f" {nats(without)} (no hidden units)"
     )
+
+
+def mean_line(mean: dict[str, Any]) -> str:
+    """Return the mean log-likelihood of the models of an ensemble, as text."""
+    error = f"± {nats(mean['stderr_models'])} (standard error over seeds)"
+    return f"  mean of {mean['models']} models {nats(mean['value'])} {error}; above is the first"
 
 
 def score_line(score: dict[str, Any]) -> str:

@@ -96,7 +96,9 @@ def ending(found: dict[str, Any]) -> int:
 def lines_of(found: dict[str, Any]) -> list[str]:
     """Return the table of a sweep, the best first, and what to do next."""
     names, trials = found["searched"], found["trials"]
-    heads = ["run", "nats per row", "± over rows", *names, "status"]
+    several = any("stderr_models" in one["log_likelihood"] for one in trials)
+    over = "± over seeds" if several else "± over rows"
+    heads = ["run", "nats per row", over, *names, "status"]
     cells = [
         [
             one["run"],
@@ -131,7 +133,7 @@ def _value(score: dict[str, Any]) -> str:
 
 
 def _spread(score: dict[str, Any]) -> str:
-    spread = score.get("stderr_rows")
+    spread = score.get("stderr_models", score.get("stderr_rows"))
     return "" if spread is None else nats(spread)
 
 

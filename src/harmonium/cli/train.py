@@ -145,6 +145,13 @@ def train_cli(
             " their seeds.  [default: that of --seed]",
         ),
     ] = None,
+    ensemble: Annotated[
+        int,
+        whole(
+            "--ensemble",
+            help="Number of models to train side by side, from as many seeds in a row.",
+        ),
+    ] = 1,
     binarize: Annotated[
         str,
         word(

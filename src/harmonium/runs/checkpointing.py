@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import numpy as np
 from .._files import reason_of
 from ..errors import input_error
 from ..processes import by_first
+from ..rbm import RBM
 from ..sharding import clock
 from ..training import Fit, Report, TrainState
-from ..training.optimizers import averaged_model
 from .folder import MODEL, RunFolder
 from .prepare import Prepared
 
@@ -39,8 +39,8 @@ class Checkpointer:
         self.folder, self.prepared, self.say = folder, prepared, say
         self.records = folder.metrics()
         self.written, self.begins_anew, self.trouble = len(self.records), False, ""
-        self.rbm = prepared.restored(averaged_model(state.optimizer, state.rbm))
-        self.state = state
+        self.rbm, self.state = prepared.model_of(state), state
+        self.models: Sequence[RBM] = ()
         self.fingerprint = prepared.fingerprint
         self.began, self.saved = time.perf_counter(), -math.inf
         self.speed = Speed(int(state.updates))
@@ -73,9 +73,9 @@ class Checkpointer:
                 self.say(f"cannot write to {self.folder.path}: {reason}; will try again")
             self.trouble = reason
 
-    def keep(self, result: Fit) -> None:
+    def keep(self, result: Fit, models: Sequence[RBM] = ()) -> None:
         """Save a run that finished or diverged; after divergence, the last finite model."""
-        self.rbm, self.state = result.rbm, result.state
+        self.rbm, self.state, self.models = result.rbm, result.state, models
         self.save()
 
     def save(self) -> None:
@@ -118,7 +118,7 @@ class Checkpointer:
         """Write a checkpoint and the model; beside sharded ones, a model only at the end."""
         form = self.prepared.config.checkpoints
         rbm = self.rbm if is_last or form == "whole" else None
-        self.folder.save(rbm, self.state, self.fingerprint, form)
+        self.folder.save(rbm, self.state, self.fingerprint, form, self.models)
 
     def summary(self, status: str, message: str) -> dict[str, Any]:
         """Return the record of the run without its score; `seconds` counts this call only."""

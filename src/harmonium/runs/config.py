@@ -20,6 +20,7 @@ from .options import (
     KEEP,
     METHODS,
     PRECISIONS,
+    SEEDS,
     check_choice,
     check_count,
     check_number,
@@ -54,6 +55,8 @@ class RunConfig:
         seed: random seed of the run.
         split: seed of the choice of rows to hold out, and of what a built-in set draws; None for
             `seed`. Runs of one split and different seeds have the same rows.
+        ensemble: how many models to train side by side in one compiled loop, from as many seeds in
+            a row, on the same rows.
         binarize: how grey levels are treated, one of `BINARIZE`.
         scale: the grey level that means 1.
         states: number of states of visible Potts units.
@@ -93,6 +96,7 @@ class RunConfig:
     lr: float | None = None
     seed: int = 0
     split: int | None = None
+    ensemble: int = 1
     binarize: str = "stochastic"
     scale: float | None = None
     states: int | None = None
@@ -124,7 +128,7 @@ class RunConfig:
             check_choice(f"--{name}", getattr(self, name), allowed)
         if self.hidden != "auto":
             check_count("--hidden", self.hidden)
-        for name in ("k", "chains", "batch"):
+        for name in ("k", "chains", "batch", "ensemble"):
             check_count(f"--{name}", getattr(self, name))
         if self.epochs is not None:
             check_count("--epochs", self.epochs)
@@ -134,6 +138,9 @@ class RunConfig:
         if self.window not in ("auto", 0):
             check_count("--window", self.window)
         check_seed(self.seed)
+        if self.seed + self.ensemble > SEEDS:
+            found = f"{self.ensemble:,} of them from {self.seed:,} on"
+            raise input_error("--ensemble", f"seeds below {SEEDS:,}", found, "lower --seed")
         check_seed(self.seed_of_rows, "--split")
         if self.penalty is not None:
             check_penalty(self.penalty)

@@ -24,8 +24,7 @@ from ..tables import Columns
 from ..training import TrainState
 from .checkpoints import CHECKPOINTS, Checkpoints
 from .config import RunConfig
-from .jsonable import read_json, to_json
-from .options import is_number
+from .jsonable import is_record, is_summary, read_json, to_json
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -35,6 +34,7 @@ SUMMARY = "summary.json"
 REPORT = "report.html"
 STUDY = "study.journal"  # of a sweep: its runs are folders beside it
 EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
+ENSEMBLE = "ensemble"  # all models of a run of several
 LEFT_BY_RUNS = (
     METRICS,
     COLUMNS,
@@ -45,14 +45,10 @@ LEFT_BY_RUNS = (
     CHECKPOINTS,
     "pictures",  # of earlier versions
     EVALUATION,
+    ENSEMBLE,
 )
 OTHER_NAME = "choose another name"
 T = TypeVar("T")
-ENDS = ("value", "low", "high")
-SCORES = {  # what other functions take from a summary
-    "log_z": {*ENDS, "method", "converged", "message"},
-    "log_likelihood": {*ENDS, "converged", "rows"},
-}
 
 
 class RunFolder:
@@ -244,7 +240,7 @@ class RunFolder:
                 record = parsed_json(line)
             except ValueError:
                 break
-            if not _is_record(record):
+            if not is_record(record):
                 break
             records.append(record)
         return records
@@ -255,15 +251,37 @@ class RunFolder:
         kept = [to_json(record) + "\n" for record in self.metrics() if record["update"] <= updates]
         write_whole(self.file(METRICS), "".join(kept).encode())
 
-    def save(self, rbm: RBM | None, state: TrainState, fingerprint: str, form: str) -> None:
-        """Write the model if it is given, and the state, in a form of `FORMS`."""
-        if rbm is not None:
-            self._write_model(format_to_write(Path(MODEL)).serialise(rbm, MODEL))
+    def save(
+        self,
+        rbm: RBM | None,
+        state: TrainState,
+        fingerprint: str,
+        form: str,
+        models: Sequence[RBM] = (),
+    ) -> None:
+        """Write the model if it is given, and the state, in a form of `FORMS`.
+
+        Args:
+            rbm: the model, the first one of an ensemble.
+            state: the state to resume from.
+            fingerprint: a hash of the rows.
+            form: how the state is written.
+            models: all models of an ensemble that has ended.
+        """
+        written = {self.model(number): each for number, each in enumerate(models)}
+        written |= {} if rbm is None else {self.file(MODEL): rbm}
+        for path, each in written.items():
+            self._write_model(str(path), format_to_write(path).serialise(each, path.name))
         self.checkpoints.write(state, fingerprint, form)
 
     @by_first
-    def _write_model(self, content: bytes) -> None:
-        write_whole(self.file(MODEL), content)
+    def _write_model(self, path: str, content: bytes) -> None:
+        Path(path).parent.mkdir(exist_ok=True)
+        write_whole(path, content)
+
+    def model(self, number: int) -> Path:
+        """Return the file of a model of an ensemble."""
+        return self.file(f"{ENSEMBLE}/model-{number}.safetensors")
 
     @by_first
     def write_summary(self, summary: dict[str, Any]) -> None:
@@ -277,12 +295,12 @@ class RunFolder:
             found = parsed_json(path.read_bytes() if path.is_file() else "{}")
         except (OSError, ValueError):
             return {}
-        return found if _is_summary(found) else {}
+        return found if is_summary(found) else {}
 
     @by_first
     def drop_summary(self) -> None:
         """Remove summary, report and evaluation before a run goes on: its model will change."""
-        for name in (SUMMARY, REPORT, EVALUATION):
+        for name in (SUMMARY, REPORT, EVALUATION, ENSEMBLE):
             _remove(self.path / name)
 
 
@@ -291,26 +309,6 @@ def trials_in(path: str | os.PathLike) -> list[Path]:
     if not Path(path, STUDY).is_file():
         return []
     return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
-
-
-def _is_record(found: Any) -> bool:
-    """Return whether a value is a record of metrics: numbers by name, None for infinite ones."""
-    if not isinstance(found, dict) or not all(is_number(found.get(n)) for n in ("update", "epoch")):
-        return False
-    return all(value is None or is_number(value) for value in found.values())
-
-
-def _is_summary(found: Any) -> bool:
-    """Return whether a value has the scores of a summary, as far as there are any."""
-    if not isinstance(found, dict) or not isinstance(found.get("message", ""), str):
-        return False
-    scores = [(name, found[name]) for name in SCORES if found.get(name) is not None]
-    return all(
-        isinstance(score, dict)
-        and SCORES[name] <= score.keys()
-        and all(score[end] is None or is_number(score[end]) for end in ENDS)
-        for name, score in scores
-    )
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:

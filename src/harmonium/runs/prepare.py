@@ -19,13 +19,16 @@ from ..initialization import initialize
 from ..layers import AbstractLayer
 from ..precision import SHORT
 from ..rbm import RBM
+from ..sharding import HIDDEN, ROWS, size_of_axis
 from ..standardize import Standardization, standardization
 from ..tables import Columns
 from ..training import Huber, Recipe, TrainState, method_named
 from ..training.arguments import Plan, plan_run
 from ..training.cross_validation import unknown
 from ..training.held_out import Tracker
+from ..training.optimizers import averaged_model
 from ..training.penalties import AbstractPenalty
+from ..training.side_by_side import stacked, unstacked
 from ..training.start import first_state
 from .checks import refuse_many_states
 from .config import RunConfig
@@ -52,6 +55,7 @@ class Prepared(NamedTuple):
         rate: the initial learning rate.
         config: the options, with what was chosen by default.
         key: the run's JAX random key.
+        others: the same for the further models of an ensemble, each with its own seed.
     """
 
     rows: Rows
@@ -62,15 +66,33 @@ class Prepared(NamedTuple):
     rate: float
     config: RunConfig
     key: Any
+    others: tuple[Prepared, ...] = ()
+
+    @property
+    def models(self) -> tuple[Prepared, ...]:
+        """One for each model: this one, and the others."""
+        return (self, *self.others)
 
     @property
     def start(self) -> TrainState:
-        """The state before the first update."""
-        return first_state(self.rbm, self.plan, key=self.key)
+        """The state before the first update; that of an ensemble is of all models at once."""
+        return self.start_with(set())
 
     def start_with(self, parts: set[str]) -> TrainState:
         """Return the same with the structure of what is known of rows that a model has not seen."""
-        state = self.start
+        return self.joined([each._start_with(parts) for each in self.models])
+
+    def joined(self, states: list[TrainState]) -> TrainState:
+        """Return the states of the models as one, that of the run."""
+        return stacked(states) if self.others else states[0]
+
+    def separate(self, state: TrainState) -> list[TrainState]:
+        """Return the states of the models from that of the run."""
+        updates = np.full(len(self.models), int(state.updates))
+        return unstacked(state, updates) if self.others else [state]
+
+    def _start_with(self, parts: set[str]) -> TrainState:
+        state = first_state(self.rbm, self.plan, key=self.key)
         if "held_out" in parts:
             tracker = Tracker.of_run(self.rbm, self.plan.method, state, key=self.key)
             state = state._replace(held_out=tracker.begin())
@@ -85,6 +107,11 @@ class Prepared(NamedTuple):
     def validation(self) -> Dataset | None:
         """The rows held out, or None."""
         return self.learned.get("validation")
+
+    def model_of(self, state: TrainState) -> RBM:
+        """Return the model of the source's rows in a run's state, the first one of an ensemble."""
+        first = self.separate(state)[0]
+        return self.restored(averaged_model(first.optimizer, first.rbm))
 
     def restored(self, rbm: RBM) -> RBM:
         """Return the model of the source's rows, not standardised: to save, score and sample."""
@@ -122,7 +149,7 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
     config = with_choices(config, rows)
     visible = rows.visible
     check_sizes(config, visible, len(rows.learned))
-    key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
+    _check_ensemble(config, rows)
     change = Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     if rows.columns is None:  # those of a table are standardised already
         change = standardization(visible, rows.parts["train"].some(ROWS_TO_START_FROM))
@@ -131,6 +158,20 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
     if not change.is_identity:
         note = f"{rows.name}: trained on standardised columns; saved in the data's units."
         rows = rows._replace(notes=(*rows.notes, note))
+    first = _begun(config, rows, change, learned)
+    others = [
+        _begun(replace(first.config, seed=config.seed + i), rows, change, learned)
+        for i in range(1, config.ensemble)
+    ]
+    return first._replace(others=tuple(others))
+
+
+def _begun(
+    config: RunConfig, rows: Rows, change: Standardization, learned: dict[str, Dataset]
+) -> Prepared:
+    """Create the model and the method, which depend on the seed."""
+    key_init, key_rows, key_run = jax.random.split(key_of(config.seed), 3)
+    visible = rows.visible
     start = learned["train"].some(ROWS_TO_START_FROM).rows(key=key_rows)
     rbm = initialize(visible, hidden_layer(config), start, key=key_init)
     gradient = gradient_of(config, rbm)
@@ -146,9 +187,21 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
         config.batch,
         precision,
     )
-    plan = plan._replace(may_slow=config.lr is None)
+    if config.ensemble > 1:  # whose models go through the same updates
+        plan = plan._replace(may_stop=False)
+    plan = plan._replace(may_slow=config.lr is None and config.ensemble == 1)
     config = replace(config, precision=SHORT if plan.method.rounds else "float32")
     return Prepared(rows, change, learned, rbm, plan, rate, config, key_run)
+
+
+def _check_ensemble(config: RunConfig, rows: Rows) -> None:
+    """Refuse several models on several devices, or on rows that are read while they learn."""
+    if config.ensemble > 1 and size_of_axis(ROWS) * size_of_axis(HIDDEN) > 1:
+        found, advice = "--mesh too", "leave one of them out"
+        raise input_error("--ensemble", "models on one device", found, advice)
+    if config.ensemble > 1 and rows.stream is not None:
+        found, advice = "a stream of them", "train one model after the other"
+        raise input_error("--ensemble", "rows that are in memory", found, advice)
 
 
 def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
@@ -243,7 +296,8 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
     numbers += 3 * min(rows, ROWS_TO_START_FROM) * visible.size
     sizes = {config.source: visible.size / 1_000, "--hidden": hidden / FEWEST_HIDDEN}
     sizes |= {"--batch": batch / RunConfig.batch, "--chains": chains / RunConfig.chains}
-    refuse_beyond_memory(BYTES * numbers, sizes)
+    sizes |= {"--ensemble": config.ensemble}
+    refuse_beyond_memory(BYTES * numbers * config.ensemble, sizes)
     updates = config.updates_an_epoch(rows)
     if (config.epochs or 1) * updates > LARGEST_COUNT:
         expected = f"at most {LARGEST_COUNT:,} updates in all"

@@ -18,14 +18,16 @@ from .._threefry import key_of
 from ..errors import input_error
 from ..io.convert.base import optional
 from ..io.storage import load
+from ..likelihood import log_likelihood
 from ..precision import cores
 from .display import Display, nats
+from .ensemble import mean_of
 from .folder import STUDY, RunFolder, check_folder
 from .options import EVALUATION_SEED, check_count
 from .progress import Unknown, attempt
 from .pruning import PRUNED, SCORE, Curves, Pruner
 from .rows import own_rows, rows_of_run
-from .score import scored_by_run
+from .score import finite_score, scored_by_run
 from .study import OPTUNA, PROBLEM, RESULT, Study, Taken
 from .sweep_spec import SweepSpec, read_spec
 from .train import DIVERGED, DONE, INTERRUPTED, resume, train
@@ -151,19 +153,26 @@ def score_of(folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:
     """Return the log-likelihood of rows that a run held out, never that of test rows.
 
     Of rows that are a whole distribution it is that of all of them. A run that was pruned has the
-    best that it had measured.
+    best that it had measured. Of an ensemble it is the mean over its models.
     """
     if summary["status"] == PRUNED:
         known = [each[SCORE] for each in folder.metrics() if each.get(SCORE) is not None]
         return {"value": max(known)}
-    record = summary[SCORE] or {}
+    record, several = summary[SCORE] or {}, summary.get("ensemble")
+    if several is not None:
+        record = several["mean"]
     if record.get("rows") == "test":
         rows = own_rows(folder)
         name = "validation" if "validation" in rows.parts else "train"
         given = {"seconds": SECONDS_TO_SCORE, "key": key_of(EVALUATION_SEED)}
         score = scored_by_run(folder, load(folder.path), rows.parts[name], **given)
-        record = score._asdict() | {"rows": name}
-    names = ("value", "low", "high", "stderr_rows", "converged", "rows")
+        scores = [score._asdict() | {"rows": name}]
+        for file in [] if several is None else several["models"][1:]:  # of other log Z
+            rbm = load(file)
+            found = finite_score(rbm, lambda m=rbm: log_likelihood(m, rows.parts[name], **given))
+            scores.append(found._asdict() | {"rows": name})
+        record = scores[0] if several is None else mean_of(scores)
+    names = ("value", "low", "high", "stderr_rows", "stderr_models", "converged", "rows")
     return {name: record[name] for name in names if name in record}
 
 
@@ -203,8 +212,8 @@ def short(value: Any) -> str:
 
 
 def with_error(score: dict[str, Any]) -> str:
-    """Return a log-likelihood with its standard error over rows, where that is known."""
-    spread = score.get("stderr_rows")
+    """Return a log-likelihood with its standard error over models or rows, if that is known."""
+    spread = score.get("stderr_models", score.get("stderr_rows"))
     return nats(score["value"], 3) + ("" if spread is None else f" ± {nats(spread, 3)}")
 
 

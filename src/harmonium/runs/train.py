@@ -24,6 +24,7 @@ from .checkpointing import Checkpointer
 from .checkpoints import CHECKPOINTS
 from .config import RunConfig
 from .display import Display
+from .ensemble import as_one, learn_together, scored_together
 from .folder import RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .prepare import Prepared, prepare
@@ -147,14 +148,16 @@ def carry_out(
         for line in prepared.rows.introduction:
             display.say(line)
         how = f"{config.method} at rate {prepared.rate:g}"
-        display.say(f"{prepared.rbm}, {how}, to {folder.path}")
+        several = f"{config.ensemble} models of " if prepared.others else ""
+        display.say(f"{several}{prepared.rbm}, {how}, to {folder.path}")
         if will_cross_validate(prepared.plan, prepared.validation, state):
             display.say("cross-validating, since rows are few")
         if watch is not None:
             rows = rows_of_data(prepared.rows, prepared.key)
             watch.begin(contents(checkpointer, Shown(rows, rows[:0]), {}))
-        result = learn(prepared, state, checkpointer, display, watch, callbacks)
-        checkpointer.keep(result)
+        fits = learn(prepared, state, checkpointer, display, watch, callbacks)
+        result = as_one(prepared, fits)
+        checkpointer.keep(result, [fit.rbm for fit in fits] if prepared.others else ())
         stage = "trained, and interrupted while it was scored,"
         summary = finish(prepared, result, checkpointer, display, watch)
     except KeyboardInterrupt:  # several processes raise it together
@@ -175,24 +178,28 @@ def learn(
     display: Display,
     watch: Watch | None,
     callbacks: Sequence[Callback] = (),
-) -> Fit:
-    """Make the updates, with metrics, display and checkpoints; return the fit of the rows."""
+) -> list[Fit]:
+    """Make the updates, with metrics, display and checkpoints; return the fit of each model."""
     called = [checkpointer.convert, checkpointer, display, *callbacks]  # save before showing
     if watch is not None:
         called.append(lambda report: watch.update(report, checkpointer.rbm))
     with display, warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)  # the summary reports it
-        result = run_plan(
-            prepared.rbm,
-            prepared.plan,
-            key=prepared.key,
-            validation=prepared.validation,
-            keep=str(prepared.config.keep),
-            callbacks=called,
-            state=state,
-            track=True,
-        )
-    return result._replace(rbm=prepared.restored(result.rbm))
+        if prepared.others:
+            fits = learn_together(prepared, state, called)
+        else:
+            result = run_plan(
+                prepared.rbm,
+                prepared.plan,
+                key=prepared.key,
+                validation=prepared.validation,
+                keep=str(prepared.config.keep),
+                callbacks=called,
+                state=state,
+                track=True,
+            )
+            fits = [result]
+    return [fit._replace(rbm=prepared.restored(fit.rbm)) for fit in fits]
 
 
 def finish(
@@ -217,8 +224,11 @@ def finish(
         if are_several():  # which have to compute in the same order
             drawing.result()
         if not result.diverged:
-            learning = time.perf_counter() - checkpointer.began
-            summary |= final_score(prepared, result.rbm, display, seconds_to_score(learning))
+            seconds = seconds_to_score(time.perf_counter() - checkpointer.began)
+            score = lambda rbm: final_score(prepared, rbm, display, seconds)  # noqa: E731
+            summary |= score(result.rbm)
+            models = checkpointer.models
+            summary |= scored_together(checkpointer.folder, models, summary, score)
         shown = drawing.result()
     return summary | reported(checkpointer, shown, summary, watch)
 

@@ -25,11 +25,11 @@ from ..gradients import Persistent
 from ..rbm import RBM
 from ..samplers import Gibbs
 from .arguments import Plan, plan_run
-from .ensemble import stacked, trained
 from .monitors import Monitors, RowStatistics, adjusted_gap
 from .optimizers import Recipe, averaged_model
 from .penalties import Huber, size_of_weights
 from .schedules import rate_of
+from .side_by_side import stacked, trained
 from .start import first_state
 from .state import TrainState
 from .strength import next_strength, with_strength
@@ -129,7 +129,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     for i, until in enumerate(records):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what was learned before a divergence is used
-            state, made = trained(own._replace(total=until), state, keys[1:], None, weights)
+            state, made = trained(own._replace(total=until), state, keys[1:], weights=weights)
         models = [_model(state, k) for k in range(FOLDS)]
         found = [each.measured(model) for each, model in zip(monitors, models, strict=True)]
         scores.append(scored(models))

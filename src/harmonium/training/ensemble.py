@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from .._host import errors_as_raised
-from .._numerics import from_numpy
 from ..checks import checked_key
 from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM, checked_rbm
 from ..sharding import clock
-from .arguments import Plan, checked_optimizer, plan_run
-from .chunks import DivergenceWarning, advance, growth_limit, largest, next_chunk
+from .arguments import Plan, checked_callbacks, checked_optimizer, plan_run
 from .monitors import Monitors
 from .optimizers import Recipe, averaged_model
-from .start import first_state
-from .state import Fit, TrainState
-from .update import Method, padded
+from .recorder import Recorder
+from .side_by_side import stacked, trained, unstacked
+from .start import continued, first_state
+from .state import Fit, Report, TrainState
 
+Callback = Callable[[Report], Any]
 NO_TIME = -1.0  # no pseudo-likelihoods: for a hundred models they take as long as all the rest
-MODEL_AXES = TrainState(0, 0, 0, None, None, None)  # pyright: ignore[reportArgumentType]
 
 
 def fit_ensemble(
@@ -43,7 +40,8 @@ def fit_ensemble(
     epochs: int | None = None,
     batch_size: int | None = None,
     precision: str | None = None,
-    progress: Callable[[float], Any] | None = None,
+    callbacks: Sequence[Callback] = (),
+    states: Sequence[TrainState] | None = None,
 ) -> list[Fit]:
     """Train many models of the same shape on the same rows, all at once.
 
@@ -51,6 +49,8 @@ def fit_ensemble(
     drawn, and results differ only by the order of sums. An update of a small model is a few dozen
     small programs whose calls take longer than their computations; here each call serves all
     models. So seeds, starts and learning rates can be compared in a fraction of the time.
+
+    `harmonium train --ensemble N` trains seeds in this way, and measures each model on the way.
 
     Args:
         rbms: the models to start from, with the same layers and sizes.
@@ -63,7 +63,11 @@ def fit_ensemble(
         epochs: as in `fit`.
         batch_size: as in `fit`.
         precision: as in `fit`.
-        progress: called from time to time with the part done, from 0 to 1.
+        callbacks: as in `fit`; `rbm` and `state` of the `Report` are lists with one entry for each
+            model, and its metrics are empty. A `ProgressBar` shows how far the run is.
+        states: the states to continue from, one for each model: those of a `Report`, or of the fits
+            of an earlier call. The result is that of one call, to the last bit. A state of fewer
+            updates than the others is that of a model that diverged, and stays as it is.
 
     Returns:
         A `Fit` for each model, in order. Its history has one record, made at the end, without a
@@ -79,6 +83,10 @@ def fit_ensemble(
         >>> fits = hm.fit_ensemble(starts, rows, keys=keys, optimizer=rates, epochs=2)
         >>> len(fits), fits[1].message
         (2, 'finished after 2 updates (2 epochs), one of an ensemble')
+        >>> states = [fit.state for fit in fits]
+        >>> longer = hm.fit_ensemble(starts, rows, keys=keys, states=states, epochs=4)
+        >>> [int(fit.state.updates) for fit in longer]
+        [4, 4]
     """
     models = [checked_rbm(rbm, f"rbms, number {i}") for i, rbm in enumerate(rbms)]
     if not models:
@@ -88,21 +96,23 @@ def fit_ensemble(
         raise InputError(f"keys: expected {expected}; got shape {jnp.shape(keys)}.")
     every = jnp.stack([checked_key(key) for key in keys])
     recipes = list(optimizer) if isinstance(optimizer, list) else [optimizer] * len(models)
-    if len(recipes) != len(models):
-        expected = f"{len(models)} of them, one for each model"
-        raise InputError(f"optimizer: expected {expected}; got {len(recipes)}.")
+    for name, given in (("optimizer", recipes), ("states", states)):
+        if given is not None and len(given) != len(models):
+            expected = f"{len(models)} of them, one for each model"
+            raise InputError(f"{name}: expected {expected}; got {len(given)}.")
+    callbacks = checked_callbacks(callbacks)
     dataset = Dataset.of(data, weights).checked_for(models[0].visible)
     rest = (epochs, batch_size, precision)
     plan = plan_run(models[0], dataset, None, gradient, recipes[0], *rest)
     _check_alike(models)
     optimizers = _optimizers(plan, recipes, models[0])
-    states = [
+    begun = [
         first_state(rbm, plan._replace(optimizer=each), key=key)
-        for rbm, each, key in zip(models, optimizers, every, strict=True)
+        if states is None
+        else continued(states[i], rbm, plan, key=key, name=f"states, number {i}")
+        for i, (rbm, each, key) in enumerate(zip(models, optimizers, every, strict=True))
     ]
-    state, made = trained(plan, stacked(states), every, progress)
-    monitors = Monitors(models[0], dataset, None)
-    return [_fit(plan, state, i, int(updates), monitors) for i, updates in enumerate(made)]
+    return run_ensemble(plan, begun, keys=every, callbacks=callbacks)
 
 
 def _check_alike(models: list[RBM]) -> None:
@@ -129,109 +139,136 @@ def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     return found
 
 
-def stacked(states: list[TrainState]) -> TrainState:
-    """Return the states of several models as one, with one count of updates."""
-    updates = states[0].updates
-    stacked: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-    return stacked._replace(updates=updates)
-
-
-@eqx.filter_jit
-def _advanced(
-    method: Method,
-    dataset: Dataset,
-    n: Array,
-    state: TrainState,
-    until: Array,
-    keys: Array,
-    weights: Array | None,
-) -> tuple[TrainState, Array]:
-    """Make updates of all models; return also each one's largest absolute parameter."""
-
-    def one(state: TrainState, key: Array, weights: Array | None) -> TrainState:
-        rows = dataset if weights is None else dataset.weighted(weights)
-        return advance(method, rows, n, state, until, key=key)
-
-    # All models share one count of updates: with different counts, every loop would be computed
-    # to the longest, and the results selected.
-    axes: Any = MODEL_AXES
-    new = eqx.filter_vmap(one, in_axes=(axes, 0, 0), out_axes=axes)(state, keys, weights)
-    return new, jax.vmap(largest)(new.rbm)
-
-
-def trained(
+def run_ensemble(
     plan: Plan,
-    state: TrainState,
+    states: list[TrainState],
+    *,
     keys: Array,
-    progress: Callable[[float], Any] | None = None,
-    weights: np.ndarray | None = None,
-) -> tuple[TrainState, np.ndarray]:
-    """Make all updates that are left; of a model that diverges the last finite state is kept.
+    callbacks: Sequence[Callback] = (),
+    recorders: Sequence[Recorder] = (),
+) -> list[Fit]:
+    """Train models side by side, as `fit_ensemble` does, with arguments that are checked.
 
     Args:
         plan: the fixed parts of the run.
-        state: `stacked` states.
+        states: the states to begin from.
         keys: a random key for each model.
-        progress: called with the part done.
-        weights: each model's own weights of the rows, shape (models, n), of mean 1.
-
-    Returns:
-        The states, and how many updates each model has made.
+        callbacks: as in `fit_ensemble`.
+        recorders: what measures each model on the way, as in `fit`, and decides by it. The run then
+            ends where a model diverges, with the states before that.
     """
-    dataset, n = padded(plan.dataset)
-    own = None
-    if weights is not None:
-        own = from_numpy(np.pad(weights, [(0, 0), (0, len(dataset) - weights.shape[1])]))
-    limit = growth_limit(jax.vmap(largest)(state.rbm))
-    updates, chunk = int(state.updates), 1
-    kept, made = state, np.full(len(keys), updates)
-    while updates < plan.total:
-        target, started = min(updates + chunk, plan.total), clock()
-        until = jnp.asarray(target, jnp.int32)
-        with errors_as_raised():
-            state, reached = _advanced(plan.method, dataset, n, state, until, keys, own)
-            jax.block_until_ready(state)
-        goes_on = (made == updates) & (np.asarray(reached) < limit)
-        made = np.where(goes_on, target, made)
-        kept = _replaced(kept, state, goes_on)
-        jax.block_until_ready(kept)
-        per_second = (target - updates) / max(clock() - started, 1e-9)
-        chunk = next_chunk(chunk, per_second)
-        updates = target
-        if progress is not None:
-            progress(updates / plan.total)
-    diverged = made < plan.total
-    if diverged.any():
-        numbers = [str(i) for i in np.flatnonzero(diverged)]
-        which = ", ".join(numbers[:10]) + (", …" if len(numbers) > 10 else "")
-        message = f"{len(numbers)} of {len(made)} models diverged (number {which});"
-        advice = "the last finite state of each is kept. Lower the learning rate."
-        warnings.warn(f"{message} {advice}", DivergenceWarning, stacklevel=3)
-    return kept, made
-
-
-@eqx.filter_jit
-def _replaced(old: TrainState, new: TrainState, which: np.ndarray) -> TrainState:
-    """Replace the states of the chosen models by the new ones."""
-
-    def each(a: Array, b: Array) -> Array:
-        return jnp.where(which.reshape(-1, *[1] * (b.ndim - 1)), b, a)
-
-    replaced: Any = jax.tree.map(each, old._replace(updates=()), new._replace(updates=()))
-    return replaced._replace(updates=new.updates)
-
-
-def _fit(plan: Plan, states: TrainState, i: int, updates: int, monitors: Monitors) -> Fit:
-    """Return the `Fit` of model i, which has made `updates` updates."""
-    state: Any = jax.tree.map(lambda leaf: leaf[i], states._replace(updates=()))
-    state = state._replace(updates=jnp.asarray(updates, jnp.int32))
-    rbm, diverged = averaged_model(state.optimizer, state.rbm), updates < plan.total
-    done = f"after {updates:,} updates ({updates / plan.per_epoch:g} epochs), one of an ensemble"
-    kept = f"diverged: {done}; the last finite model is kept"
-    message = kept if diverged else f"finished {done}"
-    record = {"update": updates, "epoch": updates / plan.per_epoch}
-    if not diverged:
-        record |= monitors(rbm, NO_TIME, last=False)
-    return Fit(
-        rbm, [record], state, message, diverged, plan.method.notes(state.rbm, state.gradient)
+    states = (
+        [each._replace(held_out=None, folds=None) for each in states]
+        if not recorders
+        else [recorder.begun(each) for recorder, each in zip(recorders, states, strict=True)]
     )
+    begun, made = stacked(states), np.array([int(each.updates) for each in states])
+    between = _Between(plan, begun, callbacks, recorders)
+    state, made = trained(plan, begun, keys, made=made, between=between)
+    diverged = made < between.updates
+    states = unstacked(state, np.minimum(made, int(state.updates)))
+    fits = between.fits(states, diverged)
+    if recorders:
+        return fits
+    monitors = Monitors(states[0].rbm, plan.dataset, None)
+    return [each if each.diverged else _measured(each, monitors) for each in fits]
+
+
+def _measured(fit: Fit, monitors: Monitors) -> Fit:
+    """Return a `Fit` whose only record has measurements too."""
+    return fit._replace(history=[fit.history[0] | monitors(fit.rbm, NO_TIME, last=False)])
+
+
+class _Between:
+    """What happens between chunks of an ensemble's updates: records and callbacks."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        begun: TrainState,
+        callbacks: Sequence[Callback],
+        recorders: Sequence[Recorder],
+    ):
+        self.plan, self.callbacks, self.recorders = plan, callbacks, recorders
+        self.histories: list[list[dict[str, float]]] = [[] for _ in recorders]
+        self.last, self.began, self.updates = begun, clock(), int(begun.updates)
+        self.stoppers: list[Callback] = []
+        self.is_complete = self.updates >= plan.total
+
+    def next(self, updates: int) -> int:
+        """Return the update of the next record, or of the end."""
+        return self.recorders[0].next(updates) if self.recorders else self.plan.total
+
+    def __call__(
+        self, state: TrainState, made: np.ndarray, per_second: float
+    ) -> tuple[TrainState, bool]:
+        """Measure the models if that is due, and call the callbacks."""
+        updates = self.updates = int(state.updates)
+        if self.recorders and (made < updates).any():
+            return self.last, True
+        is_due = bool(self.recorders) and self.recorders[0].is_due(updates)
+        if not is_due and not self.callbacks:
+            return state, False
+        states, seconds, plan = unstacked(state, made), clock() - self.began, self.plan
+        samples = per_second * len(plan.dataset) / plan.per_epoch
+        metrics: dict[str, float] = {}
+        if is_due:
+            metrics = {"update": updates, "epoch": updates / plan.per_epoch}
+            metrics |= {"seconds": round(seconds, 3), "samples_per_second": round(samples, 1)}
+            states, found = self._recorded(states, seconds)
+            for history, each in zip(self.histories, found, strict=True):
+                history.append(metrics | each)
+            common = [name for name in found[0] if all(name in each for each in found)]
+            metrics |= {name: fmean(each[name] for each in found) for name in common}
+            state = stacked(states)
+        self.last = state
+        models: Any = [self._model(i, each) for i, each in enumerate(states)]
+        ends = (updates, plan.total, updates / plan.per_epoch, plan.total / plan.per_epoch)
+        whole: Any = states
+        report = Report(*ends, seconds, samples, per_second, metrics, models, whole)
+        self.stoppers = [callback for callback in self.callbacks if callback(report) is True]
+        return state, bool(self.stoppers)
+
+    def _recorded(
+        self, states: list[TrainState], seconds: float
+    ) -> tuple[list[TrainState], list[dict[str, float]]]:
+        """Return the states after a record, and the metrics of each model."""
+        after, found = [], []
+        for recorder, state in zip(self.recorders, states, strict=True):
+            rbm = averaged_model(state.optimizer, state.rbm)
+            state, metrics = recorder.record(state, rbm, seconds)
+            of_method = recorder.method.gradient.metrics(state.gradient)
+            after.append(state)
+            found.append(metrics | {name: float(value) for name, value in of_method.items()})
+        return after, found
+
+    def _model(self, i: int, state: TrainState) -> RBM:
+        """Return the model to use."""
+        if self.recorders and self.updates >= self.plan.total:
+            return self.recorders[i].kept(state)[0]
+        return averaged_model(state.optimizer, state.rbm)
+
+    def fits(self, states: list[TrainState], diverged: np.ndarray) -> list[Fit]:
+        """Return the `Fit` of each model."""
+        return [
+            self._fit(i, state, is_lost)
+            for i, (state, is_lost) in enumerate(zip(states, diverged.tolist(), strict=True))
+        ]
+
+    def _fit(self, i: int, state: TrainState, diverged: bool) -> Fit:
+        """Return the `Fit` of model i."""
+        updates, epochs = int(state.updates), int(state.updates) / self.plan.per_epoch
+        done = f"after {updates:,} updates ({epochs:g} epochs), one of an ensemble"
+        message = f"finished {done}"
+        if self.stoppers and updates < self.plan.total:
+            reason = getattr(self.stoppers[0], "reason", "")
+            message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
+        if self.is_complete:
+            message = f"nothing to do: the run was complete {done}; choose more epochs"
+        if diverged:
+            message = f"diverged: {done}; the last finite model is kept"
+        notes = self.plan.method.notes(state.rbm, state.gradient)
+        history: list[Any] = [{"update": updates, "epoch": epochs}]
+        if self.recorders:
+            notes, history = self.recorders[i].notes(state), self.histories[i]
+        return Fit(self._model(i, state), history, state, message, diverged, notes)

@@ -63,13 +63,15 @@ def _carried(method: Method, rbm: RBM, dataset: Dataset, *, key: PRNGKeyArray) -
     return method.init(rbm, batch, key=key_gradient)
 
 
-def continued(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
+def continued(
+    state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray, name: str = "state"
+) -> TrainState:
     """Return the state to continue from, with a schedule of this run's length.
 
     Raises:
         InputError: it is not a state, or is that of another model, method or optimiser.
     """
-    state = resumable(state, rbm, plan, key=key)
+    state = resumable(state, rbm, plan, key=key, name=name)
     return spread(state._replace(optimizer=reschedule(state.optimizer, plan.total)), plan)
 
 
@@ -89,15 +91,17 @@ def spread(state: TrainState, plan: Plan) -> TrainState:
     return with_weights_spread(state, state.rbm.weights.shape)
 
 
-def resumable(state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
+def resumable(
+    state: Any, rbm: RBM, plan: Plan, *, key: PRNGKeyArray, name: str = "state"
+) -> TrainState:
     """Return the state, or raise InputError unless it is one of such a run."""
     if not isinstance(state, TrainState):
-        raise InputError(f"state: expected the `state` of a Fit; got {described(state)}.")
+        raise InputError(f"{name}: expected the `state` of a Fit; got {described(state)}.")
     like = jax.eval_shape(lambda: _whole_state(rbm, plan, key=key))
     # What is known of held-out rows is begun anew where it does not fit.
     if not same_shapes(state._replace(held_out=None, folds=None), like):
         raise InputError(
-            "state: expected the state of a run with the same model, gradient method and optimiser;"
-            " got other arrays."
+            f"{name}: expected the state of a run with the same model, gradient method and"
+            " optimiser; got other arrays."
         )
     return state

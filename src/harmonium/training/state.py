@@ -58,8 +58,8 @@ class Report(NamedTuple):
         updates_per_second: updates made per second, over the last chunk.
         metrics: the record that is added to the history of the `Fit`, described there; empty if no
             measurement was made after this chunk.
-        rbm: the averaged model.
-        state: the run's state.
+        rbm: the averaged model; from `fit_ensemble` a list, one for each model.
+        state: the run's state; from `fit_ensemble` a list too.
 
     Example:
         >>> rows, key = hm.bars_and_stripes(2), jax.random.key(0)
