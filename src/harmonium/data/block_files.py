@@ -94,7 +94,7 @@ def _array_blocks(path: Path, label: str) -> AbstractBlocks:
     return ArrayBlocks(array, label)
 
 
-class _Loaded(AbstractBlocks):
+class AbstractLoaded(AbstractBlocks):
     """Blocks that are read as a whole; the last one is kept, since windows end within blocks."""
 
     last: tuple[int, Any] | None = None
@@ -111,7 +111,7 @@ class _Loaded(AbstractBlocks):
         return self.last[1][start:stop]
 
 
-class _Archive(_Loaded):
+class _Archive(AbstractLoaded):
     """The rows of an .npz file as one block."""
 
     def __init__(self, path: Path, label: str):
@@ -145,7 +145,7 @@ def _shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, ...]
         return (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)[0]
 
 
-class _Groups(_Loaded):
+class _Groups(AbstractLoaded):
     """The row groups of a Parquet file or the batches of an Arrow file, of columns of numbers."""
 
     def __init__(self, sizes: list[int], group: Callable[[int], Any], label: str):

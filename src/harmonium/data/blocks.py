@@ -75,7 +75,7 @@ class AbstractSource(ABC):
         return int(next(self.epoch(None).take(0, 1).each).rows.shape[1])
 
     @abstractmethod
-    def epoch(self, order: np.random.Generator | None) -> Reading:
+    def epoch(self, order: np.random.Generator | None) -> AbstractReading:
         """Return a reading of all rows: in a random order of blocks if it can be, else as they are.
 
         Args:
@@ -91,7 +91,7 @@ class AbstractSource(ABC):
         """Return the source without `count` rows, and these rows."""
 
 
-class Reading(ABC):
+class AbstractReading(ABC):
     """One pass over a source."""
 
     @abstractmethod
@@ -170,7 +170,7 @@ class BlockSource(AbstractSource):
         """Return the number of rows."""
         return sum(map(len, self.spans))
 
-    def epoch(self, order: np.random.Generator | None) -> Reading:
+    def epoch(self, order: np.random.Generator | None) -> AbstractReading:
         """Return a reading of all blocks, each once."""
         places = np.arange(len(self.spans))
         return BlockReading(self, places if order is None else order.permutation(places))
@@ -227,7 +227,7 @@ def _cut(span: Span, start: int, stop: int) -> Span:
     return Span(span.block, span.start + start, span.start + stop, span.first + start)
 
 
-class BlockReading(Reading):
+class BlockReading(AbstractReading):
     """A pass over blocks in some order."""
 
     def __init__(self, source: BlockSource, order: np.ndarray):
@@ -279,7 +279,7 @@ class Batches(AbstractSource):
             yield Part(rows, first)
             first += rows.shape[0]
 
-    def epoch(self, order: np.random.Generator | None) -> Reading:
+    def epoch(self, order: np.random.Generator | None) -> AbstractReading:
         """Return a reading from the first row on."""
         return BatchReading(self, self.skip)
 
@@ -293,7 +293,7 @@ class Batches(AbstractSource):
         return Batches(self.batches, self.name, rows, self.skip + count), held
 
 
-class BatchReading(Reading):
+class BatchReading(AbstractReading):
     """A pass over batches; rows before those that are wanted are read and dropped."""
 
     def __init__(self, source: Batches, skip: int):

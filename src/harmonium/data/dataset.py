@@ -25,7 +25,7 @@ from .windows import AbstractRows, AbstractWindows, OneWindow
 MOST_TO_COPY = 2**15  # rows: copying more of them costs more than a second of compilation
 
 
-class Dataset(eqx.Module, AbstractRows):
+class Dataset(eqx.Module, AbstractRows["Dataset"]):
     """Rows in the user's coding, stored in their smallest form and read one batch at a time.
 
     Attributes:
@@ -257,9 +257,9 @@ class Dataset(eqx.Module, AbstractRows):
         """Return the dataset, all of whose values are known."""
         return self
 
-    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows:
+    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows[Dataset]:
         """Return all rows as the only window of a run."""
-        return OneWindow(self)
+        return OneWindow(self, self.padded())
 
     def _with(
         self, stored: AbstractStored, weights: Array | None, log_density: Array | None = None

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..errors import InputError
-from .blocks import AbstractSource, Parts, Reading
+from .blocks import AbstractReading, AbstractSource, Parts
 from .dataset import Dataset
 from .windows import AbstractWindows, Window, count_of_rows
 
@@ -68,7 +68,7 @@ class Space:
             self.array = new
 
 
-class StreamWindows(AbstractWindows):
+class StreamWindows(AbstractWindows[Dataset]):
     """The windows of a stream: the next one is read while a model learns from the last."""
 
     def __init__(
@@ -95,12 +95,12 @@ class StreamWindows(AbstractWindows):
         data = jax.random.key_data(jax.random.fold_in(key, ORDER_OF_BLOCKS))
         self.seed = np.asarray(data).tolist()
         self.space = Space()
-        self.reading: tuple[int, Reading] | None = None
+        self.reading: tuple[int, AbstractReading] | None = None
         self.one_at_a_time = Lock()
-        self.here: tuple[int, Window] | None = None
-        self.ahead: tuple[int, Future[Window]] | None = None
+        self.here: tuple[int, Window[Dataset]] | None = None
+        self.ahead: tuple[int, Future[Window[Dataset]]] | None = None
 
-    def at(self, updates: int) -> Window:
+    def at(self, updates: int) -> Window[Dataset]:
         """Return the window of an update; waits until it is read."""
         epoch, made = divmod(updates, self.updates)
         number = epoch * self.an_epoch + made * self.batch // self.size
@@ -111,9 +111,9 @@ class StreamWindows(AbstractWindows):
             self.here, self.ahead = (number, window), self._begin(number + 1)
         return self.here[1]
 
-    def _begin(self, number: int) -> tuple[int, Future[Window]]:
+    def _begin(self, number: int) -> tuple[int, Future[Window[Dataset]]]:
         """Read a window in a thread, which does not keep the process from ending."""
-        found: Future[Window] = Future()
+        found: Future[Window[Dataset]] = Future()
 
         def read() -> None:
             try:
@@ -125,7 +125,7 @@ class StreamWindows(AbstractWindows):
         Thread(target=read, daemon=True).start()
         return number, found
 
-    def _read(self, number: int) -> Window:
+    def _read(self, number: int) -> Window[Dataset]:
         epoch, place = divmod(number, self.an_epoch)
         first = place * self.size
         count = min(self.size, self.rows - first)
@@ -134,7 +134,7 @@ class StreamWindows(AbstractWindows):
         end = begin + -(-count // self.batch)
         return Window(dataset.filled_to(self.size), count_of_rows(dataset), begin, end, number)
 
-    def _pass(self, epoch: int) -> Reading:
+    def _pass(self, epoch: int) -> AbstractReading:
         if self.reading is None or self.reading[0] != epoch:
             order = np.random.default_rng([*self.seed, epoch])
             self.reading = epoch, self.source.epoch(order)

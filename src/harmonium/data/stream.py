@@ -19,14 +19,14 @@ from .block_files import source_of_files
 from .blocks import AbstractSource, ArrayBlocks, Batches, BlockSource, Parts
 from .dataset import Dataset, checked_weights
 from .read_ahead import Joined, Space, StreamWindows
-from .windows import AbstractRows, AbstractWindows, OneWindow
+from .windows import AbstractRows, AbstractWindows
 
 __all__ = ["Stream"]
 
 ENTRIES_IN_WINDOW = 2**25  # of a window whose size is not told: 128 MB in float32
 
 
-class Stream(AbstractRows):
+class Stream(AbstractRows[Dataset]):
     """Rows that are read while a model learns from them.
 
     `fit` and `initialize` take it in place of rows. In memory are two windows of rows: one that is
@@ -50,7 +50,7 @@ class Stream(AbstractRows):
         ...     rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(4), stream, key=key)
         ...     fit = hm.fit(rbm, stream, key=key, epochs=2, batch_size=10)
         >>> len(stream), fit.message
-        (42, 'finished after 10 updates (2 epochs)')
+        (48, 'finished after 10 updates (2 epochs)')
     """
 
     is_whole = False
@@ -228,10 +228,10 @@ class Stream(AbstractRows):
         found._change, found._known = change, None
         return found
 
-    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows:
+    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows[Dataset]:
         """Return the windows of a run, the next of which is read ahead."""
         if len(self._first) == len(self):
-            return OneWindow(self._first)
+            return self._first.windows(batch_size, key=key)
         return StreamWindows(self._source, self._stored, self.window, batch_size, key)
 
     def _stored(self, parts: Parts, space: Space | None = None) -> Dataset:
@@ -285,7 +285,7 @@ def rows_to_train_on(data: Any, weights: Any = None) -> Dataset | Stream:
     Raises:
         InputError: not a matrix of numbers, or weights for rows that have their own.
     """
-    if not isinstance(data, Stream):
+    if getattr(data, "is_whole", True):  # all but a stream
         return Dataset.of(data, weights)
     if weights is not None:
         raise InputError("weights: a Stream takes them itself: Stream(source, weights=...).")

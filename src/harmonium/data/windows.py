@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-if TYPE_CHECKING:
-    from .dataset import Dataset
-
+D = TypeVar("D")  # rows in memory, a `Dataset`
 NO_END = 2**31 - 1  # counts of updates are 32-bit integers
 
 
-class Window(NamedTuple):
+class Window(NamedTuple, Generic[D]):
     """Rows that are on the device for some updates in succession.
 
     Attributes:
@@ -25,22 +23,22 @@ class Window(NamedTuple):
         passes: the passes over windows of this size that were made before; the order follows it.
     """
 
-    dataset: Dataset
+    dataset: D
     count: Int[Array, ""]
     begin: int
     end: int
     passes: int
 
 
-class AbstractWindows(ABC):
+class AbstractWindows(ABC, Generic[D]):
     """The windows of a run, in the order in which they are learned from."""
 
     @abstractmethod
-    def at(self, updates: int) -> Window:
+    def at(self, updates: int) -> Window[D]:
         """Return the window of the update that follows so many."""
 
 
-class AbstractRows(ABC):
+class AbstractRows(ABC, Generic[D]):
     """Rows to train on: all in memory, or read while a model learns.
 
     Attributes:
@@ -55,12 +53,12 @@ class AbstractRows(ABC):
 
     @property
     @abstractmethod
-    def head(self) -> Dataset:
+    def head(self) -> D:
         """Rows to begin a run with, with padding rows: all rows if they are in memory."""
 
     @property
     @abstractmethod
-    def in_memory(self) -> Dataset:
+    def in_memory(self) -> D:
         """The rows, where all of them must be in memory.
 
         Raises:
@@ -68,15 +66,15 @@ class AbstractRows(ABC):
         """
 
     @abstractmethod
-    def some(self, count: int) -> Dataset:
+    def some(self, count: int) -> D:
         """Return at most `count` rows from all parts of the source, as far as that is known."""
 
     @abstractmethod
-    def kept_exact(self) -> AbstractRows:
+    def kept_exact(self) -> AbstractRows[D]:
         """Return the rows, for products in bfloat16: later ones must be small whole numbers too."""
 
     @abstractmethod
-    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows:
+    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows[D]:
         """Return the windows of a run with updates of so many rows.
 
         Args:
@@ -85,13 +83,13 @@ class AbstractRows(ABC):
         """
 
 
-class OneWindow(AbstractWindows):
+class OneWindow(AbstractWindows[D]):
     """All rows, for all updates."""
 
-    def __init__(self, dataset: Dataset):
-        self.window = Window(dataset.padded(), count_of_rows(dataset), 0, NO_END, 0)
+    def __init__(self, dataset: D, padded: D):
+        self.window = Window(padded, count_of_rows(dataset), 0, NO_END, 0)
 
-    def at(self, updates: int) -> Window:
+    def at(self, updates: int) -> Window[D]:
         """Return all rows."""
         return self.window
 

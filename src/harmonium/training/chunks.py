@@ -78,7 +78,7 @@ def advance(
 
 def advance_through(
     method: Method,
-    windows: AbstractWindows,
+    windows: AbstractWindows[Dataset],
     state: TrainState,
     target: int,
     *,
