@@ -12,7 +12,15 @@ import numpy as np
 
 from .._files import check_npy_head, check_regular, open_errors, parser_errors, read_npz
 from ..errors import InputError, MissingDependencyError, input_error
-from .blocks import AbstractBlocks, ArrayBlocks, BlockSource, Chained, matrix_of
+from .blocks import (
+    AbstractBlocks,
+    ArrayBlocks,
+    BlockSource,
+    Chained,
+    matrix_of,
+    rows_of_block,
+    sizes_of_blocks,
+)
 
 NAMES_OF_ROWS = ("train", "x_train")
 
@@ -85,13 +93,36 @@ def _array_blocks(path: Path, label: str) -> AbstractBlocks:
     with parser_errors(label, "a NumPy .npy file of numbers"):
         with path.open("rb") as file:
             is_plain = check_npy_head(file, path.stat().st_size)
-        array = np.load(path, mmap_mode="r", allow_pickle=False) if is_plain else np.empty(0, "O")
+        array: Any = (
+            np.load(path, mmap_mode="r", allow_pickle=False) if is_plain else np.empty(0, "O")
+        )
     if not is_plain or array.ndim != 2:
         found = f"an array of shape {array.shape}" if is_plain else "Python objects, never loaded"
         raise input_error(
             label, "a matrix of numbers", found, "save an array of shape (rows, columns)"
         )
-    return ArrayBlocks(array, label)
+    return _Lines(path, array) if array.flags.c_contiguous else ArrayBlocks(array, label)
+
+
+class _Lines(AbstractBlocks):
+    """The rows of an .npy file, read and not mapped: to map pages takes longer than to copy."""
+
+    def __init__(self, path: Path, array: Any):
+        self.path, self.dtype, self.columns = path, array.dtype, array.shape[1]
+        self.begin, self.size = array.offset, rows_of_block(array.strides[0])
+        self.sizes = sizes_of_blocks(len(array), self.size)
+
+    def read(self, block: int, start: int, stop: int) -> Any:
+        """Return some rows of a block."""
+        bytes_of_row = self.columns * self.dtype.itemsize
+        offset = self.begin + (block * self.size + start) * bytes_of_row
+        count = (stop - start) * self.columns
+        with open_errors(str(self.path)):
+            found = np.fromfile(self.path, self.dtype, count, offset=offset)
+        if found.size < count:
+            found, advice = f"{found.size:,}", "restore the file"
+            raise input_error(str(self.path), f"{count:,} numbers there", found, advice)
+        return found.reshape(stop - start, self.columns)
 
 
 class AbstractLoaded(AbstractBlocks):

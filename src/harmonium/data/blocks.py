@@ -124,21 +124,27 @@ class ArrayBlocks(AbstractBlocks):
 
     def __init__(self, rows: Any, name: str):
         self.rows, self.name = rows, name
-        total, first = int(rows.shape[0]), matrix_of(rows[:1], name)
-        size = max(1, BYTES_IN_BLOCK // max(1, first.shape[1] * first.dtype.itemsize))
-        self.size = size
-        self.sizes = [min(size, total - at) for at in range(0, total, size)]
+        first = matrix_of(rows[:1], name)
+        self.size = rows_of_block(first.shape[1] * first.dtype.itemsize)
+        self.sizes = sizes_of_blocks(int(rows.shape[0]), self.size)
         self.mapped = mapping_of(rows)
 
     def read(self, block: int, start: int, stop: int) -> Any:
-        """Return some rows of a block; pages of a mapped file are released after it."""
+        """Return some rows of a block; pages of a mapped file are released at the next call."""
+        if self.mapped is not None:
+            self.mapped.madvise(mmap.MADV_DONTNEED)
         at = block * self.size
-        rows = self.rows[at + start : at + stop]
-        if self.mapped is None:
-            return matrix_of(rows, self.name)
-        copied = np.array(matrix_of(rows, self.name))
-        self.mapped.madvise(mmap.MADV_DONTNEED)
-        return copied
+        return matrix_of(self.rows[at + start : at + stop], self.name)
+
+
+def rows_of_block(bytes_of_row: int) -> int:
+    """Return the rows of a block of the usual size."""
+    return max(1, BYTES_IN_BLOCK // max(1, bytes_of_row))
+
+
+def sizes_of_blocks(rows: int, size: int) -> list[int]:
+    """Return the sizes of the blocks of so many rows: all the same but the last."""
+    return [min(size, rows - at) for at in range(0, rows, size)]
 
 
 class Chained(AbstractBlocks):

@@ -13,6 +13,7 @@ from .._numerics import from_numpy
 from ..sharding import fetched
 
 ENTRIES_AT_ONCE = 2**21  # of the largest array of a computation: 8 MB in float32
+ENTRIES_LOOKED_AT = 2**17  # of a part that NumPy passes over several times, in a processor's cache
 
 
 def rows_at_once(width: int) -> int:
@@ -32,7 +33,7 @@ def parts_of(matrix: Any, which: np.ndarray | None = None) -> Iterator[Any]:
         which: the indices of the rows to yield; all of them if None.
     """
     mapped = mapping_of(matrix)
-    size = rows_at_once(math.prod(matrix.shape[1:]))
+    size = max(1, ENTRIES_LOOKED_AT // max(1, math.prod(matrix.shape[1:])))
     for first in range(0, matrix.shape[0] if which is None else len(which), size):
         some = slice(first, first + size)
         yield matrix[some if which is None else which[some]]

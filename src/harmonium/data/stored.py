@@ -221,7 +221,7 @@ def stored(
         return _from_sparse(rows if which is None else rows.tocsr()[which], whole_bits)
     n, columns = len(array if which is None else which), array.shape[1]
     if whole_bits and _is_binary(array, which):
-        packed = (np.packbits(part.astype(bool), axis=1) for part in parts_of(array, which))
+        packed = (np.packbits(part != 0, axis=1) for part in parts_of(array, which))
         return Bits(columns, _joined(packed, n, -(-columns // 8), np.dtype(np.uint8)))
     parts = parts_of(array, which)
     return Numbers(columns, _joined(parts, n, columns, _smallest(array, which)))
