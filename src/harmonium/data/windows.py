@@ -76,12 +76,13 @@ class AbstractRows(ABC):
         """Return the rows, for products in bfloat16: later ones must be small whole numbers too."""
 
     @abstractmethod
-    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows:
+    def windows(self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END) -> AbstractWindows:
         """Return the windows of a run with updates of so many rows.
 
         Args:
             batch_size: rows in an update.
             key: determines in which order the parts of a source are read.
+            end: the number of updates at the end of the run; nothing is read ahead for later ones.
         """
 
 
