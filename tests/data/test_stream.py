@@ -1,6 +1,11 @@
 """Rows that are read while a model learns."""
 
 import itertools
+import threading
+import time
+import tracemalloc
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -224,6 +229,77 @@ def test_empty_cells_of_a_file_are_missing_values(tmp_path):
     assert stream.missing == 1
 
 
+def test_groups_and_batches_may_be_empty(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({f"c{k}": ROWS[:, k] for k in range(COLUMNS)})
+    parts = [table[:0], table[:100], table[:0], table[100:], table[:0]]
+    parts = [(p.to_batches() or [table.to_batches()[0][:0]])[0] for p in parts]
+    with pyarrow.ipc.new_file(str(tmp_path / "rows.arrow"), table.schema) as file:
+        for part in parts:
+            file.write_batch(part)
+    with parquet.ParquetWriter(tmp_path / "rows.parquet", table.schema) as file:
+        for part in parts:
+            file.write_table(pyarrow.Table.from_batches([part]))
+    for source in ("rows.arrow", "rows.parquet"):
+        stream = hm.Stream(tmp_path / source, window=60)
+        assert stream._source.blocks.sizes.count(0) == 3
+        check_all_rows(stream)
+    by_name = [{"a": p[:, :1], "b": p[:, 1:]} for p in (ROWS[:0], ROWS, ROWS[:0])]
+    check_all_rows(hm.Stream(by_name, window=60))
+
+
+def check_all_rows(stream):
+    """Read an epoch of rows, in any order."""
+    windows, found = stream.windows(20, key=KEY), []
+    for updates in range(0, 12, 3):
+        window = windows.at(updates)
+        found.append(window.dataset.rows()[: int(window.count)])
+    assert sorted(map(tuple, np.concatenate(found))) == sorted(map(tuple, ROWS))
+
+
+def test_of_all_files_one_block_is_kept_and_threads_do_not_mix_blocks(tmp_path):
+    for i in range(6):
+        np.savez(tmp_path / f"{i}.npz", np.full((50, 3), i))
+    blocks = hm.Stream(tmp_path)._source.blocks
+    members = {member for member, _ in blocks.places}
+    assert len({id(member.kept) for member in members}) == 1
+
+    def read(block):
+        return all((blocks.read(i % 6, 0, 50) == i % 6).all() for i in range(block, block + 20))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(read, range(24)))
+
+
+def test_a_group_with_other_rows_than_the_file_says_is_refused(tmp_path):
+    write_parquet(tmp_path)
+    blocks = hm.Stream(tmp_path / "0.parquet")._source.blocks
+    blocks.sizes[1] = 31
+    with pytest.raises(hm.InputError, match="expected 31 rows, as the file says elsewhere"):
+        blocks.read(1, 0, 31)
+
+
+def test_a_head_that_unpacks_to_much_is_not_read(tmp_path):
+    with zipfile.ZipFile(tmp_path / "rows.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        head = b"\x93NUMPY\2\0" + (2**26).to_bytes(4, "little") + 2**26 * b" "
+        file.writestr("train.npy", head)
+    tracemalloc.start()
+    try:
+        with pytest.raises(hm.InputError, match=r"rows\.npz: expected a NumPy \.npz file"):
+            hm.Stream(tmp_path / "rows.npz")
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_group_that_unpacks_to_much_is_not_read(tmp_path, monkeypatch):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"a": np.zeros(100_000)}), tmp_path / "rows.parquet")
+    monkeypatch.setattr("harmonium._files.UNPACKED_BYTES", 2**10)
+    with pytest.raises(hm.InputError, match="write it with smaller row groups"):
+        hm.Stream(tmp_path / "rows.parquet")
+
+
 # --- options --------------------------------------------------------------------------------
 
 
@@ -272,6 +348,47 @@ def test_rows_are_held_out_once():
         there = np.concatenate(visits(rest, 20, 1)[0])
         held_out = held.rows().astype(int) @ (1 << np.arange(12))
         assert sorted([*there, *held_out]) == list(range(N))
+
+
+def test_changes_follow_one_another_as_in_memory():
+    greys = np.arange(12, dtype=np.uint8).reshape(4, 3)
+    found = hm.Stream(greys, scale=2.0).changed(lambda x: x + 1).changed(lambda x: 3 * x)
+    np.testing.assert_array_equal(found.some(4).rows(), 3 * (greys / 2 + 1))
+
+
+def test_windows_of_sparse_rows_share_a_compiled_loop():
+    """Otherwise each would be compiled for, by its number of entries."""
+    rows = scipy.sparse.random_array((4000, 300), density=0.02, rng=np.random.default_rng(0))
+    rows = (rows > 0).astype(float).tocsr()
+    windows = hm.Stream(rows, window=400).windows(100, key=KEY)
+    datasets = [windows.at(updates).dataset for updates in range(0, 40, 4)]
+    np.testing.assert_array_equal(
+        sorted(map(tuple, np.concatenate([d.rows() for d in datasets]))),
+        sorted(map(tuple, rows.toarray())),
+    )
+    assert len({tuple(x.shape for x in jax.tree.leaves(d)) for d in datasets}) <= 2
+
+
+def test_windows_have_the_precision_of_the_thread_that_wants_them():
+    with jax.enable_x64(True):
+        rows = np.random.default_rng(0).normal(size=(N, 2))
+        window = hm.Stream(rows, window=60).windows(20, key=KEY).at(0)
+        assert window.dataset.stored.values.dtype == np.float64
+
+
+def test_a_run_reads_in_one_thread_from_its_first_update_to_its_last():
+    here, passes = threading.get_ident(), []
+
+    def read():
+        passes.append(threading.get_ident())
+        yield from batches()
+
+    stream = hm.Stream(read, rows=N, window=100)
+    rbm = hm.initialize(hm.Bernoulli(COLUMNS), hm.Bernoulli(3), stream, key=KEY)
+    hm.fit(rbm, stream, key=KEY, epochs=2, batch_size=20)
+    time.sleep(0.2)  # in which another pass would begin
+    assert [thread == here for thread in passes[-3:]] == [True, False, False]
+    assert all(thread == here for thread in passes[:-2])
 
 
 def test_no_more_than_a_block_is_read_at_once():
@@ -337,6 +454,28 @@ ERRORS = {
     "a portion": (
         lambda: hm.partial_fit(TINY, hm.Stream(ROWS), key=KEY),
         "expected rows in memory here; got a Stream",
+    ),
+    "widths of sparse": (
+        lambda: fitted(hm.Stream([scipy.sparse.csr_array(ROWS[:, :n]) for n in (6, 3)])),
+        "6 columns, as at first; got 3 from row 230 on",
+    ),
+    "no batches at all": (lambda: fitted(hm.Stream([])), "expected batches of rows; found no rows"),
+    "no iterator": (lambda: hm.Stream(lambda: None).columns, "function that returns an iterator"),
+    "a pattern": (lambda: hm.Stream("rows**.npy"), "a file, a folder of files, or a pattern"),
+    "a long name": (lambda: hm.Stream(300 * "a"), "expected a readable file; found File name too"),
+    "dates": (
+        lambda: hm.Stream([{"a": [1.0], "d": [np.datetime64("2001-01-01")]}]).columns,
+        r"data, 'd': expected numbers; got an array of datetime64",
+    ),
+    "columns of other lengths": (
+        lambda: hm.Stream([{"a": [1.0, 0.0], "b": [1.0]}]).columns,
+        r"columns of equal length; found shapes \(2,\), \(1,\)",
+    ),
+    "a number by name": (lambda: hm.Stream([{"a": 1.0}]).columns, "columns of equal length"),
+    "no columns": (lambda: hm.Stream([{}]).columns, "found shapes no columns"),
+    "greys that are drawn": (
+        lambda: hm.Stream(ROWS, stochastic=True).changed(abs),
+        "rows from which nothing is drawn",
     ),
     "all held out": (lambda: hm.Stream(ROWS).split_off(N), "fewer than the 230 rows; got 230"),
 }

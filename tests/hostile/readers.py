@@ -113,6 +113,26 @@ def arrow() -> bytes:
     return filled(lambda file: feather.write_feather(frame(), file))
 
 
+def numbers(write: str) -> bytes:
+    """Return a file of columns of numbers, written by this function, in several parts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"a": [1.5, 2, None, 3, 4, 5], "b": [0, 1, 0, 1, 1, 0], "c": [True, None] * 3})
+    if write == "parquet":
+        return filled(lambda file: pq.write_table(table, file, row_group_size=2))
+    content = io.BytesIO()
+    with pa.ipc.new_file(content, table.schema) as file:
+        file.write_table(table, max_chunksize=2)
+    return content.getvalue()
+
+
+def streamed(path: Path) -> Any:
+    """Read all rows of a file a block at a time."""
+    stream = hm.Stream(path)
+    return stream.some(len(stream)).rows()
+
+
 def frame() -> Any:
     import datetime
 
@@ -192,6 +212,10 @@ READERS = [
         read_file,
         npz,
     ),
+    Reader("streamed.npy", streamed, lambda: filled(lambda f: np.save(f, BITS))),
+    Reader("streamed.npz", streamed, npz),
+    Reader("streamed.parquet", streamed, lambda: numbers("parquet")),
+    Reader("streamed.arrow", streamed, lambda: numbers("arrow")),
     Reader("rows.idx", read_file, idx),
     Reader("rows.idx.gz", read_file, lambda: gzip.compress(idx(), mtime=0)),
     Reader("sequences.fasta", hm.read_alignment, FASTA.encode),

@@ -103,3 +103,15 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
     with pytest.raises(InputError, match="a file that can be read in blocks"):
         train(config("rows.csv"), "run", False, Lines())
     assert not (tmp_path / "run").exists()
+
+
+def test_a_resumed_run_holds_out_the_rows_that_it_began_with(tmp_path, monkeypatch):
+    """Also where a tenth of the rows is more than are held out by default."""
+    monkeypatch.setattr(streamed, "MOST_HELD_OUT", 17)
+    in_files(BITS, tmp_path / "parts")
+    train(config(), "whole", False, Lines())
+    train(config(), "parted", False, Lines(interrupt_after(17)))
+    resume("parted", None, Lines())
+    whole, parted = (hm.load(tmp_path / name) for name in ("whole", "parted"))
+    np.testing.assert_array_equal(whole.weights, parted.weights)
+    assert len(own_rows(RunFolder("parted")).parts["validation"]) == 17

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from .._files import check_npy_head, check_regular, open_errors, parser_errors, read_npz
+from .._files import (
+    check_npy_head,
+    check_regular,
+    check_unpacked_size,
+    open_errors,
+    parser_errors,
+    read_npz,
+)
 from ..errors import InputError, MissingDependencyError, input_error
 from .blocks import (
     AbstractBlocks,
@@ -23,6 +33,8 @@ from .blocks import (
 )
 
 NAMES_OF_ROWS = ("train", "x_train")
+MOST_IN_HEAD = 2**14  # bytes; NumPy refuses longer heads of arrays, once it has unpacked them
+BYTES_OF_CELL = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}  # in memory; others take 8
 
 
 def files_named(source: str | Path) -> list[Path]:
@@ -31,13 +43,15 @@ def files_named(source: str | Path) -> list[Path]:
     Raises:
         InputError: there is none that can be read in blocks.
     """
-    path = Path(source)
-    if path.is_file():
-        return [path]
-    if path.is_dir():
-        found = [each for each in path.iterdir() if _is_known(each)]
-    else:
-        found = [each for each in path.parent.glob(path.name) if _is_known(each)]
+    path, found = Path(source), []
+    with open_errors(source):
+        if path.is_file():
+            return [path]
+        if path.is_dir():
+            found = [each for each in path.iterdir() if _is_known(each)]
+        else:
+            with suppress(ValueError):  # such as ** within a name
+                found = [each for each in path.parent.glob(path.name) if _is_known(each)]
     if not found:
         expected = f"a file, a folder of files, or a pattern such as 'rows-*.npy': {SUFFIXES}"
         raise input_error(str(source), expected, "none", "check the name")
@@ -63,7 +77,8 @@ def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
         InputError: a file cannot be read in blocks, or has another number of columns.
     """
     files = [file for path in paths for file in files_named(path)]
-    members = [_blocks_of(file) for file in files]
+    kept = Kept()
+    members = [_blocks_of(file, kept) for file in files]
     widths = [int(each.read(0, 0, 1).shape[1]) for each in members]
     for file, width in zip(files, widths, strict=True):
         if width != widths[0]:
@@ -72,7 +87,7 @@ def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
     return BlockSource(members[0] if len(members) == 1 else Chained(members), name)
 
 
-def _blocks_of(path: Path) -> AbstractBlocks:
+def _blocks_of(path: Path, kept: Kept) -> AbstractBlocks:
     label = str(path)
     opener = _OPENERS.get(path.suffix.lower())
     check_regular(path, label)
@@ -82,13 +97,13 @@ def _blocks_of(path: Path) -> AbstractBlocks:
             label, f"a file that can be read in blocks: {SUFFIXES}", "another", advice
         )
     with open_errors(label):
-        blocks = opener(path, label)
+        blocks = opener(path, label, kept)
     if not sum(blocks.sizes):
         raise input_error(label, "rows", "none", "check how it was written")
     return blocks
 
 
-def _array_blocks(path: Path, label: str) -> AbstractBlocks:
+def _array_blocks(path: Path, label: str, _: Kept) -> AbstractBlocks:
     """Map an .npy file."""
     with parser_errors(label, "a NumPy .npy file of numbers"):
         with path.open("rb") as file:
@@ -125,10 +140,40 @@ class _Lines(AbstractBlocks):
         return found.reshape(stop - start, self.columns)
 
 
-class AbstractLoaded(AbstractBlocks):
-    """Blocks that are read as a whole; the last one is kept, since windows end within blocks."""
+class Kept:
+    """The last block that was read as a whole, of all files: windows end within blocks.
 
-    last: tuple[int, Any] | None = None
+    One is in memory, and one is read at a time: a run that ended may still be reading ahead.
+    """
+
+    def __init__(self) -> None:
+        self.last: tuple[Any, int, Any] | None = None
+        self.one_at_a_time = Lock()
+
+    def of(self, blocks: AbstractLoaded, block: int) -> Any:
+        """Return all rows of a block."""
+        with self.one_at_a_time:
+            if self.last is None or self.last[0] is not blocks or self.last[1] != block:
+                self.last = None  # two blocks are never in memory
+                rows = blocks.load(block)
+                if rows.shape[0] != blocks.sizes[block]:
+                    expected = f"{blocks.sizes[block]:,} rows, as the file says elsewhere"
+                    found, advice = f"{rows.shape[0]:,}", "write it again"
+                    raise input_error(blocks.label, expected, found, advice)
+                self.last = blocks, block, rows
+            return self.last[2]
+
+
+class AbstractLoaded(AbstractBlocks):
+    """Blocks that are read as a whole.
+
+    Attributes:
+        label: what error messages call the file.
+        kept: where the last block is kept.
+    """
+
+    label: str
+    kept: Kept
 
     @abstractmethod
     def load(self, block: int) -> Any:
@@ -136,24 +181,23 @@ class AbstractLoaded(AbstractBlocks):
 
     def read(self, block: int, start: int, stop: int) -> Any:
         """Return some rows of a block."""
-        if self.last is None or self.last[0] != block:
-            self.last = None  # two blocks are never in memory
-            self.last = block, self.load(block)
-        return self.last[1][start:stop]
+        return self.kept.of(self, block)[start:stop]
 
 
 class _Archive(AbstractLoaded):
     """The rows of an .npz file as one block."""
 
-    def __init__(self, path: Path, label: str):
-        self.path, self.label = path, label
+    def __init__(self, path: Path, label: str, kept: Kept):
+        self.path, self.label, self.kept = path, label, kept
         self.expected = "a NumPy .npz file of arrays"
         with parser_errors(label, self.expected), zipfile.ZipFile(path) as archive:
             shapes = {}
             for member in archive.infolist():
-                with archive.open(member) as file:
-                    if member.filename.endswith(".npy") and check_npy_head(file, member.file_size):
-                        shapes[member.filename.removesuffix(".npy")] = _shape(archive, member)
+                if member.filename.endswith(".npy"):
+                    with archive.open(member) as file:
+                        head = io.BytesIO(file.read(MOST_IN_HEAD))
+                    if check_npy_head(head, member.file_size):
+                        shapes[member.filename.removesuffix(".npy")] = _shape(head)
         matrices = [key for key, shape in shapes.items() if len(shape) == 2]
         named = [key for key in matrices if key.lower() in NAMES_OF_ROWS]
         chosen = named or matrices
@@ -169,18 +213,18 @@ class _Archive(AbstractLoaded):
         return matrix_of(found[self.key], self.label)
 
 
-def _shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, ...]:
-    with archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0
-        return (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)[0]
+def _shape(head: io.BytesIO) -> tuple[int, ...]:
+    head.seek(0)
+    version = np.lib.format.read_magic(head)
+    read = np.lib.format.read_array_header_1_0
+    return (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(head)[0]
 
 
 class _Groups(AbstractLoaded):
     """The row groups of a Parquet file or the batches of an Arrow file, of columns of numbers."""
 
-    def __init__(self, sizes: list[int], group: Callable[[int], Any], label: str):
-        self.sizes, self.group, self.label = sizes, group, label
+    def __init__(self, sizes: list[int], group: Callable[[int], Any], label: str, kept: Kept):
+        self.sizes, self.group, self.label, self.kept = sizes, group, label, kept
 
     def load(self, block: int) -> Any:
         """Return the columns side by side, NaN where a cell is empty."""
@@ -212,17 +256,32 @@ def _pyarrow(label: str) -> Any:
     return pyarrow
 
 
-def _parquet_blocks(path: Path, label: str) -> AbstractBlocks:
+def _parquet_blocks(path: Path, label: str, kept: Kept) -> AbstractBlocks:
     _pyarrow(label)
     with parser_errors(label, "a Parquet file"):
         from pyarrow import parquet
 
         file = parquet.ParquetFile(path, memory_map=False)
-        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    return _Groups(sizes, file.read_row_group, label)
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        sizes = [group.num_rows for group in groups]
+        if min(sizes, default=0) < 0:
+            raise ValueError("a negative number of rows")
+        largest = max(map(_bytes_of_group, groups), default=0)
+    advice = "if you trust it, write it with smaller row groups"
+    check_unpacked_size(label, path.stat().st_size, largest, advice)
+    return _Groups(sizes, file.read_row_group, label, kept)
 
 
-def _arrow_blocks(path: Path, label: str) -> AbstractBlocks:
+def _bytes_of_group(group: Any) -> int:
+    """Return the bytes of a row group in memory: a few bytes of a file may stand for many cells."""
+    columns = [group.column(i) for i in range(group.num_columns)]
+    return sum(
+        max(c.total_uncompressed_size, c.num_values * BYTES_OF_CELL.get(c.physical_type, 8))
+        for c in columns
+    )
+
+
+def _arrow_blocks(path: Path, label: str, kept: Kept) -> AbstractBlocks:
     pyarrow = _pyarrow(label)
     with parser_errors(label, "an Arrow file"):
         file = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
@@ -233,10 +292,10 @@ def _arrow_blocks(path: Path, label: str) -> AbstractBlocks:
         found.validate(full=True)  # otherwise places beyond the file's end would be read
         return found
 
-    return _Groups(sizes, batch, label)
+    return _Groups(sizes, batch, label, kept)
 
 
-_OPENERS: dict[str, Callable[[Path, str], AbstractBlocks]] = {
+_OPENERS: dict[str, Callable[[Path, str, Kept], AbstractBlocks]] = {
     ".npy": _array_blocks,
     ".npz": _Archive,
     ".parquet": _parquet_blocks,

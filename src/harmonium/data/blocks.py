@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import as_array
+from ..checks import as_array, described
 from ..errors import InputError, input_error
 from .parts import mapping_of
 
@@ -270,16 +271,20 @@ class Batches(AbstractSource):
     def __len__(self) -> int:
         """Return the number of rows; if it is not known, they are read once to count them."""
         if self._count is None:
-            self._count = sum(part.rows.shape[0] for part in self.parts()) - self.skip
-            if self._count < 1:
+            count = sum(part.rows.shape[0] for part in self.parts()) - self.skip
+            if count < 1:
                 advice = "check how it is made"
                 raise input_error(self.name, "batches of rows", "no rows", advice)
+            self._count = count
         return self._count
 
     def parts(self) -> Iterator[Part]:
         """Yield the batches from the first row on."""
         first = 0
         batches: Any = self.batches() if callable(self.batches) else self.batches
+        if not hasattr(batches, "__iter__"):
+            expected, advice = "a function that returns an iterator", "let it yield batches"
+            raise input_error(self.name, expected, f"one of {described(batches)}", advice)
         for batch in batches:
             rows = matrix_of(batch, self.name)
             yield Part(rows, first)
@@ -338,8 +343,7 @@ def matrix_of(batch: Any, name: str) -> Any:
         InputError: something else, such as pairs of rows and labels.
     """
     if isinstance(batch, Mapping):
-        columns = [as_array(column, f"{name}, {key!r}") for key, column in batch.items()]
-        batch = np.concatenate([c.reshape(len(c), -1) for c in columns], axis=1)
+        batch = _side_by_side(batch, name)
     if isinstance(batch, tuple):
         found = f"a tuple of {len(batch)}, such as rows and labels"
         raise input_error(name, "batches of rows", found, "map it to the rows alone")
@@ -352,3 +356,17 @@ def matrix_of(batch: Any, name: str) -> Any:
     if batch.dtype.kind not in "buif":
         raise InputError(f"{name}: expected numbers; got an array of {batch.dtype}.")
     return batch
+
+
+def _side_by_side(columns: Mapping[Any, Any], name: str) -> np.ndarray:
+    """Return named columns of numbers, each a vector or an array of rows, as one matrix."""
+    found = {key: as_array(column, f"{name}, {key!r}") for key, column in columns.items()}
+    for key, column in found.items():
+        if column.dtype.kind not in "buif":
+            raise InputError(f"{name}, {key!r}: expected numbers; got an array of {column.dtype}.")
+    shapes = [column.shape for column in found.values()]
+    if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
+        shown = ", ".join(map(str, shapes[:5])) or "no columns"
+        raise input_error(name, "columns of equal length", f"shapes {shown}", "check the batches")
+    flat = [column.reshape(len(column), math.prod(column.shape[1:])) for column in found.values()]
+    return np.concatenate(flat, axis=1)

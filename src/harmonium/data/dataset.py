@@ -20,7 +20,7 @@ from ..layers import AbstractLayer
 from ..statistics import effective_size
 from .parts import rows_at_once
 from .stored import AbstractStored, padded, stored
-from .windows import AbstractRows, AbstractWindows, OneWindow
+from .windows import NO_END, AbstractRows, AbstractWindows, OneWindow
 
 MOST_TO_COPY = 2**15  # rows: copying more of them costs more than a second of compilation
 
@@ -237,11 +237,12 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
 
     def filled_to(self, count: int) -> Dataset:
         """Return the dataset with padding rows, `count` rows in all."""
+        stored = self.stored.filled_to(count)
         if count == len(self):
-            return self
+            return self._with(stored, self.weights, self.log_density)
         weights = None if self.weights is None else np.pad(self.weights, (0, count - len(self)))
         weights = None if weights is None else from_numpy(weights)
-        return self._with(self.stored.filled_to(count), weights)
+        return self._with(stored, weights)
 
     @property
     def in_memory(self) -> Dataset:
@@ -257,7 +258,9 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         """Return the dataset, all of whose values are known."""
         return self
 
-    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows[Dataset]:
+    def windows(
+        self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END
+    ) -> AbstractWindows[Dataset]:
         """Return all rows as the only window of a run."""
         return OneWindow(self, self.padded())
 

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.dtypes import canonicalize_dtype
 from jaxtyping import PRNGKeyArray
 
 from ..errors import InputError
 from .blocks import AbstractReading, AbstractSource, Parts
 from .dataset import Dataset
-from .windows import AbstractWindows, Window, count_of_rows
+from .windows import NO_END, AbstractWindows, Window, count_of_rows
 
 ORDER_OF_BLOCKS = 5  # folded into a run's key, whose parts 0 to 4 are used otherwise
 
@@ -34,18 +35,17 @@ class Space:
 
     def joined(self, parts: Parts, name: str) -> Joined:
         """Return parts one below the other, until the next call."""
-        places, done, sparse = [], 0, []
+        places, done, sparse, width = [], 0, [], None
         for part in parts.each:
             count = part.rows.shape[0]
             places.append(np.arange(part.first, part.first + count))
+            width = part.rows.shape[1] if width is None else width
+            if part.rows.shape[1] != width:
+                found = f"{part.rows.shape[1]:,} from row {part.first:,} on"
+                raise InputError(f"{name}: expected {width:,} columns, as at first; got {found}.")
             if hasattr(part.rows, "tocsr"):
                 sparse.append(part.rows)
                 continue
-            if done and part.rows.shape[1] != self.array.shape[1]:
-                found = f"{part.rows.shape[1]:,} from row {part.first:,} on"
-                raise InputError(
-                    f"{name}: expected {self.array.shape[1]:,} columns, as at first; got {found}."
-                )
             self._make_room(parts.count, part.rows, done)
             self.array[done : done + count] = part.rows
             done += count
@@ -78,6 +78,7 @@ class StreamWindows(AbstractWindows[Dataset]):
         window: int,
         batch_size: int,
         key: PRNGKeyArray,
+        end: int = NO_END,
     ):
         """Fix the settings.
 
@@ -87,13 +88,14 @@ class StreamWindows(AbstractWindows[Dataset]):
             window: rows of a window, if it were not rounded to full batches.
             batch_size: rows in an update.
             key: the run's random key.
+            end: the number of updates at the end of the run.
         """
         self.source, self.store, self.batch, self.rows = source, store, batch_size, len(source)
         self.size = max(1, window // batch_size) * batch_size
         self.an_epoch = -(-self.rows // self.size)  # windows
         self.updates = -(-self.rows // batch_size)  # in an epoch
         data = jax.random.key_data(jax.random.fold_in(key, ORDER_OF_BLOCKS))
-        self.seed = np.asarray(data).tolist()
+        self.seed, self.end = np.asarray(data).tolist(), end
         self.space = Space()
         self.reading: tuple[int, AbstractReading] | None = None
         self.one_at_a_time = Lock()
@@ -108,16 +110,19 @@ class StreamWindows(AbstractWindows[Dataset]):
             self.here = None  # two windows are in memory, not three
             coming = self.ahead if self.ahead and self.ahead[0] == number else self._begin(number)
             window = coming[1].result()
-            self.here, self.ahead = (number, window), self._begin(number + 1)
+            # A run that has ended reads no more: the source may be closed, or be used by another.
+            self.ahead = self._begin(number + 1) if window.end < self.end else None
+            self.here = number, window
         return self.here[1]
 
     def _begin(self, number: int) -> tuple[int, Future[Window[Dataset]]]:
         """Read a window in a thread, which does not keep the process from ending."""
         found: Future[Window[Dataset]] = Future()
+        is_double = canonicalize_dtype(float).itemsize == 8  # may be told to this thread alone
 
         def read() -> None:
             try:
-                with self.one_at_a_time:
+                with self.one_at_a_time, jax.enable_x64(is_double):
                     found.set_result(self._read(number))
             except BaseException as error:
                 found.set_exception(error)

@@ -310,6 +310,8 @@ def _smallest(array: np.ndarray, which: np.ndarray | None = None) -> np.dtype:
 
 
 def _with_more_rows(array: Array, count: int) -> Array:
+    if count == len(array):
+        return array
     # with NumPy, which compiles nothing for a new size
     missing = [(0, count - len(array))] + [(0, 0)] * (array.ndim - 1)
     return from_numpy(np.pad(np.asarray(array), missing))

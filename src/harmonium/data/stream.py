@@ -19,7 +19,7 @@ from .block_files import source_of_files
 from .blocks import AbstractSource, ArrayBlocks, Batches, BlockSource, Parts
 from .dataset import Dataset, checked_weights
 from .read_ahead import Joined, Space, StreamWindows
-from .windows import AbstractRows, AbstractWindows
+from .windows import NO_END, AbstractRows, AbstractWindows
 
 __all__ = ["Stream"]
 
@@ -223,16 +223,29 @@ class Stream(AbstractRows[Dataset]):
         return found
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> Stream:
-        """Return the stream with a function applied to all rows as they are read."""
-        found = copy.copy(self)
-        found._change, found._known = change, None
+        """Return the stream with a function applied to all rows as they are read, after others.
+
+        Raises:
+            InputError: binary values are drawn from the rows, which have to be drawn before.
+        """
+        if self._stochastic:
+            raise InputError(f"{self.name}: expected rows from which nothing is drawn; got greys.")
+        found, before, scale = copy.copy(self), self._change, self._scale
+
+        def both(rows: np.ndarray) -> np.ndarray:
+            rows = rows if before is None else before(rows)
+            return change(rows if scale == 1.0 else rows / scale)
+
+        found._change, found._scale, found._known = both, 1.0, None
         return found
 
-    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows[Dataset]:
+    def windows(
+        self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END
+    ) -> AbstractWindows[Dataset]:
         """Return the windows of a run, the next of which is read ahead."""
         if len(self._first) == len(self):
             return self._first.windows(batch_size, key=key)
-        return StreamWindows(self._source, self._stored, self.window, batch_size, key)
+        return StreamWindows(self._source, self._stored, self.window, batch_size, key, end)
 
     def _stored(self, parts: Parts, space: Space | None = None) -> Dataset:
         """Return parts of the source as a dataset.

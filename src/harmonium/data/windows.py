@@ -74,12 +74,15 @@ class AbstractRows(ABC, Generic[D]):
         """Return the rows, for products in bfloat16: later ones must be small whole numbers too."""
 
     @abstractmethod
-    def windows(self, batch_size: int, *, key: PRNGKeyArray) -> AbstractWindows[D]:
+    def windows(
+        self, batch_size: int, *, key: PRNGKeyArray, end: int = NO_END
+    ) -> AbstractWindows[D]:
         """Return the windows of a run with updates of so many rows.
 
         Args:
             batch_size: rows in an update.
             key: determines in which order the parts of a source are read.
+            end: the number of updates at the end of the run; nothing is read ahead for later ones.
         """
 
 

@@ -221,6 +221,9 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
     validation = config.validation
     if validation == "auto":
         validation = USUAL_FRACTION if has_held_out or rows.exhaustive else 0.0
+        if rows.stream is not None:  # of which at most a number of rows are held out
+            held = len(rows.parts.get("validation", ()))
+            validation = held / (held + len(rows.stream))
     hidden = hidden_count(config, rows)
     window = 0 if rows.stream is None else rows.stream.window
     chosen = {"keep": keep, "penalty": penalty, "hidden": hidden, "window": window}

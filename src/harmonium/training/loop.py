@@ -183,7 +183,7 @@ class _Run:
     def __init__(self, plan: Plan, recorder: Recorder, key: PRNGKeyArray):
         self.method, self.key, self.rows = plan.method, key, len(plan.rows)
         self.recorder = recorder
-        self.windows = plan.rows.windows(plan.method.batch_size, key=key)
+        self.windows = plan.rows.windows(plan.method.batch_size, key=key, end=plan.total)
         self.total, self.per_epoch = plan.total, plan.per_epoch
         self.plan = plan._replace(rows=plan.rows.head)
         self.calling = 0.0  # extra time taken by calls for single updates

@@ -66,7 +66,6 @@ class Monitors:
     """A function that measures a model, on the same few rows each time."""
 
     def __init__(self, rbm: RBM, train: Dataset | Stream, held_out: Dataset | None):
-        self.judged = train if held_out is None else held_out
         sets: list[Dataset | Stream] = [train] if held_out is None else [train, held_out]
         work = rbm.visible.size * rbm.hidden.size
         if any(rows.missing for rows in sets):
@@ -76,8 +75,10 @@ class Monitors:
         self.watching = sum(map(len, some))
         self.watched = [padded(rows) for rows in some]
         self.reference = rbm.uncoupled
-        self.few: Dataset | None = None
-        self.spent = 0.0
+        # Taken before the first update: later a stream is read by another thread.
+        affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
+        self.few = sets[-1].some(min(MONITORED_ROWS, affordable))
+        self.spent, self.is_first = 0.0, True
         self.key = key_of(0)  # the same random numbers each time, so that curves are smooth
 
     def measured(self, rbm: RBM) -> list[RowStatistics]:
@@ -115,10 +116,7 @@ class Monitors:
 
     def _pseudo_log_likelihood(self, rbm: RBM) -> float:
         """Return the mean over a few rows; the first call, mostly compilation, is not timed."""
-        first_time, started = self.few is None, clock()
-        if self.few is None:
-            affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
-            self.few = self.judged.some(min(MONITORED_ROWS, affordable))
+        first_time, started, self.is_first = self.is_first, clock(), False
         rows, weights = self.few.rows(key=self.key), self.few.weights
         if self.few.missing:
             filled = _filled(rbm, with_missing(rbm.visible, from_numpy(rows)), key_of(1))
