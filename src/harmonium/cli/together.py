@@ -6,11 +6,12 @@ them for, by a signal, all do at the end of the same chunk of updates.
 
 from __future__ import annotations
 
-import io
 import os
+import shlex
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 from .base import DEBUG, INTERNAL_ERROR, INTERRUPTED, LOST, complain
@@ -42,17 +43,22 @@ class Together:
         """
         import jax
 
-        from ..runs.lookout import Lookout
+        from .. import __version__
+        from ..runs.lookout import LOOPBACK, Lookout
         from ..runs.places import place_here
 
         place = place_here()
-        self.lookout = Lookout(place, LOST, self._end)
+        command = f"harmonium {__version__} {shlex.join(sys.argv[1:])}"
+        self.lookout = Lookout(place, command, LOST, self._end)
         self.lookout.meet()
         self.is_first = place.number == 0
         self._mute(is_silent=not self.is_first)
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         # JAX's own handler of SIGTERM would take the place of ours.
         jax.config.update("jax_enable_preemption_service", False)
+        # JAX's coordinator is behind the lookout, not behind a proxy for the web.
+        os.environ["no_grpc_proxy"] = LOOPBACK  # noqa: SIM112  (gRPC reads this one)
+        jax.config.update("jax_check_proxy_envs", False)
         jax.distributed.initialize(
             self.lookout.address,
             place.count,
@@ -115,11 +121,12 @@ class Together:
 
     def _end(self, status: int, line: str | None) -> None:
         """Print a line and end this process, whatever its threads wait for."""
-        if line is not None:
-            self.voice.write(f"harmonium: {' '.join(line.split())}\n")
-            self.voice.flush()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        with suppress(OSError, ValueError):  # nobody reads it any more: it ends all the same
+            if line is not None:
+                self.voice.write(f"harmonium: {' '.join(line.split())}\n")
+                self.voice.flush()
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
         os._exit(status)
 
     def _mute(self, is_silent: bool) -> None:
@@ -132,10 +139,13 @@ class Together:
             self.streams[number - 1].flush()
             os.dup2(nowhere, number)
         own = [
-            io.TextIOWrapper(
-                io.FileIO(self.kept[number], "w", closefd=False),
+            open(  # noqa: SIM115  (until the process ends)
+                self.kept[number],
+                "w",
+                buffering=1,
+                encoding=self.streams[number - 1].encoding,
                 errors="replace",
-                line_buffering=True,
+                closefd=False,
             )
             for number in MUTED
         ]
