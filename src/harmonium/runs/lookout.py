@@ -26,6 +26,8 @@ SECONDS_TO_FAIL_ALIKE = 3.0  # how far apart processes meet the same error
 # The system asks every few seconds whether the other computer is still there, 20 seconds in all.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
 LOOPBACK = "127.0.0.1"
+# Where to listen if all processes are on one computer: the network has nothing to say there.
+ONLY_HERE = {"localhost": LOOPBACK, LOOPBACK: LOOPBACK, "::1": "::1"}
 MOST_BYTES = 2**16
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -105,7 +107,7 @@ class Lookout:
     async def _listen(self) -> None:
         place = self.place
         try:
-            await asyncio.start_server(self._welcome, port=place.port)
+            await asyncio.start_server(self._welcome, ONLY_HERE.get(place.host), place.port)
         except OSError as error:
             expected, found = "a free port of this computer", os.strerror(error.errno or 0)
             raise input_error(
