@@ -37,6 +37,10 @@ class ShardedStates(AbstractStates):
 
     suffix = ".orbax"
 
+    def check(self) -> None:
+        """Check that Orbax is there."""
+        _orbax()
+
     def write(self, state: TrainState, path: Path, header: dict[str, Any]) -> None:
         """Write a state: each process its own parts."""
         orbax, trouble = _orbax(), ""

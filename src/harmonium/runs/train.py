@@ -21,7 +21,7 @@ from ..training import DivergenceWarning, Fit, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import Callback, run_plan
 from .checkpointing import Checkpointer
-from .checkpoints import CHECKPOINTS
+from .checkpoints import CHECKPOINTS, FORMS
 from .config import RunConfig
 from .display import Display
 from .ensemble import as_one, learn_together, scored_together
@@ -77,6 +77,7 @@ def train(
     prepared = prepare(replace(config, folder=str(Path.cwd())))
     state = prepared.start
     config = prepared.config
+    FORMS[config.checkpoints].check()
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
         return carry_out(config, prepared, state, folder, display, watch, callbacks)
