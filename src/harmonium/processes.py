@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from .errors import HarmoniumError, InputError, ModelFileError
+from .errors import HarmoniumError, InputError, ModelFileError, input_error
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,6 +43,19 @@ def said(value: T) -> list[T]:
     text = json.dumps(value).encode()
     texts = multihost_utils.process_allgather(_padded(text, largest(len(text))))
     return [json.loads(each.tobytes()) for each in np.asarray(texts)]
+
+
+def check_same(name: str, value: Any, expected: str, advice: str) -> None:
+    """Refuse what differs between processes, which would go on without one another.
+
+    Raises:
+        InputError: in all of them, if one says another value than the first one.
+    """
+    values = said(value)
+    others = [i for i, each in enumerate(values) if each != values[0]]
+    if others:
+        numbers = ", ".join(map(str, others[:10])) + (", ..." if len(others) > 10 else "")
+        raise input_error(name, expected, f"others in process {numbers} than in process 0", advice)
 
 
 def told(value: T) -> T:

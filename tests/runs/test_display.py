@@ -72,7 +72,7 @@ def test_a_reader_that_goes_away_ends_the_display_and_not_the_run():
 
 def test_progress_of_a_long_computation(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("harmonium.runs.display.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("harmonium.runs.display.common_clock", lambda: now[0])
     file = io.StringIO()
     progress = Display(PatientConsole(file=file)).timer("log Z")
     parts = ((1.0, 0.1), (6.0, 0.5), (7.0, 0.6), (20.0, 1.0), (22.0, 0.1), (27.0, 0.5))
@@ -85,7 +85,7 @@ def test_progress_of_a_long_computation(monkeypatch):
 
 def test_what_is_left_is_not_more_than_the_limit(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("harmonium.runs.display.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("harmonium.runs.display.common_clock", lambda: now[0])
     file = io.StringIO()
     progress = Display(PatientConsole(file=file)).timer("log Z", 60.0)
     now[0] = 10.0

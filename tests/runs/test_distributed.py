@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from harmonium.cli.together import Together
 from harmonium.errors import InputError
 from harmonium.runs import places
 from harmonium.runs.folder import RunFolder
-from harmonium.runs.places import devices_of, place_here
+from harmonium.runs.lookout import Lookout
+from harmonium.runs.places import Place, devices_of, place_here
 
 PROGRAM = Path(__file__).parents[1] / "signalled.py"
-OPTIONS = ["--hidden", "8", "--chains", "40", "--batch", "16", "--epochs", "40", "--lr", "0.1"]
+OPTIONS = ["--hidden", "8", "--chains", "36", "--batch", "12", "--epochs", "40", "--lr", "0.1"]
 OPTIONS += ["--validation", "0.25"]
 LIMIT = 300.0  # seconds, for machines with much else to do
 SECONDS_TO_NOTICE = 30.0
@@ -97,17 +99,23 @@ def parameters(run):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """The parameters that one process finds."""
+def run_alone(tmp_path_factory):
+    """The folder of the run of one process."""
     folder = tmp_path_factory.mktemp("alone")
     before = Path.cwd()
     try:
         os.chdir(folder)
         np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (64, 12)))
         with done(1, "train", "rows.npy", *OPTIONS, "--out", "run"):
-            return parameters("run")
+            return folder / "run"
     finally:
         os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def alone(run_alone):
+    """The parameters that one process finds."""
+    return parameters(run_alone)
 
 
 def test_two_processes_make_the_model_of_one_and_the_first_one_writes_and_prints(alone):
@@ -119,16 +127,16 @@ def test_two_processes_make_the_model_of_one_and_the_first_one_writes_and_prints
     assert {path.name for path in Path().iterdir() if path.is_dir()} == {"run"}
 
 
-def test_where_one_of_four_is_killed_the_others_end_and_the_run_can_go_on(alone):
+def test_where_one_of_three_is_killed_the_others_end_and_two_go_on(alone):
     killed = (2, signal.SIGKILL, 40)
-    with Processes(4, "train", "rows.npy", *OPTIONS, "--out", "run", signalled=killed) as four:
-        four.processes[2].wait(LIMIT)
-        assert four.statuses(SECONDS_TO_NOTICE) == [4, 4, -signal.SIGKILL, 4]
-        for number in (0, 1, 3):
-            (line,) = four.said(number)
+    with Processes(3, "train", "rows.npy", *OPTIONS, "--out", "run", signalled=killed) as three:
+        three.processes[2].wait(LIMIT)
+        assert three.statuses(SECONDS_TO_NOTICE) == [4, 4, -signal.SIGKILL]
+        for number in (0, 1):
+            (line,) = three.said(number)
             assert line.startswith(f"harmonium: process 2 on {socket.gethostname()} ended")
-    with done(4, "resume", "run") as four:
-        assert four.said(0, 0)[0].startswith("resuming run after ")
+    with done(2, "resume", "run") as two:
+        assert two.said(0, 0)[0].startswith("resuming run after ")
     np.testing.assert_allclose(parameters("run"), alone, atol=1e-6)
 
 
@@ -160,9 +168,8 @@ def test_a_signal_to_one_ends_all_and_parts_of_a_checkpoint_fit_any_number_of_de
             np.testing.assert_allclose(parameters(run), alone, atol=1e-6)
 
 
-def test_an_error_of_one_process_is_told_by_the_first_and_ends_all(tmp_path):
-    with done(1, "train", "rows.npy", *OPTIONS, "--out", "run"):
-        pass
+def test_an_error_of_one_process_is_told_by_the_first_and_ends_all(tmp_path, run_alone):
+    shutil.copytree(run_alone, "run")
     (tmp_path / "elsewhere").mkdir()
     folders = [tmp_path, tmp_path / "elsewhere"]
     with Processes(2, "resume", "run", folders=folders) as two:
@@ -171,6 +178,56 @@ def test_an_error_of_one_process_is_told_by_the_first_and_ends_all(tmp_path):
         assert "process 1 on" in line
         assert "a file system that all processes share" in line
         assert two.said(1) == []
+
+
+def test_rows_that_differ_between_processes_are_refused_before_anything_is_written(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    np.save("elsewhere/rows.npy", np.random.default_rng(1).integers(0, 2, (96, 12)))
+    folders = [tmp_path, tmp_path / "elsewhere"]
+    with Processes(2, "train", "rows.npy", *OPTIONS, "--out", "run", folders=folders) as two:
+        assert two.statuses() == [2, 2]
+        (line,) = two.said(0)
+        assert line.startswith("harmonium: rows.npy: expected the same rows in all processes; f")
+        assert two.said(1) == []
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize(
+    ("count", "number", "command", "message"),
+    [
+        (3, 1, "train", "JAX_NUM_PROCESSES: expected the same count in all processes; found 2 in"),
+        (2, 1, "resume", "--distributed: expected the same command in all processes; found train"),
+    ],
+)
+def test_processes_that_contradict_each_other_do_not_begin(count, number, command, message):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ended = []
+    first, other = (
+        Lookout(Place("127.0.0.1", port, *told, None), line, 4, lambda *end: ended.append(end))
+        for told, line in (((2, 0), "train"), ((count, number), command))
+    )
+    with pytest.raises(InputError, match=message):
+        first.meet(LIMIT)
+    first.leave(2, "told")
+    until = time.monotonic() + LIMIT
+    while not ended and time.monotonic() < until:
+        time.sleep(0.01)
+    assert ended[0] == (2, None)
+    assert not other.met.is_set()
+
+
+def test_a_process_ends_although_nobody_reads_what_it_says(monkeypatch):
+    class Closed:
+        def write(self, text):
+            raise BrokenPipeError
+
+    ended, together = [], Together()
+    together.voice = Closed()
+    monkeypatch.setattr(os, "_exit", ended.append)
+    together._end(4, "lost")
+    assert ended == [4]
 
 
 # --- who is who -------------------------------------------------------------------------

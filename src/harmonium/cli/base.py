@@ -29,7 +29,6 @@ MOST_PROGRAMS = 10_000  # files of compiled programs to keep: a few hundred MB
 class Alone:
     """A command of one process; `cli.together` has what a command of several needs."""
 
-    callbacks: tuple[Callable[[Any], Any], ...] = ()
     options: tuple[str, ...] = ()  # of the command line
 
     def __enter__(self) -> Any:
@@ -38,9 +37,6 @@ class Alone:
 
     def __exit__(self, *_: Any) -> None:
         """End."""
-
-    def heed(self) -> None:
-        """Do what other processes ask for; there are none."""
 
     def fail(self, status: int, line: str) -> None:
         """Say what went wrong, before the command ends with a status."""
@@ -60,12 +56,13 @@ def run_command(command: Callable[[], int | None], company: Any = None) -> int:
             _give_memory_back()
             _configure_jax()
             with company:
-                status = command() or DONE
-                sys.stdout.flush()
+                try:
+                    status = command() or DONE
+                    sys.stdout.flush()
+                except BrokenPipeError:  # its reader has closed the output, as `head` does
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                    status = DONE
         return _status(status, ended_by)
-    except BrokenPipeError:  # the reader of the output has closed the pipe, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except (Exception, KeyboardInterrupt) as error:
         status, line = _outcome(error)
         status = _status(status, ended_by)
@@ -145,16 +142,11 @@ def complain(message: str) -> None:
     print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
 
 
-def display(as_json: bool, heed: Callable[[], None] | None = None) -> Any:
-    """Return the progress display: on standard error if standard output holds only JSON.
-
-    Args:
-        as_json: whether it does.
-        heed: what long computations call as they go on, perhaps to be interrupted.
-    """
+def display(as_json: bool) -> Any:
+    """Return the progress display: on standard error if standard output holds only JSON."""
     from ..runs.display import Display, PatientConsole
 
-    return Display(PatientConsole(stderr=as_json), heed)
+    return Display(PatientConsole(stderr=as_json))
 
 
 def print_json(summary: dict[str, Any]) -> None:

@@ -1,16 +1,17 @@
 """`--distributed`: a command that several processes run as one.
 
 The first process prints; the others say what went wrong through it. What the system asks one of
-them for, by a signal, all do at the end of the same chunk of updates.
+them for, by a signal, all do at the same place, within about a second (`sharding.clock`).
 """
 
 from __future__ import annotations
 
-import io
 import os
+import shlex
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 from .base import DEBUG, INTERNAL_ERROR, INTERRUPTED, LOST, complain
@@ -26,13 +27,12 @@ class Together:
     options = ("--distributed",)
 
     def __init__(self):
-        self.asked, self.is_first = 0, False
+        self.is_first, self.is_ending = False, False
         self.lookout: Any = None
         self.before: dict[int, Any] = {}
         self.kept: dict[int, int] = {}
         self.streams = (sys.stdout, sys.stderr)
         self.voice = sys.stderr
-        self.callbacks = (lambda report: self.heed(),)
 
     def __enter__(self) -> Together:
         """Meet the others.
@@ -42,17 +42,23 @@ class Together:
         """
         import jax
 
-        from ..runs.lookout import Lookout
+        from .. import __version__
+        from ..runs.lookout import LOOPBACK, Lookout
         from ..runs.places import place_here
+        from ..sharding import Asked
 
         place = place_here()
-        self.lookout = Lookout(place, LOST, self._end)
+        command = f"harmonium {__version__} {shlex.join(sys.argv[1:])}"
+        self.lookout = Lookout(place, command, LOST, self._end)
         self.lookout.meet()
         self.is_first = place.number == 0
         self._mute(is_silent=not self.is_first)
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         # JAX's own handler of SIGTERM would take the place of ours.
         jax.config.update("jax_enable_preemption_service", False)
+        # JAX's coordinator is behind the lookout, not behind a proxy for the web.
+        os.environ["no_grpc_proxy"] = LOOPBACK  # noqa: SIM112  (gRPC reads this one)
+        jax.config.update("jax_check_proxy_envs", False)
         jax.distributed.initialize(
             self.lookout.address,
             place.count,
@@ -63,6 +69,7 @@ class Together:
             shutdown_timeout_seconds=SECONDS_TO_PART,
         )
         _check_devices()
+        Asked.act = self._act
         for name in ("SIGTERM", "SIGHUP", "SIGINT"):
             number = getattr(signal, name, None)  # Windows has no SIGHUP
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
@@ -80,19 +87,6 @@ class Together:
             jax.distributed.shutdown()
             self._unmute()
 
-    def heed(self) -> None:
-        """Interrupt the run here if the system asked any of the processes to end.
-
-        Raises:
-            KeyboardInterrupt: in all of them.
-        """
-        from ..processes import largest
-
-        number = largest(self.asked)
-        if number:
-            self.asked = 0
-            self.before.get(number, signal.default_int_handler)(number, None)
-
     def fail(self, status: int, line: str) -> None:
         """Say what went wrong, and end this process and the others with it."""
         if self.lookout is None:
@@ -109,17 +103,26 @@ class Together:
 
     def _note(self, number: int, frame: Any) -> None:
         """Keep in mind what the system asks for; Ctrl-C twice ends at once, without saving."""
-        if number == signal.SIGINT and self.asked == number:
+        from ..sharding import Asked
+
+        if number == signal.SIGINT and Asked.number == number:
             self.fail(INTERRUPTED, "interrupted twice: not saved.")
-        self.asked = number
+        Asked.number = number
+
+    def _act(self, number: int) -> None:
+        """Interrupt the run here, once: later signals do not keep it from being saved."""
+        if not self.is_ending:
+            self.is_ending = True
+            self.before.get(number, signal.default_int_handler)(number, None)
 
     def _end(self, status: int, line: str | None) -> None:
         """Print a line and end this process, whatever its threads wait for."""
-        if line is not None:
-            self.voice.write(f"harmonium: {' '.join(line.split())}\n")
-            self.voice.flush()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        with suppress(OSError, ValueError):  # nobody reads it any more: it ends all the same
+            if line is not None:
+                self.voice.write(f"harmonium: {' '.join(line.split())}\n")
+                self.voice.flush()
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
         os._exit(status)
 
     def _mute(self, is_silent: bool) -> None:
@@ -132,10 +135,13 @@ class Together:
             self.streams[number - 1].flush()
             os.dup2(nowhere, number)
         own = [
-            io.TextIOWrapper(
-                io.FileIO(self.kept[number], "w", closefd=False),
+            open(  # noqa: SIM115  (until the process ends)
+                self.kept[number],
+                "w",
+                buffering=1,
+                encoding=self.streams[number - 1].encoding,
                 errors="replace",
-                line_buffering=True,
+                closefd=False,
             )
             for number in MUTED
         ]

@@ -289,11 +289,11 @@ def train_cli(
         from ..runs.config import RunConfig
         from ..runs.train import train
 
-        show = display(as_json, company.heed)
+        show = display(as_json)
         options["kinds"] = kinds_told(kind or [], drop or [])
         with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
             config = RunConfig(**options)
-            summary = train(config, out, overwrite, show, watch, company.callbacks)
+            summary = train(config, out, overwrite, show, watch)
         return tell(summary, as_json, show, company.options)
 
     raise typer.Exit(run_command(command, company))
@@ -317,9 +317,9 @@ def resume_cli(
     def command() -> int:
         from ..runs.train import resume
 
-        show = display(as_json, company.heed)
+        show = display(as_json)
         with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
-            summary = resume(run, epochs, show, watch, company.callbacks)
+            summary = resume(run, epochs, show, watch)
         return tell(summary, as_json, show, company.options)
 
     raise typer.Exit(run_command(command, company))

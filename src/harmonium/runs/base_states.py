@@ -19,6 +19,14 @@ class AbstractStates(ABC):
     suffix: ClassVar[str]
 
     @abstractmethod
+    def check(self) -> None:
+        """Check that such checkpoints can be written here, before a run begins.
+
+        Raises:
+            MissingDependencyError: a package that they need is not installed.
+        """
+
+    @abstractmethod
     def write(self, state: TrainState, path: Path, header: dict[str, Any]) -> None:
         """Write a state and its header, with a checksum of all, where nothing is yet.
 

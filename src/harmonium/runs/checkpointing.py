@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,7 +41,7 @@ class Checkpointer:
         self.rbm, self.state = prepared.model_of(state), state
         self.models: Sequence[RBM] = ()
         self.fingerprint = prepared.fingerprint
-        self.began, self.saved = time.perf_counter(), -math.inf
+        self.began, self.saved = clock(), -math.inf
         self.speed = Speed(int(state.updates))
 
     def convert(self, report: Report) -> None:
@@ -129,7 +128,7 @@ class Checkpointer:
             "model": str(self.folder.path / MODEL),
             "updates": int(self.state.updates),
             "samples_per_second": self.speed.samples_per_second() or self._earlier_speed(),
-            "seconds": round(time.perf_counter() - self.began, 2),
+            "seconds": round(clock() - self.began, 2),
             "notes": list(self.prepared.rows.notes),
             "log_z": None,
             "log_likelihood": None,

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from .._files import inside
 from ..errors import InputError, ModelFileError, input_error
-from ..processes import by_first
+from ..processes import by_first, told
 from ..training import TrainState
 from .base_states import AbstractStates
 from .sharded_states import ShardedStates
@@ -76,7 +76,9 @@ class Checkpoints:
     def _found(self) -> tuple[Path, dict[str, Any]]:
         """Return the last one that is not damaged and its header, which are looked for once."""
         damage: list[InputError] = []
-        for path in (self.last, self.previous) if self._known is None else ():
+        # Where the first process sees them: a file system may show others an older folder.
+        paths = told([str(self.last), str(self.previous)]) if self._known is None else []
+        for path in map(Path, paths):
             try:
                 self._known = path, _form_of(path).header(path)
                 break

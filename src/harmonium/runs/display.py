@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -14,6 +12,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from ..sharding import clock as common_clock
 from ..training import Report
 from ..training.progress import clock
 
@@ -68,8 +67,8 @@ def describe_metrics(metrics: dict[str, Any]) -> str:
 class Display:
     """A callback of `fit` that shows the progress of a run; use it as a context manager."""
 
-    def __init__(self, console: Console, heed: Callable[[], None] | None = None):
-        self.console, self.heed = console, heed or (lambda: None)
+    def __init__(self, console: Console):
+        self.console = console
         self.known: dict[str, Any] = {}
         self.next_line = 0.0
         self.live: Live | None = None
@@ -138,13 +137,12 @@ class Display:
         converged; this is shown as a new attempt. Most computations end before all of their work is
         done, as soon as they are precise.
         """
-        began = shown = time.perf_counter()
+        began = shown = common_clock()
         end, done, attempt = began + at_most, 0.0, 1
 
         def progress(part: float) -> None:
             nonlocal began, shown, done, attempt
-            self.heed()
-            now = time.perf_counter()
+            now = common_clock()
             if part < done:
                 began, attempt = now, attempt + 1
             done = part

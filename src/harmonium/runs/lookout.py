@@ -26,29 +26,30 @@ SECONDS_TO_FAIL_ALIKE = 3.0  # how far apart processes meet the same error
 # The system asks every few seconds whether the other computer is still there, 20 seconds in all.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
 LOOPBACK = "127.0.0.1"
+# Where to listen if all processes are on one computer: the network has nothing to say there.
+ONLY_HERE = {"localhost": LOOPBACK, LOOPBACK: LOOPBACK, "::1": "::1"}
 MOST_BYTES = 2**16
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Lookout:
-    """One process's connections to the others, served by a thread until the process ends.
+    """One process's connections to the others, served by a thread until the process ends."""
 
-    Attributes:
-        address: what JAX is to use as the coordinator's address.
-    """
-
-    def __init__(self, place: Place, lost: int, end: Callable[[int, str | None], None]):
+    def __init__(
+        self, place: Place, command: str, lost: int, end: Callable[[int, str | None], None]
+    ):
         """Begin to listen and to connect.
 
         Args:
             place: of this process.
+            command: what it runs, which has to be the same in all.
             lost: the exit status if a process ended and did not say why.
             end: prints a line, if there is one, and ends this process with a status.
 
         Raises:
             InputError: the first process cannot listen at its address.
         """
-        self.place, self.lost, self.end = place, lost, end
+        self.place, self.command, self.lost, self.end = place, command, lost, end
         self.hosts = {place.number: socket.gethostname()}
         self.members: dict[int, asyncio.StreamWriter] = {}
         self.said_farewell: set[int] = set()
@@ -57,14 +58,18 @@ class Lookout:
         self.met = threading.Event()
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True, name="lookout").start()
-        inner = _free_port()
-        self.address = f"{LOOPBACK}:{inner}"
+        self.inner = _free_port() if place.number else 0  # the first one's, when all are there
         if place.number == 0:
-            self._call(self._listen(inner))
-            self.met.set() if place.count == 1 else None
+            self._call(self._listen())
+            self._begin() if place.count == 1 else None
         else:
-            self._call(self._relay(inner))
+            self._call(self._relay())
             self._start(self._join())
+
+    @property
+    def address(self) -> str:
+        """What JAX is to use as the coordinator's address, when all have met."""
+        return f"{LOOPBACK}:{self.inner}"
 
     def meet(self, seconds: float = SECONDS_TO_MEET) -> None:
         """Wait until all processes are there.
@@ -99,27 +104,29 @@ class Lookout:
 
     # --- The first process ------------------------------------------------------------------
 
-    async def _listen(self, inner: int) -> None:
+    async def _listen(self) -> None:
         place = self.place
         try:
-            await asyncio.start_server(
-                lambda *streams: self._welcome(inner, *streams), port=place.port
-            )
+            await asyncio.start_server(self._welcome, ONLY_HERE.get(place.host), place.port)
         except OSError as error:
             expected, found = "a free port of this computer", os.strerror(error.errno or 0)
             raise input_error(
                 f"{ADDRESS}={place.host}:{place.port}", expected, found.lower(), "choose another"
             ) from None
 
-    async def _welcome(self, inner: int, *streams: Any) -> None:
+    def _begin(self) -> None:
+        # Not earlier: another process may take the port before JAX's coordinator does.
+        self.inner = _free_port()
+        self.met.set()
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection of another process: of its JAX, or its own."""
-        reader, writer = streams
         with suppress(OSError, asyncio.IncompleteReadError):
             start = await reader.readexactly(1)
             if start == b"{":
                 await self._member(start, reader, writer)
             else:
-                await _pump((reader, writer), await _connected(LOOPBACK, inner), start)
+                await _pump((reader, writer), await _connected(LOOPBACK, self.inner), start)
                 writer.close()
 
     async def _member(
@@ -131,15 +138,15 @@ class Lookout:
             writer.close()
             return
         _keep_alive(writer)
-        if hello.get("count") != place.count or number in self.hosts:
+        if self.trouble or (trouble := self._contradiction(hello, number, host)):
             self.members[place.count + len(self.members)] = writer
-            self.trouble = self._contradiction(hello.get("count"), number, host)
+            self.trouble = self.trouble or trouble
             self.met.set()
             return
         self.hosts[number], self.members[number] = host, writer
         if len(self.hosts) == place.count:
+            self._begin()
             await self._tell({"go": self.hosts})
-            self.met.set()
         try:
             while line := await reader.readline():
                 said = _parsed(line)
@@ -152,13 +159,18 @@ class Lookout:
             line = self._ended(number)
             await self._end_all(self.lost, line, told=line)
 
-    def _contradiction(self, count: Any, number: int, host: str) -> str:
-        here, advice = self.place.count, "set it as in docs/devices.md"
-        if count != here:
-            found = f"{here} in process 0, {count} in process {number} on {host}"
-            return str(input_error(COUNT, "the same number in all processes", found, advice))
-        found = f"{number} on {self.hosts[number]} and on {host}"
-        return str(input_error(NUMBER, "another number in each process", found, advice))
+    def _contradiction(self, hello: dict[str, Any], number: int, host: str) -> str:
+        """Return what a process says that cannot be; nothing if all is well."""
+        advice = "start all as in docs/devices.md"
+        own = (COUNT, "count", self.place.count), ("--distributed", "command", self.command)
+        for name, what, here in own:
+            if (there := hello.get(what)) != here:
+                found = f"{here} in process 0, {there} in process {number} on {host}"
+                return str(input_error(name, f"the same {what} in all processes", found, advice))
+        if number in self.hosts:
+            found = f"{number} on {self.hosts[number]} and on {host}"
+            return str(input_error(NUMBER, "another number in each process", found, advice))
+        return ""
 
     async def _failed(self, number: int, said: dict[str, Any]) -> None:
         """End all since one failed, unless this process is about to fail in the same way."""
@@ -185,7 +197,7 @@ class Lookout:
 
     # --- The others -------------------------------------------------------------------------
 
-    async def _relay(self, inner: int) -> None:
+    async def _relay(self) -> None:
         """Pass what JAX says to its coordinator on to the first process, and the answers back."""
 
         async def passed_on(*streams: Any) -> None:
@@ -195,7 +207,7 @@ class Lookout:
                 upstream[1].close()
             self.tasks.add(streams[1])  # kept open: JAX would abort this process
 
-        await asyncio.start_server(passed_on, LOOPBACK, inner)
+        await asyncio.start_server(passed_on, LOOPBACK, self.inner)
 
     async def _join(self) -> None:
         """Connect to the first process, and listen to what it says until one of both ends."""
@@ -207,7 +219,7 @@ class Lookout:
         _keep_alive(writer)
         self.members[0] = writer
         hello = {"number": place.number, "count": place.count, "host": self.hosts[place.number]}
-        await self._tell(hello)
+        await self._tell(hello | {"command": self.command})
         try:
             while line := await reader.readline():
                 said = _parsed(line)

@@ -18,6 +18,7 @@ from ..gradients.exact import LARGEST_LOG2_STATES
 from ..initialization import initialize
 from ..layers import AbstractLayer
 from ..precision import SHORT
+from ..processes import are_several, check_same
 from ..rbm import RBM
 from ..sharding import HIDDEN, ROWS, size_of_axis
 from ..standardize import Standardization, standardization
@@ -146,6 +147,9 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
         InputError: the options or the source cannot be used.
     """
     rows = rows_of_run(config, columns)
+    if are_several():
+        hashes = {each: fingerprint(rows, standardised=False, part=each) for each in rows.parts}
+        check_same(config.source, hashes, "the same rows in all processes", "copy the file again")
     config = with_choices(config, rows)
     visible = rows.visible
     check_sizes(config, visible, len(rows.learned))

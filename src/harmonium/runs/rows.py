@@ -210,14 +210,15 @@ def _rows(
     )
 
 
-def fingerprint(rows: Rows, *, standardised: bool) -> str:
+def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
     """Return a hash of training rows, by which a run knows those that it began with.
 
     Args:
         rows: the rows; of a stream, their number and a sample count.
         standardised: whether the run standardises them.
+        part: the name of the rows, if not of those to train on.
     """
-    train = rows.parts["train"]
+    train = rows.parts[part]
     arrays = [np.asarray(array) for array in jax.tree.leaves(train.stored)]
     kinds = " ".join(f"{array.dtype} {array.shape}" for array in arrays)
     kind = f"{kinds} {train.scale:g} {train.stochastic}"

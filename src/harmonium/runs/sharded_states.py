@@ -37,9 +37,17 @@ class ShardedStates(AbstractStates):
 
     suffix = ".orbax"
 
+    def check(self) -> None:
+        """Check that Orbax is there."""
+        _orbax()
+
     def write(self, state: TrainState, path: Path, header: dict[str, Any]) -> None:
         """Write a state: each process its own parts."""
         orbax, trouble = _orbax(), ""
+        _make(str(path))
+        if largest(int(not path.is_dir())):  # Orbax would wait for minutes
+            reason = "a folder that not all processes share"
+            raise OSError(errno.ENOENT, reason, str(path))
         arrays = {key: _spread(leaf) for key, leaf in _filled(state).items()}
         try:
             with orbax.Checkpointer(orbax.PyTreeCheckpointHandler()) as writer:
@@ -50,6 +58,8 @@ class ShardedStates(AbstractStates):
             reason = trouble or "another process could not write its part"
             raise OSError(errno.EIO, reason, str(path))
         files = _hashes(path, _files_in(path))
+        if not all(files.values()):
+            raise OSError(errno.EIO, "a process does not see what another one wrote", str(path))
         header = header | {ARRAYS: _described(state), "files": files}
         _write_header(str(path), header | {CHECKSUM: _hash_of(header)})
 
@@ -138,6 +148,11 @@ def _described(state: TrainState) -> Described:
 
 def _hash_of(header: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
+
+
+@by_first
+def _make(path: str) -> None:
+    Path(path).mkdir()
 
 
 @by_first

@@ -15,6 +15,7 @@ from ..data.readers import stem_of
 from ..data.sources import coding_of
 from ..data.splits import USUAL_FRACTION, note_on_levels
 from ..errors import count_of, input_error
+from ..processes import told
 from .config import RunConfig
 
 SHARE_OF_MEMORY = 0.5  # files of more bytes are streamed, since numbers may stay as large as here
@@ -31,7 +32,7 @@ def is_streamed(config: RunConfig) -> bool:
         return False
     if not Path(source).is_file():
         return True  # a folder, or a pattern
-    there = memory_there()
+    there = told(memory_there())
     is_mapped = Path(source).suffix.lower() == ".npy"  # others may be tables of words
     return is_mapped and there is not None and size_of(source) > SHARE_OF_MEMORY * there
 

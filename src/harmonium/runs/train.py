@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +14,14 @@ import jax
 from .._threefry import key_of
 from ..errors import NotFiniteError, input_error
 from ..likelihood import log_likelihood
-from ..processes import are_several
+from ..processes import are_several, by_first
 from ..rbm import RBM
+from ..sharding import clock
 from ..training import DivergenceWarning, Fit, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import Callback, run_plan
 from .checkpointing import Checkpointer
-from .checkpoints import CHECKPOINTS
+from .checkpoints import CHECKPOINTS, FORMS
 from .config import RunConfig
 from .display import Display
 from .ensemble import as_one, learn_together, scored_together
@@ -73,10 +73,11 @@ def train(
         InputError: before anything is written.
     """
     if out is not None:
-        check_target(Path(out), overwrite=overwrite)
+        by_first(check_target)(Path(out), overwrite=overwrite)
     prepared = prepare(replace(config, folder=str(Path.cwd())))
     state = prepared.start
     config = prepared.config
+    FORMS[config.checkpoints].check()
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
         return carry_out(config, prepared, state, folder, display, watch, callbacks)
@@ -224,7 +225,7 @@ def finish(
         if are_several():  # which have to compute in the same order
             drawing.result()
         if not result.diverged:
-            seconds = seconds_to_score(time.perf_counter() - checkpointer.began)
+            seconds = seconds_to_score(clock() - checkpointer.began)
             score = lambda rbm: final_score(prepared, rbm, display, seconds)  # noqa: E731
             summary |= score(result.rbm)
             models = checkpointer.models

@@ -19,6 +19,9 @@ class WholeStates(AbstractStates):
 
     suffix = ".safetensors"
 
+    def check(self) -> None:
+        """They need nothing more."""
+
     def write(self, state: TrainState, path: Path, header: dict[str, Any]) -> None:
         """Collect the parts of a state, and write them."""
         _save(jax.tree.map(fetched, state), path, header)
