@@ -1,9 +1,11 @@
 """Rows that are read while a model learns."""
 
+import gc
 import itertools
 import threading
 import time
 import tracemalloc
+import weakref
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -405,6 +407,14 @@ def test_no_more_than_a_block_is_read_at_once():
     windows = stream.windows(200, key=KEY)
     assert int(windows.at(0).count) == 600
     assert source.largest * 4 * 784 <= 2**20
+
+
+def test_windows_are_forgotten():
+    stream = hm.Stream(ROWS, window=60).checked_for(hm.Bernoulli(COLUMNS))
+    windows = stream.windows(20, key=KEY)
+    known = [weakref.ref(windows.at(updates).dataset.stored.bytes) for updates in range(0, 48, 3)]
+    gc.collect()
+    assert sum(ref() is not None for ref in known) <= 2  # the last one, and one that is read ahead
 
 
 # --- errors ---------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -140,8 +139,11 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
         return self._told("missing", count)
 
     def _told(self, name: str, value: Any) -> Dataset:
-        same = copy.copy(self)
-        object.__setattr__(same, name, value)  # not an array, so `eqx.tree_at` cannot set it
+        # `eqx.tree_at` sets arrays alone, and of a module that `copy.copy` makes Equinox keeps a
+        # reference for ever: `__new__` notes it as one whose `__init__` has yet to end.
+        same = object.__new__(type(self))
+        for field, old in vars(self).items():
+            object.__setattr__(same, field, value if field == name else old)
         return same
 
     def __len__(self) -> int:
