@@ -82,7 +82,11 @@ def measured(source: object, total: int, seconds: float) -> dict:
 
     import harmonium as hm
 
-    data = hm.Dataset(rows_of(0, IN_MEMORY)) if source is None else hm.Stream(source, rows=total)
+    data = (
+        hm.Dataset(rows_of(0, IN_MEMORY))
+        if source is None
+        else hm.Stream(source, rows=total if callable(source) else None)
+    )
     key = jax.random.key(0)
     rbm = hm.initialize(hm.Bernoulli(COLUMNS), hm.Bernoulli(HIDDEN), data, key=key)
     seen: list[tuple[float, int]] = []

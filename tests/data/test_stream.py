@@ -487,6 +487,7 @@ ERRORS = {
         lambda: hm.Stream(ROWS, stochastic=True).changed(abs),
         "rows from which nothing is drawn",
     ),
+    "a number of rows": (lambda: hm.Stream(ROWS, rows=7), "rows: expected none with data"),
     "all held out": (lambda: hm.Stream(ROWS).split_off(N), "fewer than the 230 rows; got 230"),
 }
 
@@ -529,3 +530,25 @@ def test_reading_ahead_does_not_change_the_rows():
     for (i, a), (j, b) in itertools.combinations(list(zip(asked, found, strict=True)), 2):
         if i == j:
             np.testing.assert_array_equal(a, b)
+
+
+def test_an_iterator_may_be_bound_to_its_thread():
+    def bound():
+        begun = threading.get_ident()
+        for part in batches(10):
+            assert threading.get_ident() == begun
+            yield part
+
+    stream = hm.Stream(bound, rows=N, window=60)
+    stream.some(1)
+    fitted(stream)
+
+
+def test_the_thread_ends_with_the_windows():
+    windows = hm.Stream(ROWS, window=60).windows(20, key=KEY)
+    windows.at(0)
+    thread = windows.thread
+    del windows
+    gc.collect()
+    thread.join(5.0)
+    assert not thread.is_alive()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from threading import Lock, Thread
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, NamedTuple
 
 import jax
@@ -98,9 +100,10 @@ class StreamWindows(AbstractWindows[Dataset]):
         self.seed, self.end = np.asarray(data).tolist(), end
         self.space = Space()
         self.reading: tuple[int, AbstractReading] | None = None
-        self.one_at_a_time = Lock()
+        self.tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self.here: tuple[int, Window[Dataset]] | None = None
         self.ahead: tuple[int, Future[Window[Dataset]]] | None = None
+        self.thread: Thread | None = None  # one for all windows: an iterator may be bound to it
 
     def at(self, updates: int) -> Window[Dataset]:
         """Return the window of an update; waits until it is read."""
@@ -116,18 +119,22 @@ class StreamWindows(AbstractWindows[Dataset]):
         return self.here[1]
 
     def _begin(self, number: int) -> tuple[int, Future[Window[Dataset]]]:
-        """Read a window in a thread, which does not keep the process from ending."""
+        """Let the thread read a window."""
+        if self.thread is None:
+            self.thread = Thread(target=_work, args=(self.tasks,), daemon=True)
+            self.thread.start()
+            weakref.finalize(self, self.tasks.put, None)
         found: Future[Window[Dataset]] = Future()
         is_double = canonicalize_dtype(float).itemsize == 8  # may be told to this thread alone
 
         def read() -> None:
             try:
-                with self.one_at_a_time, jax.enable_x64(is_double):
+                with jax.enable_x64(is_double):
                     found.set_result(self._read(number))
             except BaseException as error:
                 found.set_exception(error)
 
-        Thread(target=read, daemon=True).start()
+        self.tasks.put(read)
         return number, found
 
     def _read(self, number: int) -> Window[Dataset]:
@@ -144,3 +151,10 @@ class StreamWindows(AbstractWindows[Dataset]):
             order = np.random.default_rng([*self.seed, epoch])
             self.reading = epoch, self.source.epoch(order)
         return self.reading[1]
+
+
+def _work(tasks: SimpleQueue[Callable[[], None] | None]) -> None:
+    """Do one task after the other, until the windows that they are of are forgotten."""
+    for task in iter(tasks.get, None):
+        task()
+        del task  # it holds the windows

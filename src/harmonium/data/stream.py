@@ -311,11 +311,15 @@ def _opened(source: Any, name: str, rows: int | None) -> AbstractSource:
     Raises:
         InputError: it is none.
     """
+    several = isinstance(source, list | tuple) and source and isinstance(source[0], str | Path)
+    given: Any = source
+    is_known = several or isinstance(source, str | Path) or hasattr(source, "shape")
+    if is_known and rows is not None:
+        raise InputError(f"rows: expected none with {name}, whose number is known; got {rows!r}.")
     if isinstance(source, str | Path):
         return source_of_files([source], name)
-    if isinstance(source, list | tuple) and source and isinstance(source[0], str | Path):
-        return source_of_files(source, name)
-    given: Any = source
+    if several:
+        return source_of_files(given, name)
     if hasattr(given, "shape") and hasattr(given, "__getitem__"):
         if len(given.shape) != 2 or 0 in given.shape:
             found = f"shape {tuple(given.shape)}"
