@@ -8,7 +8,8 @@ from answers import run_lines
 def test_every_line_runs(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # Of 10,000 and more, these are enough to find the pairs of a stem among 1,000 sequences.
-    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 2_000)
+    for name in ("FEWEST_UPDATES", "MOST_UPDATES"):  # else few sequences have 1,000 epochs
+        monkeypatch.setattr(f"harmonium.training.arguments.{name}", 2_000)
     assert len(run_lines("docs/sequences.md")) == 8
     out = capsys.readouterr().out
     assert "1,000 sequences of 24 sites (RNA: -ACGU)" in out
