@@ -111,7 +111,7 @@ def _array_blocks(path: Path, label: str, _: Kept) -> AbstractBlocks:
         array: Any = (
             np.load(path, mmap_mode="r", allow_pickle=False) if is_plain else np.empty(0, "O")
         )
-    if not is_plain or array.ndim != 2:
+    if not is_plain or array.ndim != 2 or not array.shape[1]:
         found = f"an array of shape {array.shape}" if is_plain else "Python objects, never loaded"
         raise input_error(
             label, "a matrix of numbers", found, "save an array of shape (rows, columns)"
