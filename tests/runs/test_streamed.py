@@ -5,24 +5,15 @@ import pytest
 
 import harmonium as hm
 from harmonium.errors import InputError
-from harmonium.runs import checkpointing, streamed
+from harmonium.runs import streamed
 from harmonium.runs.config import RunConfig
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.rows import own_rows
 from harmonium.runs.train import resume, train
-from runs.test_faults import Lines, interrupt_after
+from runs.test_faults import Lines, interrupt_after, quick  # noqa: F401  (a fixture)
 
 GREYS = np.random.default_rng(0).integers(0, 256, (600, 5), np.uint8)
 BITS = (GREYS > 128).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def quick(tmp_path, monkeypatch):
-    """Work in an empty folder, save after every chunk, and neither score nor report."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    monkeypatch.setattr("harmonium.runs.train.final_score", lambda *_: {})
-    monkeypatch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
 
 
 def in_files(rows, folder):
