@@ -52,8 +52,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
         InputError: the source cannot be read in blocks, or does not hold plain numbers.
     """
     source = config.origin
-    told = {"--columns": config.columns, "--as": config.kinds}
-    for option, value in told.items():
+    for option, value in (("--columns", config.columns), ("--as", config.kinds)):
         if value:
             expected = f"plain numbers, and no {option}, for files that are read while training"
             raise input_error(source, expected, option, "leave it out, or give --window 0")

@@ -185,7 +185,9 @@ class _Run:
         self.recorder = recorder
         self.windows = plan.rows.windows(plan.method.batch_size, key=key, end=plan.total)
         self.total, self.per_epoch = plan.total, plan.per_epoch
-        self.plan = plan._replace(rows=plan.rows.head)
+        # Rows in memory are padded once.
+        head = self.windows.at(0).dataset if plan.rows.is_whole else plan.rows.head
+        self.plan = plan._replace(rows=head)
         self.calling = 0.0  # extra time taken by calls for single updates
 
     def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key, PRNGKeyArray
 
 from ..data import Dataset
+from ..data.windows import count_of_rows
 from ..gradients import AbstractGradient, PhaseInfo
 from ..layers import AbstractLayer
 from ..missing.marginal import with_missing
@@ -92,7 +93,7 @@ def batch_of(
 
 def padded(dataset: Dataset) -> tuple[Dataset, Array]:
     """Return a dataset with padding rows added, and the number of its own rows."""
-    return dataset.padded(), jnp.asarray(len(dataset), jnp.int32)
+    return dataset.padded(), count_of_rows(dataset)
 
 
 def run_keys(key: PRNGKeyArray) -> Key[Array, " 3"]:
