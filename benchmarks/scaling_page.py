@@ -153,7 +153,8 @@ def constants(record: dict) -> str:
                 continue
             value = 1.0 / cost / scale if scale > 1 else cost / scale
             spread = value * error / cost
-            cells.append(f"{value:.3g} ± {spread:.2g} {unit}")
+            value, spread = float(f"{value:.3g}"), float(f"{spread:.2g}")
+            cells.append(f"{value:,g} ± {spread:,g} {unit}")
         lines.append([words, *cells])
     residual = [f"{100 * fit['typical_residual']:.0f} %" for fit in record["fits"]]
     lines.append(["typical residual", *residual])

@@ -1,6 +1,7 @@
 """What is spread over devices is the same: same seed, same chains, same parameters."""
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -12,48 +13,60 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from registry import ALL
 
-PROGRAM = Path(__file__).with_name("eight_devices.py")
-SEVERAL = Path(__file__).with_name("one_of_several.py")
+HERE = Path(__file__).parent
+METHODS = ("Gibbs", "exchange", "annealing")
+# Meshes of up to eight virtual devices, and of processes; here some of them, all in `make laws`.
+DEVICES = [({"data": 8}, ["Gibbs"]), ({"data": 4, "hidden": 2}, METHODS)]
+PROCESSES = [({"data": 2}, METHODS), ({"data": 2, "hidden": 2}, METHODS)]
+if ALL:
+    meshes = [{axis: size} for axis in ("data", "hidden") for size in (1, 2, 8)]
+    meshes += [{"data": data, "hidden": 8 // data} for data in (2, 4)]
+    DEVICES = [(mesh, METHODS) for mesh in meshes]
+    PROCESSES += [({axis: size}, METHODS) for axis, size in (("hidden", 2), ("data", 4))]
+    PROCESSES += [({"hidden": 4}, METHODS)]
+LIMIT = 600.0  # seconds, for machines with much else to do
+EXACT = {"JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 @pytest.fixture(scope="module")
 def found():
     """What a process with eight virtual devices finds."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    environment = {"XLA_FLAGS": flags, "JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
-        [sys.executable, str(PROGRAM)],
-        env=os.environ | environment,
+        [sys.executable, str(HERE / "eight_devices.py"), json.dumps(DEVICES)],
+        env=os.environ | EXACT | {"XLA_FLAGS": flags},
         capture_output=True,
         text=True,
         check=False,
+        timeout=LIMIT * len(DEVICES),
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("method", ["pcd", "pt"])
-def test_same_seed_same_chains_after_a_thousand_updates(found, method):
-    for mesh, (apart, same) in found[method].items():
-        assert same == 1.0, mesh
-        assert apart < 1e-6, mesh
+def check_same(spread, alone):
+    """Check that what several devices found is what one found."""
+    np.testing.assert_allclose(spread["parameters"], alone["parameters"], rtol=0.0, atol=1e-6)
+    assert spread["chains"] == alone["chains"]
+
+
+@pytest.mark.parametrize("number", range(len(DEVICES)), ids=lambda number: str(DEVICES[number][0]))
+def test_same_seed_same_chains_after_a_thousand_updates(found, number):
+    for method in DEVICES[number][1]:
+        check_same(found["spread"][number][method], found["alone"][method])
+    np.testing.assert_allclose(
+        found["spread"][number]["scores"], found["alone"]["scores"], rtol=1e-9
+    )
 
 
 def test_a_run_moves_between_numbers_of_devices(found):
-    apart, same = found["moving"]
-    assert same == 1.0
-    assert apart < 1e-6
-
-
-def test_sums_annealing_and_scores_are_the_same(found):
-    alone, *others = found["scoring"]
-    for other in others:
-        np.testing.assert_allclose(other, alone, rtol=1e-9)
+    check_same(found["moving"], found["alone"]["Gibbs"])
 
 
 def test_rows_are_spread_where_they_meet_the_weights(found):
-    assert "'data'" in found["spread"]
+    assert "'data'" in found["states"]
 
 
 def test_an_update_sends_what_the_formula_counts(found):
@@ -76,50 +89,35 @@ def test_what_cannot_be_spread_is_refused(found):
         assert message.startswith(words), message
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """What one process finds by itself, in one run for all axes."""
-    folder = str(tmp_path_factory.mktemp("alone"))
-    run = f"one_of_several.run(None, {folder!r})"
-    done = subprocess.run(
-        [sys.executable, "-c", f"import json, one_of_several; print(json.dumps({run}))"],
-        env=os.environ | {"JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
-        cwd=SEVERAL.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("axis", ["data", "hidden"])
-def test_processes_share_a_run(axis, alone, tmp_path):
+@pytest.mark.parametrize(("mesh", "methods"), PROCESSES, ids=str)
+def test_processes_share_a_run(mesh, methods, found, tmp_path):
     """Whatever time each of them takes: what depends on it is decided by the first one's clock."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = {"JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    started = []
-    for number in range(2):
-        command = [sys.executable, str(SEVERAL), str(number), "2", str(port), axis, str(tmp_path)]
+    count, started = math.prod(mesh.values()), []
+    for number in range(count):
+        command = [sys.executable, str(HERE / "one_of_several.py"), str(number), str(count)]
+        command += [str(port), str(tmp_path), json.dumps(mesh), *methods]
         with (tmp_path / f"{number}.err").open("w") as errors:
             streams = {"stdout": subprocess.PIPE, "stderr": errors}
-            started.append(subprocess.Popen(command, env=os.environ | environment, **streams))
+            started.append(subprocess.Popen(command, env=os.environ | EXACT, **streams))
     try:
-        answers = [process.communicate(timeout=300)[0] for process in started]
+        answers = [process.communicate(timeout=LIMIT)[0] for process in started]
     finally:
         for process in started:
             process.kill()
             process.wait()
-    errors = [(tmp_path / f"{number}.err").read_text()[-2000:] for number in range(2)]
-    assert [process.returncode for process in started] == [0, 0], errors
-    one, other = (json.loads(answer.splitlines()[-1]) for answer in answers)
-    assert one == other
-    stored = np.asarray(hm.load(tmp_path / "model.safetensors").weights)
-    np.testing.assert_array_equal(stored, np.asarray(one["weights"], np.float32))
-    assert one["chains"] == alone["chains"]
-    for name in ("weights", "log_likelihood", "annealed"):
-        np.testing.assert_allclose(one[name], alone[name], atol=1e-6)
+    errors = [(tmp_path / f"{number}.err").read_text()[-2000:] for number in range(count)]
+    assert [process.returncode for process in started] == [0] * count, errors
+    first, *others = (json.loads(answer.splitlines()[-1]) for answer in answers)
+    assert all(other == first for other in others)
+    np.testing.assert_allclose(first["scores"], found["alone"]["scores"], rtol=1e-9)
+    for method in methods:
+        check_same(first[method], found["alone"][method])
+        stored = jax.tree.leaves(hm.load(tmp_path / f"{method}.safetensors"))
+        parameters = np.concatenate([np.asarray(each).ravel() for each in stored])
+        np.testing.assert_array_equal(parameters, np.asarray(first[method]["parameters"], "f4"))
 
 
 def test_a_mesh_of_one_device_changes_no_bit():

@@ -157,7 +157,7 @@ def test_a_signal_to_one_ends_all_and_parts_of_a_checkpoint_fit_any_number_of_de
         assert two.statuses() == [128 + signal.SIGTERM] * 2, [two.said(0), two.said(1)]
         (line,) = two.said(0)
         assert line.startswith("harmonium: interrupted after ")
-        assert line.endswith("resume run --distributed")
+        assert line.endswith("resume run --distributed --mesh hidden=2")
         assert two.said(1) == []
     checkpoints = RunFolder("run").checkpoints
     assert checkpoints.last.name == "last.orbax"

@@ -18,6 +18,7 @@ from .base import DEBUG, INTERNAL_ERROR, INTERRUPTED, LOST, complain
 
 SECONDS_TO_LEARN_WHY = 10.0
 SECONDS_TO_PART = 20
+SECONDS_OF_A_STOP = 86_400  # a stopped process is no dead one, which the lookout notices
 MUTED = (1, 2)  # what C++ libraries write to: Gloo its connections, XLA pages about lost ones
 
 
@@ -67,6 +68,7 @@ class Together:
             cluster_detection_method="deactivate",
             coordinator_bind_address=self.lookout.address,
             shutdown_timeout_seconds=SECONDS_TO_PART,
+            heartbeat_timeout_seconds=SECONDS_OF_A_STOP,
         )
         _check_devices()
         Asked.act = self._act

@@ -1,0 +1,111 @@
+"""On which devices a run computes, with which other processes, and who watches it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import input_error
+from .base import Alone
+from .options import word
+
+IsWatched = Annotated[
+    bool,
+    typer.Option(
+        "--watch",
+        help="Open a page in the browser that follows the run. Closing it changes nothing.",
+    ),
+]
+WatchOn = Annotated[
+    str | None,
+    word(
+        "--watch-on",
+        metavar="ADDRESS",
+        help="Serve the page at an address, as 127.0.0.1:8000, and open no browser. Other"
+        " computers can see it only at another address than 127.0.0.1, such as 0.0.0.0:8000, and"
+        " only with the secret word in the link that is printed.",
+    ),
+]
+Devices = Annotated[
+    str | None,
+    word(
+        "--mesh",
+        metavar="AXIS=N,...",
+        help="Spread the run over devices: data=8 shares rows and chains among eight, hidden=2 the"
+        " columns of W between two, data=4,hidden=2 both.  [default: one device; with"
+        " --distributed data=all of them]",
+    ),
+]
+IsDistributed = Annotated[
+    bool,
+    typer.Option(
+        "--distributed",
+        help="Share the run among processes that all are started with this same line: by srun,"
+        " mpirun, or with JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID set. Only"
+        " the first one prints and writes.",
+    ),
+]
+
+
+def company_of(is_distributed: bool, is_watched: bool) -> Any:
+    """Return the other processes of a command, or that there are none.
+
+    Raises:
+        InputError: a run of several processes is to be watched.
+    """
+    if not is_distributed:
+        return Alone()
+    if is_watched:
+        expected, found = "a run of one process", "--distributed"
+        advice = "leave it out, and follow RUN/metrics.jsonl"
+        raise input_error("--watch", expected, found, advice)
+    from .together import Together
+
+    return Together()
+
+
+def again(company: Any, mesh: str | None) -> list[str]:
+    """Return the options of the command that goes on with a run on as many devices."""
+    return [*company.options, *([] if mesh is None else ["--mesh", mesh])]
+
+
+def watching(is_watched: bool, address: str | None, show: Any) -> AbstractContextManager[Any]:
+    """Return a server of the run's page, or nothing; say where it is, and open it if asked."""
+    if not is_watched and address is None:
+        return nullcontext()
+    from ..runs.watch import LOOPBACK, Watch
+
+    watch = Watch(address or LOOPBACK)
+    show.say(f"watch the run at {watch.url}")
+    if is_watched:
+        import webbrowser
+
+        webbrowser.open(watch.url)
+    return watch
+
+
+def spread_over(mesh: str | None, is_distributed: bool) -> AbstractContextManager[Any]:
+    """Return a context in which a run is spread over the devices that `--mesh` says.
+
+    Those of several processes are all devices that they have.
+    """
+    if mesh is None and not is_distributed:
+        return nullcontext()
+    import jax
+
+    from ..sharding import ROWS, checked_mesh, use_mesh
+
+    sizes = {}
+    for part in [] if mesh is None else mesh.split(","):
+        axis, _, size = part.partition("=")
+        if not size.strip().isdigit() or axis.strip() in sizes:
+            expected = "sizes of the axes data, hidden or both"
+            raise input_error("--mesh", expected, repr(mesh), "write it as data=4,hidden=2")
+        sizes[axis.strip()] = int(size)
+    found = checked_mesh(sizes or {ROWS: jax.device_count()}, "--mesh")
+    if is_distributed and found.size < jax.device_count():
+        expected = f"all {jax.device_count()} devices of the processes"
+        raise input_error("--mesh", expected, f"{found.size}", "leave it out, or start fewer")
+    return use_mesh(found)
