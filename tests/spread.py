@@ -13,6 +13,7 @@ import harmonium as hm
 from harmonium.sharding import fetched
 
 ROWS = np.random.default_rng(0).integers(0, 2, (64, 12))
+WITH_GAPS = np.where(np.random.default_rng(1).random(ROWS.shape) < 0.2, np.nan, ROWS)
 METHODS = {
     "Gibbs": hm.Persistent(hm.Gibbs(1), chains=40),
     "exchange": hm.Tempering(models=4, chains=16),
@@ -56,7 +57,8 @@ def scores(mesh):
             hm.log_z(rbm, **settings).value,
             hm.log_likelihood(rbm, ROWS).value,
             float(fetched(rbm.free_energy(jax.numpy.asarray(ROWS))).sum()),
-            float(fetched(hm.sample(rbm, 32, key=key, steps=50)).sum()),
+            float(hm.sample(rbm, 32, key=key, steps=50).sum()),
+            float(hm.impute(rbm, WITH_GAPS, key=key).draws.sum()),
         ]
 
 

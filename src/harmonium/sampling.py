@@ -19,6 +19,7 @@ from .rbm import RBM, checked_type
 from .samplers import AbstractSampler
 from .samplers.annealing import annealed_draws
 from .samplers.gibbs import after_sweeps
+from .sharding import whole
 
 __all__ = ["condition", "sample"]
 
@@ -76,7 +77,7 @@ def sample(
     if given is not None:
         rows = np.repeat(np.atleast_2d(_with_gaps(given)), count, axis=0)
         rbm, count = condition(rbm, rows), len(rows)
-    return rbm.visible.decode(_draw(rbm, sampler, count, number, key=key))
+    return rbm.visible.decode(whole(_draw(rbm, sampler, count, number, key=key)))
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:

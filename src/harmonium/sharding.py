@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, PartitionSpec
@@ -188,10 +189,13 @@ def clock() -> float:
     return float(now[0])
 
 
+def whole(array: Array) -> Array:
+    """Return an array with all its parts here, also those of other processes: all must ask."""
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return array
+    return jnp.asarray(multihost_utils.process_allgather(array, tiled=True))
+
+
 def fetched(array: Any) -> np.ndarray:
     """Return an array as NumPy's, also where other processes have parts of it: all must ask."""
-    if isinstance(array, jax.Array) and not (
-        array.is_fully_addressable or array.is_fully_replicated
-    ):
-        array = multihost_utils.process_allgather(array, tiled=True)
-    return np.asarray(array)
+    return np.asarray(whole(array) if isinstance(array, jax.Array) else array)

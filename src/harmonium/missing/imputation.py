@@ -19,6 +19,7 @@ from ..path import path_to
 from ..rbm import RBM, checked_rbm
 from ..samplers import Gibbs
 from ..samplers.annealing import annealed_draws
+from ..sharding import whole
 from ..single_site import units_of_proposals
 from .marginal import (
     SLOW_SUMS,
@@ -126,6 +127,7 @@ def impute(
             found = _exact(rbm, v, missing, draws, key=key_part)
         else:
             found = _from_chains(rbm, v, draws, sweeps, key=key_part)
+        found = tuple(map(whole, found))
         best = rbm.visible.decode(_nearest_states(rbm.visible, found[0]))[:n]
         decoded = rbm.visible.decode(found[2])[:, :n]
         mean[which], variance, error[which] = (np.asarray(found[i])[:n] for i in (0, 1, 3))

@@ -20,7 +20,6 @@ from ..report import Rows as Shown
 from ..report import page_of, report_content
 from ..report.content import baseline
 from ..sampling import sample
-from ..sharding import fetched
 from .config import RunConfig
 from .display import Display
 from .folder import MODEL, REPORT, RunFolder
@@ -65,7 +64,7 @@ def report(run: str, out: str | None, display: Display) -> Path:
 def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
     """Return rows of data, and as many samples of the model."""
     data = rows_of_data(rows, key)
-    return Shown(data, fetched(sample(rbm, len(data), key=key)))
+    return Shown(data, sample(rbm, len(data), key=key))
 
 
 def rows_of_data(rows: Rows, key: Any) -> np.ndarray:

@@ -23,7 +23,7 @@ from ..evaluation.reconstruction import errors_of_states
 from ..missing.annealed import SeenEnergies, independent_energies, seen_energies
 from ..missing.marginal import QUICK_SUMS, completed, draw, entries_of_sum, posterior, with_missing
 from ..rbm import RBM
-from ..sharding import clock
+from ..sharding import clock, whole
 from ..statistics import effective_size
 from .update import batch_of, padded
 
@@ -120,7 +120,7 @@ class Monitors:
         rows, weights = self.few.rows(key=self.key), self.few.weights
         if self.few.missing:
             filled = _filled(rbm, with_missing(rbm.visible, from_numpy(rows)), key_of(1))
-            rows = np.where(np.isnan(rows), rbm.visible.decode(filled), rows)
+            rows = np.where(np.isnan(rows), rbm.visible.decode(whole(filled)), rows)
         each = pseudo_log_likelihoods(rbm, rows)
         self.spent += 0.0 if first_time else clock() - started
         return float(np.average(each, weights=None if weights is None else np.asarray(weights)))
