@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -83,6 +84,12 @@ def _options(
         raise typer.Exit
 
 
+@cache
+def _command() -> Any:
+    """Return the command with all its options, which takes Typer a tenth of a second."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an error on the command line is one line and exit status 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -90,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
     try:
-        status = app(given, prog_name="harmonium", standalone_mode=False)
+        status = _command()(given, prog_name="harmonium", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted.")
         status = INTERRUPTED
