@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 import jax
+import jaxtyping
 import pytest
 
+# What is whole runs, of the command, of estimators, or of a page: there, checks of shapes and types
+# at run time would take a third of the time, for functions that other tests call as well.
+WHOLE = ("browser", "cli", "hostile", "interfaces", "runs", "sklearn")
 TESTS_BETWEEN_CHECKS = 40
 MOST_MEMORY_MAPS = 30_000  # of the 65,530 that Linux allows a process by default
 C = ctypes.CDLL(None) if os.name == "posix" else None
@@ -18,6 +22,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Tracing makes millions of long-lived objects. At Python's default thresholds, garbage
     # collection takes a tenth of the suite's time.
     gc.set_threshold(200_000, 20, 100)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Check shapes and types at run time in tests of parts, not in those of whole runs."""
+    place = item.path.relative_to(item.config.rootpath).parts
+    is_whole = place[1] in WHOLE or item.path.stem.endswith("_page")
+    jaxtyping.config.update("jaxtyping_disable", is_whole)
 
 
 @pytest.hookimpl(trylast=True)
