@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from ._html import table
-from ._numerics import from_numpy, product
+from ._numerics import from_numpy, product, shapes_of
 from .checks import as_array, described
 from .errors import InputError
 from .layers import AbstractLayer, Bernoulli
@@ -231,8 +231,12 @@ def checked_rbm(rbm: Any, name: str = "rbm") -> RBM:
     """
     checked_type(rbm, name)
     for layer in (rbm.visible, rbm.hidden):
-        if jax.eval_shape(layer.cgf, layer.zero_inputs).ndim:
+        if shapes_of(_cgf_without_inputs, layer).ndim:
             raise InputError(
                 f"{name}: expected one model; got a batch. Condition on one row at a time."
             )
     return rbm
+
+
+def _cgf_without_inputs(layer: AbstractLayer) -> Array:
+    return layer.cgf(layer.zero_inputs)

@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import optax
 
+from .._numerics import shapes_of
 from ..checks import described, positive_integer
 from ..data import Dataset, Stream
 from ..data.stored import padded
@@ -95,7 +95,7 @@ def plan_run(
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     dataset = dataset.kept_exact() if rounds else dataset
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
-    follows_run = has_strength(jax.eval_shape(optimizer.init, rbm))
+    follows_run = has_strength(shapes_of(optimizer.init, rbm))
     prior = prior_strength(rbm, dataset.effective_rows) if follows_run else 0.0
     return Plan(
         dataset, method, optimizer, per_epoch, total, prior, rbm.visible, may_slow, may_stop

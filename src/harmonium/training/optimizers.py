@@ -265,14 +265,20 @@ class Recipe:
 
         If `total` is ∞, the rate never falls, and the momentum has its end value from the start.
         """
-        if math.isinf(total):
-            return replace(self, hold=1.0)(1)
-        shared: Any = _transformation_of(replace(self, rate=1.0))
+        return (
+            _of_a_run(replace(self, hold=1.0), 1) if math.isinf(total) else _of_a_run(self, total)
+        )
 
-        def init(rbm: RBM) -> Any:
-            return reschedule(shared.init(rbm), total, self.rate)
 
-        return transformation(init, shared.update)
+@functools.lru_cache(maxsize=64)
+def _of_a_run(recipe: Recipe, total: int | float) -> optax.GradientTransformationExtraArgs:
+    """Build the transformation of a run once, so that the same functions are traced once."""
+    shared: Any = _transformation_of(replace(recipe, rate=1.0))
+
+    def init(rbm: RBM) -> Any:
+        return reschedule(shared.init(rbm), total, recipe.rate)
+
+    return transformation(init, shared.update)
 
 
 @functools.lru_cache(maxsize=64)

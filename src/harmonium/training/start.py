@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from .._numerics import shapes_of
 from ..checks import checked_key, described
 from ..data import Dataset
 from ..errors import InputError
@@ -46,12 +47,19 @@ def begin(rbm: RBM, data: Any, *, key: PRNGKeyArray, **options: Any) -> TrainSta
 def first_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
     """Return the initial state, with those of the method and the optimiser."""
     rbm = with_weights_spread(rbm, rbm.weights.shape)  # so that moments of W are born spread
-    return spread(_whole_state(rbm, plan, key=key), plan)
+    return spread(_whole_state(rbm, *_parts(plan), key=checked_key(key)), plan)
 
 
-def _whole_state(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> TrainState:
-    chains = _carried(plan.method, rbm, plan.rows.head, key=checked_key(key))
-    optimizer = with_strength(plan.optimizer.init(rbm), plan.prior)
+def _parts(plan: Plan) -> tuple:
+    """Return what the first state of a run depends on: some rows, not all of them."""
+    return plan.method, plan.optimizer, plan.prior, plan.rows.head
+
+
+def _whole_state(
+    rbm: RBM, method: Method, optimizer: Any, prior: float, rows: Dataset, *, key: PRNGKeyArray
+) -> TrainState:
+    chains = _carried(method, rbm, rows, key=key)
+    optimizer = with_strength(optimizer.init(rbm), prior)
     return TrainState(rbm, chains, optimizer, jnp.zeros((), jnp.int32))
 
 
@@ -97,7 +105,7 @@ def resumable(
     """Return the state, or raise InputError unless it is one of such a run."""
     if not isinstance(state, TrainState):
         raise InputError(f"{name}: expected the `state` of a Fit; got {described(state)}.")
-    like = jax.eval_shape(lambda: _whole_state(rbm, plan, key=key))
+    like = shapes_of(_whole_state, rbm, *_parts(plan), key=checked_key(key))
     # What is known of held-out rows is begun anew where it does not fit.
     if not same_shapes(state._replace(held_out=None, folds=None), like):
         raise InputError(
