@@ -325,6 +325,10 @@ def test_weights_belong_to_rows_of_the_source():
     found = np.asarray(window.dataset.weights)[: len(rows)]
     np.testing.assert_allclose(found, (rows + 1) / weights.mean(), rtol=1e-6)
     np.testing.assert_allclose(stream.effective_rows, effective_size(weights.astype(float)))
+    rest, held = stream.split_off(30)
+    assert len(rest.weights) == len(rest) == N - 30
+    others = np.setdiff1d(weights, np.rint(np.asarray(rest.weights) * weights.mean()))
+    np.testing.assert_allclose(np.sort(held.weights), others / weights.mean(), rtol=1e-6)
     same(
         fitted(hm.Stream(ROWS, window=1000, weights=weights)),
         fitted(hm.Dataset(ROWS, weights)),

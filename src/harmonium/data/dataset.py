@@ -16,7 +16,6 @@ from .._numerics import from_numpy
 from .._threefry import key_of
 from ..errors import InputError
 from ..layers import AbstractLayer
-from ..statistics import effective_size
 from .parts import rows_at_once
 from .stored import AbstractStored, padded, stored
 from .windows import NO_END, AbstractRows, AbstractWindows, OneWindow
@@ -149,13 +148,6 @@ class Dataset(eqx.Module, AbstractRows["Dataset"]):
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.stored)
-
-    @property
-    def effective_rows(self) -> float:
-        """The number of rows; if they are weighted, (Σw)²/Σw² (Kish 1965)."""
-        if self.weights is None:
-            return float(len(self))
-        return float(effective_size(np.asarray(self.weights, np.float64)))
 
     @property
     def columns(self) -> int:

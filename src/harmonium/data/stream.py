@@ -14,7 +14,6 @@ from jaxtyping import PRNGKeyArray
 from ..checks import described, positive_integer
 from ..errors import InputError, count_of
 from ..layers import AbstractLayer
-from ..statistics import effective_size
 from .block_files import source_of_files
 from .blocks import AbstractSource, ArrayBlocks, Batches, BlockSource, Parts
 from .dataset import Dataset, checked_weights
@@ -97,6 +96,7 @@ class Stream(AbstractRows[Dataset]):
         self._weights = None
         if weights is not None:
             self._weights = checked_weights(weights, len(self._source))
+            self._own = np.ones(len(self._weights), bool)  # not held out
         self._layer: AbstractLayer | None = None
         self._change: Callable[[np.ndarray], np.ndarray] | None = None
         self._exact = False
@@ -144,16 +144,9 @@ class Stream(AbstractRows[Dataset]):
         return self._first.missing if self._missing is None else self._missing
 
     @property
-    def effective_rows(self) -> float:
-        """The number of rows; if they are weighted, (Σw)²/Σw² (Kish 1965)."""
-        if self._weights is None:
-            return float(len(self))
-        return float(effective_size(np.asarray(self._weights, np.float64)))
-
-    @property
     def weights(self) -> Any:
-        """The weights of the rows, of mean 1, or None."""
-        return self._weights
+        """The weights of the rows, or None."""
+        return None if self._weights is None else self._weights[self._own]
 
     @property
     def is_exact_in_bfloat16(self) -> bool:
@@ -193,9 +186,13 @@ class Stream(AbstractRows[Dataset]):
         if not 0 < positive_integer(count, "count") < len(self):
             raise InputError(f"count: expected fewer than the {len(self):,} rows; got {count:,}.")
         rest = copy.copy(self)
-        rest._source, held = self._source.without(count)
+        rest._source, parts = self._source.without(count)
+        held = Space().joined(parts, self.name)
+        if self._weights is not None:
+            rest._own = self._own.copy()
+            rest._own[held.places] = False
         rest._known = None
-        return rest, self._stored(held)
+        return rest, self._dataset(held)
 
     def checked_for(self, visible: AbstractLayer, name: str | None = None) -> Stream:
         """Return the stream whose rows are compared with a layer's domain as they are read.
@@ -248,12 +245,15 @@ class Stream(AbstractRows[Dataset]):
         return StreamWindows(self._source, self._stored, self.window, batch_size, key, end)
 
     def _stored(self, parts: Parts, space: Space | None = None) -> Dataset:
-        """Return parts of the source as a dataset.
+        """Return parts of the source as a dataset; errors are those of `_dataset`."""
+        return self._dataset((space or Space()).joined(parts, self.name))
+
+    def _dataset(self, found: Joined) -> Dataset:
+        """Return rows of the source as a dataset.
 
         Raises:
             InputError: naming the first entry that does not fit, by its row in the source.
         """
-        found = (space or Space()).joined(parts, self.name)
         rows = found.rows if self._change is None else self._change(found.rows)
         try:
             dataset = Dataset(rows, **self._options)

@@ -6,7 +6,10 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
+
+from ..statistics import effective_size
 
 D = TypeVar("D")  # rows in memory, a `Dataset`
 NO_END = 2**31 - 1  # counts of updates are 32-bit integers
@@ -43,13 +46,22 @@ class AbstractRows(ABC, Generic[D]):
 
     Attributes:
         is_whole: whether all rows are in memory.
+        weights: the weights of the rows, or None.
     """
 
     is_whole: ClassVar[bool] = True
+    weights: Any
 
     @abstractmethod
     def __len__(self) -> int:
         """Return the number of rows, which is visited once in an epoch."""
+
+    @property
+    def effective_rows(self) -> float:
+        """The number of rows; if they are weighted, (Σw)²/Σw² (Kish 1965)."""
+        if self.weights is None:
+            return float(len(self))
+        return float(effective_size(np.asarray(self.weights, np.float64)))
 
     @property
     @abstractmethod
