@@ -21,12 +21,14 @@ from harmonium.runs import places
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.lookout import Lookout
 from harmonium.runs.places import Place, devices_of, place_here
+from registry import ALL
 
 PROGRAM = Path(__file__).parents[1] / "signalled.py"
 OPTIONS = ["--hidden", "8", "--chains", "36", "--batch", "12", "--epochs", "40", "--lr", "0.1"]
 OPTIONS += ["--validation", "0.25"]
 LIMIT = 300.0  # seconds, for machines with much else to do
 SECONDS_TO_NOTICE = 30.0
+SEVERAL = 4 if ALL else 3
 
 
 @pytest.fixture(autouse=True)
@@ -127,14 +129,17 @@ def test_two_processes_make_the_model_of_one_and_the_first_one_writes_and_prints
     assert {path.name for path in Path().iterdir() if path.is_dir()} == {"run"}
 
 
-def test_where_one_of_three_is_killed_the_others_end_and_two_go_on(alone):
-    killed = (2, signal.SIGKILL, 40)
-    with Processes(3, "train", "rows.npy", *OPTIONS, "--out", "run", signalled=killed) as three:
-        three.processes[2].wait(LIMIT)
-        assert three.statuses(SECONDS_TO_NOTICE) == [4, 4, -signal.SIGKILL]
-        for number in (0, 1):
-            (line,) = three.said(number)
-            assert line.startswith(f"harmonium: process 2 on {socket.gethostname()} ended")
+def test_where_one_of_several_is_killed_the_others_end_and_two_go_on(alone):
+    last = SEVERAL - 1
+    killed = (last, signal.SIGKILL, 40)
+    with Processes(
+        SEVERAL, "train", "rows.npy", *OPTIONS, "--out", "run", signalled=killed
+    ) as all_:
+        run.processes[last].wait(LIMIT)
+        assert run.statuses(SECONDS_TO_NOTICE) == [4] * last + [-signal.SIGKILL]
+        for number in range(last):
+            (line,) = run.said(number)
+            assert line.startswith(f"harmonium: process {last} on {socket.gethostname()} ended")
     with done(2, "resume", "run") as two:
         assert two.said(0, 0)[0].startswith("resuming run after ")
     np.testing.assert_allclose(parameters("run"), alone, atol=1e-6)
