@@ -132,9 +132,7 @@ def test_two_processes_make_the_model_of_one_and_the_first_one_writes_and_prints
 def test_where_one_of_several_is_killed_the_others_end_and_two_go_on(alone):
     last = SEVERAL - 1
     killed = (last, signal.SIGKILL, 40)
-    with Processes(
-        SEVERAL, "train", "rows.npy", *OPTIONS, "--out", "run", signalled=killed
-    ) as all_:
+    with Processes(SEVERAL, "train", "rows.npy", *OPTIONS, "--out", "run", signalled=killed) as run:
         run.processes[last].wait(LIMIT)
         assert run.statuses(SECONDS_TO_NOTICE) == [4] * last + [-signal.SIGKILL]
         for number in range(last):
