@@ -265,9 +265,10 @@ class Recipe:
 
         If `total` is ∞, the rate never falls, and the momentum has its end value from the start.
         """
-        return (
-            _of_a_run(replace(self, hold=1.0), 1) if math.isinf(total) else _of_a_run(self, total)
-        )
+        recipe = replace(self, rate=float(self.rate))  # as a key, where an array would be none
+        if math.isinf(total):
+            return _of_a_run(replace(recipe, hold=1.0), 1)
+        return _of_a_run(recipe, total)
 
 
 @functools.lru_cache(maxsize=64)
