@@ -322,17 +322,16 @@ def test_runs_are_compared(cli, no_report, trained):
     assert cli("report nowhere").status == 2
 
 
-def test_a_run_finds_its_rows_from_any_folder(cli, tmp_path, monkeypatch):
+def test_a_run_finds_its_rows_from_any_folder(cli, no_report, tmp_path, monkeypatch):
     home, away = tmp_path / "home", tmp_path / "away"
     home.mkdir()
     away.mkdir()
-    rng = np.random.default_rng(0)
-    np.save(home / "bits.npy", (rng.random((80, 6)) < 0.3).astype(np.uint8))
+    np.save(home / "bits.npy", hm.data.bars_and_stripes())
     monkeypatch.chdir(home)
-    assert cli("train bits.npy --hidden 3 --epochs 3 --chains 8 --out run --json").status == 0
+    assert cli(f"train bits.npy {SMALL} --out run --json").status == 0
     here = strict(cli("evaluate run --quick --json").out)["log_likelihood"]["value"]
     monkeypatch.chdir(away)
-    np.save(away / "bits.npy", np.ones((80, 6), np.uint8))  # another file of the same name
+    np.save(away / "bits.npy", np.ones((32, 16), np.uint8))  # another file of the same name
     there = strict(cli("evaluate", str(home / "run"), "--quick", "--json").out)
     assert there["log_likelihood"]["value"] == here
     assert cli("report", str(home / "run"), "--out", "r.html").status == 0

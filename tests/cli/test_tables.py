@@ -226,7 +226,7 @@ def test_a_run_goes_on_and_is_scored_on_another_file(cli, table, run, no_report)
     assert first == pytest.approx(other, abs=0.2)
 
 
-def test_kinds_can_be_told(cli, table, no_report):
+def test_kinds_can_be_told(cli, table, no_report, no_score):
     edited = {"columns": [{"name": "mass", "kind": "left out"}]}
     Path("mine.json").write_text(json.dumps(edited))
     told = "--as legs=continuous --drop seen --columns mine.json"

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from pathlib import Path
 
 import jax
@@ -53,9 +53,14 @@ class Lines:
 def quick(tmp_path, monkeypatch):
     """Work in an empty folder, save after every chunk, and neither score nor report."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    monkeypatch.setattr("harmonium.runs.train.final_score", lambda *_: {})
-    monkeypatch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
+    save_often_and_judge_nothing(monkeypatch)
+
+
+def save_often_and_judge_nothing(patch):
+    patch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    patch.setattr("harmonium.runs.train.final_score", lambda *_: {})
+    patch.setattr("harmonium.runs.train.rows_to_show", lambda *_: None)
+    patch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
 
 
 def interrupt_after(updates):
@@ -84,11 +89,14 @@ def updates_in(name):
     return int(load_file(RunFolder(name).checkpoints.whole)[".updates"])
 
 
-@pytest.fixture
-def whole():
-    """A run that met no fault."""
-    train(CONFIG, "whole", False, Lines())
-    return model_of("whole"), records_of("whole")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What a run that met no fault has written."""
+    folder = tmp_path_factory.mktemp("whole")
+    with chdir(folder), pytest.MonkeyPatch.context() as patch:
+        save_often_and_judge_nothing(patch)
+        train(CONFIG, "whole", False, Lines())
+        return model_of("whole"), records_of("whole")
 
 
 # --- writing ----------------------------------------------------------------------------
