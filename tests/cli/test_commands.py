@@ -169,10 +169,10 @@ def test_resume_trains_a_finished_run_for_more_epochs(cli, no_report, trained):
 @pytest.mark.parametrize("hidden", [4, 24])  # missing values are summed out, or drawn
 def test_a_run_on_rows_with_gaps_is_resumed(cli, no_report, hidden):
     rng = np.random.default_rng(0)
-    rows = rng.integers(0, 2, (45, 20)).astype(object)
+    rows = rng.integers(0, 2, (30, 20)).astype(object)
     rows[rng.random(rows.shape) < 0.4] = ""
     np.savetxt("gaps.csv", rows, delimiter=",", fmt="%s")
-    assert cli(f"train gaps.csv --hidden {hidden} --batch 20 --epochs 2 --out run").status == 0
+    assert cli(f"train gaps.csv --hidden {hidden} --batch 10 --epochs 2 --out run").status == 0
     status, out, _ = cli("resume run --epochs 3 --json")
     assert (status, strict(out)["status"], strict(out)["updates"]) == (0, "done", 9)
 

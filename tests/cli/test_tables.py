@@ -262,7 +262,10 @@ def test_kinds_can_be_told(cli, table, no_report, no_score):
         ),
         ("sample run --given wings=2", "--given wings=2: expected NAME=VALUE with a name among"),
         ("sample run --given species=cat..cow", "expected a range of numbers or dates"),
-        ("sample run --given mass=1e9.. -n 5", "the range of mass: expected 5 rows in it"),
+        (
+            "sample run --given mass=1e9.. -n 5 --sweeps 9",
+            "the range of mass: expected 5 rows in it",
+        ),
         ("score animals.csv run --out s.npy", "--out s.npy: expected a name ending in .csv or"),
         ("score animals.csv model.npz", "model.npz: expected the folder of a run on a"),
         ("score strange.csv run", "strange.csv: column 'species': expected one of the 2"),

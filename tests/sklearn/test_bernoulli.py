@@ -203,7 +203,9 @@ def test_it_works_in_pipelines_searches_and_pickles():
     np.testing.assert_array_equal(
         again.partial_fit(BINARY).components_, model.partial_fit(BINARY).components_
     )
-    scored = GridSearchCV(BernoulliRBM(8, random_state=0), {"n_iter": [1, 1_000]}, cv=2, refit=False)
+    scored = GridSearchCV(
+        BernoulliRBM(8, random_state=0), {"n_iter": [1, 1_000]}, cv=2, refit=False
+    )
     assert scored.fit(np.tile(BARS, (2, 1))).best_params_ == {"n_iter": 1_000}
 
 
