@@ -157,7 +157,7 @@ def test_a_stream_learns_what_rows_in_memory_teach():
     stream = in_blocks(rows, 7)
     stream._window = 200
     for data in (hm.Dataset(rows), stream):
-        options = {"epochs": 20, "optimizer": hm.Recipe(rate=0.5), "batch_size": 20}
+        options = {"epochs": 12, "optimizer": hm.Recipe(rate=0.5), "batch_size": 20}
         fits = []
         for key in jax.random.split(KEY, 6):
             rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(6), data, key=key)

@@ -110,7 +110,7 @@ def test_kinds_can_be_told():
 
 def test_bad_input_is_named():
     table = pandas_table()
-    model = RBMImputer(4, n_iter=0).fit(table)
+    model = imputer(n_iter=0).fit(table)
     other = table.assign(animal="dog")
     with pytest.warns(UserWarning, match="'animal': not seen in fit, and taken as missing: 'dog'"):
         filled = model.transform(other)
