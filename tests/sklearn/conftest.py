@@ -13,7 +13,6 @@ TOGETHER = {
     "BernoulliRBM": [
         # 30 rows of 3 columns, which are complete, as a cell that is missing is another program
         "check_estimators_pickle",
-        "check_pipeline_consistency",
         "check_sample_weights_list",
         "check_transformer_general",
         "check_transformer_preserve_dtypes",
@@ -41,6 +40,7 @@ TOGETHER = {
         # 30 rows of 3 columns
         "check_fit_score_takes_y",
         "check_supervised_y_2d",
+        "check_pipeline_consistency",
         # 16 rows of 2 columns
         "check_sample_weights_shape",
         "check_sample_weights_not_overwritten",
