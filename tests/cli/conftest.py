@@ -69,6 +69,18 @@ def leave_out_report(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
+def without_report() -> Callable[[pytest.MonkeyPatch], None]:
+    """Return what leaves out the report, for runs that several tests look at."""
+    return leave_out_report
+
+
+@pytest.fixture
+def no_score(monkeypatch) -> None:
+    """Leave out the final score, for tests that say nothing about it."""
+    monkeypatch.setattr("harmonium.runs.train.final_score", lambda *_: {})
+
+
+@pytest.fixture(scope="session")
 def trained(tmp_path_factory) -> Path:
     """Return the folder of a finished run on bars and stripes, which tests must not change."""
     folder = tmp_path_factory.mktemp("trained") / "bars"

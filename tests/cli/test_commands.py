@@ -169,10 +169,10 @@ def test_resume_trains_a_finished_run_for_more_epochs(cli, no_report, trained):
 @pytest.mark.parametrize("hidden", [4, 24])  # missing values are summed out, or drawn
 def test_a_run_on_rows_with_gaps_is_resumed(cli, no_report, hidden):
     rng = np.random.default_rng(0)
-    rows = rng.integers(0, 2, (45, 20)).astype(object)
+    rows = rng.integers(0, 2, (30, 20)).astype(object)
     rows[rng.random(rows.shape) < 0.4] = ""
     np.savetxt("gaps.csv", rows, delimiter=",", fmt="%s")
-    assert cli(f"train gaps.csv --hidden {hidden} --batch 20 --epochs 2 --out run").status == 0
+    assert cli(f"train gaps.csv --hidden {hidden} --batch 10 --epochs 2 --out run").status == 0
     status, out, _ = cli("resume run --epochs 3 --json")
     assert (status, strict(out)["status"], strict(out)["updates"]) == (0, "done", 9)
 
@@ -322,17 +322,16 @@ def test_runs_are_compared(cli, no_report, trained):
     assert cli("report nowhere").status == 2
 
 
-def test_a_run_finds_its_rows_from_any_folder(cli, tmp_path, monkeypatch):
+def test_a_run_finds_its_rows_from_any_folder(cli, no_report, tmp_path, monkeypatch):
     home, away = tmp_path / "home", tmp_path / "away"
     home.mkdir()
     away.mkdir()
-    rng = np.random.default_rng(0)
-    np.save(home / "bits.npy", (rng.random((80, 6)) < 0.3).astype(np.uint8))
+    np.save(home / "bits.npy", hm.data.bars_and_stripes())
     monkeypatch.chdir(home)
-    assert cli("train bits.npy --hidden 3 --epochs 3 --chains 8 --out run --json").status == 0
+    assert cli(f"train bits.npy {SMALL} --out run --json").status == 0
     here = strict(cli("evaluate run --quick --json").out)["log_likelihood"]["value"]
     monkeypatch.chdir(away)
-    np.save(away / "bits.npy", np.ones((80, 6), np.uint8))  # another file of the same name
+    np.save(away / "bits.npy", np.ones((32, 16), np.uint8))  # another file of the same name
     there = strict(cli("evaluate", str(home / "run"), "--quick", "--json").out)
     assert there["log_likelihood"]["value"] == here
     assert cli("report", str(home / "run"), "--out", "r.html").status == 0

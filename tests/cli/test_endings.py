@@ -154,7 +154,7 @@ def test_a_resumed_run_decides_alike(cli, no_report, monkeypatch, options):
 
 def test_few_rows_are_cross_validated_once(cli, no_report, monkeypatch):
     """A run that is resumed knows what was found, and one of more epochs is not ended early."""
-    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 400)
+    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 200)
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))
     command = f"train rows.npy {SMALL} --lr 0.5"
     whole = cli(f"{command} --out whole")

@@ -31,12 +31,14 @@ def written(path, rows=300, seed=0):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(tmp_path_factory, without_report):
     folder = tmp_path_factory.mktemp("finished")
     written(folder / "hairpins.fasta")
     options = "--hidden 16 --chains 50 --batch 50 --epochs 250 --lr 0.3 --validation 0 --out run"
-    with contextlib.chdir(folder), pytest.raises(SystemExit) as ended:
-        main(f"train hairpins.fasta {options}".split())
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        without_report(patch)
+        with pytest.raises(SystemExit) as ended:
+            main(f"train hairpins.fasta {options}".split())
     assert not ended.value.code
     return folder
 

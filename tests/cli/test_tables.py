@@ -226,7 +226,7 @@ def test_a_run_goes_on_and_is_scored_on_another_file(cli, table, run, no_report)
     assert first == pytest.approx(other, abs=0.2)
 
 
-def test_kinds_can_be_told(cli, table, no_report):
+def test_kinds_can_be_told(cli, table, no_report, no_score):
     edited = {"columns": [{"name": "mass", "kind": "left out"}]}
     Path("mine.json").write_text(json.dumps(edited))
     told = "--as legs=continuous --drop seen --columns mine.json"
@@ -262,7 +262,10 @@ def test_kinds_can_be_told(cli, table, no_report):
         ),
         ("sample run --given wings=2", "--given wings=2: expected NAME=VALUE with a name among"),
         ("sample run --given species=cat..cow", "expected a range of numbers or dates"),
-        ("sample run --given mass=1e9.. -n 5", "the range of mass: expected 5 rows in it"),
+        (
+            "sample run --given mass=1e9.. -n 5 --sweeps 9",
+            "the range of mass: expected 5 rows in it",
+        ),
         ("score animals.csv run --out s.npy", "--out s.npy: expected a name ending in .csv or"),
         ("score animals.csv model.npz", "model.npz: expected the folder of a run on a"),
         ("score strange.csv run", "strange.csv: column 'species': expected one of the 2"),

@@ -308,12 +308,13 @@ def test_a_group_that_unpacks_to_much_is_not_read(tmp_path, monkeypatch):
 def test_rows_with_missing_values():
     rows = ROWS.copy()
     rows[::3, 1] = np.nan
-    fit = fitted(hm.Stream(rows, window=60), gradient=hm.Contrastive(hm.Gibbs(1)))
+    gradient = hm.Contrastive(hm.Gibbs(1))
+    fit = fitted(hm.Stream(rows, window=60), gradient=gradient)
     assert not fit.diverged
     one = hm.Stream([ROWS[:100], rows[100:]], window=60)
     with pytest.raises(hm.InputError, match=r"at most 0 missing values .* got 1. Pass missing=1"):
         fitted(one)
-    fitted(hm.Stream([ROWS[:100], rows[100:]], window=60, missing=1))
+    fitted(hm.Stream([ROWS[:100], rows[100:]], window=60, missing=1), gradient=gradient)
 
 
 def test_weights_belong_to_rows_of_the_source():

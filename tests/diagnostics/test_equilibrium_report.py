@@ -68,7 +68,7 @@ def test_quick_updates_of_a_slow_model_are_out_of_equilibrium(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_long_chains_are_at_equilibrium(seed):
     rows, gradient = two_modes(600, seed), hm.Persistent(hm.Gibbs(100), chains=300)
-    state = trained(rows, gradient, 0.05, 100, seed)
+    state = trained(rows, gradient, 0.05, 50, seed)
     assert relaxation(state.rbm) < 50
     found = hm.equilibrium(
         state.rbm, gradient, key=jax.random.key(seed), data=rows, state=state.gradient

@@ -65,17 +65,23 @@ def test_where_other_cells_are_missing_they_are_averaged_over(monkeypatch):
         if column.states is None:
             continue
         seen = ~np.isnan(rows[:, unit])
-        expected = enumerated(rbm, rows[seen], unit)
+        expected = enumerated(rbm, rows, unit)[seen]
         assert abs(np.exp(found[seen, unit]) - np.exp(expected)).max() < 0.1
         assert np.mean(np.exp(found[seen, unit]) - np.exp(expected)) == pytest.approx(0, abs=0.01)
 
 
-def test_a_column_that_follows_from_another_is_predicted():
+@pytest.fixture(scope="module")
+def learned():
+    """Return a table, what its columns are, its rows, and a model that has learned them."""
     frame, columns = table(400)
     rows = columns.encode(frame, "table")
     rbm = hm.initialize(columns.layer, hm.Bernoulli(4), rows, key=KEY)
-    fit = hm.fit(rbm, rows, key=KEY, epochs=300)
-    scores = {score.name: score for score in column_scores(fit.rbm, columns, rows, rows, key=KEY)}
+    return frame, columns, rows, hm.fit(rbm, rows, key=KEY, epochs=300).rbm
+
+
+def test_a_column_that_follows_from_another_is_predicted(learned):
+    frame, columns, rows, rbm = learned
+    scores = {score.name: score for score in column_scores(rbm, columns, rows, rows, key=KEY)}
     assert list(scores) == ["colour", "yes", "x", "y"]
     x, y = (np.asarray(frame.columns[i].values) for i in (2, 3))
     fitted = stats.linregress(x, y)
@@ -87,14 +93,11 @@ def test_a_column_that_follows_from_another_is_predicted():
     assert scores["colour"].correct == pytest.approx(scores["colour"].commonest, abs=0.15)
 
 
-def test_the_cell_that_does_not_fit_is_named_first():
-    frame, columns = table(400)
-    rows = columns.encode(frame, "table")
-    rbm = hm.initialize(columns.layer, hm.Bernoulli(4), rows, key=KEY)
-    fit = hm.fit(rbm, rows, key=KEY, epochs=300)
+def test_the_cell_that_does_not_fit_is_named_first(learned):
+    _, columns, rows, rbm = learned
     names = [column.name for column in columns.modelled]
     odd = rows[:5].copy()
     odd[:, names.index("x")], odd[:, names.index("y")] = 1.5, -1.5
     every = np.concatenate([rows[5:], odd])
-    blamed = unexpected(cell_scores(fit.rbm, columns, every, key=KEY), columns, count=2)
+    blamed = unexpected(cell_scores(rbm, columns, every, key=KEY), columns, count=2)
     assert all({name for name, _ in row} == {"x", "y"} for row in blamed[-5:])

@@ -12,12 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hostile.readers import READERS, refusal_of
+from registry import ALL
 
 EDGES = [0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
 NUMBERS = [*map(str, EDGES), "-1", "1e400", "NaN", "9" * 30, "1" * 5000, "0.5", "null", '""', "[]"]
 TEXTS = ["\x1b[2J", "\0", "\x85", "\ud7ff", "'", '"', "\n", "{", "[" * 300, ",", "\t", ">", "#"]
 KINDS = ("bit", "cut", "lost", "doubled", "moved", "number", "word", "text")
 WHOLE = {"derandomize": True, "deadline": None, "database": None}
+SHARE = 1 if ALL else 2  # `make laws` draws all examples, other tests half of them
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 
 
@@ -71,7 +73,7 @@ def test_valid_content_is_read(reader, tmp_path):
 def test_damaged_content_is_read_or_refused(reader, tmp_path):
     valid = reader.example()
 
-    @settings(max_examples=reader.examples, suppress_health_check=CHECKS, **WHOLE)
+    @settings(max_examples=reader.examples // SHARE, suppress_health_check=CHECKS, **WHOLE)
     @given(damaged(valid))
     def check(content):
         with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
@@ -85,7 +87,7 @@ def test_random_bytes_are_read_or_refused(reader, tmp_path):
     valid = reader.example()
     starts = st.sampled_from([valid[:n] for n in (0, 2, 4, 8, 12, 16)])
 
-    @settings(max_examples=reader.examples // 4, suppress_health_check=CHECKS, **WHOLE)
+    @settings(max_examples=reader.examples // (4 * SHARE), suppress_health_check=CHECKS, **WHOLE)
     @given(starts, st.binary(max_size=200))
     def check(start, rest):
         with tempfile.TemporaryDirectory(dir=tmp_path) as folder:

@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, chdir, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -53,9 +54,14 @@ class Lines:
 def quick(tmp_path, monkeypatch):
     """Work in an empty folder, save after every chunk, and neither score nor report."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    monkeypatch.setattr("harmonium.runs.train.final_score", lambda *_: {})
-    monkeypatch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
+    save_often_and_judge_nothing(monkeypatch)
+
+
+def save_often_and_judge_nothing(patch):
+    patch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    patch.setattr("harmonium.runs.train.final_score", lambda *_: {})
+    patch.setattr("harmonium.runs.train.rows_to_show", lambda *_: None)
+    patch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
 
 
 def interrupt_after(updates):
@@ -84,11 +90,14 @@ def updates_in(name):
     return int(load_file(RunFolder(name).checkpoints.whole)[".updates"])
 
 
-@pytest.fixture
-def whole():
-    """A run that met no fault."""
-    train(CONFIG, "whole", False, Lines())
-    return model_of("whole"), records_of("whole")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What a run that met no fault has written."""
+    folder = tmp_path_factory.mktemp("whole")
+    with chdir(folder), pytest.MonkeyPatch.context() as patch:
+        save_often_and_judge_nothing(patch)
+        train(CONFIG, "whole", False, Lines())
+        return model_of("whole"), records_of("whole")
 
 
 # --- writing ----------------------------------------------------------------------------
@@ -352,10 +361,9 @@ def test_a_clock_that_goes_back_changes_nothing(whole, monkeypatch):
 
 
 def test_a_file_that_changed_is_not_resumed_on():
-    rows = np.random.default_rng(0).integers(0, 2, (40, 6))
+    rows = np.array(hm.bars_and_stripes(4), np.uint8)
     np.save("rows.npy", rows)
-    config = RunConfig(source="rows.npy", hidden=4, epochs=60, chains=20, batch=8)
-    train(config, "run", False, Lines(interrupt_after(60)))
+    train(replace(CONFIG, source="rows.npy"), "run", False, Lines(interrupt_after(60)))
     rows[3, 2] ^= 1
     np.save("rows.npy", rows)
     with pytest.raises(InputError, match="expected the rows that run began with; found other rows"):

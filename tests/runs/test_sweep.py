@@ -99,13 +99,23 @@ def test_a_study_of_another_sweep_is_refused():
     Study(read_spec(spec("lr = [0.1, 0.2]", "prune = true\ntrials = 1"))).__exit__()
 
 
+def in_parts():
+    """Write rows in three parts, and return them.
+
+    There are as many to learn from as where a tenth of a hundred is held out.
+    """
+    rng = np.random.default_rng(0)
+    sizes = {"train": 90, "valid": 60, "test": 60}
+    parts = {name: rng.integers(0, 2, (size, 5)) for name, size in sizes.items()}
+    np.savez("parts.npz", **parts)
+    return parts
+
+
 # --- by which rows ----------------------------------------------------------------------
 
 
 def test_trials_are_judged_by_held_out_rows_and_never_by_test_rows():
-    rng = np.random.default_rng(0)
-    parts = {name: rng.integers(0, 2, (60, 5)) for name in ("train", "valid", "test")}
-    np.savez("parts.npz", **parts)
+    parts = in_parts()
     found = sweep(spec("lr = [0.1, 0.2]", source="parts.npz"), None, 1, QUIET)
     for one in found["trials"]:
         score, rbm = one["log_likelihood"], hm.load(one["run"])
@@ -230,9 +240,7 @@ def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
 
 
 def test_a_trial_of_several_seeds_is_judged_by_their_mean_on_held_out_rows():
-    rng = np.random.default_rng(0)
-    parts = {name: rng.integers(0, 2, (60, 5)) for name in ("train", "valid", "test")}
-    np.savez("parts.npz", **parts)
+    parts = in_parts()
     options = f"{SMALL}\nensemble = 3"
     found = sweep(spec("lr = [0.1, 0.2]", source="parts.npz", options=options), None, 1, QUIET)
     for one in found["trials"]:

@@ -63,7 +63,7 @@ def test_pandas_comes_back_with_its_types_and_labels():
 
 def test_polars_comes_back_with_its_types():
     table = polars_table()
-    filled = imputer().fit_transform(table)
+    filled = imputer(n_iter=2).fit_transform(table)
     assert isinstance(filled, pl.DataFrame)
     assert filled.schema == table.schema
     assert filled.null_count().sum_horizontal().item() == 0
@@ -110,7 +110,7 @@ def test_kinds_can_be_told():
 
 def test_bad_input_is_named():
     table = pandas_table()
-    model = RBMImputer(4, n_iter=0).fit(table)
+    model = imputer(n_iter=0).fit(table)
     other = table.assign(animal="dog")
     with pytest.warns(UserWarning, match="'animal': not seen in fit, and taken as missing: 'dog'"):
         filled = model.transform(other)

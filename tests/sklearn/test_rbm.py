@@ -174,13 +174,13 @@ def test_a_category_never_seen_is_named(fitted):
 
 
 def test_a_default_fit_on_few_rows_does_not_overfit(monkeypatch):
-    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 3_000)
+    monkeypatch.setattr("harmonium.training.arguments.FEWEST_UPDATES", 1_000)
     rng = np.random.default_rng(0)
     X = (rng.random((120, 12)) < 0.5).astype(np.float64)  # to learn any of it is overfitting
     others = (rng.random((2_000, 12)) < 0.5).astype(np.float64)
     default = RBM(20, learning_rate=0.3, batch_size=108, random_state=0).fit(X)
     assert "a penalty of" in default.message_
-    told = RBM(20, learning_rate=0.3, batch_size=108, n_iter=2_000, random_state=0).fit(X)
+    told = RBM(20, learning_rate=0.3, batch_size=108, n_iter=1_000, random_state=0).fit(X)
     assert "penalty" not in told.message_
     assert default.score(others) > told.score(others) + 0.1
     same = RBM(20, learning_rate=0.3, batch_size=108, random_state=0).fit(X)

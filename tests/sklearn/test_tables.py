@@ -142,7 +142,7 @@ def test_kinds_are_told_by_name_or_in_pairs_as_for_a_column_transformer():
 
 def test_they_work_in_pipelines_and_cross_validation():
     frame, y = people(800)
-    imputer = RBMImputer(8, n_iter=5, draws=20, sweeps=100, random_state=0)
+    imputer = RBMImputer(8, n_iter=5, draws=20, sweeps=50, random_state=0)
     model = make_pipeline(imputer, RBMClassifier(8, n_iter=40, random_state=0))
     assert cross_val_score(model, frame, y, cv=2).mean() > 0.75
 
