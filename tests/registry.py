@@ -7,6 +7,7 @@ LAWS=cover, as `make cover` does with one seed, some pairs: each layer beside on
 which differ from law to law.
 """
 
+import functools
 import importlib.util
 import itertools
 import os
@@ -32,6 +33,7 @@ SEEDS = range(FIRST, LAST + 1)
 LEVEL = 1e-4  # family-wise, for each law
 
 
+@functools.cache
 def examples(kind: str) -> list:
     """Collect EXAMPLES from tests/KIND/test_*.py."""
     found = []
