@@ -61,7 +61,7 @@ all: test  ## test, pages, robust and cover in one run, which imports and collec
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; LAWS=dealt SEEDS=3-5 for some
 	HARMONIUM_LAWS=$(LAWS) HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
 	  tests/test_sharding.py tests/sklearn/test_checks.py tests/gradients/test_external.py \
-	  tests/training/test_compiling.py tests/training/test_ensemble.py
+	  tests/training/test_compiling.py tests/training/test_ensemble.py tests/test_couplings.py
 
 interfaces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend; reports in a browser
 	@$(MAKE) --no-print-directory -j 2 $(addprefix interface-,others browser $(BACKENDS))
