@@ -9,7 +9,6 @@ import pytest
 import harmonium as hm
 from harmonium import couplings
 from harmonium.couplings import values_of_units
-
 from registry import ALL, random_rbm
 
 VISIBLE = [
