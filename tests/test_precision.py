@@ -106,12 +106,16 @@ def test_constant_units_have_an_exact_gradient_whatever_the_weights_of_rows():
 @pytest.mark.parametrize("method", METHODS, ids=identify)
 def test_methods_that_claim_to_multiply_only_states_do(method):
     """A `Rounded` model gives the results of a float32 model with weights rounded to bfloat16."""
-    rbm, key = wide(3), jax.random.key(0)
-    found = []
-    for each in (hm.rounded(rbm), with_short_weights(rbm)):
-        state = method.init(each, FEW_ROWS, key=key)
-        grads, _, info = eqx.filter_jit(method.estimate)(each, FEW_ROWS, state, key=key)
-        found.append((jax.tree.leaves(grads), info.gap))
+    rbm = wide(3)
+
+    @eqx.filter_jit
+    def estimated(rbm, key):
+        state = method.init(rbm, FEW_ROWS, key=key)
+        grads, _, info = method.estimate(rbm, FEW_ROWS, state, key=key)
+        return jax.tree.leaves(grads), info.gap
+
+    both = hm.rounded(rbm), with_short_weights(rbm)
+    found = [estimated(each, jax.random.key(0)) for each in both]
     for coarse, meant in zip(found[0][0], found[1][0], strict=True):
         np.testing.assert_allclose(coarse, meant, atol=2 * EPSILON)
     np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-4)
