@@ -193,7 +193,7 @@ def test_training_reaches_the_likelihood_of_the_exact_gradient():
     def reached(gradient, seed):
         key = jax.random.key(seed)
         rbm = hm.initialize(hm.Bernoulli(4), hm.Bernoulli(4), rows, key=key)
-        fit = hm.fit(rbm, rows, key=key, gradient=gradient, optimizer=recipe, epochs=300)
+        fit = hm.fit(rbm, rows, key=key, gradient=gradient, optimizer=recipe, epochs=400)
         return hm.log_likelihood(fit.rbm, rows).value, fit
 
     method = hm.External(ExactDraws(3.0), reads=500)

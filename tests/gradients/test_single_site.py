@@ -20,10 +20,10 @@ def from_all_states(method, rbm, batch):
     layer = rbm.visible
     with jax.ensure_compile_time_eval():
         states = layer.states(jnp.arange(layer.n_states))
-    rows = layer.decode(states)
+        rows, batch_rows = layer.decode(states), layer.decode(batch.states)
     free = rbm.free_energy(states)
     total = 0.0
-    for row, weight in zip(layer.decode(batch.states), batch.weights, strict=True):
+    for row, weight in zip(batch_rows, np.asarray(batch.weights), strict=True):
         here = int(np.flatnonzero((rows == row).all(1))[0])
         for i in range(layer.n_units):
             same = (np.delete(rows, i, 1) == np.delete(row, i)).all(1)
