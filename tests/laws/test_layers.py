@@ -51,7 +51,7 @@ def is_of_real_numbers(layer):
     """Return whether each unit is one real number, independent of the others."""
     if not layer.has_independent_units or layer.n_units != layer.size:
         return False
-    halves = np.full((1, layer.size), 0.5, np.float32)
+    halves = jnp.asarray(np.full((1, layer.size), 0.5, np.float32))
     return np.array_equal(layer.decode(halves), halves)  # whole numbers are rounded
 
 
