@@ -13,6 +13,11 @@ PAGES = $(wildcard tests/test_*page.py) tests/test_readme.py tests/test_how_to.p
 ROBUST = tests/hostile tests/test_sharding.py tests/runs/test_faults.py tests/runs/test_sweep.py \
   tests/runs/test_distributed.py \
   tests/cli/test_sweep.py tests/gradients/test_external.py
+# Files of which `make laws` runs all cases and other tests some, dealt out.
+DEALT = tests/laws tests/test_sharding.py tests/test_couplings.py tests/sklearn/test_checks.py \
+  tests/runs/test_distributed.py tests/hostile/test_damage.py tests/diagnostics/test_relaxation.py \
+  tests/evaluation/test_pseudo_likelihood.py tests/gradients/test_external.py \
+  tests/training/test_compiling.py tests/training/test_ensemble.py
 TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(PAGES) $(ROBUST))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and
 # cache the programs for the other workers and the next run; `make laws` compiles as users do. XLA
@@ -59,10 +64,7 @@ all: TESTS = --ignore=tests/browser
 all: test  ## test, pages, robust and cover in one run, which imports and collects once, not four times
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; LAWS=dealt SEEDS=3-5 for some
-	HARMONIUM_LAWS=$(LAWS) HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) tests/laws \
-	  tests/test_sharding.py tests/runs/test_distributed.py tests/sklearn/test_checks.py \
-	  tests/hostile/test_damage.py tests/diagnostics/test_relaxation.py \
-	  tests/evaluation/test_pseudo_likelihood.py
+	HARMONIUM_LAWS=$(LAWS) HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) $(DEALT)
 
 interfaces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend; reports in a browser
 	@$(MAKE) --no-print-directory -j 2 $(addprefix interface-,others browser $(BACKENDS))

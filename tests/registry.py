@@ -3,10 +3,11 @@
 A law is a test of a property that every part of a kind must have. The test file of a part holds a
 list EXAMPLES, which the laws collect. `make laws` runs all combinations with ten seeds, which takes
 many hours; with LAWS=dealt, all pairs of layers, with samplers or gradients dealt out in turn; with
-LAWS=cover, as `make cover` does with one seed, some pairs: each layer beside itself and two or
-three others on either side, other ones for each law.
+LAWS=cover, as `make cover` does with one seed, some pairs: each layer beside one to four others,
+which differ from law to law.
 """
 
+import functools
 import importlib.util
 import itertools
 import os
@@ -32,6 +33,7 @@ SEEDS = range(FIRST, LAST + 1)
 LEVEL = 1e-4  # family-wise, for each law
 
 
+@functools.cache
 def examples(kind: str) -> list:
     """Collect EXAMPLES from tests/KIND/test_*.py."""
     found = []
@@ -107,10 +109,12 @@ def covered(
     """
     parts = [part for part in examples(kind) if is_meant(part)]
     by_layers = itertools.groupby(pairs(*steps), key=lambda pair: [id(side) for side in pair[:2]])
+    groups = [list(group) for _, group in by_layers]
+    assert len(groups) >= len(parts)  # each has its turn
     # All seeds of a part in sequence: they share compiled programs.
     return [
         (part, *pair)
-        for n, group in enumerate([list(group) for _, group in by_layers])
+        for n, group in enumerate(groups)
         for part in (parts if LAWS == "all" else [parts[n % len(parts)]])
         for pair in group
     ]

@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,9 +16,9 @@ def test_chains_persist_and_may_be_any_number():
     method = hm.Persistent(hm.Gibbs(1), chains=17)
     key = jax.random.key(0)
     state = method.init(rbm, batch, key=key)
-    _, after, _ = method.estimate(rbm, batch, state, key=key)
+    _, after, _ = eqx.filter_jit(method.estimate)(rbm, batch, state, key=key)
     assert after.v.shape == (17, 4)
-    moved, _ = hm.Gibbs(1).step(rbm, state, key=key)
+    moved, _ = eqx.filter_jit(hm.Gibbs(1).step)(rbm, state, key=key)
     assert (moved.v == after.v).all()
     with pytest.raises(hm.InputError, match="chains"):
         hm.Persistent(hm.Gibbs(1), chains=0)

@@ -10,12 +10,11 @@ from scipy import stats
 import harmonium as hm
 from harmonium._threefry import key_of
 from harmonium.partition_function import enumerated
-from registry import ALL, LEVEL, covered, exact_states, examples, identify, pairs, random_rbm
+from registry import LEVEL, covered, exact_states, examples, identify, pairs, random_rbm
 
 REPEATS, AT_ONCE = 400, 100
-CASES = covered("gradients", 0, 3, 6, 8, is_meant=lambda method: method.about.follows_likelihood)
-PAIRS = pairs(0, 1, 4)
-SOME = PAIRS if ALL else PAIRS[::2]  # JAX differentiates all of them in the same way
+CASES = covered("gradients", 3, 6, is_meant=lambda method: method.about.follows_likelihood)
+PAIRS = pairs(13)  # few: JAX differentiates all of them in the same way
 
 
 def problem(visible, hidden, seed):
@@ -67,7 +66,7 @@ def test_every_method_has_an_example():
     assert {n for n in named if not n.startswith("Abstract")} == shown
 
 
-@pytest.mark.parametrize(("visible", "hidden", "seed"), SOME, ids=identify)
+@pytest.mark.parametrize(("visible", "hidden", "seed"), PAIRS, ids=identify)
 def test_exact_is_the_gradient_of_the_enumerated_likelihood(visible, hidden, seed):
     rbm, batch = problem(visible, hidden, seed)
     loss, expected = enumerated_gradient(rbm, batch)

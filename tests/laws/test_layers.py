@@ -9,7 +9,7 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.layers import AbstractLayer
-from registry import LAYERS, LEVEL, SEEDS, identify, randomised
+from registry import ALL, LAYERS, LEVEL, SEEDS, identify, randomised
 
 CASES = [(layer, seed) for layer in LAYERS for seed in SEEDS]
 over_layers = pytest.mark.parametrize(("layer", "seed"), CASES, ids=identify)
@@ -44,14 +44,15 @@ def test_cgf_is_the_log_sum_over_states(layer, seed):
     layer, inputs, _ = drawn(layer, seed)
     states = layer.states(jnp.arange(layer.n_states))
     expected = jax.nn.logsumexp(states @ inputs - layer.energy(states))
-    np.testing.assert_allclose(layer.cgf(inputs), expected, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(moments(layer, inputs)["cgf"], expected, rtol=2e-6, atol=2e-6)
 
 
 def is_of_real_numbers(layer):
     """Return whether each unit is one real number, independent of the others."""
-    x = layer.sample_without_inputs((8,), key=jax.random.key(0))
-    alone = layer.has_independent_units and layer.n_units == layer.size
-    return alone and not bool((x == jnp.round(x)).all(0).any())
+    if not layer.has_independent_units or layer.n_units != layer.size:
+        return False
+    halves = jnp.asarray(np.full((1, layer.size), 0.5, np.float32))
+    return np.array_equal(layer.decode(halves), halves)  # whole numbers are rounded
 
 
 @pytest.mark.parametrize(
@@ -93,10 +94,11 @@ def test_draws_have_the_mean_and_the_variance(layer, seed):
     layer, inputs, key = drawn(layer, seed, scale=0.7)
     n = 40_000
     x = layer.sample(jnp.broadcast_to(inputs, (n, layer.size)), key=key)
-    mean, variance = layer.mean(inputs), layer.variance(inputs)
-    moments = {"mean": (x, mean), "variance": ((x - mean) ** 2, variance)}
+    exact = moments(layer, inputs)
+    mean = exact["mean"]
+    found = {"mean": (x, mean), "variance": ((x - mean) ** 2, exact["variance"])}
     bound = stats.norm.isf(LEVEL / (2 * 2 * layer.size * len(CASES)))
-    for name, (values, expected) in moments.items():
+    for name, (values, expected) in found.items():
         z = (values.mean(0) - expected) / (values.std(0) / np.sqrt(n) + 1e-6)
         assert abs(np.asarray(z)).max() < bound, (name, z)
 
@@ -129,14 +131,15 @@ def everything(layer, batch, key):
 @over_layers
 def test_batch_axes_come_first(layer, seed):
     layer, inputs, key = drawn(layer, seed)
-    for shape in ((), (3,), (2, 3)):
+    cgf = moments(layer, inputs)["cgf"]
+    for shape in ((), (3,), (2, 3)) if ALL else ((), (2, 3)):
         batch = jnp.broadcast_to(inputs, (*shape, layer.size))
         found = everything(layer, batch, key)
         for name in ("sample", "mean", "variance"):
             assert found[name].shape == batch.shape
         assert found["cgf"].shape == found["energy"].shape == shape
         assert found["unit_cgfs"].shape == (*shape, layer.n_units)
-        np.testing.assert_allclose(found["cgf"], layer.cgf(inputs), rtol=1e-6)
+        np.testing.assert_allclose(found["cgf"], cgf, rtol=1e-6)
 
 
 @over_layers
@@ -144,8 +147,9 @@ def test_a_shift_equals_a_constant_input(layer, seed):
     layer, inputs, key = drawn(layer, seed)
     delta = jax.random.normal(key, inputs.shape)
     shifted = layer.shift(delta)
-    expected = layer.cgf(inputs + delta)  # a sum of terms of size 1, which may nearly cancel
-    np.testing.assert_allclose(shifted.cgf(inputs), expected, rtol=2e-6, atol=1e-6)
+    # A sum of terms of size 1, which may nearly cancel.
+    found, expected = moments(shifted, inputs)["cgf"], moments(layer, inputs + delta)["cgf"]
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
     x = layer.sample(inputs, key=key)
     np.testing.assert_allclose(shifted.energy(x), layer.energy(x) - delta @ x, rtol=1e-5, atol=1e-5)
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 import harmonium as hm
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
-from registry import LAYERS, LEVEL, SEEDS, identify, random_rbm
+from registry import ALL, LAYERS, LEVEL, SEEDS, identify, random_rbm
 
 COLOURS, ANSWERS = ("blue", "green", "red"), ("no", "yes")
 GRID, STEP = np.linspace(-8.0, 8.0, 129, retstep=True)
@@ -106,13 +106,16 @@ def scores(answer, columns, cells, p):
 CURVED = [layer for layer in LAYERS if bool((layer.curvature > 0).all())]
 
 
-@pytest.mark.parametrize("hidden", CURVED, ids=identify)
+@pytest.mark.parametrize(("n", "hidden"), list(enumerate(CURVED)), ids=identify)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_answers_are_the_enumerated_ones(hidden, seed):
+def test_answers_are_the_enumerated_ones(n, hidden, seed):
+    """In the cover, each hidden layer is asked a third of the questions, in turn."""
     columns = table()
     rbm = model_of(columns, hidden, seed)
     found = []
     for i, (names, known) in enumerate(QUESTIONS):
+        if not ALL and i % 3 != n % 3:
+            continue
         question = f"{names} | {spelled(known)}" if known else names
         key = jax.random.key(100 * seed + i)
         cells, p = enumerated(rbm, columns, known)
