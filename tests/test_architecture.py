@@ -12,7 +12,7 @@ import harmonium as hm
 
 ROOT = Path(hm.__file__).parent
 LEVELS = [
-    {"errors", "_host", "_html", "_threefry", "parameters", "statistics"},
+    {"errors", "_host", "_html", "_threefry", "parameters", "signals", "statistics"},
     {"checks", "_files", "_numerics", "processes", "sharding"},
     {"layers", "weights"},
     {"tables", "sequences"},

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import math
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from jax.sharding import AxisType, Mesh, PartitionSpec
 from jaxtyping import Array
 
 from .errors import InputError
+from .signals import Asked
 
 __all__ = ["use_mesh"]
 
@@ -159,18 +159,6 @@ def check_divisible(name: str, count: int, axis: str) -> None:
         )
 
 
-class Asked:
-    """What the system asks this process for, by a signal, until all act on it together.
-
-    Attributes:
-        number: the signal's; 0 for none.
-        act: does what a signal asks for.
-    """
-
-    number = 0
-    act: Callable[[int], Any] = signal.raise_signal
-
-
 def clock() -> float:
     """Return the time in seconds, from some beginning; among several processes, the first one's.
 
@@ -182,10 +170,9 @@ def clock() -> float:
     if jax.process_count() > 1:
         words = np.append(now.view(np.uint32), np.uint32(Asked.number))
         said = np.asarray(multihost_utils.process_allgather(words))
-        if number := int(said[:, -1].max()):
-            Asked.number = 0
-            Asked.act(number)
+        Asked.number = int(said[:, -1].max())
         now = said[0, :-1].view(np.float64)
+    Asked.again()
     return float(now[0])
 
 

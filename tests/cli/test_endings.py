@@ -111,6 +111,32 @@ def test_a_resumed_run_equals_an_uninterrupted_one(cli, no_report, monkeypatch, 
         assert measured("cut", name) == measured("whole", name)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_whose_exception_python_drops_is_acted_on(cli, no_report, monkeypatch, number):
+    class Dropping:
+        def __del__(self):  # an exception in it is ignored
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)
+
+    def call(self, report):
+        kept(self, report)
+        if 19 <= report.updates < 40:
+            Dropping()
+
+    kept = Checkpointer.__call__
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(Checkpointer, "__call__", call)
+            ending = cli(f"train bars {SMALL} --epochs 12 --out cut")
+    finally:
+        signal.signal(number, before)
+    assert ending.status == 128 + number
+    assert ending.err.count("\n") == 1
+    assert json.loads(Path("cut/summary.json").read_text())["status"] == "interrupted"
+    assert cli("resume cut").status == 0
+
+
 def test_a_run_without_these_options_goes_on_as_it_began(cli, no_report, monkeypatch):
     """A folder of an earlier version has no penalty, and nothing of held-out rows."""
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (80, 5)))

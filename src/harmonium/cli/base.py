@@ -183,27 +183,36 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _termination_as_interrupt(ended_by: list[int]) -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP as Ctrl-C, so that a run is saved.
+    """Treat SIGTERM and SIGHUP as Ctrl-C, so that a run is saved, and see that none gets lost.
 
     Batch systems send the one before they kill a job; the other comes when a terminal is closed or
     a connection is lost, unless the command was started by nohup, which ignores it. The number of
     the signal is added to `ended_by`.
     """
+    from ..signals import Asked
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: Any) -> None:
         ended_by.append(number)
+        Asked.number = number
         raise KeyboardInterrupt
 
-    ends = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
-    known = [number for number in ends if number is not None]
+    def tell(dropped: Any) -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            told(dropped)
+
+    names = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+    known = [number for name in names if (number := getattr(signal, name, None)) is not None]
     heard = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, interrupt) for number in heard}
+    told, sys.unraisablehook = sys.unraisablehook, tell
     try:
         yield
     finally:
+        Asked.number, sys.unraisablehook = 0, told
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -46,7 +46,7 @@ class Together:
         from .. import __version__
         from ..runs.lookout import LOOPBACK, Lookout
         from ..runs.places import place_here
-        from ..sharding import Asked
+        from ..signals import Asked
 
         place = place_here()
         command = f"harmonium {__version__} {shlex.join(sys.argv[1:])}"
@@ -105,7 +105,7 @@ class Together:
 
     def _note(self, number: int, frame: Any) -> None:
         """Keep in mind what the system asks for; Ctrl-C twice ends at once, without saving."""
-        from ..sharding import Asked
+        from ..signals import Asked
 
         if number == signal.SIGINT and Asked.number == number:
             self.fail(INTERRUPTED, "interrupted twice: not saved.")

@@ -16,6 +16,7 @@ from ..data.parts import ENTRIES_AT_ONCE
 from ..errors import InputError, Interrupted
 from ..rbm import RBM
 from ..sharding import fetched
+from ..signals import Asked
 from .base import AbstractLogZ, LogZ, exact_result
 
 CHUNKS_PER_DISPATCH = 64
@@ -64,6 +65,7 @@ class Enumerated(AbstractLogZ):
                 sums.append(fetched(_log_sums(side, rows, start, count)).astype(np.float64))
                 progress((first + count) / chunks)
         except KeyboardInterrupt:
+            Asked.number = 0
             done = min(1.0, len(sums) * CHUNKS_PER_DISPATCH / chunks)
             bound = np.logaddexp.reduce(np.concatenate(sums)) if sums else -np.inf
             raise Interrupted(

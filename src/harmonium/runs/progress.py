@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..errors import HarmoniumError
+from ..signals import Asked
 from .display import Display
 
 DEBUG = "HARMONIUM_DEBUG"
@@ -96,7 +97,7 @@ class EvaluationProgress:
         try:
             return attempt(lambda: self.run(name, compute, at_most))
         except KeyboardInterrupt:
-            self.interrupted = True
+            Asked.number, self.interrupted = 0, True
             return Unknown("interrupted")
 
     def _begun(self, title: str, name: str, at_most: float | None) -> ReportProgress:

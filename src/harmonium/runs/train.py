@@ -17,6 +17,7 @@ from ..likelihood import log_likelihood
 from ..processes import are_several, by_first
 from ..rbm import RBM
 from ..sharding import clock
+from ..signals import Asked
 from ..training import DivergenceWarning, Fit, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import Callback, run_plan
@@ -162,6 +163,7 @@ def carry_out(
         stage = "trained, and interrupted while it was scored,"
         summary = finish(prepared, result, checkpointer, display, watch)
     except KeyboardInterrupt:  # several processes raise it together
+        Asked.number = 0
         checkpointer.save()
         updates = int(checkpointer.state.updates)
         summary = checkpointer.summary(INTERRUPTED, f"{stage} after {updates:,} updates")
