@@ -20,6 +20,7 @@ from ..io.convert.base import optional
 from ..io.storage import load
 from ..likelihood import log_likelihood
 from ..precision import cores
+from ..signals import Asked
 from .display import Display, nats
 from .ensemble import mean_of
 from .folder import STUDY, RunFolder, check_folder
@@ -260,6 +261,7 @@ def work_together(study: Study, news: News, path: str, processes: int) -> None:
         try:
             while any(child.poll() is None for child in children):
                 news.tell()
+                Asked.again()
                 time.sleep(SECONDS_BETWEEN_LOOKS)
         finally:
             for child in children:
