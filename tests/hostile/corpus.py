@@ -120,6 +120,13 @@ def declared(h5py, file) -> None:
     file.create_dataset("update_1/params/weight_matrix", (10**7, 10**8), "u1", chunks=(100, 100))
 
 
+def endless() -> bytes:
+    """Return an HDF5 file whose text is in a heap of objects without a size: HDF5 never ends."""
+    content = BY_FILE["model.h5"].example()
+    begin = content.index(b"GCOL") + 16
+    return content[:begin] + bytes(40) + content[begin + 40 :]
+
+
 def linked(h5py, file) -> None:
     file["update_1/params/weight_matrix"] = h5py.ExternalLink("/etc/passwd", "/x")
 
@@ -150,6 +157,14 @@ DEEP = "[" * 100_000 + "]" * 100_000
 NESTED = "[" * 100 + "]" * 100
 PICKLED = "pickled Python objects, never loaded"
 TOO_MUCH = ("of content in a file of", "if you trust it")
+# A Parquet file in which one byte is wrong: pyarrow 26.0.1 ends the process when it is asked how
+# large a column is.
+TWO_FLAGS = bytes.fromhex(
+    "504152311500151c151c2c15041500150615061c00000002000000040101000000000000001504192c350018"
+    "06736368656d6115020015022503180161251e4cac1308110000001604191c191c26001c1502192506001918"
+    "016115001604164216422608491c150015001502003c29061926000400000016421604260816420028207061"
+    "72717565742d6370702d6172726f772076657273696f6e2032362e302e31191c1c0000008300000050415231"
+)
 DAMAGED = ("found a truncated or damaged one", COPY)
 OBJECTS = filled(lambda file: np.save(file, np.array([Trap()], object), allow_pickle=True))
 RUN = ("found that they cannot be read", "restore the file, or train anew")
@@ -243,6 +258,8 @@ HOSTILE = [
         ("a longer one",),
     ),
     Hostile("rows.parquet", "a bomb", parquet_bomb, ("of memory", "write it as an array")),
+    Hostile("streamed.parquet", "two flags", lambda: TWO_FLAGS, DAMAGED),
+    Hostile("rows.parquet", "two flags", lambda: TWO_FLAGS, DAMAGED),
     Hostile("rows.parquet", "no end", lambda: BY_FILE["rows.parquet"].example()[:-9], DAMAGED),
     Hostile("rows.arrow", "no end", lambda: BY_FILE["rows.arrow"].example()[:-9], DAMAGED),
     Hostile(
@@ -405,5 +422,6 @@ if "model.h5" in BY_FILE:
         Hostile(
             "model.h5", "10^15 bytes declared", lambda: hdf5(declared), ("of content in a file",)
         ),
+        Hostile("model.h5", "a heap without an end", endless, DAMAGED),
         Hostile("model.h5", "a link out of it", lambda: hdf5(linked), ("never followed",)),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import zipfile
 from abc import abstractmethod
@@ -22,6 +23,7 @@ from .._files import (
     read_npz,
 )
 from ..errors import InputError, MissingDependencyError, input_error
+from ..tables.database import database
 from .blocks import (
     AbstractBlocks,
     ArrayBlocks,
@@ -34,7 +36,14 @@ from .blocks import (
 
 NAMES_OF_ROWS = ("train", "x_train")
 MOST_IN_HEAD = 2**14  # bytes; NumPy refuses longer heads of arrays, once it has unpacked them
-BYTES_OF_CELL = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}  # in memory; others take 8
+# The bytes of the largest row group of a Parquet file in memory, where a few bytes of a file may
+# stand for many cells. DuckDB reads this of any file; pyarrow (26.0.1) ends the process at some.
+LARGEST_GROUP = """
+    select max(bytes) from (
+        select sum(greatest(total_uncompressed_size, num_values * case type
+            when 'BOOLEAN' then 1 when 'INT32' then 4 when 'FLOAT' then 4 else 8 end)) as bytes
+        from parquet_metadata(?) group by row_group_id)
+"""
 
 
 def files_named(source: str | Path) -> list[Path]:
@@ -262,23 +271,15 @@ def _parquet_blocks(path: Path, label: str, kept: Kept) -> AbstractBlocks:
         from pyarrow import parquet
 
         file = parquet.ParquetFile(path, memory_map=False)
-        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
-        sizes = [group.num_rows for group in groups]
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         if min(sizes, default=0) < 0:
             raise ValueError("a negative number of rows")
-        largest = max(map(_bytes_of_group, groups), default=0)
+    with database(label, "a Parquet file", path.stat().st_size) as (connection, _):
+        name = glob.escape(str(path))  # which it would take for a pattern
+        largest = int(connection.execute(LARGEST_GROUP, [name]).fetchall()[0][0] or 0)
     advice = "if you trust it, write it with smaller row groups"
     check_unpacked_size(label, path.stat().st_size, largest, advice)
     return _Groups(sizes, file.read_row_group, label, kept)
-
-
-def _bytes_of_group(group: Any) -> int:
-    """Return the bytes of a row group in memory: a few bytes of a file may stand for many cells."""
-    columns = [group.column(i) for i in range(group.num_columns)]
-    return sum(
-        max(c.total_uncompressed_size, c.num_values * BYTES_OF_CELL.get(c.physical_type, 8))
-        for c in columns
-    )
 
 
 def _arrow_blocks(path: Path, label: str, kept: Kept) -> AbstractBlocks:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ FIELDS = ("weight_matrix", "vbias", "hbias")
 AXES = {"BBRBM": 2, "PBRBM": 3}  # model types, and how many axes W has
 SETTINGS = ("num_chains", "batch_size", "gibbs_steps", "seed")
 RATES = ("learning_rate", "train_size", "L1", "L2")
+LARGEST_HEAP = 2**20  # bytes of a heap of texts; HDF5 makes them of 2^12
 _UPDATE = re.compile(r"update_([0-9]{1,18})")
 
 
@@ -138,13 +140,43 @@ def _refuse_elsewhere(data: Any, path: Path) -> None:
         raise file_error(path, "data as rbms writes it", f"{data.name}, packed by a filter", advice)
 
 
+def _text(h5py: Any, file: Any, data: Any, path: Path) -> str:
+    """Return a text of any length, which is an object in a heap of texts (a global heap).
+
+    HDF5 (2.0.0) never ends at a heap with objects without a size, so the heap is read here. The
+    array itself holds the text's length, the place of its heap, and its number there. A heap is
+    "GCOL", the version, its size, and objects: number, uses, size, and as many bytes, rounded to
+    eight (HDF5 File Format Specification, section III.E).
+    """
+    if h5py.check_string_dtype(data.dtype).length is not None:
+        return data[()].decode("utf-8", "replace")
+    place = data.id.get_offset()
+    if place is None or file.userblock_size:
+        found = "one that is kept otherwise"
+        raise file_error(path, "a text as rbms writes it", found, COPY_AGAIN)
+    with path.open("rb") as raw:
+        raw.seek(place)
+        length, heap, wanted = struct.unpack("<IQI", raw.read(16))
+        raw.seek(heap)
+        sign, size = struct.unpack("<8sQ", raw.read(16))
+        if sign != b"GCOL\1\0\0\0" or size > LARGEST_HEAP:
+            raise ValueError("no heap of texts")
+        left = raw.read(size - 16) if size > 16 else b""
+    while len(left) >= 16:
+        number, size = struct.unpack("<H6xQ", left[:16])
+        if number == wanted:
+            return left[16 : 16 + min(length, size)].decode("utf-8", "replace")
+        left = left[16 + -(-size // 8) * 8 :] if number else b""  # 0 is what is free, at the end
+    raise ValueError("a text that is not in its heap")
+
+
 def _check_type(h5py: Any, file: Any, parameters: Parameters, path: Path) -> None:
     """Refuse a model whose `model_type` is unknown or does not match the axes of W."""
     kind = _own(h5py, file, "model_type", path, h5py.Dataset)
     if kind.shape != () or h5py.check_string_dtype(kind.dtype) is None:
         raise file_error(path, "a text model_type", f"{kind.dtype} {kind.shape}", COPY_AGAIN)
     _refuse_elsewhere(kind, path)
-    name = kind[()].decode("utf-8", "replace")
+    name = _text(h5py, file, kind, path)
     if AXES.get(name) != np.ndim(parameters.weights):
         expected = "model_type BBRBM with a weight_matrix of 2 axes, or PBRBM with one of 3"
         found = f"{short(name)} with {np.ndim(parameters.weights)}"
