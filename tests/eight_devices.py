@@ -1,6 +1,6 @@
 """Runs on one and on eight virtual devices; prints what was found as JSON (see test_sharding).
 
-python eight_devices.py CASES, which are pairs of a mesh and methods, as JSON
+python eight_devices.py CASES, which are pairs of a mesh and parts to compute, as JSON
 """
 
 import json
@@ -70,10 +70,10 @@ def refused():
 
 
 if __name__ == "__main__":
-    cases = [(mesh, methods) for mesh, methods in json.loads(sys.argv[1])]
+    cases = json.loads(sys.argv[1])
     answer = {
-        "alone": found(None, METHODS),
-        "spread": [found(mesh, methods) for mesh, methods in cases],
+        "alone": found(None, [*METHODS, "scores"]),
+        "spread": [found(mesh, parts) for mesh, parts in cases],
         "moving": moving(),
         "states": spread_of_states(),
         "sent": sent(),

@@ -1,6 +1,6 @@
 """One process of several that share runs; prints what it found as JSON (see test_sharding).
 
-python one_of_several.py NUMBER PROCESSES PORT FOLDER MESH METHOD...
+python one_of_several.py NUMBER PROCESSES PORT FOLDER MESH PART...
 """
 
 import json
@@ -11,8 +11,8 @@ import jax
 import spread
 
 if __name__ == "__main__":
-    number, processes, port, folder, mesh, *methods = sys.argv[1:]
+    number, processes, port, folder, mesh, *parts = sys.argv[1:]
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(f"127.0.0.1:{port}", int(processes), int(number))
-    found = spread.found(json.loads(mesh), methods, folder)
+    found = spread.found(json.loads(mesh), parts, folder)
     print(f"\n{json.dumps(found)}")  # Gloo prints before it

@@ -62,10 +62,10 @@ def scores(mesh):
         ]
 
 
-def found(mesh, methods, folder=None):
-    """Train by each method and score; save the models where there is a folder for them."""
-    answer = {"scores": scores(mesh)}
-    for method in methods:
+def found(mesh, parts, folder=None):
+    """Train by each method, or score; save the models where there is a folder for them."""
+    answer = {"scores": scores(mesh)} if "scores" in parts else {}
+    for method in (part for part in parts if part in METHODS):
         fit = trained(method, mesh)
         if folder is not None:
             hm.save(fit.rbm, f"{folder}/{method}.safetensors")  # the first one; all have parts
