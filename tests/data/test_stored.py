@@ -80,7 +80,9 @@ def test_what_is_given_is_left_as_it_is():
 
 
 def test_a_large_sparse_matrix_stays_small():
-    rows = scipy.sparse.random_array((50_000, 20_000), density=1e-4, random_state=1)
+    rows = scipy.sparse.random_array(
+        (50_000, 20_000), density=1e-4, random_state=np.random.default_rng(1)
+    )
     rows.data[:] = 1.0
     kept = stored(rows)
     assert sum(leaf.nbytes for leaf in jax.tree.leaves(kept)) < 2e6  # 125 MB as bits

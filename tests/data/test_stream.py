@@ -365,7 +365,9 @@ def test_changes_follow_one_another_as_in_memory():
 
 def test_windows_of_sparse_rows_share_a_compiled_loop():
     """Otherwise each would be compiled for, by its number of entries."""
-    rows = scipy.sparse.random_array((4000, 300), density=0.02, random_state=0)
+    rows = scipy.sparse.random_array(
+        (4000, 300), density=0.02, random_state=np.random.default_rng(0)
+    )
     rows = (rows > 0).astype(float).tocsr()
     windows = hm.Stream(rows, window=400).windows(100, key=KEY)
     datasets = [windows.at(updates).dataset for updates in range(0, 40, 4)]

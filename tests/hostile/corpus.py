@@ -259,7 +259,6 @@ HOSTILE = [
     ),
     Hostile("rows.parquet", "a bomb", parquet_bomb, ("of memory", "write it as an array")),
     Hostile("streamed.parquet", "two flags", lambda: TWO_FLAGS, DAMAGED),
-    Hostile("rows.parquet", "two flags", lambda: TWO_FLAGS, DAMAGED),
     Hostile("rows.parquet", "no end", lambda: BY_FILE["rows.parquet"].example()[:-9], DAMAGED),
     Hostile("rows.arrow", "no end", lambda: BY_FILE["rows.arrow"].example()[:-9], DAMAGED),
     Hostile(
