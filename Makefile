@@ -14,7 +14,8 @@ ROBUST = tests/hostile tests/test_sharding.py tests/runs/test_faults.py tests/ru
   tests/runs/test_distributed.py \
   tests/cli/test_sweep.py tests/gradients/test_external.py
 # Files of which `make laws` runs all cases and other tests some, dealt out.
-DEALT = tests/laws tests/test_sharding.py tests/test_couplings.py tests/sklearn/test_checks.py \
+DEALT = tests/laws tests/test_precision.py tests/test_sharding.py tests/test_couplings.py \
+  tests/sklearn/test_checks.py \
   tests/runs/test_distributed.py tests/hostile/test_damage.py tests/diagnostics/test_relaxation.py \
   tests/evaluation/test_pseudo_likelihood.py tests/gradients/test_external.py \
   tests/training/test_compiling.py tests/training/test_ensemble.py

@@ -32,13 +32,11 @@ def shapes_of(function: Callable, *arguments: Any, **named: Any) -> Any:
     every call costs a twentieth. The function has to be one that lasts, not made for the call.
     """
     leaves, structure = jax.tree.flatten((arguments, named))
-    of_arrays = [isinstance(leaf, jax.Array | np.ndarray) for leaf in leaves]
-    arrays = [leaf for leaf, is_one in zip(leaves, of_arrays, strict=True) if is_one]
-    # 1 and 1.0 are equal, but not alike in a program.
     rest = tuple(
-        None if is_one else (type(leaf), leaf)
-        for leaf, is_one in zip(leaves, of_arrays, strict=True)
+        None if isinstance(leaf, jax.Array | np.ndarray) else (type(leaf), leaf)  # 1 is not 1.0
+        for leaf in leaves
     )
+    arrays = [leaf for leaf, other in zip(leaves, rest, strict=True) if other is None]
     return _traced.eval_shape((function, structure, rest), arrays)
 
 

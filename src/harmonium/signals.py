@@ -23,8 +23,8 @@ class Asked:
     act: Callable[[int], Any] = signal.raise_signal
 
     @classmethod
-    def again(cls) -> None:
-        """Act on a signal that was not acted on, if there is one."""
-        if number := cls.number:
+    def act_on(cls, number: int) -> None:
+        """Act on a signal, unless its number is 0: what this process, or another one, was asked."""
+        if number:
             cls.number = 0
             cls.act(number)

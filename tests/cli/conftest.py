@@ -68,12 +68,6 @@ def leave_out_report(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
 
 
-@pytest.fixture(scope="session")
-def without_report() -> Callable[[pytest.MonkeyPatch], None]:
-    """Return what leaves out the report, for runs that several tests look at."""
-    return leave_out_report
-
-
 @pytest.fixture
 def no_score(monkeypatch) -> None:
     """Leave out the final score, for tests that say nothing about it."""

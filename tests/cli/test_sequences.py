@@ -11,6 +11,7 @@ import pytest
 
 import harmonium as hm
 from answers import strict
+from cli.conftest import leave_out_report
 from harmonium.cli import main
 from harmonium.sequences import read_sequences
 
@@ -31,12 +32,12 @@ def written(path, rows=300, seed=0):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, without_report):
+def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     written(folder / "hairpins.fasta")
     options = "--hidden 16 --chains 50 --batch 50 --epochs 250 --lr 0.3 --validation 0 --out run"
     with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
-        without_report(patch)
+        leave_out_report(patch)
         with pytest.raises(SystemExit) as ended:
             main(f"train hairpins.fasta {options}".split())
     assert not ended.value.code

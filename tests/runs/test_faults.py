@@ -18,6 +18,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import harmonium as hm
+from cli.conftest import leave_out_report
 from harmonium.errors import InputError, ModelFileError
 from harmonium.io.formats.native import load_tree, save_tree
 from harmonium.runs import checkpointing
@@ -60,8 +61,7 @@ def quick(tmp_path, monkeypatch):
 def save_often_and_judge_nothing(patch):
     patch.setattr(checkpointing, "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     patch.setattr("harmonium.runs.train.final_score", lambda *_: {})
-    patch.setattr("harmonium.runs.train.rows_to_show", lambda *_: None)
-    patch.setattr("harmonium.runs.train.reported", lambda *_: {"report": None})
+    leave_out_report(patch)
 
 
 def interrupt_after(updates):

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ..signals import Asked
+
 DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
 BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
 DEBUG = "HARMONIUM_DEBUG"
@@ -189,8 +191,6 @@ def _termination_as_interrupt(ended_by: list[int]) -> Iterator[None]:
     a connection is lost, unless the command was started by nohup, which ignores it. The number of
     the signal is added to `ended_by`.
     """
-    from ..signals import Asked
-
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from ..signals import Asked
 from .base import DEBUG, INTERNAL_ERROR, INTERRUPTED, LOST, complain
 
 SECONDS_TO_LEARN_WHY = 10.0
@@ -46,7 +47,6 @@ class Together:
         from .. import __version__
         from ..runs.lookout import LOOPBACK, Lookout
         from ..runs.places import place_here
-        from ..signals import Asked
 
         place = place_here()
         command = f"harmonium {__version__} {shlex.join(sys.argv[1:])}"
@@ -105,8 +105,6 @@ class Together:
 
     def _note(self, number: int, frame: Any) -> None:
         """Keep in mind what the system asks for; Ctrl-C twice ends at once, without saving."""
-        from ..signals import Asked
-
         if number == signal.SIGINT and Asked.number == number:
             self.fail(INTERRUPTED, "interrupted twice: not saved.")
         Asked.number = number

@@ -90,8 +90,8 @@ def check_window(stream: Stream, source: str) -> None:
         InputError: says how much memory is needed and what to lower.
     """
     rows = min(len(stream), max(stream.window, ROWS_TO_LOOK_AT))
-    usual = ENTRIES_IN_WINDOW / stream.columns  # rows
-    sizes = {"--window": stream.window / usual, source: stream.columns / 1_000}
+    times = stream.window * stream.columns / ENTRIES_IN_WINDOW
+    sizes = {"--window": times, source: stream.columns / 1_000}
     refuse_beyond_memory(BYTES_OF_AN_ENTRY * rows * stream.columns, sizes, "a window of rows")
 
 

@@ -261,7 +261,7 @@ def work_together(study: Study, news: News, path: str, processes: int) -> None:
         try:
             while any(child.poll() is None for child in children):
                 news.tell()
-                Asked.again()
+                Asked.act_on(Asked.number)
                 time.sleep(SECONDS_BETWEEN_LOOKS)
         finally:
             for child in children:
