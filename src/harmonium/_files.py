@@ -6,6 +6,7 @@ file, nothing is unpickled, and JSON is what the standard says. The limits are i
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -28,10 +29,13 @@ UNPACKED_BYTES, UNPACKED_RATIO = 2**28, 200
 MOST_NESTED = 64  # levels of JSON
 LONGEST_NUMBER = 19  # digits of a whole number in JSON: 64 bits
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-_WHY_NOT = {
+# Why a file cannot be read, and what to do, by the error's type or the system's number for it.
+_WHY_NOT: dict[Any, tuple[str, str]] = {
     FileNotFoundError: ("no such file", "check the path"),
     IsADirectoryError: ("a folder", "name one file in it"),
     PermissionError: ("permission denied", "change its permissions, or copy it"),
+    errno.EMFILE: ("too many open files", "raise their limit, such as by ulimit -n 4096"),
+    errno.EIO: ("an error of its disk", "copy it to another disk"),
 }
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -52,6 +56,9 @@ def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterat
     except (HarmoniumError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # parsers have their own types; panics of Rust are no Exception
+        if _why_not(error) is not None:  # it says nothing of what the file holds
+            with open_errors(label):
+                raise
         found = f"a truncated or damaged one ({reason_of(error)})"
         raise input_error(str(label), expected, found, advice) from None
 
@@ -66,8 +73,13 @@ def open_errors(label: Any) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        found, advice = _WHY_NOT.get(type(error), (reason_of(error), "check the path"))
+        found, advice = _why_not(error) or (reason_of(error), "check the path")
         raise input_error(str(label), "a readable file", found, advice) from None
+
+
+def _why_not(error: BaseException) -> tuple[str, str] | None:
+    """Return why a file cannot be read, and what to do; None if its content may be the reason."""
+    return _WHY_NOT.get(type(error)) or _WHY_NOT.get(getattr(error, "errno", None))
 
 
 def reason_of(error: BaseException) -> str:

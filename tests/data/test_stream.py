@@ -1,5 +1,6 @@
 """Rows that are read while a model learns."""
 
+import errno
 import gc
 import itertools
 import threading
@@ -8,6 +9,7 @@ import tracemalloc
 import weakref
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -219,6 +221,38 @@ def test_files_hold_the_rows(write, tmp_path):
     same(fitted(hm.Stream(tmp_path, window=1000)), fitted(ROWS))
     fit = fitted(hm.Stream(tmp_path, window=60))
     assert fit.message == "finished after 36 updates (3 epochs)"
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_there_may_be_more_files_than_a_process_can_open(write, tmp_path):
+    resource = pytest.importorskip("resource")  # not on Windows
+    write(tmp_path)
+    first, *others = sorted(tmp_path.iterdir())
+    rows = hm.Stream(first).some(N).rows()
+    for other in others:
+        other.unlink()
+    for i in range(60):
+        (tmp_path / f"copy-{i}{first.suffix}").symlink_to(first)
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    opened = len(list(Path("/dev/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 40, most))
+    try:
+        stream = hm.Stream(tmp_path)
+        found = stream.some(61 * len(rows)).rows()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+    np.testing.assert_array_equal(found, np.tile(rows, (61, 1)))
+
+
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path, monkeypatch):
+    np.savez(tmp_path / "rows.npz", ROWS)
+
+    def refuse(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(zipfile, "ZipFile", refuse)
+    with pytest.raises(hm.InputError, match="found too many open files; raise their limit"):
+        hm.Stream(tmp_path)
 
 
 def test_empty_cells_of_a_file_are_missing_values(tmp_path):

@@ -7,10 +7,10 @@ import io
 import zipfile
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from .._files import (
     read_npz,
 )
 from ..errors import InputError, MissingDependencyError, input_error
-from ..tables.database import database
+from ..tables.database import Database
 from .blocks import (
     AbstractBlocks,
-    ArrayBlocks,
     BlockSource,
     Chained,
     matrix_of,
@@ -86,8 +85,9 @@ def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
         InputError: a file cannot be read in blocks, or has another number of columns.
     """
     files = [file for path in paths for file in files_named(path)]
-    kept = Kept()
-    members = [_blocks_of(file, kept) for file in files]
+    with closing(Database()) as database:
+        shared = Shared(Kept(), database)
+        members = [_blocks_of(file, shared) for file in files]
     widths = [int(each.read(0, 0, 1).shape[1]) for each in members]
     for file, width in zip(files, widths, strict=True):
         if width != widths[0]:
@@ -96,7 +96,7 @@ def source_of_files(paths: Sequence[str | Path], name: str) -> BlockSource:
     return BlockSource(members[0] if len(members) == 1 else Chained(members), name)
 
 
-def _blocks_of(path: Path, kept: Kept) -> AbstractBlocks:
+def _blocks_of(path: Path, shared: Shared) -> AbstractBlocks:
     label = str(path)
     opener = _OPENERS.get(path.suffix.lower())
     check_regular(path, label)
@@ -106,13 +106,13 @@ def _blocks_of(path: Path, kept: Kept) -> AbstractBlocks:
             label, f"a file that can be read in blocks: {SUFFIXES}", "another", advice
         )
     with open_errors(label):
-        blocks = opener(path, label, kept)
+        blocks = opener(path, label, shared)
     if not sum(blocks.sizes):
         raise input_error(label, "rows", "none", "check how it was written")
     return blocks
 
 
-def _array_blocks(path: Path, label: str, _: Kept) -> AbstractBlocks:
+def _array_blocks(path: Path, label: str, _: Shared) -> AbstractBlocks:
     """Map an .npy file."""
     with parser_errors(label, "a NumPy .npy file of numbers"):
         with path.open("rb") as file:
@@ -125,16 +125,19 @@ def _array_blocks(path: Path, label: str, _: Kept) -> AbstractBlocks:
         raise input_error(
             label, "a matrix of numbers", found, "save an array of shape (rows, columns)"
         )
-    return _Lines(path, array) if array.flags.c_contiguous else ArrayBlocks(array, label)
+    first = matrix_of(array[:1], label)
+    return (_Lines if array.flags.c_contiguous else _Columns)(
+        path, array, rows_of_block(first.nbytes)
+    )
 
 
 class _Lines(AbstractBlocks):
     """The rows of an .npy file, read and not mapped: to map pages takes longer than to copy."""
 
-    def __init__(self, path: Path, array: Any):
+    def __init__(self, path: Path, array: Any, size: int):
         self.path, self.dtype, self.columns = path, array.dtype, array.shape[1]
-        self.begin, self.size = array.offset, rows_of_block(array.strides[0])
-        self.sizes = sizes_of_blocks(len(array), self.size)
+        self.begin, self.size = array.offset, size
+        self.sizes = sizes_of_blocks(len(array), size)
 
     def read(self, block: int, start: int, stop: int) -> Any:
         """Return some rows of a block."""
@@ -149,14 +152,39 @@ class _Lines(AbstractBlocks):
         return found.reshape(stop - start, self.columns)
 
 
+class _Columns(AbstractBlocks):
+    """The rows of an .npy file that holds its columns one after the other.
+
+    It is mapped anew for each read: then no page stays in memory, and no file open.
+    """
+
+    def __init__(self, path: Path, array: Any, size: int):
+        self.path, self.size, self.shape = path, size, array.shape
+        self.sizes = sizes_of_blocks(len(array), size)
+
+    def read(self, block: int, start: int, stop: int) -> Any:
+        """Return some rows of a block."""
+        at = block * self.size
+        with parser_errors(str(self.path), "a NumPy .npy file of numbers"):
+            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+            if array.shape != self.shape:
+                raise ValueError(f"its shape was {self.shape} and is {array.shape}")
+            return np.array(array[at + start : at + stop])
+
+
 class Kept:
     """The last block that was read as a whole, of all files: windows end within blocks.
 
-    One is in memory, and one is read at a time: a run that ended may still be reading ahead.
+    One is in memory, and one is read at a time: a run that ended may still be reading ahead. One
+    file stays open, as a process may open only so many.
+
+    Attributes:
+        opened: the last file whose blocks were read, and what reads one of them.
     """
 
     def __init__(self) -> None:
         self.last: tuple[Any, int, Any] | None = None
+        self.opened: tuple[Any, Callable[[int], Any]] | None = None
         self.one_at_a_time = Lock()
 
     def of(self, blocks: AbstractLoaded, block: int) -> Any:
@@ -171,6 +199,18 @@ class Kept:
                     raise input_error(blocks.label, expected, found, advice)
                 self.last = blocks, block, rows
             return self.last[2]
+
+
+class Shared(NamedTuple):
+    """What the files of a source share.
+
+    Attributes:
+        kept: the last block that was read as a whole.
+        database: asked about Parquet files while they are opened; a new one takes 18 ms.
+    """
+
+    kept: Kept
+    database: Database
 
 
 class AbstractLoaded(AbstractBlocks):
@@ -196,8 +236,8 @@ class AbstractLoaded(AbstractBlocks):
 class _Archive(AbstractLoaded):
     """The rows of an .npz file as one block."""
 
-    def __init__(self, path: Path, label: str, kept: Kept):
-        self.path, self.label, self.kept = path, label, kept
+    def __init__(self, path: Path, label: str, shared: Shared):
+        self.path, self.label, self.kept = path, label, shared.kept
         self.expected = "a NumPy .npz file of arrays"
         with parser_errors(label, self.expected), zipfile.ZipFile(path) as archive:
             shapes = {}
@@ -232,13 +272,17 @@ def _shape(head: io.BytesIO) -> tuple[int, ...]:
 class _Groups(AbstractLoaded):
     """The row groups of a Parquet file or the batches of an Arrow file, of columns of numbers."""
 
-    def __init__(self, sizes: list[int], group: Callable[[int], Any], label: str, kept: Kept):
-        self.sizes, self.group, self.label, self.kept = sizes, group, label, kept
+    def __init__(
+        self, opener: Callable[[], Callable[[int], Any]], sizes: list[int], label: str, kept: Kept
+    ):
+        self.opener, self.sizes, self.label, self.kept = opener, sizes, label, kept
 
     def load(self, block: int) -> Any:
         """Return the columns side by side, NaN where a cell is empty."""
         with parser_errors(self.label, "a whole file"):
-            table = self.group(block)
+            if self.kept.opened is None or self.kept.opened[0] is not self:
+                self.kept.opened = self, self.opener()
+            table = self.kept.opened[1](block)
             columns = {name: _numbers(table.column(name)) for name in table.schema.names}
         return matrix_of(columns, self.label)
 
@@ -265,38 +309,47 @@ def _pyarrow(label: str) -> Any:
     return pyarrow
 
 
-def _parquet_blocks(path: Path, label: str, kept: Kept) -> AbstractBlocks:
+def _parquet_blocks(path: Path, label: str, shared: Shared) -> AbstractBlocks:
     _pyarrow(label)
-    with parser_errors(label, "a Parquet file"):
-        from pyarrow import parquet
+    from pyarrow import parquet
 
-        file = parquet.ParquetFile(path, memory_map=False)
-        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    with parser_errors(label, "a Parquet file"):
+        head = parquet.read_metadata(path)
+        sizes = [head.row_group(i).num_rows for i in range(head.num_row_groups)]
         if min(sizes, default=0) < 0:
             raise ValueError("a negative number of rows")
-    with database(label, "a Parquet file", path.stat().st_size) as (connection, _):
+    with shared.database.reading(label, "a Parquet file", path.stat().st_size) as connection:
         name = glob.escape(str(path))  # which it would take for a pattern
         largest = int(connection.execute(LARGEST_GROUP, [name]).fetchall()[0][0] or 0)
     advice = "if you trust it, write it with smaller row groups"
     check_unpacked_size(label, path.stat().st_size, largest, advice)
-    return _Groups(sizes, file.read_row_group, label, kept)
+
+    def opened() -> Callable[[int], Any]:
+        return parquet.ParquetFile(path, memory_map=False).read_row_group
+
+    return _Groups(opened, sizes, label, shared.kept)
 
 
-def _arrow_blocks(path: Path, label: str, kept: Kept) -> AbstractBlocks:
+def _arrow_blocks(path: Path, label: str, shared: Shared) -> AbstractBlocks:
     pyarrow = _pyarrow(label)
+
+    def opened() -> Callable[[int], Any]:
+        file = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
+
+        def batch(i: int) -> Any:
+            found = file.get_batch(i)
+            found.validate(full=True)  # otherwise places beyond the file's end would be read
+            return found
+
+        return batch
+
     with parser_errors(label, "an Arrow file"):
         file = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
         sizes = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
-
-    def batch(i: int) -> Any:
-        found = file.get_batch(i)
-        found.validate(full=True)  # otherwise places beyond the file's end would be read
-        return found
-
-    return _Groups(sizes, batch, label, kept)
+    return _Groups(opened, sizes, label, shared.kept)
 
 
-_OPENERS: dict[str, Callable[[Path, str, Kept], AbstractBlocks]] = {
+_OPENERS: dict[str, Callable[[Path, str, Shared], AbstractBlocks]] = {
     ".npy": _array_blocks,
     ".npz": _Archive,
     ".parquet": _parquet_blocks,

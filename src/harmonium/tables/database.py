@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +19,53 @@ SETTINGS = {
 }
 
 
+class Database:
+    """An empty database in memory, opened when it is first used. It reads one file at a time."""
+
+    def __init__(self) -> None:
+        self.connection: Any = None
+
+    def close(self) -> None:
+        """Give its memory back."""
+        if self.connection is not None:
+            self.connection.close()
+
+    @contextmanager
+    def reading(self, label: str, expected: str, size: int) -> Iterator[Any]:
+        """Yield the connection, for one file.
+
+        Args:
+            label: what error messages call the file that is read.
+            expected: what it should be, for error messages.
+            size: of the file, in bytes; twice what it may unpack to, and 512 MiB, may be used.
+
+        Raises:
+            InputError: the file is damaged, or needs more memory.
+        """
+        import duckdb
+
+        most = WORKING + 2 * most_unpacked(size)
+        with parser_errors(label, expected):
+            if self.connection is None:
+                self.connection = duckdb.connect(config=SETTINGS)
+            self.connection.execute(f"set memory_limit = '{most}B'")
+            try:
+                yield self.connection
+            except duckdb.OutOfMemoryException:
+                expected = f"a table that is read in {most / 2**30:,.1f} GiB of memory"
+                found, advice = "one that needs more", "write it as an array, in .npy"
+                raise input_error(label, expected, found, advice) from None
+
+
 @contextmanager
 def database(label: str, expected: str, size: int) -> Iterator[tuple[Any, Path]]:
-    """Yield a connection to an empty database in memory, and a folder for its files.
+    """Yield the connection of a new database for one file, and a folder for the database's files.
 
-    Args:
-        label: what error messages call the file that is read.
-        expected: what it should be, for error messages.
-        size: of the file, in bytes; twice what it may unpack to, and 512 MiB, may be used.
-
-    Raises:
-        InputError: the file is damaged, or needs more memory.
+    Args, Raises: as `Database.reading`.
     """
-    import duckdb
-
-    most = WORKING + 2 * most_unpacked(size)
-    settings = SETTINGS | {"memory_limit": f"{most}B"}
     with (
-        parser_errors(label, expected),
         tempfile.TemporaryDirectory() as folder,
-        duckdb.connect(config=settings) as connection,
+        closing(Database()) as opened,
+        opened.reading(label, expected, size) as connection,
     ):
-        try:
-            yield connection, Path(folder)
-        except duckdb.OutOfMemoryException:
-            expected = f"a table that is read in {most / 2**30:,.1f} GiB of memory"
-            found, advice = "one that needs more", "write it as an array, in .npy"
-            raise input_error(label, expected, found, advice) from None
+        yield connection, Path(folder)
