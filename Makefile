@@ -19,7 +19,8 @@ DEALT = tests/laws tests/test_precision.py tests/test_sharding.py tests/test_cou
   tests/runs/test_distributed.py tests/hostile/test_damage.py tests/diagnostics/test_relaxation.py \
   tests/evaluation/test_pseudo_likelihood.py tests/gradients/test_external.py \
   tests/training/test_compiling.py tests/training/test_ensemble.py
-TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(PAGES) $(ROBUST))
+INTEGRATION = tests/cli tests/runs tests/sklearn
+TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(INTEGRATION) $(PAGES) $(ROBUST))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and
 # cache the programs for the other workers and the next run; `make laws` compiles as users do. XLA
 # aborts at a flag that it does not know, so tests/quick_flags.py tries each, once per environment.
@@ -44,13 +45,16 @@ DOCS ?= .venv-docs
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test pages robust docs package cover all laws interfaces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test integration pages robust docs package cover all laws interfaces oldest newest lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
-test: $(VENV)/.quick  ## the unit tests: without pages and property tests (laws)
+test: $(VENV)/.quick  ## the tests of parts: layers, samplers, gradients, likelihoods, data, pictures
 	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL) $(TESTS)
+
+integration: TESTS = $(INTEGRATION) $(addprefix --ignore=,$(PAGES) $(ROBUST))
+integration: test  ## what users start: the command, runs in folders, scikit-learn's estimators
 
 pages: TESTS = $(PAGES)
 pages: test  ## the documentation's code, and scikit-learn's own checks of estimators
@@ -62,7 +66,7 @@ cover: TESTS = tests/laws
 cover: test  ## the property tests (laws), over a part of their combinations
 
 all: TESTS = --ignore=tests/browser
-all: test  ## test, pages, robust and cover in one run, which imports and collects once, not four times
+all: test  ## all of these five in one run, which imports and collects once
 
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; LAWS=dealt SEEDS=3-5 for some
 	HARMONIUM_LAWS=$(LAWS) HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) $(DEALT)
@@ -89,10 +93,7 @@ oldest: export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)
 oldest:  ## the tests with the oldest Python and the oldest version of each package that are allowed
 	@mkdir -p $(OLDEST)
 	$(OLDEST_PYTHON) tests/oldest_versions.py >$(PIP_CONSTRAINT)
-	$(MAKE) VENV=$(OLDEST) test
-	$(MAKE) VENV=$(OLDEST) pages
-	$(MAKE) VENV=$(OLDEST) robust
-	$(MAKE) VENV=$(OLDEST) cover
+	$(MAKE) VENV=$(OLDEST) all
 
 newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUITE=testing for the newest Python
 	.ci/newest whole

@@ -14,6 +14,7 @@ import pytest
 # What is whole runs, of the command, of estimators, or of a page: there, checks of shapes and types
 # at run time would take a third of the time, for functions that other tests call as well.
 WHOLE = ("browser", "cli", "hostile", "interfaces", "runs", "sklearn")
+WHOLE_FILES = ("test_readme", "test_how_to", "test_end_to_end")
 TESTS_BETWEEN_CHECKS = 40
 MOST_MEMORY_MAPS = 30_000  # of the 65,530 that Linux allows a process by default
 C = ctypes.CDLL(None) if os.name == "posix" else None
@@ -28,7 +29,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 def pytest_runtest_setup(item):
     """Check shapes and types at run time in tests of parts, not in those of whole runs."""
     place = item.path.relative_to(item.config.rootpath).parts
-    is_whole = place[1] in WHOLE or item.path.stem.endswith("_page")
+    name = item.path.stem
+    is_whole = place[1] in WHOLE or name in WHOLE_FILES or name.endswith("_page")
     jaxtyping.config.update("jaxtyping_disable", is_whole)
 
 
