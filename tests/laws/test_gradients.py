@@ -10,9 +10,9 @@ from scipy import stats
 import harmonium as hm
 from harmonium._threefry import key_of
 from harmonium.partition_function import enumerated
-from registry import LEVEL, covered, exact_states, examples, identify, pairs, random_rbm
+from registry import ALL, LEVEL, covered, exact_states, examples, identify, pairs, random_rbm
 
-REPEATS, AT_ONCE = 400, 100
+REPEATS, AT_ONCE = 400 if ALL else 200, 100
 CASES = covered("gradients", 3, 6, is_meant=lambda method: method.about.follows_likelihood)
 PAIRS = pairs(13)  # few: JAX differentiates all of them in the same way
 

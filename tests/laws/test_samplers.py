@@ -20,7 +20,7 @@ import harmonium as hm
 from harmonium.partition_function.enumerated import enumerable
 from registry import ALL, LEVEL, covered, exact_states, examples, identify, random_rbm
 
-CHAINS = 20_000
+CHAINS = 20_000 if ALL else 10_000
 MOVES = (1, 4, 16)
 MOST_MODELS = 4
 

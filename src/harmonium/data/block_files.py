@@ -53,6 +53,8 @@ def files_named(source: str | Path) -> list[Path]:
     """
     path, found = Path(source), []
     with open_errors(source):
+        with suppress(FileNotFoundError, NotADirectoryError, ValueError):  # a pattern
+            path.stat()  # which raises what Python's newer is_file() does not
         if path.is_file():
             return [path]
         if path.is_dir():
