@@ -1,6 +1,7 @@
 """`harmonium sweep`: from its file to its table; killed, interrupted, and by several processes."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -131,7 +132,7 @@ def test_processes_share_the_trials_and_one_that_is_killed_loses_none(spec):
             while not Path("swept/trial-0000/config.json").is_file():
                 assert time.monotonic() < until
                 time.sleep(0.02)
-            subprocess.run(["kill", "-9", children.read_text().split()[0]], check=True)
+            os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
         out, _ = process.communicate(timeout=100)
     assert process.returncode == 0
     assert times_finished() == Counter(range(4))

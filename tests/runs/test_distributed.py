@@ -20,7 +20,7 @@ from harmonium.errors import InputError
 from harmonium.runs import places
 from harmonium.runs.folder import RunFolder
 from harmonium.runs.lookout import Lookout
-from harmonium.runs.places import Place, devices_of, place_here
+from harmonium.runs.places import Place, check_name, devices_of, place_here
 from registry import ALL
 
 PROGRAM = Path(__file__).parents[1] / "signalled.py"
@@ -278,6 +278,14 @@ def test_a_place_is_told_by_variables_or_by_slurm(monkeypatch):
 def test_what_is_missing_or_contradicts_itself_is_told(environment, message, monkeypatch):
     with pytest.raises(InputError, match=message):
         place(environment, monkeypatch)
+
+
+def test_a_name_without_an_address_is_told(monkeypatch):
+    check_name()
+    monkeypatch.setattr("socket.gethostname", lambda: "nowhere.invalid")
+    message = "found 'nowhere.invalid' without one; add nowhere.invalid to /etc/hosts"
+    with pytest.raises(hm.InputError, match=message):
+        check_name()
 
 
 def test_devices_are_those_that_the_launcher_lets_a_process_see():

@@ -40,13 +40,14 @@ class Together:
         """Meet the others.
 
         Raises:
-            InputError: the environment does not say who they are, or they are not there.
+            InputError: the environment does not say who they are, they are not there, or this
+                computer's name has no address.
         """
         import jax
 
         from .. import __version__
         from ..runs.lookout import LOOPBACK, Lookout
-        from ..runs.places import place_here
+        from ..runs.places import check_name, place_here
 
         place = place_here()
         command = f"harmonium {__version__} {shlex.join(sys.argv[1:])}"
@@ -54,6 +55,7 @@ class Together:
         self.lookout.meet()
         self.is_first = place.number == 0
         self._mute(is_silent=not self.is_first)
+        check_name()
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         # JAX's own handler of SIGTERM would take the place of ours.
         jax.config.update("jax_enable_preemption_service", False)

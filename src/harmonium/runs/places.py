@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -68,6 +69,20 @@ def place_here(environment: Mapping[str, str] = os.environ) -> Place:
     number = _whole(NUMBER, found[NUMBER], 0, count - 1)
     rank = None if len(told) == 3 else launched.get(DEVICES)
     return Place(host, port, count, number, devices_of(rank, environment))
+
+
+def check_name() -> None:
+    """Check that the name of this computer has an address, which processes tell one another.
+
+    Raises:
+        InputError: it has none.
+    """
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        expected, advice = "a name of this computer with an address", f"add {name} to /etc/hosts"
+        raise input_error("--distributed", expected, f"{name!r} without one", advice) from None
 
 
 def devices_of(rank: int | None, environment: Mapping[str, str]) -> list[int] | None:
