@@ -9,7 +9,7 @@ LAWS ?= all
 SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
 PAGES = $(wildcard tests/test_*page.py) tests/test_readme.py tests/test_how_to.py \
-  tests/test_end_to_end.py tests/sklearn/test_checks.py
+  tests/test_end_to_end.py tests/sklearn/test_checks.py src/harmonium
 ROBUST = tests/hostile tests/test_sharding.py tests/runs/test_faults.py tests/runs/test_sweep.py \
   tests/runs/test_distributed.py \
   tests/cli/test_sweep.py tests/gradients/test_external.py
@@ -19,7 +19,7 @@ DEALT = tests/laws tests/test_precision.py tests/test_sharding.py tests/test_cou
   tests/runs/test_distributed.py tests/hostile/test_damage.py tests/diagnostics/test_relaxation.py \
   tests/evaluation/test_pseudo_likelihood.py tests/gradients/test_external.py \
   tests/training/test_compiling.py tests/training/test_ensemble.py
-INTEGRATION = tests/cli tests/runs tests/sklearn
+INTEGRATION = tests/cli tests/runs tests/sklearn tests/training
 TESTS ?= --ignore=tests/laws --ignore=tests/browser $(addprefix --ignore=,$(INTEGRATION) $(PAGES) $(ROBUST))
 # Tests compile many small programs and run each once. So they compile with few optimisations, and
 # cache the programs for the other workers and the next run; `make laws` compiles as users do. XLA
@@ -51,14 +51,14 @@ MNIST ?= runs/mnist-record
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
 
-test: $(VENV)/.quick  ## the tests of parts: layers, samplers, gradients, likelihoods, data, pictures
+test: $(VENV)/.quick  ## the tests of parts: layers, samplers, gradients, likelihoods, data
 	$(call quickly,$(VENV)) $(BIN)/python -m pytest -q $(PARALLEL) $(TESTS)
 
 integration: TESTS = $(INTEGRATION) $(addprefix --ignore=,$(PAGES) $(ROBUST))
-integration: test  ## what users start: the command, runs in folders, scikit-learn's estimators
+integration: test  ## from end to end: training, runs in folders, the command, scikit-learn's estimators
 
 pages: TESTS = $(PAGES)
-pages: test  ## the documentation's code, and scikit-learn's own checks of estimators
+pages: test  ## the documentation's code, pages and docstrings, and scikit-learn's own checks
 
 robust: TESTS = $(ROBUST)
 robust: test  ## what goes wrong: damaged files, full disks; several devices and processes; sweeps

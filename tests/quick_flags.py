@@ -19,16 +19,21 @@ except ImportError:
 else:
     tf.function(lambda: tf.constant(0.0) + 1.0, jit_compile=True)()
 """
-STARTED = [
-    (
-        flag,
+
+
+def known(flags: list[str]) -> list[str]:
+    """Return the flags with which a process starts; they are tried at the same time."""
+    started = [
         subprocess.Popen(
             [sys.executable, "-c", TRIED],
             env=os.environ | {"XLA_FLAGS": flag},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        ),
-    )
-    for flag in sys.argv[1:]
-]
-print(*[flag for flag, process in STARTED if process.wait() == 0])
+        )
+        for flag in flags
+    ]
+    return [flag for flag, one in zip(flags, started, strict=True) if one.wait() == 0]
+
+
+if __name__ == "__main__":
+    print(*known(sys.argv[1:]))
