@@ -5,6 +5,7 @@ against the program, benchmarks/scaling.py both.
 """
 
 import itertools
+import math
 import re
 from typing import NamedTuple
 
@@ -188,7 +189,7 @@ def predicted(work: Work, chip: Accelerator, manner: Manner, rows_first: bool = 
     states = manner.states * work.chains / d * (work.visible + work.hidden / h)
     return {
         "seconds": seconds,
-        "total": sum(seconds.values()),
+        "total": math.fsum(seconds.values()),
         "weights": weights,
         "states": states,
         "left": chip.memory - weights - states,

@@ -23,6 +23,7 @@ import numpy as np
 from .errors import HarmoniumError, input_error, printable
 
 COPY_AGAIN = "copy or write the file again"
+READABLE = "a readable file"
 # Compressed files may unpack to this many bytes, or to this many times their size. Deflate reaches
 # a ratio of 1000; tables and arrays of real data rarely reach 200.
 UNPACKED_BYTES, UNPACKED_RATIO = 2**28, 200
@@ -56,9 +57,9 @@ def parser_errors(label: Any, expected: str, advice: str = COPY_AGAIN) -> Iterat
     except (HarmoniumError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # parsers have their own types; panics of Rust are no Exception
-        if _why_not(error) is not None:  # it says nothing of what the file holds
-            with open_errors(label):
-                raise
+        why = _why_not(error)
+        if why is not None:  # it says nothing of what the file holds
+            raise input_error(str(label), READABLE, *why) from None
         found = f"a truncated or damaged one ({reason_of(error)})"
         raise input_error(str(label), expected, found, advice) from None
 
@@ -74,7 +75,7 @@ def open_errors(label: Any) -> Iterator[None]:
         yield
     except OSError as error:
         found, advice = _why_not(error) or (reason_of(error), "check the path")
-        raise input_error(str(label), "a readable file", found, advice) from None
+        raise input_error(str(label), READABLE, found, advice) from None
 
 
 def _why_not(error: BaseException) -> tuple[str, str] | None:

@@ -98,21 +98,16 @@ def test_the_log_likelihood_takes_each_rows_own_length():
 def test_log_z_of_all_lengths_comes_from_one_annealing_run(seed):
     """Errors are below twice the half width of an interval of 95 %, at every length and seed.
 
-    The number of steps is fixed, so that the test takes as long everywhere. Long rows may need more
-    of them, and say so.
+    The number of steps is fixed, so that the test takes as long everywhere.
     """
     rbm = random_rbm(hm.ReplicatedSoftmax(30), hm.Bernoulli(8), seed)
     totals = np.array([[0.0], [1.0], [2.0], [3.0], [7.0], [20.0], [41.0], [60.0]])
     exact = hm.Enumerated().estimate_each(rbm, totals)
-    way = hm.Annealed(chains=256, steps=500)
-    found = way.estimate_each(rbm, totals, key=jax.random.key(seed))
+    found = hm.Annealed(steps=1_000).estimate_each(rbm, totals, key=jax.random.key(seed))
     assert exact[0].value == pytest.approx(found[0].value, abs=1e-5)
     for one, truth in zip(found[1:], exact[1:], strict=True):
         assert one.method.startswith("annealed along the length")
-        assert abs(one.value - truth.value) < one.high - one.low
-    near = [one for one in found if one.converged]
-    assert len(near) > len(found) / 2
-    assert all(one.high - one.low < 0.2 for one in near)
+        assert abs(one.value - truth.value) < one.high - one.low < 1.0
 
 
 def test_an_unfinished_run_along_the_length_says_so():

@@ -8,6 +8,7 @@ import zipfile
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -181,12 +182,12 @@ class Kept:
     file stays open, as a process may open only so many.
 
     Attributes:
-        opened: the last file whose blocks were read, and what reads one of them.
+        opened: the last blocks that were read, and their open file.
     """
 
     def __init__(self) -> None:
         self.last: tuple[Any, int, Any] | None = None
-        self.opened: tuple[Any, Callable[[int], Any]] | None = None
+        self.opened: tuple[Any, Any] = (None, None)
         self.one_at_a_time = Lock()
 
     def of(self, blocks: AbstractLoaded, block: int) -> Any:
@@ -275,16 +276,22 @@ class _Groups(AbstractLoaded):
     """The row groups of a Parquet file or the batches of an Arrow file, of columns of numbers."""
 
     def __init__(
-        self, opener: Callable[[], Callable[[int], Any]], sizes: list[int], label: str, kept: Kept
+        self,
+        opened: Callable[[], Any],
+        group: Callable[[Any, int], Any],
+        sizes: list[int],
+        label: str,
+        kept: Kept,
     ):
-        self.opener, self.sizes, self.label, self.kept = opener, sizes, label, kept
+        self.opened, self.group = opened, group
+        self.sizes, self.label, self.kept = sizes, label, kept
 
     def load(self, block: int) -> Any:
         """Return the columns side by side, NaN where a cell is empty."""
         with parser_errors(self.label, "a whole file"):
-            if self.kept.opened is None or self.kept.opened[0] is not self:
-                self.kept.opened = self, self.opener()
-            table = self.kept.opened[1](block)
+            if self.kept.opened[0] is not self:
+                self.kept.opened = self, self.opened()
+            table = self.group(self.kept.opened[1], block)
             columns = {name: _numbers(table.column(name)) for name in table.schema.names}
         return matrix_of(columns, self.label)
 
@@ -315,8 +322,9 @@ def _parquet_blocks(path: Path, label: str, shared: Shared) -> AbstractBlocks:
     _pyarrow(label)
     from pyarrow import parquet
 
+    opened = partial(parquet.ParquetFile, path, memory_map=False)
     with parser_errors(label, "a Parquet file"):
-        head = parquet.read_metadata(path)
+        head = opened().metadata
         sizes = [head.row_group(i).num_rows for i in range(head.num_row_groups)]
         if min(sizes, default=0) < 0:
             raise ValueError("a negative number of rows")
@@ -325,30 +333,25 @@ def _parquet_blocks(path: Path, label: str, shared: Shared) -> AbstractBlocks:
         largest = int(connection.execute(LARGEST_GROUP, [name]).fetchall()[0][0] or 0)
     advice = "if you trust it, write it with smaller row groups"
     check_unpacked_size(label, path.stat().st_size, largest, advice)
-
-    def opened() -> Callable[[int], Any]:
-        return parquet.ParquetFile(path, memory_map=False).read_row_group
-
-    return _Groups(opened, sizes, label, shared.kept)
+    return _Groups(opened, parquet.ParquetFile.read_row_group, sizes, label, shared.kept)
 
 
 def _arrow_blocks(path: Path, label: str, shared: Shared) -> AbstractBlocks:
     pyarrow = _pyarrow(label)
 
-    def opened() -> Callable[[int], Any]:
-        file = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
-
-        def batch(i: int) -> Any:
-            found = file.get_batch(i)
-            found.validate(full=True)  # otherwise places beyond the file's end would be read
-            return found
-
-        return batch
+    def opened() -> Any:
+        return pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
 
     with parser_errors(label, "an Arrow file"):
-        file = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
+        file = opened()
         sizes = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
-    return _Groups(opened, sizes, label, shared.kept)
+    return _Groups(opened, _batch, sizes, label, shared.kept)
+
+
+def _batch(file: Any, i: int) -> Any:
+    found = file.get_batch(i)
+    found.validate(full=True)  # otherwise places beyond the file's end would be read
+    return found
 
 
 _OPENERS: dict[str, Callable[[Path, str, Shared], AbstractBlocks]] = {
