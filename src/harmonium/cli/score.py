@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import display, nats, print_json, run_command
-from .options import number, word
+from .options import Header, Missing, Separator, Skip, number, text_options, word
 from .train import Json, Seed
 
 SCORE_HELP = """Score the rows of a table, which are unusual and why; or aligned sequences.
@@ -42,6 +42,10 @@ def score_cli(
         float,
         number("--seconds", help="Time limit for log Z, where the run has none that converged."),
     ] = 60.0,
+    header: Header = None,
+    separator: Separator = None,
+    missing: Missing = None,
+    skip: Skip = None,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Json = False,
@@ -57,7 +61,8 @@ def score_cli(
             found = score_sequences(table, run, out, seconds, seed, overwrite)
             print_json(found) if as_json else tell_sequences(found, display(as_json))
             return
-        summary = score(table, run, out, seconds, seed, overwrite, display(as_json))
+        told = text_options(header, separator, missing, skip)
+        summary = score(table, run, out, seconds, seed, overwrite, display(as_json), told)
         if as_json:
             print_json(summary)
             return
