@@ -317,10 +317,12 @@ def resume_cli(
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
     """Return the kinds of columns by name that `--as` and `--drop` say."""
+    from ..tables.quoting import unquoted  # with all of tables, for which --help need not wait
+
     found = {}
     for text in kinds:
         name, equals, kind = text.rpartition("=")
         if not equals or not name:
             raise input_error("--as", "NAME=KIND", repr(text), "write it as age=continuous")
-        found[name] = kind
-    return found | dict.fromkeys(dropped, "left out")
+        found[unquoted(name)] = kind
+    return found | dict.fromkeys(map(unquoted, dropped), "left out")

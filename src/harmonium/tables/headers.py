@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from .cells import MISSING, NUMBER
@@ -18,9 +19,12 @@ from .moments import YEARS
 
 MOST_CELLS = 40_000  # that are looked at, but of 20 rows at least
 USUAL_NAMES = frozenset(
-    "age class category city code color colour count country date day gender gene group id index"
-    " item key label month name number price sex species target time title type unit user value"
-    " weight x y year z".split()
+    (
+        *("age", "class", "category", "city", "code", "color", "colour", "count", "country"),
+        *("date", "day", "gender", "gene", "group", "id", "index", "item", "key", "label"),
+        *("month", "name", "number", "price", "sex", "species", "target", "time", "title", "type"),
+        *("unit", "user", "value", "weight", "x", "y", "year", "z"),
+    )
 )
 DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
 # Probabilities of what stands in a line of names, where no other reason is given.
@@ -180,7 +184,7 @@ def _value(cell: str, column: _Column) -> float:
 
 
 def _is_counted(numbers: list[str]) -> bool:
-    """Return whether numbers are 0, 1, 2, … or 1, 2, 3, …"""
+    """Return whether numbers count from 0 or from 1."""
     first = numbers[0] if numbers else ""
     if first not in ("0", "1"):
         return False
@@ -196,16 +200,19 @@ def _numbers_as_names(numbers: list[str]) -> float:
     if len(set(numbers)) < len(numbers):
         return UNLIKE_NAMES
     values = [_number(cell) for cell in numbers]
-    steps = {round(b - a, 6) for a, b in zip(values, values[1:], strict=False)}
+    steps = {round(b - a, 6) for a, b in pairwise(values)}
     is_spaced = len(values) > 2 and len(steps) == 1
     if is_spaced:
         return SPACED
-    if all(re.fullmatch(r"\d{4}", cell) for cell in numbers):
-        if all(YEARS[0] <= value <= YEARS[1] for value in values):
-            return YEAR
+    if all(re.fullmatch(r"\d{4}", cell) and _is_year(float(cell)) for cell in numbers):
+        return YEAR
     if all(re.fullmatch(r"\d+", cell) for cell in numbers):
         return DIFFERENT
     return max(DECIMAL ** len(numbers), 1e-300)
+
+
+def _is_year(value: float) -> bool:
+    return YEARS[0] <= value <= YEARS[1]
 
 
 def _has_such_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -222,7 +229,7 @@ def _has_such_rows(cells: list[str], rows: Sequence[Sequence[str]]) -> bool:
         if sorted(others) == wanted:
             return True
         if all(re.fullmatch(r"\d{1,15}", cell) for cell in others):
-            steps = {int(b) - int(a) for a, b in zip(others, others[1:], strict=False)}
+            steps = {int(b) - int(a) for a, b in pairwise(others)}
             if steps == {1}:
                 return True
     return False

@@ -160,9 +160,12 @@ def _records_before_error(splitter: Splitter, lines: Sequence[str], label: str) 
     """Return the records up to one that cannot be read, which is told when all are."""
     found: list[list[str]] = []
     try:
-        for record in splitter.records(lines, 1, label, is_whole=False):
-            if not record.is_blank and not record.cells[0].startswith("#"):
-                found.append(record.cells)
+        # One by one, so that those before an error are kept.
+        found.extend(
+            record.cells
+            for record in splitter.records(lines, 1, label, is_whole=False)
+            if not record.is_blank and not record.cells[0].startswith("#")
+        )
     except InputError:
         return found
     return found

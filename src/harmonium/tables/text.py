@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .._files import bytes_of, unzipped
-from ..errors import count_of, input_error
-from .cells import MISSING, NUMBER, columns_in
+from ..errors import input_error
+from .cells import NUMBER, columns_in
 from .database import database
 from .encodings import decoded
 from .frames import Frame
 from .layout import Layout, layout_of
-from .separators import BLANKS, WIDE_BLANKS
+from .separators import WIDE_BLANKS
 from .text_format import TextFormat
 
 WORDS_OF_A_LINE = 4
