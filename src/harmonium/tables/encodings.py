@@ -25,8 +25,8 @@ TITLES = {
     "utf-32": "UTF-32",
 }
 LOOKED_AT = 2**20  # characters by which the encoding is found
-WIDE = 0.3  # of every second byte: text of other scripts has zeros in its digits and line ends
-STRAY = 0.05  # of the other bytes
+WIDE = 0.1  # of every second byte: text of other scripts has zeros in its digits and line ends
+STRAY = 0.02  # of the other bytes
 MOST_ODD = 0.34  # of the letters beyond ASCII: usual text has nearly none
 CONTROLS = r"[\x00-\x08\x0e-\x1f]"
 
@@ -90,6 +90,8 @@ def _oddity(text: str) -> float:
 
 def _is_odd(before: str, sign: str, after: str) -> bool:
     """Return whether a sign stands where text of a wrong encoding has it: JosŽ, na•ve, Bjšrn."""
+    if not before.isascii() and not after.isascii():
+        return True  # Cyrillic or Greek, read as Western letters
     is_inside = before.isalpha() and after.isalpha()
     if not sign.isalpha():
         if sign in "¡¿‘":
@@ -101,8 +103,6 @@ def _is_odd(before: str, sign: str, after: str) -> bool:
         return True
     if sign.islower() and before.islower() and after.isupper():
         return True
-    if is_inside and not before.isascii() and not after.isascii():
-        return True  # Cyrillic or Greek, read as Western letters
     return is_inside and all(map(_is_consonant, (before, sign, after)))
 
 

@@ -65,7 +65,7 @@ def log_odds(
     blanks = {"", *MISSING, *(word.lower() for word in missing)}
     cells = [cell.strip() for cell in record]
     kinds = [_kind_of(cell, blanks) for cell in cells]
-    numbers = [cell for cell, kind in zip(cells, kinds, strict=True) if kind in ("whole", "number")]
+    numbers = [cell for cell, kind in zip(cells, kinds, strict=True) if _is_numeric(kind)]
     if not any(cells) or (numbers and not rows):
         return -math.inf
     as_names = _numbers_as_names(numbers)
@@ -124,17 +124,23 @@ def _kind_of(cell: str, blanks: set[str]) -> str:
         return "number"  # spins
     if re.fullmatch(DAY, cell):
         return "date"
-    # Digits without letters: amounts, percentages and numbers with commas too.
-    is_number = re.fullmatch(NUMBER, cell) or re.fullmatch(r"[^A-Za-z]*\d[^A-Za-z]*", cell)
-    return "number" if is_number else "word"
+    if re.fullmatch(NUMBER, cell):
+        return "number"
+    # Digits without letters: amounts and percentages, told apart by their signs.
+    is_number = re.fullmatch(r"[^A-Za-z]*\d[^A-Za-z]*", cell)
+    return "number" + re.sub(r"[\d.,\s+-]", "", cell) if is_number else "word"
+
+
+def _is_numeric(kind: str) -> bool:
+    return kind == "whole" or kind.startswith("number")
 
 
 def _column_of(cells: list[str], blanks: set[str]) -> _Column:
     bare = [cell.strip() for cell in cells]
     kinds = [_kind_of(cell, blanks) for cell in bare]
     words = [cell for cell, kind in zip(bare, kinds, strict=True) if kind == "word"]
-    wholes = [cell for cell, kind in zip(bare, kinds, strict=True) if kind in ("whole", "number")]
-    largest = max((abs(_number(cell)) for cell in wholes), default=None)
+    numbers = [cell for cell, kind in zip(bare, kinds, strict=True) if _is_numeric(kind)]
+    largest = max((abs(_number(cell)) for cell in numbers), default=None)
     shapes = Counter(map(_shape_of, words))
     return _Column(len(bare), Counter(kinds), Counter(bare), Counter(words), shapes, largest)
 
@@ -163,7 +169,7 @@ def _word_as_name(word: str, column: _Column) -> float:
 def _as_row(cell: str, kind: str, column: _Column) -> float:
     """Return how probable a cell is in a column."""
     share = (column.kinds[kind] + 0.2) / (column.count + 0.4)
-    if kind in ("whole", "number"):
+    if _is_numeric(kind):
         # Numbers as 2022 or 4711 above small ones.
         is_far = column.largest is not None and abs(_number(cell)) > 3.0 * column.largest
         return share * (0.5 / (column.count + 1) if is_far else 1.0)
@@ -206,7 +212,7 @@ def _numbers_as_names(numbers: list[str]) -> float:
         return SPACED
     if all(re.fullmatch(r"\d{4}", cell) and _is_year(float(cell)) for cell in numbers):
         return YEAR
-    if all(re.fullmatch(r"\d+", cell) for cell in numbers):
+    if all(re.fullmatch(r"\d+|\d.*[%‰<>]", cell) for cell in numbers):
         return DIFFERENT
     return max(DECIMAL ** len(numbers), 1e-300)
 

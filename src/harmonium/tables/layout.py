@@ -11,7 +11,7 @@ from itertools import islice
 from ..errors import InputError, count_of, input_error
 from .frames import Frame
 from .names import different, names_in, without_hash
-from .separators import MOSTLY, Record, Splitter, is_numbers, splitter_of, unclosed
+from .separators import COMMENTS, MOSTLY, Record, Splitter, is_numbers, splitter_of, unclosed
 from .text_format import TextFormat
 
 LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which it is decided
@@ -102,7 +102,7 @@ def layout_of(
     """
     skip, separator, notes = _skipped(lines, label, text_format)
     beginning = _beginning(lines, skip)
-    if not any(line.strip() and not line.lstrip().startswith("#") for line in beginning):
+    if not any(line.strip() and not line.lstrip().startswith(COMMENTS) for line in beginning):
         raise input_error(label, "rows", "only blank lines", "check how it was written")
     splitter = splitter_of(beginning, separator, label)
     is_whole = skip + len(beginning) == len(lines)
@@ -131,7 +131,7 @@ def layout_of(
     )
     counted = found.counted.line
     is_first = counted == records[0].line
-    notes = (*layout.notes, *found.notes, *_note_on_comments(layout, lines))
+    notes = (*layout.notes, *found.notes, *_note_on_comments(layout, lines, found.by_comment))
     return replace(
         layout,
         names=found.names,
@@ -142,12 +142,13 @@ def layout_of(
     )
 
 
-def _note_on_comments(layout: Layout, lines: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on the lines between and behind rows that begin with #."""
-    marked = [line for line in lines[layout.first - 1 : layout.last] if line.startswith("#")]
+def _note_on_comments(layout: Layout, lines: Sequence[str], named: bool) -> tuple[str, ...]:
+    """Return a note on comments, besides one that names the columns."""
+    body = lines[layout.first - 1 : layout.last]
+    marked = [line for line in body if line.startswith(COMMENTS)]
     records = (next(layout.splitter.records([line], 1, "", is_whole=False)) for line in marked)
-    count = sum(layout.splitter.is_aside(record, layout.width) for record in records)
-    return (f"{count_of(count, 'line')} that begin with # set aside",) if count else ()
+    count = sum(layout.splitter.is_aside(record, layout.width) for record in records) - named
+    return (f"set aside as comments: {count_of(count, 'line')}",) if count else ()
 
 
 def _skipped(
@@ -184,9 +185,12 @@ def _beginning(lines: Sequence[str], skip: int) -> list[str]:
 
 def _with_width(layout: Layout, records: list[Record]) -> Layout:
     """Return the layout with the number of cells that most records have."""
-    plain = [r.cells for r in records if not r.cells[0].lstrip().startswith("#")] or [
-        record.cells for record in records
-    ]
+    plain = [
+        record.cells
+        for record in records
+        if not record.cells[0].lstrip().startswith(COMMENTS)
+        and not layout.splitter.is_rule(record.cells)
+    ] or [record.cells for record in records]
     widths = Counter(map(len, plain))
     width = max(widths, key=lambda width: widths[width])
     if widths[width] < MOSTLY * len(plain):
@@ -241,7 +245,7 @@ def _named_by_line(layout: Layout, records: list[Record], line: int) -> Layout:
         found = f"a blank line; line {record.line:,} is the next that has cells"
         raise input_error(layout.label, f"names in line {line:,}", found, "correct --header")
     cells = record.cells
-    if cells[0].lstrip().startswith("#") and len(without_hash(cells)) == layout.width:
+    if cells[0].lstrip().startswith(COMMENTS) and len(without_hash(cells)) == layout.width:
         cells = without_hash(cells)
     if len(cells) == layout.width + 1 and not cells[-1].strip():
         cells = cells[:-1]

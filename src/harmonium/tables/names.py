@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..errors import count_of
 from .frames import Frame
 from .headers import is_further_line, log_odds
-from .separators import Record, Splitter, is_numbers
+from .separators import COMMENTS, Record, Splitter, is_numbers
 
 MOST_LINES_BEFORE = 50
 MOST_FURTHER_LINES = 3
@@ -27,6 +27,7 @@ class Names(NamedTuple):
         counted: the record by which the columns are counted.
         rows: the records of rows among those looked at.
         notes: what a person should know about it.
+        by_comment: whether a comment has the names.
     """
 
     names: tuple[str, ...] | None
@@ -34,6 +35,7 @@ class Names(NamedTuple):
     counted: Record
     rows: list[Record]
     notes: tuple[str, ...]
+    by_comment: bool = False
 
 
 def names_in(
@@ -80,8 +82,8 @@ def names_in(
     comment = finder.comment_before(record)
     if comment is not None:
         names, more = different(comment)
-        note = f"a line that begins with # names the {count_of(width, 'column')}"
-        return Names(names, width, record, [record, *rows], (note, *notes, *more))
+        note = f"a comment before the rows names the {count_of(width, 'column')}"
+        return Names(names, width, record, [record, *rows], (note, *notes, *more), True)
     if odds > -DOUBT:
         line = "the first line" if not before else f"line {record.line:,}"
         notes = (f"{line} is read as a row; --header {record.line} reads it as names", *notes)
@@ -184,34 +186,29 @@ class _Finder:
         notes: tuple[str, ...],
         odds: float | None,
     ) -> Names:
-        """Return the names of a record, or of one below it if that has fewer gaps."""
-        above = [record, *rows[:further]]
-        complete = (line for line in above if all(cell.strip() for cell in line.cells[1:]))
-        chosen = next(complete, record)
-        cells = self.completed(self._without_sign(chosen, rows), is_short=odds is None)
-        below = above[above.index(chosen) + 1 :]
+        """Return the names of a record, and of one below it where both are needed."""
+        cells = self.completed(self._without_sign(record, rows), is_short=odds is None)
+        below = rows[:further]
         joined = _joined(cells, below)
         names, more = different(joined or cells)
-        line = "the first line" if chosen is self.records[0] else f"line {chosen.line:,}"
+        line = "the first line" if record is self.records[0] else f"line {record.line:,}"
         said = f"{line} names the {count_of(len(names), 'column')}"
         if joined:
             said = f"{line} and line {below[0].line:,} name the {count_of(len(names), 'column')}"
         if odds is not None and odds < DOUBT:
             said += "; --header none reads it as a row"
-        asides = [said]
-        for other in above:
-            if other.line < chosen.line:
-                asides.append(f"line {other.line:,} is set aside as names of groups")
-            elif other is not chosen and not (joined and other is below[0]):
-                option = f"--header {chosen.line} reads it as a row"
-                asides.append(f"line {other.line:,} is set aside as names or units; {option}")
-        return Names(names, len(names), chosen, rows[further:], (*asides, *notes, *more))
+        option = f"--header {record.line} reads it as a row"
+        asides = tuple(
+            f"line {other.line:,} is set aside as names or units; {option}"
+            for other in below[bool(joined) :]
+        )
+        return Names(names, len(names), record, rows[further:], (said, *asides, *notes, *more))
 
     def _without_sign(self, record: Record, rows: Sequence[Record]) -> list[str]:
         """Return names without the # that begins their line and no row."""
         bare = without_hash(record.cells)
-        is_sign = record.cells[0].lstrip().startswith("#") and len(bare) == len(record.cells)
-        if is_sign and not any(row.cells[0].lstrip().startswith("#") for row in rows):
+        is_sign = record.cells[0].lstrip().startswith(COMMENTS) and len(bare) == len(record.cells)
+        if is_sign and not any(row.cells[0].lstrip().startswith(COMMENTS) for row in rows):
             return bare
         return record.cells
 
@@ -234,10 +231,10 @@ class _Finder:
 
     def notes_on(self, before: Sequence[Record], start: Record) -> tuple[str, ...]:
         """Return a note on what stands before the table."""
-        texts = [cell.strip() for record in before for cell in record.cells if cell.strip()]
-        if not texts:
+        if not before:
             return ()
-        return (f"what stands before line {start.line:,} is set aside: {texts[0][:40]!r}",)
+        text = " ".join(filter(None, map(str.strip, before[0].cells)))
+        return (f"what stands before line {start.line:,} is set aside: {text[:40]!r}",)
 
 
 def _known_names(records: Sequence[Record], known: Frame | None) -> Record | None:
@@ -257,23 +254,34 @@ def _is_unnamed(known: Frame) -> bool:
 
 
 def _joined(cells: Sequence[str], below: Sequence[Record]) -> list[str] | None:
-    """Return names of two lines together, where only both tell all columns apart."""
-    if not below or len(set(cells)) == len(cells):
+    """Return names of two lines together, where the first does not tell all columns apart.
+
+    Its names may stand for several columns each: repeated, or above the first of them alone.
+    """
+    if not below or len(below[0].cells) != len(cells):
         return None
-    pairs = zip(cells, below[0].cells, strict=False)
-    joined = [" ".join(filter(None, map(str.strip, pair))) for pair in pairs]
+    lower = [cell.strip() for cell in below[0].cells]
+    upper = [cells[0].strip()]
+    for cell, name in zip(cells[1:], lower[1:], strict=True):
+        if not cell.strip() and not name:
+            return None
+        upper.append(cell.strip() or upper[-1])
+    if len(set(upper)) == len(cells):
+        return None
+    joined = [" ".join(filter(None, pair)) for pair in zip(upper, lower, strict=True)]
     return joined if len(set(joined)) == len(cells) else None
 
 
 def without_hash(cells: Sequence[str]) -> list[str]:
     """Return the cells of a comment without its sign."""
-    first = cells[0].lstrip(" #")
+    first = cells[0].lstrip(" #%")
     return [first, *cells[1:]] if first else [*cells[1:]]
 
 
 def different(cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return names for columns, all different, and notes on those that were numbered."""
-    given = [cell.strip() or f"column {place + 1}" for place, cell in enumerate(cells)]
+    bare = [re.sub(r"\s*[\r\n]+\s*", " ", cell.strip()) for cell in cells]
+    given = [cell or f"column {place + 1}" for place, cell in enumerate(bare)]
     used = set(given)
     names: list[str] = []
     seen: set[str] = set()

@@ -16,7 +16,9 @@ MARKS = "\t;|,"  # of those that fit alike the first: commas are in numbers and 
 BLANKS, WIDE_BLANKS = " ", "  "  # any number of blanks; two or more, where cells have single ones
 QUOTED = r'"(?:[^"\\]|\\.|"")*"|\S+'  # a cell between blanks
 THOUSANDS = r"\d{1,3}( \d{3})+([.,]\d+)?"
-MOMENT = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}.*"
+MOMENT = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?"
+COMMENTS = ("#", "%")  # begin a line that is no row
+RULE = r"[-+:=|\s]{3,}"  # between rows, in tables that were drawn
 MOSTLY = 0.5  # of the lines have equally many cells, if they are a table
 ALIGNED = 0.9
 FEW_WORDS = 6  # in a table of signs such as X and Z
@@ -105,12 +107,16 @@ class Splitter(NamedTuple):
             record: the record.
             width: the number of columns.
         """
-        if self.mark == "|" and re.fullmatch(r"[-+:=|\s]{3,}", "|".join(record.cells)):
+        if self.is_rule(record.cells):
             return True
         first = record.cells[0].lstrip() if record.cells else ""
         # A row may begin with a sign of its own, as #12, but then it has all cells.
-        is_whole_row = len(record.cells) == width and not (self.is_blank and first == "#")
-        return first.startswith("#") and not is_whole_row
+        is_whole_row = len(record.cells) == width and not (self.is_blank and first in COMMENTS)
+        return first.startswith(COMMENTS) and not is_whole_row
+
+    def is_rule(self, cells: list[str]) -> bool:
+        """Return whether a record is a line that was drawn between rows."""
+        return self.mark == "|" and re.fullmatch(RULE, "|".join(cells)) is not None
 
     def _between_blanks(self, line: str) -> list[str]:
         if self.mark == WIDE_BLANKS:
@@ -164,7 +170,9 @@ def _records_before_error(splitter: Splitter, lines: Sequence[str], label: str) 
         found.extend(
             record.cells
             for record in splitter.records(lines, 1, label, is_whole=False)
-            if not record.is_blank and not record.cells[0].startswith("#")
+            if not record.is_blank
+            and not record.cells[0].startswith(COMMENTS)
+            and not splitter.is_rule(record.cells)
         )
     except InputError:
         return found
@@ -200,7 +208,7 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
         lines: the lines.
         others: the share of lines that have equally many cells by another separator.
     """
-    text = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    text = [line.strip() for line in lines if line.strip() and not line.startswith(COMMENTS)]
     records = [Splitter(BLANKS)._between_blanks(line) for line in text]
     wide = [Splitter(WIDE_BLANKS)._between_blanks(line) for line in text]
     alike, width = _common(records)
@@ -234,8 +242,10 @@ def _is_table(text: list[str], records: list[list[str]], alike: float, width: in
         return False
     is_quoted = all(line.startswith('"') and line.count('"') >= 4 for line in text[1:])
     columns = list(zip(*rows, strict=True))
-    numeric = [all(map(_is_number, column)) for column in columns]
-    if len(first) == 1 and not is_quoted:
+    below = columns if len(rows) < 5 else [column[2:] for column in columns]  # names come first
+    numeric = [all(map(_is_number, column)) for column in below]
+    is_title = len(others[0]) == width and not any(map(_is_number, others[0])) and any(numeric)
+    if len(first) == 1 and not is_quoted and not is_title:
         # One name above two cells: rows that are counted, as R writes them, or texts of two words.
         counted = [str(place + 1) for place in range(len(rows))]
         return width == 2 and all(numeric) and list(columns[0]) == counted

@@ -19,7 +19,7 @@ from .database import database
 from .encodings import decoded
 from .frames import Frame
 from .layout import Layout, layout_of
-from .separators import WIDE_BLANKS
+from .separators import COMMENTS, WIDE_BLANKS
 from .text_format import TextFormat
 
 WORDS_OF_A_LINE = 4
@@ -73,7 +73,7 @@ class TextTable:
         if self.layout.names is not None or any(map(_is_number, self.missing)):
             return None
         body = self.lines[self.layout.first - 1 : self.layout.last]
-        lines = [line for line in body if line.strip() and not line.startswith("#")]
+        lines = [line for line in body if line.strip() and not line.startswith(COMMENTS)]
         mark = None if self.delimiter.isspace() else self.delimiter
         if self.delimiter == "\t" and self.layout.splitter.mark != WIDE_BLANKS:
             mark = "\t"
