@@ -129,7 +129,10 @@ def read_file(
 
 
 def cells_of(
-    path: str | os.PathLike, rows: int, text_format: TextFormat | None = None
+    path: str | os.PathLike,
+    rows: int,
+    text_format: TextFormat | None = None,
+    known: Frame | None = None,
 ) -> Cells | None:
     """Return the cells of a file as they stand there; None if it is no text of so many rows.
 
@@ -137,11 +140,12 @@ def cells_of(
         path: the file.
         rows: the number of its rows.
         text_format: how it was read.
+        known: the table as it was read, by whose names they are found again.
     """
     if not is_text(path):
         return None
     try:
-        found = open_text(Path(path), str(path), text_format).cells()
+        found = open_text(Path(path), str(path), text_format, known).cells()
     except InputError:  # a cell that only other readers take
         return None
     return found if len(found.rows) == rows else None

@@ -35,6 +35,6 @@ def write_filled(
         out: the file to write, separated by tabs for .tsv, else as the source is.
         text_format: how the source was read.
     """
-    cells = cells_of(source, len(kept), text_format)
+    cells = cells_of(source, len(kept), text_format, kept)
     text = text_of(frame, out) if cells is None else text_with(frame, kept, cells, out)
     write_whole(Path(out), text.encode())

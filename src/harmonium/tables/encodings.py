@@ -27,6 +27,7 @@ TITLES = {
 LOOKED_AT = 2**20  # characters by which the encoding is found
 WIDE = 0.1  # of every second byte: text of other scripts has zeros in its digits and line ends
 STRAY = 0.02  # of the other bytes
+FEWEST = 5  # letters beyond ASCII by which it is said that the encoding is none of these
 MOST_ODD = 0.34  # of the letters beyond ASCII: usual text has nearly none
 CONTROLS = r"[\x00-\x08\x0e-\x1f]"
 
@@ -49,7 +50,7 @@ def decoded(content: bytes, label: str) -> tuple[str, str]:
         raise input_error(label, "text with one row a line", "binary content", advice)
     odd = {name: _oddity(text) for name, text in texts.items()}
     encoding = min(odd, key=lambda name: odd[name])
-    if odd[encoding] > MOST_ODD:
+    if odd[encoding] > MOST_ODD and len(re.findall(rb"[\x80-\xff]", content[:LOOKED_AT])) >= FEWEST:
         expected = "text in UTF-8, UTF-16, Windows-1252 or Mac Roman"
         raise input_error(label, expected, "bytes of another encoding", "save it as UTF-8")
     return texts[encoding], TITLES[encoding]
@@ -96,7 +97,8 @@ def _is_odd(before: str, sign: str, after: str) -> bool:
     if not sign.isalpha():
         if sign in "¡¿‘":
             return before.isalnum()
-        return is_inside and sign != "’"
+        # A dash may join two names, and an apostrophe a word.
+        return is_inside and sign != "’" and (sign not in "–—" or after.islower())
     if not before.isalpha() and not after.isalpha():
         return sign not in "àÀ"
     if sign.isupper() and (before.islower() or (is_inside and after.islower())):

@@ -72,6 +72,14 @@ class Layout:
                 raise self._ragged(record)
             yield cells
 
+    def is_comment(self, line: str) -> bool:
+        """Return whether a line is a comment; it begins with a sign for that, as few rows do."""
+        if not line.startswith(COMMENTS):
+            return False
+        records = self.splitter.records([line], 1, self.label, is_whole=False)
+        record = next(records, None)
+        return record is None or self.splitter.is_aside(record, self.width)
+
     def _ragged(self, record: Record) -> InputError:
         if any("\n" in cell for cell in record.cells):
             before = next(k for k, cell in enumerate(record.cells) if "\n" in cell)
@@ -108,6 +116,10 @@ def layout_of(
     is_whole = skip + len(beginning) == len(lines)
     every = splitter.records(beginning, skip + 1, label, is_whole=is_whole)
     records = list(islice((record for record in every if not record.is_blank), RECORDS))
+    if not records:
+        # A quote that opens in the first line may hide all others; reading them says so.
+        list(splitter.records(lines[skip:], skip + 1, label))
+        raise input_error(label, "rows", "only blank lines", "check how it was written")
     layout = Layout(
         label=label,
         splitter=splitter,
@@ -144,10 +156,7 @@ def layout_of(
 
 def _note_on_comments(layout: Layout, lines: Sequence[str], named: bool) -> tuple[str, ...]:
     """Return a note on comments, besides one that names the columns."""
-    body = lines[layout.first - 1 : layout.last]
-    marked = [line for line in body if line.startswith(COMMENTS)]
-    records = (next(layout.splitter.records([line], 1, "", is_whole=False)) for line in marked)
-    count = sum(layout.splitter.is_aside(record, layout.width) for record in records) - named
+    count = sum(map(layout.is_comment, lines[layout.first - 1 : layout.last])) - named
     return (f"set aside as comments: {count_of(count, 'line')}",) if count else ()
 
 
@@ -156,13 +165,15 @@ def _skipped(
 ) -> tuple[int, str | None, tuple[str, ...]]:
     """Return how many lines are dropped, the separator if it is known, and a note on that."""
     skip, separator = text_format.skip, text_format.separator
+    if not lines:
+        raise input_error(label, "rows", "only blank lines", "check how it was written")
     wanted = max(skip + 1, text_format.header if isinstance(text_format.header, int) else 0)
     if wanted > len(lines):
         option = "--header" if wanted > skip + 1 else "--skip"
         found = f"a file of {count_of(len(lines), 'line')}"
         raise input_error(label, f"the line after those that {option} drops", found, "drop fewer")
     # Excel reads such a first line, and writes it on request.
-    declared = re.fullmatch(r'"?sep=(.)"?\s*', lines[skip], re.IGNORECASE)
+    declared = re.fullmatch(r'"?sep=([^\w"\'.+-])"?\s*', lines[skip], re.IGNORECASE)
     notes: tuple[str, ...] = ()
     if declared:
         notes = (f"line {skip + 1} says that {declared[1]!r} separates the cells",)

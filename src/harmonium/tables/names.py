@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -68,11 +69,12 @@ def names_in(
         return Names(None, columns, record, [record, *rows], notes)
     named = _known_names(finder.plain, known)
     if named is not None:
-        place = finder.plain.index(named)
-        cells = finder.completed(named.cells, is_short=len(named.cells) == width - 1)
-        names, more = different(cells)
-        return Names(names, len(cells), named, finder.plain[place + 1 :], more)
+        record = named
+        rows = finder.plain[finder.plain.index(named) + 1 :]
     further = finder.further(rows)
+    if named is not None:
+        is_short = len(named.cells) == width - 1
+        return finder.named(named, rows, further, (), None if is_short else math.inf)
     odds = finder.odds(record, rows[further:])
     # Names that were given by the order of columns say that there were none.
     threshold = DOUBT if known is not None and _is_unnamed(known) else 0.0

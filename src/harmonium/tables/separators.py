@@ -243,7 +243,9 @@ def _is_table(text: list[str], records: list[list[str]], alike: float, width: in
     is_quoted = all(line.startswith('"') and line.count('"') >= 4 for line in text[1:])
     columns = list(zip(*rows, strict=True))
     below = columns if len(rows) < 5 else [column[2:] for column in columns]  # names come first
-    numeric = [all(map(_is_number, column)) for column in below]
+    numeric = [
+        is_numbers(column) and any(re.fullmatch(NUMBER, c) for c in column) for column in below
+    ]
     is_title = len(others[0]) == width and not any(map(_is_number, others[0])) and any(numeric)
     if len(first) == 1 and not is_quoted and not is_title:
         # One name above two cells: rows that are counted, as R writes them, or texts of two words.
@@ -255,7 +257,7 @@ def _is_table(text: list[str], records: list[list[str]], alike: float, width: in
     different = max(len(set(column)) for column in columns)
     if len(set(map(tuple, rows))) <= different:
         return False  # each word says what stands beside it: New York
-    is_of_signs = len(words) <= FEW_WORDS and len(rows) > 3
+    is_of_signs = len(words) <= FEW_WORDS and len(rows) > 2
     return is_of_signs or different * REPEATED <= len(rows)
 
 

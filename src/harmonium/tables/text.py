@@ -19,7 +19,7 @@ from .database import database
 from .encodings import decoded
 from .frames import Frame
 from .layout import Layout, layout_of
-from .separators import COMMENTS, WIDE_BLANKS
+from .separators import WIDE_BLANKS
 from .text_format import TextFormat
 
 WORDS_OF_A_LINE = 4
@@ -73,7 +73,7 @@ class TextTable:
         if self.layout.names is not None or any(map(_is_number, self.missing)):
             return None
         body = self.lines[self.layout.first - 1 : self.layout.last]
-        lines = [line for line in body if line.strip() and not line.startswith(COMMENTS)]
+        lines = [line for line in body if line.strip() and not self.layout.is_comment(line)]
         mark = None if self.delimiter.isspace() else self.delimiter
         if self.delimiter == "\t" and self.layout.splitter.mark != WIDE_BLANKS:
             mark = "\t"
@@ -97,16 +97,17 @@ class TextTable:
         layout = self.layout
         if self.missing or (layout.names is not None and layout.width > 1):
             return None
+        usual = "[01]+|[+-]+" if layout.width == 1 else "[+-]+"
         rows: list[str] = []
         for row in layout.rows(self.lines):
             rows.append("".join(row).strip())
-            if not re.fullmatch("[01]+|[+-]+", rows[-1]) or len(rows[-1]) != len(rows[0]):
+            if not re.fullmatch(usual, rows[-1]) or len(rows[-1]) != len(rows[0]):
                 return None
         width = len(rows[0]) if rows else 0
         numbers = next((of for of in SIGNS_OF if set("".join(rows)) <= set(of)), None)
         if numbers is None or width < 2 or (layout.width > 1 and width != layout.width):
             return None
-        if "0" in numbers and not _are_bits(rows, layout.width):
+        if "0" in numbers and not _are_bits(rows):
             return None
         return np.array([[numbers[sign] for sign in row] for row in rows])
 
@@ -188,9 +189,9 @@ def _is_number(word: str) -> bool:
     return re.fullmatch(NUMBER, word) is not None
 
 
-def _are_bits(rows: list[str], columns: int) -> bool:
+def _are_bits(rows: list[str]) -> bool:
     """Return whether strings of 0 and 1 are no numbers: some begin with 0, or they are long."""
-    return columns == 1 and (len(rows[0]) >= FEWEST_BITS or any(row[0] == "0" for row in rows))
+    return len(rows[0]) >= FEWEST_BITS or any(row[0] == "0" for row in rows)
 
 
 def _is_prose(frame: Frame) -> bool:
