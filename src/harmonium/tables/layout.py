@@ -16,6 +16,7 @@ from .text_format import TextFormat
 
 LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which it is decided
 MOST_LINES_AFTER = 20
+MOST_COLUMNS = 2**15  # each takes time and memory, however few its cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +74,7 @@ class Layout:
             yield cells
 
     def is_comment(self, line: str) -> bool:
-        """Return whether a line is a comment; it begins with a sign for that, as few rows do."""
-        if not line.startswith(COMMENTS):
-            return False
+        """Return whether a line that begins with the sign of a comment is one."""
         records = self.splitter.records([line], 1, self.label, is_whole=False)
         record = next(records, None)
         return record is None or self.splitter.is_aside(record, self.width)
@@ -130,6 +129,9 @@ def layout_of(
         notes=notes,
     )
     layout = _without_end(_with_width(layout, records), lines)
+    if layout.width > MOST_COLUMNS and not all(is_numbers(record.cells) for record in records[:2]):
+        expected, found = f"at most {MOST_COLUMNS:,} columns of words", f"{layout.width:,}"
+        raise input_error(label, expected, found, "write numbers as an array, in .npy")
     if isinstance(text_format.header, int):
         return _named_by_line(layout, records, text_format.header)
     found = names_in(
@@ -156,7 +158,8 @@ def layout_of(
 
 def _note_on_comments(layout: Layout, lines: Sequence[str], named: bool) -> tuple[str, ...]:
     """Return a note on comments, besides one that names the columns."""
-    count = sum(map(layout.is_comment, lines[layout.first - 1 : layout.last])) - named
+    body = lines[layout.first - 1 : layout.last]
+    count = sum(layout.is_comment(line) for line in body if line.startswith(COMMENTS)) - named
     return (f"set aside as comments: {count_of(count, 'line')}",) if count else ()
 
 

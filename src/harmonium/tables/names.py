@@ -15,7 +15,7 @@ from .separators import COMMENTS, Record, Splitter, is_numbers
 MOST_LINES_BEFORE = 50
 MOST_FURTHER_LINES = 3
 LOOKED_THROUGH = 10  # records among which names of a known table are looked for
-DOUBT = 2.0  # log odds below which it is said what else a line may be
+DOUBT, DOUBT_OF_ROWS = 2.0, 1.5  # log odds below which it is said what else a line may be
 UNNAMED = r"column \d+"
 
 
@@ -86,7 +86,7 @@ def names_in(
         names, more = different(comment)
         note = f"a comment before the rows names the {count_of(width, 'column')}"
         return Names(names, width, record, [record, *rows], (note, *notes, *more), True)
-    if odds > -DOUBT:
+    if odds > -DOUBT_OF_ROWS:
         line = "the first line" if not before else f"line {record.line:,}"
         notes = (f"{line} is read as a row; --header {record.line} reads it as names", *notes)
     return Names(None, columns, record, [record, *rows], notes)

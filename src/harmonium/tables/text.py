@@ -19,11 +19,10 @@ from .database import database
 from .encodings import decoded
 from .frames import Frame
 from .layout import Layout, layout_of
-from .separators import WIDE_BLANKS
+from .separators import COMMENTS, WIDE_BLANKS
 from .text_format import TextFormat
 
 WORDS_OF_A_LINE = 4
-MOST_COLUMNS = 2**15  # each takes time and memory, however few its cells
 SIGNS_OF = ({"0": 0, "1": 1}, {"-": -1, "+": 1})  # bits and spins, written without blanks or with
 OTHER_FORMATS = {
     "a page of HTML or XML": r"\s*<[!?a-zA-Z][^,;\t]*>",
@@ -73,7 +72,11 @@ class TextTable:
         if self.layout.names is not None or any(map(_is_number, self.missing)):
             return None
         body = self.lines[self.layout.first - 1 : self.layout.last]
-        lines = [line for line in body if line.strip() and not self.layout.is_comment(line)]
+        lines = [
+            line
+            for line in body
+            if line.strip() and not (line.startswith(COMMENTS) and self.layout.is_comment(line))
+        ]
         mark = None if self.delimiter.isspace() else self.delimiter
         if self.delimiter == "\t" and self.layout.splitter.mark != WIDE_BLANKS:
             mark = "\t"
@@ -83,7 +86,8 @@ class TextTable:
             return None
         if not values.size or values.shape[1] != self.layout.width:
             return None
-        is_whole = not any(sign in line for line in lines for sign in ".eEnN")
+        text = "".join(lines)
+        is_whole = not any(sign in text for sign in ".eEnN")
         is_whole = is_whole and np.isfinite(values).all() and np.abs(values).max() < 2**53
         is_whole = is_whole and (values == np.rint(values)).all()
         return values.astype(np.int64) if is_whole else values
@@ -101,11 +105,12 @@ class TextTable:
         rows: list[str] = []
         for row in layout.rows(self.lines):
             rows.append("".join(row).strip())
-            if not re.fullmatch(usual, rows[-1]) or len(rows[-1]) != len(rows[0]):
+            width = len(rows[0])
+            if width < 2 or len(rows[-1]) != width or not re.fullmatch(usual, rows[-1]):
                 return None
         width = len(rows[0]) if rows else 0
         numbers = next((of for of in SIGNS_OF if set("".join(rows)) <= set(of)), None)
-        if numbers is None or width < 2 or (layout.width > 1 and width != layout.width):
+        if numbers is None or (layout.width > 1 and width != layout.width):
             return None
         if "0" in numbers and not _are_bits(rows):
             return None
@@ -118,12 +123,9 @@ class TextTable:
             known: a table, of any number of rows, as whose columns those of the same name are read.
 
         Raises:
-            InputError: lines of different numbers of cells, no rows, too many columns.
+            InputError: lines of different numbers of cells, or no rows.
         """
         layout = self.layout
-        if layout.width > MOST_COLUMNS:
-            expected, found = f"at most {MOST_COLUMNS:,} columns of words", f"{layout.width:,}"
-            raise input_error(self.label, expected, found, "write numbers as an array, in .npy")
         names = layout.names or tuple(f"column {i + 1}" for i in range(layout.width))
         size = sum(map(len, self.lines))
         with database(self.label, "a table of cells", size) as (connection, folder):
