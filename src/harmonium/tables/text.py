@@ -77,6 +77,8 @@ class TextTable:
             for line in body
             if line.strip() and not (line.startswith(COMMENTS) and self.layout.is_comment(line))
         ]
+        if not lines:
+            return None
         mark = None if self.delimiter.isspace() else self.delimiter
         if self.delimiter == "\t" and self.layout.splitter.mark != WIDE_BLANKS:
             mark = "\t"
@@ -108,7 +110,8 @@ class TextTable:
             width = len(rows[0])
             if width < 2 or len(rows[-1]) != width or not re.fullmatch(usual, rows[-1]):
                 return None
-        width = len(rows[0]) if rows else 0
+        if not rows:
+            return None
         numbers = next((of for of in SIGNS_OF if set("".join(rows)) <= set(of)), None)
         if numbers is None or (layout.width > 1 and width != layout.width):
             return None
