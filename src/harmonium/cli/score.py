@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import input_error
 from .base import display, nats, print_json, run_command
 from .options import Header, Missing, Separator, Skip, number, text_options, word
 from .train import Json, Seed
@@ -57,11 +58,14 @@ def score_cli(
         from ..runs.unusual import score
         from ..sequences import is_alignment
 
+        told = text_options(header, separator, missing, skip)
         if is_alignment(Path(table)):
+            if told:
+                advice = "leave it out: letters of sequences are codes"
+                raise input_error(f"--{next(iter(told))}", "a table", "an alignment", advice)
             found = score_sequences(table, run, out, seconds, seed, overwrite)
             print_json(found) if as_json else tell_sequences(found, display(as_json))
             return
-        told = text_options(header, separator, missing, skip)
         summary = score(table, run, out, seconds, seed, overwrite, display(as_json), told)
         if as_json:
             print_json(summary)

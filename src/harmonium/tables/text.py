@@ -79,9 +79,8 @@ class TextTable:
         ]
         if not lines:
             return None
-        mark = None if self.delimiter.isspace() else self.delimiter
-        if self.delimiter == "\t" and self.layout.splitter.mark != WIDE_BLANKS:
-            mark = "\t"
+        splitter = self.layout.splitter
+        mark = None if splitter.is_blank else splitter.mark
         try:
             values = np.loadtxt(lines, delimiter=mark, ndmin=2, comments=None, quotechar='"')
         except ValueError:
