@@ -128,6 +128,9 @@ WITHOUT_NAMES = {
     "dates": lines([f"2020-01-{i + 1:02}" for i in range(30)], NUMBERS, COLOURS),
     "years": "1990,5.5\n1991,6.1\n1992,7.7\n1993,6.5\n",
     "spins": "+-+\n--+\n" * 9,
+    "few rows of counts": "Ann,1,2\nBob,2,3\nCy,4,4\n",
+    "few rows of letters": "1,x\n2,y\n3,z\n",
+    "few rows of words": "0,red\n1,blue\n2,green\n",
     "gaps in the first line": ",,red\n" + lines(["1.5", "", "2"] * 10, ["", "2"] * 15, COLOURS),
 }
 
@@ -334,6 +337,10 @@ def test_separators_are_told_from_what_is_in_cells(tmp_path, case):
     assert (len(rows), table.layout.width) == (30, width)
     assert {len(row) for row in rows} == {width}
     assert len(table.frame()) == 30
+
+
+def test_blank_lines_between_few_rows_are_no_reason_for_names(tmp_path):
+    assert names_and_rows(tmp_path, "a,b\n\n1,x\n2,y\n") == (("a", "b"), 2)
 
 
 def test_an_empty_line_in_a_single_column_is_a_missing_cell(tmp_path):

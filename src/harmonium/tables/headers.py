@@ -23,7 +23,7 @@ USUAL_NAMES = frozenset(
         *("age", "class", "category", "city", "code", "color", "colour", "count", "country"),
         *("date", "day", "gender", "gene", "group", "id", "index", "item", "key", "label"),
         *("month", "name", "number", "price", "sex", "species", "target", "time", "title", "type"),
-        *("unit", "user", "value", "weight", "x", "y", "year", "z"),
+        *("unit", "user", "value", "weight", "year"),
     )
 )
 DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
@@ -31,8 +31,7 @@ DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
 NEW_WORD, SEEN_WORD, ONLY_WORD = 0.95, 0.05, 0.6  # a word that its column has not, has, has alone
 TWICE = 0.05  # a name that another column has too
 EMPTY_FIRST, EMPTY, GAP = 0.3, 0.05, 0.002  # as above an index; elsewhere; a word such as NA
-COUNTED = {1: 0.01, 2: 0.02}  # 0, 1, … or 1, 2, …, by how many; 0/1 rows often begin with 0, 1
-COUNTED_ON = 0.2  # three or more
+COUNTED, COUNTED_ON = 0.006, 0.2  # 0, 1 or 1, 2, with which many rows begin; three or more
 SPACED, YEAR, DIFFERENT = 0.005, 0.01, 0.003  # numbers at equal distances; one year; others
 DATES = 0.05
 DECIMAL = 1e-4
@@ -72,7 +71,7 @@ def log_odds(
     if as_names <= UNLIKE_NAMES and "word" not in kinds:
         return -math.inf
     rows = rows[: max(20, MOST_CELLS // len(cells))]
-    counted = as_names >= COUNTED[2] and _is_counted(numbers)
+    counted = _is_counted(numbers)
     if counted and _has_such_rows(cells, rows):
         as_names, counted = UNLIKE_NAMES, False
     total = math.log10(as_names)
@@ -202,7 +201,7 @@ def _numbers_as_names(numbers: list[str]) -> float:
     if not numbers:
         return 1.0
     if _is_counted(numbers):
-        return COUNTED.get(len(numbers), COUNTED_ON)
+        return COUNTED_ON if len(numbers) > 2 else COUNTED
     if len(set(numbers)) < len(numbers):
         return UNLIKE_NAMES
     values = [_number(cell) for cell in numbers]

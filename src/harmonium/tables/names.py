@@ -15,7 +15,7 @@ from .separators import COMMENTS, Record, Splitter, is_numbers
 MOST_LINES_BEFORE = 50
 MOST_FURTHER_LINES = 3
 LOOKED_THROUGH = 10  # records among which names of a known table are looked for
-DOUBT, DOUBT_OF_ROWS = 2.0, 1.5  # log odds below which it is said what else a line may be
+DOUBT, DOUBT_OF_ROWS = 2.0, 1.9  # log odds below which it is said what else a line may be
 UNNAMED = r"column \d+"
 
 
