@@ -55,7 +55,7 @@ def run(finished, monkeypatch):
 def test_a_run_keeps_how_its_file_is_read(run):
     config = RunConfig.read("run/config.json")
     kept = (config.header, config.separator, config.missing, config.skip)
-    assert kept == (2, "!", ("unknown",), 0)
+    assert kept == (2, "!", ["unknown"], 0)
     assert "--header 2 --separator '!' --missing unknown" in config.command
     assert RunConfig.read("run/config.json") == config
     columns = json.loads(Path("run/columns.json").read_text())["columns"]

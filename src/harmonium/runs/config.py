@@ -119,7 +119,7 @@ class RunConfig:
     identity: float = 0.8
     header: int | Literal["none"] | None = None
     separator: str | None = None
-    missing: tuple[str, ...] = ()
+    missing: list[str] = field(default_factory=list)
     skip: int = 0
     window: int | Literal["auto"] = "auto"
     folder: str | None = None
@@ -161,7 +161,7 @@ class RunConfig:
         if not told or not all(isinstance(x, str) for pair in self.kinds.items() for x in pair):
             expected, found = "a file, and kinds by column", f"{self.columns!r}, {self.kinds!r}"
             raise input_error("--columns", expected, found, "correct the run's config.json")
-        object.__setattr__(self, "missing", self.text_format.missing)  # JSON has lists
+        object.__setattr__(self, "missing", list(self.text_format.missing))  # as JSON has it
         check_number("--identity", self.identity, "a fraction of sites", "give 0.8", below=1.01)
         if self.scale is not None:
             advice = "give the grey level that means 1, such as 255"
