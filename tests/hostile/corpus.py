@@ -250,7 +250,6 @@ HOSTILE = [
     ),
     Hostile("rows.csv", "200,000 columns", wide, ("at most 32,768 columns", "as an array")),
     Hostile("rows.csv", "signs that steer", lambda: b"a,b\n\x1b[2J,1\n", ("binary content",)),
-    Hostile("rows.csv", "one name twice", lambda: b"a,a\nx,1\ny,2\n", ("2 times", "rename")),
     Hostile(
         "rows.csv",
         "a cell of 200,000 signs",

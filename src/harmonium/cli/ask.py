@@ -13,6 +13,7 @@ from .train import Json, Seed
 ASK_HELP = """Ask for the distribution of columns, given cells of others.
 
 QUESTION names columns, and after a bar the cells that are known: "survived | sex=female, pclass=1".
+Names and values with commas, bars or equal signs are in quotes of their own.
 All other columns are unknown and summed over. The answer has the probability of each value with a
 95 % interval, by the differences between chains, or the quantiles of a number.
 
@@ -21,7 +22,7 @@ Examples:
   harmonium ask runs/titanic "survived | sex=female, pclass=1"
   harmonium ask runs/titanic "age, fare | who=child"
   harmonium ask runs/titanic "survived | age=40.., fare=..10"
-  harmonium ask runs/titanic survived
+  harmonium ask runs/survey 'answer | "In your opinion, which?"="yes, both"'
 """
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, print_json, run_command
-from .options import number, whole, word
+from .options import Header, Missing, Separator, Skip, number, text_options, whole, word
 from .train import Json, Seed
 
 EVALUATE_HELP = """Evaluate a model: all scores in one table.
@@ -86,6 +86,10 @@ def evaluate_cli(
         float | None,
         number("--scale", help="The grey level that means 1, if not 255."),
     ] = None,
+    header: Header = None,
+    separator: Separator = None,
+    missing: Missing = None,
+    skip: Skip = None,
     must_converge: Annotated[
         bool, typer.Option("--must-converge", help="Exit with 3 if log Z did not converge.")
     ] = False,
@@ -93,8 +97,9 @@ def evaluate_cli(
 ) -> None:
     """Evaluate a model; its help text is EVALUATE_HELP."""
     options = dict(locals())
-    for name in ("must_converge", "as_json"):
+    for name in ("header", "separator", "missing", "skip", "must_converge", "as_json"):
         options.pop(name)
+    options["text"] = text_options(header, separator, missing, skip)
 
     def command() -> int:
         from ..runs.evaluate import EvaluationConfig, evaluate

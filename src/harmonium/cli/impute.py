@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import display, print_json, run_command
-from .options import whole, word
+from .options import Header, Missing, Separator, Skip, text_options, whole, word
 from .train import Json, Seed
 
 IMPUTE_HELP = """Fill in the missing cells of a table.
@@ -33,6 +33,10 @@ def impute_cli(
         int | None, whole("--draws", help="Draw so many tables instead of the best guesses.")
     ] = None,
     sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain.")] = 200,
+    header: Header = None,
+    separator: Separator = None,
+    missing: Missing = None,
+    skip: Skip = None,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Json = False,
@@ -42,7 +46,8 @@ def impute_cli(
     def command() -> None:
         from ..runs.impute import fill
 
-        summary = fill(table, run, out, draws, sweeps, seed, overwrite)
+        told = text_options(header, separator, missing, skip)
+        summary = fill(table, run, out, draws, sweeps, seed, overwrite, told)
         if as_json:
             print_json(summary)
             return

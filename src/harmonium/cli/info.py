@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import print_json, run_command, typed
-from .options import number, word
+from .options import Header, Missing, Separator, Skip, number, text_options, word
 from .train import Json
 
 INFO_HELP = """Describe what a run folder, a model or a data source holds.
@@ -32,6 +32,10 @@ def info_cli(
         float | None,
         number("--scale", help="The grey level that means 1, if not 255."),
     ] = None,
+    header: Header = None,
+    separator: Separator = None,
+    missing: Missing = None,
+    skip: Skip = None,
     as_json: Json = False,
 ) -> None:
     """Describe a run, a model or a data source; its help text is INFO_HELP."""
@@ -39,7 +43,7 @@ def info_cli(
     def command() -> None:
         from ..runs.info import UNFINISHED, info
 
-        found = info(path, visible, scale)
+        found = info(path, visible, scale, text_options(header, separator, missing, skip))
         if as_json:
             print_json(found)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -36,8 +36,18 @@ def whole_or_auto(*names: str, help: str) -> Any:  # noqa: A002
     return typer.Option(*names, parser=parser, metavar="INT", help=help)
 
 
+def whole_or_none(*names: str, help: str) -> Any:  # noqa: A002
+    """Return an option that takes a whole number, or the word "none"."""
+    parser = _or_word("none", _reader(names[-1], int, 'a whole number, or "none"'))
+    return typer.Option(*names, parser=parser, metavar="INT|none", help=help)
+
+
 def _or_auto(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda text: text if text == "auto" else read(text)
+    return _or_word("auto", read)
+
+
+def _or_word(allowed: str, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda text: text if text == allowed else read(text)
 
 
 def word(*names: str, help: str, metavar: str = "NAME") -> Any:  # noqa: A002
@@ -70,3 +80,42 @@ def _is_number(text: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return str(text).isascii()
+
+
+Header = Annotated[
+    str | None,
+    whole_or_none(
+        "--header",
+        help="The number of the line of a text file that names the columns, or none.  [default:"
+        " decided, and said where there is doubt]",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    word(
+        "--separator",
+        metavar="SIGN",
+        help="What stands between the cells of a text file: one character, or tab, space (any"
+        " number of blanks), comma or semicolon.  [default: decided]",
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    word(
+        "--missing",
+        metavar="WORD",
+        help="A word that means a missing cell of a text file, such as unknown; repeatable.",
+    ),
+]
+Skip = Annotated[
+    int | None,
+    whole("--skip", help="Lines of a text file to drop at its beginning.  [default: decided]"),
+]
+
+
+def text_options(
+    header: Any, separator: str | None, missing: list[str] | None, skip: int | None
+) -> dict[str, Any]:
+    """Return how a text file is read, as far as a command says it, by the names of `TextFormat`."""
+    given = {"header": header, "separator": separator, "missing": missing, "skip": skip}
+    return {name: value for name, value in given.items() if value is not None}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import display, print_json, run_command
-from .options import whole, word
+from .options import Header, Missing, Separator, Skip, text_options, whole, word
 from .train import Json, Seed
 
 SAMPLE_HELP = """Draw rows (samples) from a model, each from its own annealed Gibbs chain.
@@ -46,6 +46,10 @@ def sample_cli(
             " letters by column, 12=A,45=G.",
         ),
     ] = None,
+    header: Header = None,
+    separator: Separator = None,
+    missing: Missing = None,
+    skip: Skip = None,
     beta: Annotated[
         int,
         whole(
@@ -65,7 +69,8 @@ def sample_cli(
         from ..runs.writing import write_table
         from ..tables.writing import plain, text_of
 
-        rows, table, words = draw_rows(run, n, sweeps, seed, given, out, overwrite, beta)
+        text = text_options(header, separator, missing, skip)
+        rows, table, words = draw_rows(run, n, sweeps, seed, given, out, overwrite, beta, text)
         summary = {"run": run, "rows": len(rows), "columns": rows.shape[1], "out": out}
         values: Any = rows
         if table is not None:

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import input_error
 from .base import display, nats, print_json, run_command
-from .options import number, word
+from .options import Header, Missing, Separator, Skip, number, text_options, word
 from .train import Json, Seed
 
 SCORE_HELP = """Score the rows of a table, which are unusual and why; or aligned sequences.
@@ -42,6 +43,10 @@ def score_cli(
         float,
         number("--seconds", help="Time limit for log Z, where the run has none that converged."),
     ] = 60.0,
+    header: Header = None,
+    separator: Separator = None,
+    missing: Missing = None,
+    skip: Skip = None,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Json = False,
@@ -53,11 +58,15 @@ def score_cli(
         from ..runs.unusual import score
         from ..sequences import is_alignment
 
+        told = text_options(header, separator, missing, skip)
         if is_alignment(Path(table)):
+            if told:
+                advice = "leave it out: letters of sequences are codes"
+                raise input_error(f"--{next(iter(told))}", "a table", "an alignment", advice)
             found = score_sequences(table, run, out, seconds, seed, overwrite)
             print_json(found) if as_json else tell_sequences(found, display(as_json))
             return
-        summary = score(table, run, out, seconds, seed, overwrite, display(as_json))
+        summary = score(table, run, out, seconds, seed, overwrite, display(as_json), told)
         if as_json:
             print_json(summary)
             return

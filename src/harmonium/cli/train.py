@@ -8,7 +8,18 @@ import typer
 
 from ..errors import input_error
 from .base import display, run_command
-from .options import number, number_or_auto, whole, whole_or_auto, word
+from .options import (
+    Header,
+    Missing,
+    Separator,
+    Skip,
+    number,
+    number_or_auto,
+    text_options,
+    whole,
+    whole_or_auto,
+    word,
+)
 from .outcome import tell
 from .surroundings import (
     Devices,
@@ -215,6 +226,10 @@ def train_cli(
         list[str] | None,
         word("--drop", help="Leave a column of a table out; repeatable."),
     ] = None,
+    header: Header = None,
+    separator: Separator = None,
+    missing: Missing = None,
+    skip: Skip = None,
     alphabet: Annotated[
         str,
         word(
@@ -254,8 +269,10 @@ def train_cli(
     """Train a model; its help text is TRAIN_HELP."""
     options = dict(locals())
     others = ("out", "overwrite", "as_json", "kind", "drop", "mesh", "is_watched", "watch_on")
-    for name in (*others, "is_distributed"):
+    text = ("header", "separator", "missing", "skip")
+    for name in (*others, *text, "is_distributed"):
         options.pop(name)
+    options |= text_options(header, separator, missing, skip)
     company = company_of(is_distributed, is_watched or watch_on is not None)
 
     def command() -> int:
@@ -300,10 +317,12 @@ def resume_cli(
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:
     """Return the kinds of columns by name that `--as` and `--drop` say."""
+    from ..tables.quoting import unquoted  # with all of tables, for which --help need not wait
+
     found = {}
     for text in kinds:
         name, equals, kind = text.rpartition("=")
         if not equals or not name:
             raise input_error("--as", "NAME=KIND", repr(text), "write it as age=continuous")
-        found[name] = kind
-    return found | dict.fromkeys(dropped, "left out")
+        found[unquoted(name)] = kind
+    return found | dict.fromkeys(map(unquoted, dropped), "left out")

@@ -23,9 +23,10 @@ from .._files import (
     read_npz,
     unzipped,
 )
-from ..errors import count_of, input_error
+from ..errors import InputError, input_error
 from ..tables.frames import Frame, frame_of_array
-from ..tables.text import Cells, read_cells, read_text
+from ..tables.text import Cells, open_text
+from ..tables.text_format import TextFormat
 from ..tables.typed import read_arrow, read_parquet
 
 LARGE = 2**28  # bytes; a larger .npy file is read a part at a time, when it is used
@@ -64,13 +65,14 @@ class Contents(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """An open file, its label in error messages, its stem, the key of an array, a known table."""
+    """An open file, its label in error messages, its stem, and what is known of its content."""
 
     file: BinaryIO
     label: str
     name: str
     key: str | None
     known: Frame | None
+    text_format: TextFormat
 
 
 def is_readable(path: str | os.PathLike) -> bool:
@@ -78,8 +80,16 @@ def is_readable(path: str | os.PathLike) -> bool:
     return _reader_of(Path(path)) is not None
 
 
+def is_text(path: str | os.PathLike) -> bool:
+    """Return whether a file is read as text, by its name."""
+    return _reader_of(Path(path)) is _read_text
+
+
 def read_file(
-    path: str | os.PathLike, key: str | None = None, known: Frame | None = None
+    path: str | os.PathLike,
+    key: str | None = None,
+    known: Frame | None = None,
+    text_format: TextFormat | None = None,
 ) -> Contents:
     """Read a file of data.
 
@@ -90,6 +100,7 @@ def read_file(
             of two or three dimensions is read. If the file also has an `n_visible`, rows are packed
             bits and are unpacked.
         known: A table as whose columns those of a text file are read.
+        text_format: How a text file is to be read, as far as it is not decided.
 
     Returns:
         The rows, of any shape and dtype that the file holds, and what else was found.
@@ -109,17 +120,35 @@ def read_file(
             raise input_error(label, f"a file of a known format: {suffixes}", found, advice)
         if key is not None and reader is not _read_npz:
             raise input_error(label, "a key only after an .npz file", repr(key), "leave it out")
+        if reader is not _read_text and text_format not in (None, TextFormat()):
+            expected = "--header, --separator, --missing and --skip only of a text file"
+            raise input_error(label, expected, f"a file {path.suffix}", "leave them out")
         if not file.peek(1):
             raise input_error(label, "data", "an empty file", "check how it was written")
-        return reader(_Source(file, label, name, key, known))
+        return reader(_Source(file, label, name, key, known, text_format or TextFormat()))
 
 
-def cells_of(path: str | os.PathLike, rows: int) -> Cells | None:
-    """Return the cells of a file as they stand there; None if it is no text of so many rows."""
-    if _reader_of(Path(path)) is not _read_text:
+def cells_of(
+    path: str | os.PathLike,
+    rows: int,
+    text_format: TextFormat | None = None,
+    known: Frame | None = None,
+) -> Cells | None:
+    """Return the cells of a file as they stand there; None if it is no text of so many rows.
+
+    Args:
+        path: the file.
+        rows: the number of its rows.
+        text_format: how it was read.
+        known: the table as it was read, by whose names they are found again.
+    """
+    if not is_text(path):
         return None
-    found = read_cells(Path(path), str(path))
-    return found if found is not None and len(found.rows) == rows else None
+    try:
+        found = open_text(Path(path), str(path), text_format, known).cells()
+    except InputError:  # a cell that only other readers take
+        return None
+    return found if len(found.rows) == rows else None
 
 
 def stem_of(path: Path) -> str:
@@ -235,81 +264,19 @@ def _labels(
 
 
 def _read_text(source: _Source) -> Contents:
-    found = _matrix_of(source)
-    if found is None:
-        return _of_frame(source, read_text(Path(source.file.name), source.label, source.known))
-    numbers, has_names = found
+    text = open_text(Path(source.file.name), source.label, source.text_format, source.known)
+    notes = [f"{source.name}: {note}." for note in text.notes]
+    signs = text.signs if source.known is None else None
+    numbers = text.numbers() if signs is None else signs
+    if numbers is None:
+        frame = text.frame(source.known)
+        return Contents(source.name, frame.numbers(), notes=tuple(notes), frame=frame)
+    if numbers is signs and text.layout.width != numbers.shape[1]:
+        what = f"strings of {numbers.shape[1]:,} signs are read as a column for each sign"
+        notes.append(f"{source.name}: {what}.")
     is_levels = numbers.min() >= 0 and (numbers.dtype.kind == "i" or numbers.max() <= 1)
     frame = None if is_levels else frame_of_array(numbers, ())
-    notes = _note_on_names(source, numbers, has_names)
-    return Contents(source.name, numbers, notes=notes, frame=frame)
-
-
-def _note_on_names(source: _Source, rows: np.ndarray, has_names: bool) -> tuple[str, ...]:
-    count = count_of(rows.shape[1], "column")
-    return (f"{source.name}: the first line names the {count}.",) if has_names else ()
-
-
-def _matrix_of(source: _Source) -> tuple[np.ndarray, bool] | None:
-    """Return plain text as a matrix of numbers, and whether its columns had names.
-
-    It is None for any other table. Numbers may be separated by spaces; names too, if they are.
-
-    Raises:
-        InputError: numbers that are separated by spaces, of which lines have not equally many.
-    """
-    try:
-        text = source.file.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return None
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
-        return None
-    marks = [mark for mark in ";\t," if mark in lines[0]]
-    head = lines[0].split()
-    has_names = not marks and len(head) > 1 and not any(map(_is_number, head))
-    for mark in (*marks, None):
-        try:
-            values = np.loadtxt(
-                lines[has_names:], delimiter=mark, ndmin=2, comments=None, quotechar='"'
-            )
-        except ValueError:
-            continue
-        if values.size and (not has_names or len(head) == values.shape[1]):
-            is_whole = not any(sign in text for sign in ".eEnN") or has_names
-            is_whole = is_whole and np.isfinite(values).all() and np.abs(values).max() < 2**53
-            is_whole = is_whole and (values == np.rint(values)).all()
-            return (values.astype(np.int64) if is_whole else values), has_names
-    if not marks and len(head) > 1:
-        _refuse_ragged(source.label, lines, text)
-    return None
-
-
-def _refuse_ragged(label: str, lines: list[str], text: str) -> None:
-    """Raise InputError if lines hold numbers alone, separated by spaces, but not equally many."""
-    widths = {line: len(line.split()) for line in lines}
-    if not all(_is_number(cell) for line in lines[1:] for cell in line.split()):
-        return
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and widths[line] != widths[lines[0]]:
-            expected = f"{count_of(widths[lines[0]], 'column')} as in the first line"
-            found = f"{widths[line]} in line {number}"
-            raise input_error(label, expected, found, "complete it")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
-
-
-def _of_frame(source: _Source, frame: Frame) -> Contents:
-    """Return the numbers of a frame of complete numbers; otherwise its columns."""
-    numbers = frame.numbers()
-    notes = () if numbers is None else _note_on_names(source, numbers, frame.has_names)
-    return Contents(source.name, numbers, notes=notes, frame=frame)
+    return Contents(source.name, numbers, notes=tuple(notes), frame=frame)
 
 
 def _read_columns(source: _Source) -> Contents:

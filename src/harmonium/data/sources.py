@@ -3,7 +3,8 @@
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..layers.registry import Registered, registered_layers
 from ..sequences import Sites, is_alignment, read_alignment, read_sequences
 from ..sequences.alignment import IDENTITY
 from ..tables import Columns, Frame, columns_from
+from ..tables.text_format import TextFormat
 from .builtin import BUILTIN, builtin
 from .coding import as_table
 from .frames import frame_in
@@ -38,6 +40,10 @@ def open_source(
     sites: Sites | None = None,
     alphabet: str = "auto",
     identity: float = IDENTITY,
+    header: int | str | None = None,
+    separator: str | None = None,
+    missing: Sequence[str] = (),
+    skip: int = 0,
 ) -> Table:
     r"""Return the rows of a built-in data set or of a file.
 
@@ -61,6 +67,12 @@ def open_source(
         sites: What the sites of an alignment mean, for sequences to be scored by a model.
         alphabet: The letters of an alignment: see `read_alignment`.
         identity: The fraction of equal sites from which sequences of an alignment count as alike.
+        header: The number of the line of a text file that names the columns, as editors count
+            lines; "none" if no line does; None to decide it.
+        separator: What stands between the cells of a text file: one character, or tab, space (any
+            number of blanks), comma or semicolon; None to decide it.
+        missing: Further words that mean a missing cell of a text file, such as "unknown".
+        skip: The number of lines of a text file to drop at its beginning.
 
     Raises:
         InputError: There is no such source, or it cannot be used as given; the message is one line.
@@ -74,12 +86,20 @@ def open_source(
         >>> table.train.shape, [column.kind for column in table.columns.columns]
         ((20, 2), ['category', 'discrete'])
     """
+    text_format = TextFormat(
+        header=header,  # pyright: ignore[reportArgumentType]  (it is checked there)
+        separator=separator,
+        missing=tuple(missing) if not isinstance(missing, str) else (missing,),
+        skip=skip,
+    )
     if source in BUILTIN and columns is None:
+        _refuse_format(source, text_format, "a built-in set")
         return _open_builtin(source, visible, scale, states, seed)
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
     if sites is not None or is_alignment(path):
+        _refuse_format(source, text_format, "an alignment")
         if visible not in ("auto", "potts") or scale is not None or states is not None:
             expected, seen = "no kind, scale or states of an alignment", "one of them"
             raise input_error(source, expected, seen, "leave it out: letters are codes")
@@ -89,13 +109,15 @@ def open_source(
             )
         alignment = read_alignment(path, alphabet=alphabet, identity=identity)
         return table_of_alignment(alignment, name=stem_of(path))
-    found = read_file(path, key, columns.empty if isinstance(columns, Columns) else None)
+    known = columns.empty if isinstance(columns, Columns) else None
+    found = read_file(path, key, known, text_format)
     told = visible != "auto" or scale is not None or states is not None
     if columns is not None or (found.frame is not None and not told and _is_table(found.frame)):
         frame = frame_in(found, source)
         if not isinstance(columns, Columns):
             columns = columns_from(columns or {"columns": []}, frame, source)
-        return table_of(frame, columns, name=found.name, source=source)
+        table = table_of(frame, columns, name=found.name, source=source)
+        return replace(table, notes=(*found.notes, *table.notes))
     if found.train is None:
         option = (
             "--visible" if visible != "auto" else "--scale" if scale is not None else "--states"
@@ -117,6 +139,12 @@ def open_source(
         notes=found.notes,
         source=source,
     )
+
+
+def _refuse_format(source: str, text_format: TextFormat, what: str) -> None:
+    if text_format != TextFormat():
+        expected = "no header, separator, missing words or lines to skip"
+        raise input_error(source, f"{expected} with {what}", "some", "leave them out")
 
 
 def _is_table(frame: Frame) -> bool:

@@ -14,6 +14,7 @@ from ..missing import impute
 from ..rbm import RBM
 from ..tables import Columns, Frame
 from ..tables.base import AbstractColumn, AbstractPart
+from ..tables.quoting import meant_in_quotes, split_outside, unquoted
 from ..tables.told import Told, meant
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -70,7 +71,8 @@ def ask(
         rbm: a model of the columns' codes.
         columns: what the columns are.
         question: "survived | sex=female, age=30..40": columns, and after a bar cells that are known
-            and ranges. All other columns count as unknown, and are summed over.
+            and ranges. Names and values with commas, bars or equal signs are in quotes. All other
+            columns count as unknown, and are summed over.
         key: a JAX random key.
         chains: Gibbs chains, at least 8, where the sum is not exact.
         sweeps: sweeps of each chain; averages are over the second half.
@@ -91,14 +93,16 @@ def ask(
     key = checked_key(key)
     if positive_integer(chains, "chains") < FEWEST_CHAINS:
         raise InputError(f"chains: expected at least {FEWEST_CHAINS}; got {chains}.")
-    wanted, _, known = question.partition("|")
-    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    wanted, *after = split_outside(question, "|")
+    known = "|".join(after)
+    names = [unquoted(name) for name in split_outside(wanted, ",") if name.strip()]
     named = {column.name: column for column in (*columns.columns, *columns.parts) if column.parts}
     for name in names or [""]:
         if name not in named:
             expected = f"columns among {', '.join(named)}"[:300]
             advice = "as in: survived | sex=female; what is known stands after the bar"
-            raise input_error("QUESTION", expected, repr(name), meant(name, named, advice))
+            advice = meant_in_quotes(name, named, meant(name, named, advice))
+            raise input_error("QUESTION", expected, repr(name), advice)
     told = columns.told(known, "QUESTION") if known.strip() else Told(Frame(()), ())
     place = {part.name: i for i, part in enumerate(columns.modelled)}
     row = np.full((1, len(place)), np.nan, np.float32)

@@ -13,6 +13,7 @@ from .._files import parser_errors
 from ..data.block_files import is_in_blocks
 from ..data.builtin import BUILTIN
 from ..errors import InputError, ModelFileError, input_error
+from ..tables.text_format import TextFormat
 from .jsonable import read_json
 from .options import (
     BINARIZE,
@@ -29,6 +30,7 @@ from .options import (
     is_number,
 )
 
+TEXT_OPTIONS = ("header", "separator", "missing", "skip")
 # What runs did whose folders do not say.
 BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False, "window": 0}
 
@@ -77,6 +79,11 @@ class RunConfig:
         alphabet: letters of an alignment: "auto", "protein", "rna", "dna", or all of them with the
             gap first.
         identity: the fraction of equal sites from which sequences of an alignment count as alike.
+        header: the number of the line of a text file that names the columns, or "none"; None to
+            decide it.
+        separator: what stands between the cells of a text file; None to decide it.
+        missing: further words that mean a missing cell of a text file.
+        skip: lines of a text file to drop at its beginning.
         window: rows in memory at a time, of files that are read while training; 0 for all, as for
             other sources; "auto" reads a folder, a pattern, or an .npy file of more than half of
             the memory so. A run's folder has what was chosen.
@@ -110,6 +117,10 @@ class RunConfig:
     kinds: dict[str, str] = field(default_factory=dict)
     alphabet: str = "auto"
     identity: float = 0.8
+    header: int | Literal["none"] | None = None
+    separator: str | None = None
+    missing: list[str] = field(default_factory=list)
+    skip: int = 0
     window: int | Literal["auto"] = "auto"
     folder: str | None = None
 
@@ -150,6 +161,7 @@ class RunConfig:
         if not told or not all(isinstance(x, str) for pair in self.kinds.items() for x in pair):
             expected, found = "a file, and kinds by column", f"{self.columns!r}, {self.kinds!r}"
             raise input_error("--columns", expected, found, "correct the run's config.json")
+        object.__setattr__(self, "missing", list(self.text_format.missing))  # as JSON has it
         check_number("--identity", self.identity, "a fraction of sites", "give 0.8", below=1.01)
         if self.scale is not None:
             advice = "give the grey level that means 1, such as 255"
@@ -159,6 +171,11 @@ class RunConfig:
             expected = "auto, or a fraction of the rows, from 0 to below 1"
             advice = "give 0.1, or 0 for none"
             raise input_error("--validation", expected, repr(self.validation), advice)
+
+    @property
+    def text_format(self) -> TextFormat:
+        """How a text file is read, as far as the options say."""
+        return TextFormat(**{name: getattr(self, name) for name in TEXT_OPTIONS})
 
     @property
     def seed_of_rows(self) -> int:
@@ -194,6 +211,9 @@ class RunConfig:
             if each.name == "kinds":
                 for name, kind in self.kinds.items():
                     words += ["--drop", name] if kind == "left out" else ["--as", f"{name}={kind}"]
+            elif each.name == "missing":
+                for word in self.missing:
+                    words += [option, word]
             elif each.name not in ("source", "groups", "folder") and value != each.default:
                 words += [option, str(value)]
         return shlex.join(words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,7 @@ class EvaluationConfig:
         seed: random seed of the evaluation.
         binarize: how grey levels are treated, one of `BINARIZE`; None for as the run did.
         scale: the grey level that means 1.
+        text: how a text file is read, as `text_format_for` takes it.
     """
 
     run: str
@@ -98,6 +99,7 @@ class EvaluationConfig:
     seed: int = EVALUATION_SEED
     binarize: str | None = None
     scale: float | None = None
+    text: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self):
         """Check each option on its own; options that depend on the model are checked later.
@@ -106,6 +108,10 @@ class EvaluationConfig:
             InputError: names the option, what was expected, what was found and what to do.
         """
         check_choice("--rows", self.rows, PARTS)
+        if self.text and self.data is None:
+            option = f"--{next(iter(self.text))}"
+            advice = "leave it out: a run's own rows are read as the run did"
+            raise input_error(option, "a file of rows as DATA", "none", advice)
         if self.binarize is not None:
             check_choice("--binarize", self.binarize, BINARIZE)
         check_seed(self.seed)
@@ -147,7 +153,7 @@ def evaluate(wanted: EvaluationConfig, display: Display) -> dict[str, Any]:
         )
     settings = _settings(wanted, rbm)
     how = (wanted.rows, wanted.binarize, wanted.scale, wanted.seed)
-    target = target_of(wanted.run, wanted.data, rbm, *how)
+    target = target_of(wanted.run, wanted.data, rbm, *how, text=wanted.text)
     with EvaluationProgress(display) as stages:
         found, scores = _scored(target, settings, wanted, stages)
         blocks = _blocks(target, found, wanted, stages)

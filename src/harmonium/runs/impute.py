@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +16,21 @@ from ..tables import Columns, Frame, RawColumn
 from ..tables.writing import SUFFIXES
 from .folder import RunFolder
 from .options import check_count, check_seed, check_target
+from .text_formats import text_format_for
 from .writing import write_filled
 
 DRAWS = 10  # chains of each row, of which the averages are taken
 
 
 def fill(
-    table: str, run: str, out: str, draws: int | None, sweeps: int, seed: int, overwrite: bool
+    table: str,
+    run: str,
+    out: str,
+    draws: int | None,
+    sweeps: int,
+    seed: int,
+    overwrite: bool,
+    text: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write a table with its missing cells filled in; return what was filled, column by column.
 
@@ -35,6 +44,7 @@ def fill(
         sweeps: Gibbs sweeps of each chain.
         seed: the random seed.
         overwrite: whether an existing file is replaced.
+        text: how a text file is read, as `text_format_for` takes it.
 
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
@@ -45,7 +55,8 @@ def fill(
         check_count("--draws", draws)
     check_target(f"--out {out}", out, SUFFIXES, overwrite)
     rbm, columns = load(run), RunFolder(run).columns_of_table()
-    frame = read_frame(table, columns)
+    text_format = text_format_for(table, run, text or {})
+    frame = read_frame(table, columns, text_format)
     codes = columns.encode(frame, table)
     found = impute(rbm, codes, key=key_of(seed), draws=draws or DRAWS, sweeps=sweeps)
     if draws is None:
@@ -53,7 +64,7 @@ def fill(
     else:
         each = enumerate(found.draws)
         filled = _stacked([columns.completed(frame, one, seed=seed + i) for i, one in each])
-    write_filled(filled, frame, table, out)
+    write_filled(filled, frame, table, out, text_format)
     return {
         "table": table,
         "run": run,

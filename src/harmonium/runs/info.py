@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,19 @@ UNITS_IN_WORDS = 12
 UNFINISHED = "not finished"
 
 
-def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[str, Any]:
+def info(
+    path: str,
+    visible: str = "auto",
+    scale: float | None = None,
+    text: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Return a description of the run folder, model or data source at a path.
 
     Args:
         path: a run folder, a model, or a data source.
         visible: kind of the visible units that a data source is read for.
         scale: the grey level of a data source that means 1.
+        text: how a text file is read, by the names of `TextFormat`.
 
     Raises:
         InputError: it is neither a run, a model nor a data source.
@@ -40,7 +47,7 @@ def info(path: str, visible: str = "auto", scale: float | None = None) -> dict[s
         return _describe_run(RunFolder(path))
     if holds_model(path):
         return {"kind": "model", "path": path} | describe_model(load(path))
-    table = open_source(path, visible=visible, scale=scale)
+    table = open_source(path, visible=visible, scale=scale, **(text or {}))
     return {"kind": "data", "source": path, "rows": describe(table), "notes": list(table.notes)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +22,7 @@ from ..rbm import RBM
 from ..sequences import Sites
 from ..tables import Columns
 from ..tables.records import entries_of
+from ..tables.text_format import TextFormat
 from .checks import refuse_misfit
 from .config import RunConfig
 from .folder import RunFolder
@@ -98,6 +100,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         columns=told_columns(config) if columns is None else columns,
         alphabet=config.alphabet,
         identity=config.identity,
+        **asdict(config.text_format),
     )
     parts, notes = datasets_of(
         table,
@@ -142,6 +145,7 @@ def rows_for_model(
     scale: float | None,
     columns: Columns | None = None,
     sites: Sites | None = None,
+    text_format: TextFormat | None = None,
 ) -> Rows:
     """Read the rows of a source in the form that a model's visible units take.
 
@@ -152,23 +156,25 @@ def rows_for_model(
         scale: the grey level that means 1.
         columns: what the columns mean, for a model of a table.
         sites: what the sites mean, for a model of an alignment.
+        text_format: how a text file is read, as far as it is not decided.
 
     Raises:
         InputError: the source cannot be read, or its width or values do not fit the model.
     """
+    told = asdict(text_format or TextFormat())
     if columns is not None:
-        table = open_source(data, columns=columns)
+        table = open_source(data, columns=columns, **told)
         part = dataset_of(table, table.train, binarize, log_density=table.log_density)
         return _rows(table, rbm.visible, {"train": part}, ())
     if sites is not None:
-        table = open_source(data, sites=sites)
+        table = open_source(data, sites=sites, **told)
         return _rows(table, rbm.visible, {"train": dataset_of(table, table.train, binarize)}, ())
     visible, row = rbm.visible, row_of(rbm.visible)
     states = visible.size // visible.n_units if row and row.rows == "codes" else None
     low, high = visible.support
     other = "bernoulli" if (low >= 0).all() and (high <= 1).all() else "gaussian"
     named = row.name if row else other  # `refuse_misfit` checks the values of each column
-    table = open_source(data, visible=named, scale=scale, states=states)
+    table = open_source(data, visible=named, scale=scale, states=states, **told)
     arrays = {"train": table.train, "validation": table.validation, "test": table.test}
     parts: dict[str, Dataset] = {}
     for name, array in arrays.items():

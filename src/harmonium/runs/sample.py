@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -22,6 +23,7 @@ from ..rbm import RBM
 from ..sampling import sample
 from ..sharpen import sharpened
 from ..tables import Frame
+from ..tables.text_format import TextFormat
 from ..tables.writing import SUFFIXES as TEXT
 from .checks import refuse_misfit
 from .folder import CONFIG, RunFolder
@@ -30,6 +32,7 @@ from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
 from .rows import rows_of_run
 from .sequences import check_fasta, given_rows
+from .text_formats import text_format_for
 
 FEWEST_DRAWN = 200  # rows in a set of draws, of which those in a range are kept
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
@@ -44,6 +47,7 @@ def draw_rows(
     out: str | None,
     overwrite: bool,
     times: int = 1,
+    text: Mapping[str, Any] | None = None,
 ) -> tuple[np.ndarray, Frame | None, list[str] | None]:
     """Draw rows from a model, in the user's coding.
 
@@ -59,6 +63,7 @@ def draw_rows(
         out: file that the rows will be written to.
         overwrite: whether an existing file is replaced.
         times: the inverse temperature of p(v), 1 for the model itself.
+        text: how a given text file is read, as `text_format_for` takes it.
 
     Raises:
         InputError: an option cannot be used, or the file exists already.
@@ -77,14 +82,17 @@ def draw_rows(
     held = known = told = None
     if given is not None and columns is not None:
         if Path(given).is_file():
-            known = read_frame(given, columns)
+            known = read_frame(given, columns, text_format_for(given, run, text or {}))
         else:
             told = columns.told(given, f"--given {given}")
             known = told.cells
         if known.columns:
             held = columns.encode(known, f"--given {given}", may_lack=True)
     elif given is not None:
-        held = read_given(given, rbm) if sites is None else given_rows(given, sites)
+        if sites is not None:
+            held = given_rows(given, sites)
+        else:
+            held = read_given(given, rbm, text_format_for(given, run, text or {}))
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
 
@@ -108,18 +116,19 @@ def draw_rows(
     return *columns.draw(told, drawn_many, n, seed=seed), None
 
 
-def read_given(given: str, rbm: RBM) -> np.ndarray:
+def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> np.ndarray:
     """Read rows to complete: numbers, and nan where a value is to be drawn.
 
     Args:
         given: a file.
         rbm: the model.
+        text_format: how a text file is read, as far as it is not decided.
 
     Raises:
         InputError: the width or the values of the rows do not fit the visible units.
     """
     name, advice = f"--given {given}", "write nan where a value is to be drawn"
-    found = read_file(given)
+    found = read_file(given, text_format=text_format)
     gaps = None if found.frame is None else found.frame.with_gaps()
     if found.frame is not None and gaps is None:
         raise input_error(name, "rows of numbers", "words", advice)

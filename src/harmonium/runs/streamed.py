@@ -17,6 +17,7 @@ from ..data.splits import USUAL_FRACTION, note_on_levels
 from ..data.stream import ENTRIES_IN_WINDOW
 from ..errors import count_of, input_error
 from ..processes import told
+from ..tables.text_format import TextFormat
 from .config import RunConfig
 from .memory import refuse_beyond_memory
 
@@ -55,7 +56,11 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
         InputError: the source cannot be read in blocks, or does not hold plain numbers.
     """
     source = config.origin
-    for option, value in (("--columns", config.columns), ("--as", config.kinds)):
+    for option, value in (
+        ("--columns", config.columns),
+        ("--as", config.kinds),
+        ("--header, --separator, --missing or --skip", config.text_format != TextFormat()),
+    ):
         if value:
             expected = f"plain numbers, and no {option}, for files that are read while training"
             raise input_error(source, expected, option, "leave it out, or give --window 0")

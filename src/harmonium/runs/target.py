@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from ..missing import impute
 from ..rbm import RBM
 from .folder import CONFIG, RunFolder
 from .rows import Rows, own_rows, rows_for_model
+from .text_formats import text_format_for
 
 GIVEN = "given"  # the name of rows that are told by their file
 
@@ -90,6 +92,7 @@ def target_of(
     binarize: str | None,
     scale: float | None,
     seed: int,
+    text: Mapping[str, Any] | None = None,
 ) -> Target:
     """Return a model with the rows that it is scored on.
 
@@ -101,6 +104,7 @@ def target_of(
         binarize: how grey levels are treated; None for as the run did.
         scale: the grey level that means 1.
         seed: random seed of the evaluation.
+        text: how a text file is read, as `text_format_for` takes it.
 
     Raises:
         InputError: the rows cannot be read or do not fit the model.
@@ -108,7 +112,15 @@ def target_of(
     rows = None
     columns, sites = RunFolder(run).columns(), RunFolder(run).sites()
     if data is not None:
-        rows = rows_for_model(data, rbm, binarize or _binarize_of(run), scale, columns, sites)
+        rows = rows_for_model(
+            data,
+            rbm,
+            binarize or _binarize_of(run),
+            scale,
+            columns,
+            sites,
+            text_format_for(data, run, text or {}),
+        )
         if part == "auto" and list(rows.parts) == ["train"]:  # those of a file are all alike
             rows = rows._replace(parts={GIVEN: rows.parts["train"]})
     elif is_run(run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ from ..tables import Columns, Frame
 from .display import Display, nats
 from .folder import RunFolder
 from .score import check_scoring, likelihood_brief, scored_by_run
+from .text_formats import text_format_for
 from .writing import frame_of, write_table
 
 SHOWN = 10  # rows in the report
@@ -32,6 +34,7 @@ def score(
     seed: int,
     overwrite: bool,
     display: Display,
+    text: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return log p of each row of a table, and its least expected cells; write them if asked.
 
@@ -43,6 +46,7 @@ def score(
         seed: the random seed.
         overwrite: whether an existing file is replaced.
         display: shows progress.
+        text: how a text file is read, as `text_format_for` takes it.
 
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
@@ -50,7 +54,7 @@ def score(
     check_scoring(out, seconds, seed, overwrite)
     rbm, folder = load(run), RunFolder(run)
     columns = folder.columns_of_table()
-    frame = read_frame(table, columns)
+    frame = read_frame(table, columns, text_format_for(table, run, text or {}))
     codes, key = columns.encode(frame, table), key_of(seed)
     rows = Dataset(codes, log_density=columns.log_density(frame), name=table)
     progress = display.timer("log Z")

@@ -9,6 +9,7 @@ import numpy as np
 from ..data.readers import cells_of
 from ..io.formats.base import write_whole
 from ..tables import Frame, RawColumn
+from ..tables.text_format import TextFormat
 from ..tables.writing import text_of, text_with
 
 
@@ -22,7 +23,9 @@ def write_table(frame: Frame, out: str) -> None:
     write_whole(Path(out), text_of(frame, out).encode())
 
 
-def write_filled(frame: Frame, kept: Frame, source: str, out: str) -> None:
+def write_filled(
+    frame: Frame, kept: Frame, source: str, out: str, text_format: TextFormat | None = None
+) -> None:
     """Write a table, or several below each other, with all cells of the source as they are there.
 
     Args:
@@ -30,7 +33,8 @@ def write_filled(frame: Frame, kept: Frame, source: str, out: str) -> None:
         kept: the table as it was read.
         source: the file from which it was read.
         out: the file to write, separated by tabs for .tsv, else as the source is.
+        text_format: how the source was read.
     """
-    cells = cells_of(source, len(kept))
+    cells = cells_of(source, len(kept), text_format, kept)
     text = text_of(frame, out) if cells is None else text_with(frame, kept, cells, out)
     write_whole(Path(out), text.encode())

@@ -111,7 +111,11 @@ def _quoted(text: str) -> str:
 
 
 def columns_in(
-    connection: Any, names: list[str], delimiter: str, known: Frame | None = None
+    connection: Any,
+    names: list[str],
+    delimiter: str,
+    known: Frame | None = None,
+    missing: tuple[str, ...] = (),
 ) -> list[RawColumn]:
     """Return the columns of the table `cells` of texts, each as what all of its cells are.
 
@@ -120,14 +124,15 @@ def columns_in(
         names: of the columns c0, c1, …
         delimiter: between the cells in their file, which is no decimal comma.
         known: a table, of any number of rows, as whose columns those of the same name are read.
+        missing: words for missing cells, besides `MISSING`; upper and lower case alike.
     """
     kept = {} if known is None else {column.name: column for column in known.columns}
     ways = notations(delimiter)
-    commas = delimiter != "," and _has_decimal_commas(connection, len(names))
+    commas = delimiter != "," and _has_decimal_commas(connection, len(names), missing)
     columns = []
     for i, name in enumerate(names):
         cell, before = f"c{i}", kept.get(name)
-        _see(connection, cell)
+        _see(connection, cell, missing)
         seen, labels, plain = connection.execute(
             f"select count({cell}), count_if(regexp_full_match({cell}, '{LABEL}')),"
             f" count_if(regexp_full_match({cell}, '{NUMBER}')) from seen"
@@ -150,11 +155,11 @@ def columns_in(
     return columns
 
 
-def _has_decimal_commas(connection: Any, count: int) -> bool:
+def _has_decimal_commas(connection: Any, count: int, missing: tuple[str, ...] = ()) -> bool:
     """Return whether a column, signs around its numbers aside, has decimal commas."""
     any_sign = rf".{{0,5}}?{CONTINENTAL}.{{0,5}}?"
     for i in range(count):
-        _see(connection, f"c{i}")
+        _see(connection, f"c{i}", missing)
         found = connection.execute(
             f"select count(c{i}) = count_if(regexp_full_match(c{i}, '{any_sign}'))"
             f" and count_if(regexp_full_match(c{i}, '{WITH_COMMA}')) > 0 from seen"
@@ -164,12 +169,13 @@ def _has_decimal_commas(connection: Any, count: int) -> bool:
     return False
 
 
-def _see(connection: Any, cell: str) -> None:
+def _see(connection: Any, cell: str, missing: tuple[str, ...] = ()) -> None:
     """Make the table `seen` of one column of `cells`, without blanks around them.
 
     One at a time: DuckDB takes minutes, and gigabytes, for expressions of thousands of columns.
     """
-    blank = ", ".join(f"'{word}'" for word in ("", *MISSING))
+    words = ("", *MISSING, *(word.lower() for word in missing))
+    blank = ", ".join(f"'{_quoted(word)}'" for word in words)
     connection.execute(
         f"create or replace table seen as select case when lower(trim({cell})) in ({blank})"
         f" then null else trim({cell}) end as {cell} from cells"

@@ -1,79 +1,201 @@
-"""Text files as tables: delimiter, header and encoding are found here; DuckDB parses the rest."""
+"""Text files as tables: their parts are found by `layout_of`, and DuckDB reads their cells."""
 
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from .._files import bytes_of, unzipped
-from ..errors import InputError, count_of, input_error
+from ..errors import input_error
 from .cells import NUMBER, columns_in
 from .database import database
+from .encodings import decoded
 from .frames import Frame
-from .moments import YEARS
+from .layout import Layout, layout_of
+from .separators import COMMENTS, WIDE_BLANKS
+from .text_format import TextFormat
 
-DELIMITERS = ",;\t|"
 WORDS_OF_A_LINE = 4
-MOST_COLUMNS = 2**15  # each takes time and memory, however few its cells
-LOOKED_AT, RECORDS = 2**20, 200  # characters and records by which the delimiter is found
+SIGNS_OF = ({"0": 0, "1": 1}, {"-": -1, "+": 1})  # bits and spins, written without blanks or with
+OTHER_FORMATS = {
+    "a page of HTML or XML": r"\s*<[!?a-zA-Z][^,;\t]*>",
+    "JSON": r'\s*(\{\s*"[^"]*"\s*:|\[\s*[\[{]\s*["\d{-])',
+    "a document in RTF": r"\{\\rtf",
+}
+FEWEST_BITS = 4  # in a string that begins with no 0 in any row: 10 and 11 are numbers
 
 
-def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
-    """Read a text file of any usual make: delimiter, quotes, header, encoding, gzip.
+class Cells(NamedTuple):
+    """The cells of a text file as they stand there, without its names, and what separates them."""
+
+    delimiter: str
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """A text file, decoded once, and where the parts of its table are.
+
+    Attributes:
+        label: what error messages call it.
+        lines: its lines, with their ends.
+        layout: where its names and rows are.
+        missing: words for missing cells, besides the usual ones.
+        notes: what a person should know about how it is read, sentences without a full stop.
+    """
+
+    label: str
+    lines: list[str]
+    layout: Layout
+    missing: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def delimiter(self) -> str:
+        """What separates cells; a blank for any number of them."""
+        mark = self.layout.splitter.mark
+        return "\t" if mark == WIDE_BLANKS else mark
+
+    def cells(self) -> Cells:
+        """Return the cells of the rows as they stand there."""
+        return Cells(self.delimiter, list(self.layout.rows(self.lines)))
+
+    def numbers(self) -> np.ndarray | None:
+        """Return rows of complete numbers without names as a matrix; None for any other table."""
+        if self.layout.names is not None or any(map(_is_number, self.missing)):
+            return None
+        body = self.lines[self.layout.first - 1 : self.layout.last]
+        lines = [
+            line
+            for line in body
+            if line.strip() and not (line.startswith(COMMENTS) and self.layout.is_comment(line))
+        ]
+        if not lines:
+            return None
+        splitter = self.layout.splitter
+        mark = None if splitter.is_blank else splitter.mark
+        try:
+            values = np.loadtxt(lines, delimiter=mark, ndmin=2, comments=None, quotechar='"')
+        except ValueError:
+            return None
+        if not values.size or values.shape[1] != self.layout.width:
+            return None
+        text = "".join(lines)
+        is_whole = not any(sign in text for sign in ".eEnN")
+        is_whole = is_whole and np.isfinite(values).all() and np.abs(values).max() < 2**53
+        is_whole = is_whole and (values == np.rint(values)).all()
+        return values.astype(np.int64) if is_whole else values
+
+    @cached_property
+    def signs(self) -> np.ndarray | None:
+        """Rows of bits (0, 1) or spins (-, +) as numbers; None for any other table.
+
+        A single column may hold strings of them, all of one length.
+        """
+        layout = self.layout
+        if self.missing or (layout.names is not None and layout.width > 1):
+            return None
+        usual = "[01]+|[+-]+" if layout.width == 1 else "[+-]+"
+        rows: list[str] = []
+        for row in layout.rows(self.lines):
+            rows.append("".join(row).strip())
+            width = len(rows[0])
+            if width < 2 or len(rows[-1]) != width or not re.fullmatch(usual, rows[-1]):
+                return None
+        if not rows:
+            return None
+        numbers = next((of for of in SIGNS_OF if set("".join(rows)) <= set(of)), None)
+        if numbers is None or (layout.width > 1 and width != layout.width):
+            return None
+        if "0" in numbers and not _are_bits(rows):
+            return None
+        return np.array([[numbers[sign] for sign in row] for row in rows])
+
+    def frame(self, known: Frame | None = None) -> Frame:
+        """Return the columns of the table.
+
+        Args:
+            known: a table, of any number of rows, as whose columns those of the same name are read.
+
+        Raises:
+            InputError: lines of different numbers of cells, or no rows.
+        """
+        layout = self.layout
+        names = layout.names or tuple(f"column {i + 1}" for i in range(layout.width))
+        size = sum(map(len, self.lines))
+        with database(self.label, "a table of cells", size) as (connection, folder):
+            plain = folder / "rows.csv"  # of one form, whatever that of the file is
+            with plain.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+                writer.writerows(layout.rows(self.lines))
+            connection.execute(
+                "create table cells as select * from read_csv(?, auto_detect = false,"
+                " header = false, delim = ',', quote = '\"', escape = '\"', columns = ?)",
+                [str(plain), {f"c{i}": "VARCHAR" for i in range(len(names))}],
+            )
+            columns = columns_in(connection, list(names), self.delimiter, known, self.missing)
+        frame = Frame(tuple(columns), layout.names is not None)
+        if _is_prose(frame):
+            advice = "separate cells by commas, semicolons or tabs"
+            raise input_error(self.label, "a table of cells", "lines of text", advice)
+        if not len(frame):
+            found = "a header and no rows"
+            raise input_error(self.label, "rows", found, "check how it was written")
+        return frame
+
+
+def open_text(
+    path: Path, label: str, text_format: TextFormat | None = None, known: Frame | None = None
+) -> TextTable:
+    """Open a text file of any usual make: separator, quotes, names, encoding and gzip are found.
 
     Args:
         path: the file.
         label: what error messages call it.
-        known: a table, of any number of rows, as whose columns those of the same name are read.
+        text_format: what a user says of it.
+        known: a table, of any number of rows, whose names are looked for.
 
     Raises:
-        InputError: lines of different numbers of cells, names that occur twice, no rows, or an
-            encoding that is not known.
+        InputError: an encoding that is not known, no rows, or lines that are no table.
     """
-    import duckdb
+    text_format = text_format or TextFormat()
+    text, encoding = decoded(unzipped(bytes_of(path, label), label), label)
+    _refuse_other_formats(text, label)
+    # Lines end as in files; str.splitlines would also divide them at signs within cells.
+    lines = list(io.StringIO(text, newline=""))
+    layout = layout_of(lines, label, text_format, known)
+    notes = (f"the text is {encoding}, not UTF-8",) if encoding else ()
+    return TextTable(label, lines, layout, text_format.missing, (*notes, *layout.notes))
 
-    text = _decoded(path, label)
-    start = _start(text, label)
-    first, *others = start.records
-    if len(first) > MOST_COLUMNS:
-        expected, found = f"at most {MOST_COLUMNS:,} columns of words", f"{len(first):,}"
-        raise input_error(label, expected, found, "write numbers as an array, in .npy")
-    has_names = _is_header(first, others)
-    names = (
-        _checked_names(first, label)
-        if has_names
-        else [f"column {i + 1}" for i in range(len(first))]
-    )
-    with database(label, "a table of cells", len(text)) as (connection, folder):
-        # A name without signs that the reader takes for patterns, and one encoding.
-        plain = folder / "rows.csv"
-        plain.write_text(text, "utf-8", newline="")
-        try:
-            connection.execute(
-                "create table cells as select * from read_csv(?, auto_detect = false,"
-                " header = false, delim = ?, quote = '\"', escape = '\"', skip = ?, columns = ?)",
-                [
-                    str(plain),
-                    start.delimiter,
-                    start.skip + has_names,
-                    {f"c{i}": "VARCHAR" for i in range(len(names))},
-                ],
-            )
-        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-            raise _text_error(label, str(error)) from None
-        columns = columns_in(connection, names, start.delimiter, known)
-    frame = Frame(tuple(columns), has_names)
-    if _is_prose(frame):
-        advice = "separate cells by commas, semicolons or tabs"
-        raise input_error(label, "a table of cells", "lines of text", advice)
-    if not len(frame):
-        raise input_error(label, "rows", "a header and no rows", "check how it was written")
-    return frame
+
+def read_text(
+    path: Path, label: str, known: Frame | None = None, text_format: TextFormat | None = None
+) -> Frame:
+    """Return the columns of a text file: see `open_text` and `TextTable.frame`."""
+    return open_text(path, label, text_format, known).frame(known)
+
+
+def _refuse_other_formats(text: str, label: str) -> None:
+    for title, start in OTHER_FORMATS.items():
+        if re.match(start, text):
+            advice = "export the table as CSV"
+            raise input_error(label, "text with one row a line", title, advice)
+
+
+def _is_number(word: str) -> bool:
+    return re.fullmatch(NUMBER, word) is not None
+
+
+def _are_bits(rows: list[str]) -> bool:
+    """Return whether strings of 0 and 1 are no numbers: some begin with 0, or they are long."""
+    return len(rows[0]) >= FEWEST_BITS or any(row[0] == "0" for row in rows)
 
 
 def _is_prose(frame: Frame) -> bool:
@@ -84,122 +206,3 @@ def _is_prose(frame: Frame) -> bool:
     cells = [cell for cell in values if cell is not None]
     words = sum(len(cell.split()) for cell in cells)
     return bool(cells) and len(set(cells)) == len(cells) and words >= WORDS_OF_A_LINE * len(cells)
-
-
-class Cells(NamedTuple):
-    """The cells of a text file as they stand there, without its names, and what separates them."""
-
-    delimiter: str
-    rows: list[list[str]]
-
-
-def read_cells(path: Path, label: str) -> Cells | None:
-    """Read the cells of a text file that `read_text` can read; None if one is too long for that."""
-    text = _decoded(path, label)
-    start = _start(text, label)
-    first, *others = start.records
-    lines = text.splitlines(keepends=True)[start.skip :]
-    try:
-        rows = [row for row in csv.reader(lines, delimiter=start.delimiter) if row]
-    except csv.Error:  # a cell of more than 131,072 characters
-        return None
-    return Cells(start.delimiter, rows[_is_header(first, others) :])
-
-
-class _Start(NamedTuple):
-    """The beginning of a text file: its delimiter, lines before the first row, some records."""
-
-    delimiter: str
-    skip: int
-    records: list[list[str]]
-
-
-def _decoded(path: Path, label: str) -> str:
-    """Return the text of a file: from UTF-8, UTF-16 with its mark, or else Windows-1252."""
-    content = unzipped(bytes_of(path, label), label)
-    mark = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-    for encoding in ("utf-16",) if mark else ("utf-8-sig", "cp1252"):
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if not re.search(r"[\x00-\x08\x0e-\x1f]", text):
-            return text
-    advice = "save it as UTF-8 text, or rename it after its format"
-    raise input_error(label, "text with one row a line", "binary content", advice)
-
-
-def _start(text: str, label: str) -> _Start:
-    """Find the delimiter: the one by which most of the first records have as many cells."""
-    beginning = text[:LOOKED_AT]
-    lines = beginning.splitlines(keepends=True)
-    skip = 0
-    while skip < len(lines) and (not lines[skip].strip() or lines[skip].startswith("#")):
-        skip += 1
-    if skip == len(lines):
-        raise input_error(label, "rows", "only blank lines", "check how it was written")
-    found = {}
-    for delimiter in DELIMITERS:
-        try:
-            records = list(csv.reader(lines[skip:], delimiter=delimiter))[:RECORDS]
-        except csv.Error:  # a cell of more than 131,072 characters
-            continue
-        records = [record for record in records if record]
-        widths = [len(record) for record in records]
-        common = max(set(widths), key=widths.count)
-        alike = widths.count(common) / len(widths) if common > 1 else 0.0
-        found[delimiter] = (alike, common, records)
-    if not found:
-        expected, advice = "cells of at most 131,072 characters", "drop the column of long text"
-        raise input_error(label, expected, "a longer one", advice)
-    delimiter = max(found, key=lambda mark: found[mark][:2])
-    return _Start(delimiter, skip, found[delimiter][2])
-
-
-def _is_header(first: list[str], others: list[list[str]]) -> bool:
-    """Return whether the first record names the columns: no cell of its column, and no number.
-
-    Unless its numbers are years at equal distances, and those below are not years.
-    """
-    cells = [cell.strip() for cell in first]
-    if not any(cells):
-        return False
-    numbers = [i for i, cell in enumerate(cells) if re.fullmatch(NUMBER, cell)]
-    if numbers:
-        years = [int(cells[i]) if cells[i].isdigit() else 0 for i in numbers]
-        below = [record[i].strip() for record in others for i in numbers if i < len(record)]
-        if len(years) < 2 or len(set(np.diff(years))) > 1 or len(set(years)) == 1:
-            return False
-        if not all(map(_is_year, map(str, years))) or all(map(_is_year, filter(None, below))):
-            return False
-    return not any(
-        cell and cell == other.strip()
-        for record in others
-        for cell, other in zip(cells, record, strict=False)
-    )
-
-
-def _is_year(cell: str) -> bool:
-    return cell.isdigit() and YEARS[0] <= int(cell) <= YEARS[1]
-
-
-def _checked_names(cells: list[str], label: str) -> list[str]:
-    names = [cell.strip() or f"column {i + 1}" for i, cell in enumerate(cells)]
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        found = f"{twice[0]!r} {names.count(twice[0])} times"
-        raise input_error(label, "a different name for each column", found, "rename one of them")
-    return names
-
-
-def _text_error(label: str, message: str) -> InputError:
-    """Return the error for text that DuckDB could not divide into cells."""
-    line = re.search(r"Line: (\d+)", message)
-    where = f" in line {line[1]}" if line else ""
-    widths = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
-    if widths:
-        expected = f"{count_of(int(widths[1]), 'column')} as in the first line"
-        advice = "complete it, if this is a table"
-        return input_error(label, expected, f"{widths[2]}{where}", advice)
-    first = " ".join(message.splitlines()[2:3]) or message
-    return input_error(label, "a table of cells", f"{first.rstrip('.')}{where}", "mend it")

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import input_error
 from .base import AbstractColumn
 from .frames import Frame, RawColumn
+from .quoting import is_quoted, meant_in_quotes, split_outside, unquoted
 
 MOST_TURNS = 50  # sets of draws until enough lie in the ranges
 
@@ -94,6 +95,7 @@ def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
 
     Args:
         text: NAME=VALUE or NAME=LOW..HIGH, separated by commas; one end of a range may be left out.
+            Names and values may be in quotes.
         known: the columns by name.
         label: what error messages call the text.
 
@@ -103,21 +105,23 @@ def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
     cells: list[RawColumn] = []
     ranges: list[Range] = []
     for part in _parts_of(text):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or name not in known:
+        first, *others = split_outside(part, "=")
+        name, value = unquoted(first), "=".join(others).strip()
+        if not others or name not in known:
             expected = f"NAME=VALUE with a name among {', '.join(known)}"
-            advice = meant(name, known, "name a column")
+            advice = meant_in_quotes(name, known, meant(name, known, "name a column"))
             if re.search(r"[<>]", part):
                 advice = "write a range as age=40.. or age=..40"
             raise input_error(label, expected[:300], repr(part), advice)
         column = known[name]
         try:
-            cells.append(column.told(value))
+            cells.append(column.told(unquoted(value)))
         except ValueError:
-            low, dots, high = (piece.strip() for piece in value.partition(".."))
-            if not dots or not (low or high):
+            ends = [unquoted(end) for end in split_outside(value, "..")]
+            # A value in quotes is a cell, whatever stands in it.
+            if len(ends) != 2 or not any(ends) or is_quoted(value):
                 raise _misfit(value, column, label) from None
-            ranges.append(Range(name, *(_end_of(end, column, value, label) for end in (low, high))))
+            ranges.append(Range(name, *(_end_of(end, column, value, label) for end in ends)))
     if not cells and not ranges:
         raise input_error(label, "cells such as sex=female", "none", "name some, or a file")
     return Told(Frame(tuple(cells)), tuple(ranges))
@@ -126,11 +130,11 @@ def told_of(text: str, known: dict[str, AbstractColumn], label: str) -> Told:
 def _parts_of(text: str) -> list[str]:
     """Split at commas, but not within a cell: one piece without "=" belongs to the one before."""
     found: list[str] = []
-    for piece in filter(None, (piece.strip() for piece in text.split(","))):
-        if "=" in piece or not found:
-            found.append(piece)
+    for piece in filter(str.strip, split_outside(text, ",")):
+        if len(split_outside(piece, "=")) > 1 or not found:
+            found.append(piece.strip())
         else:
-            found[-1] += f", {piece}"
+            found[-1] += f",{piece.rstrip()}"
     return found
 
 

@@ -1,0 +1,112 @@
+"""The text of a file: its encoding is found by what its bytes say as text."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+
+from ..errors import input_error
+
+MARKS = (  # the four bytes of UTF-32 begin with the two of UTF-16
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+EIGHT_BITS = ("cp1252", "mac_roman")  # the more frequent one first: it is taken where both fit
+TITLES = {
+    "cp1252": "Windows-1252",
+    "mac_roman": "Mac Roman",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+    "utf-32": "UTF-32",
+}
+LOOKED_AT = 2**20  # characters by which the encoding is found
+WIDE = 0.1  # of every second byte: text of other scripts has zeros in its digits and line ends
+STRAY = 0.02  # of the other bytes
+FEWEST = 5  # letters beyond ASCII by which it is said that the encoding is none of these
+MOST_ODD = 0.34  # of the letters beyond ASCII: usual text has nearly none
+CONTROLS = r"[\x00-\x08\x0e-\x1f]"
+
+
+def decoded(content: bytes, label: str) -> tuple[str, str]:
+    """Return the text of a file, and its encoding in words; "" for UTF-8.
+
+    Raises:
+        InputError: no text, or one of an encoding that is not known.
+    """
+    encodings = [name for mark, name in MARKS if content.startswith(mark)][:1]
+    encodings = encodings or [name for name in (_wide(content), "utf-8") if name]
+    for encoding in encodings:
+        text = _text(content, encoding)
+        if text is not None:
+            return text, TITLES.get(encoding, "")
+    texts = {name: text for name in EIGHT_BITS if (text := _text(content, name)) is not None}
+    if encodings != ["utf-8"] or not texts:
+        advice = "save it as UTF-8 text, or rename it after its format"
+        raise input_error(label, "text with one row a line", "binary content", advice)
+    odd = {name: _oddity(text) for name, text in texts.items()}
+    encoding = min(odd, key=lambda name: odd[name])
+    if odd[encoding] > MOST_ODD and len(re.findall(rb"[\x80-\xff]", content[:LOOKED_AT])) >= FEWEST:
+        expected = "text in UTF-8, UTF-16, Windows-1252 or Mac Roman"
+        raise input_error(label, expected, "bytes of another encoding", "save it as UTF-8")
+    return texts[encoding], TITLES[encoding]
+
+
+def _text(content: bytes, encoding: str) -> str | None:
+    """Return the text of an encoding; None if the bytes are none, or steer a terminal."""
+    try:
+        text = content.decode(encoding).rstrip("\x1a")  # the end of a file of DOS
+    except UnicodeDecodeError:
+        return None
+    return None if re.search(CONTROLS, text) else text
+
+
+def _wide(content: bytes) -> str | None:
+    """Return the order of bytes of UTF-16 without a mark; None for other text."""
+    sample = content[:LOOKED_AT]
+    half = max(1, len(sample) // 2)
+    first = sample[0::2].count(0) / half
+    second = sample[1::2].count(0) / half
+    if len(content) % 2 or min(first, second) > STRAY or max(first, second) < WIDE:
+        return None
+    encoding = "utf-16-le" if second > first else "utf-16-be"
+    text = _text(content, encoding)
+    return encoding if text is not None and re.search(r"[\r\n]", text) else None
+
+
+def _oddity(text: str) -> float:
+    """Return the share of letters beyond ASCII that stand where usual text has none."""
+    beginning = text[:LOOKED_AT]
+    places = [match.start() for match in re.finditer(r"[^\x00-\x7f]", beginning)]
+    odd = sum(
+        _is_odd(beginning[place - 1 : place], beginning[place], beginning[place + 1 : place + 2])
+        for place in places
+    )
+    return odd / max(1, len(places))
+
+
+def _is_odd(before: str, sign: str, after: str) -> bool:
+    """Return whether a sign stands where text of a wrong encoding has it: JosŽ, na•ve, Bjšrn."""
+    if not before.isascii() and not after.isascii():
+        return True  # Cyrillic or Greek, read as Western letters
+    is_inside = before.isalpha() and after.isalpha()
+    if not sign.isalpha():
+        if sign in "¡¿‘":
+            return before.isalnum()
+        # A dash may join two names, and an apostrophe a word.
+        return is_inside and sign != "’" and (sign not in "–—" or after.islower())
+    if not before.isalpha() and not after.isalpha():
+        return sign not in "àÀ"
+    if sign.isupper() and (before.islower() or (is_inside and after.islower())):
+        return True
+    if sign.islower() and before.islower() and after.isupper():
+        return True
+    return is_inside and all(map(_is_consonant, (before, sign, after)))
+
+
+def _is_consonant(letter: str) -> bool:
+    return unicodedata.normalize("NFD", letter)[0].lower() not in "aeiouyæœøı"

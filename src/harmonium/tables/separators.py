@@ -1,0 +1,270 @@
+"""What stands between the cells of a text file, and its lines divided into records of cells."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from ..errors import InputError, input_error
+from .cells import MISSING, NUMBER
+
+MARKS = "\t;|,"  # of those that fit alike the first: commas are in numbers and texts too
+BLANKS, WIDE_BLANKS = " ", "  "  # any number of blanks; two or more, where cells have single ones
+QUOTED = r'"(?:[^"\\]|\\.|"")*"|\S+'  # a cell between blanks
+THOUSANDS = r"\d{1,3}( \d{3})+([.,]\d+)?"
+MOMENT = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?"
+COMMENTS = ("#", "%")  # begin a line that is no row
+RULE = r"[-+:=|\s]{3,}"  # between rows, in tables that were drawn
+MOSTLY = 0.5  # of the lines have equally many cells, if they are a table
+ALIGNED = 0.9
+FEW_WORDS = 6  # in a table of signs such as X and Z
+REPEATED = 3  # times that each word of a table without numbers stands in its column, on average
+
+
+class Record(NamedTuple):
+    """The cells of a line, or of several if a quoted cell has line ends, and its number."""
+
+    line: int
+    cells: list[str]
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether no cell has a sign."""
+        return not any(cell.strip() for cell in self.cells)
+
+
+class Splitter(NamedTuple):
+    """How lines are divided into cells.
+
+    Attributes:
+        mark: what separates them: a character, `BLANKS` or `WIDE_BLANKS`.
+        skips_blanks: whether a quote may stand behind a blank.
+        has_escapes: whether quotes in cells are written after a backslash.
+    """
+
+    mark: str
+    skips_blanks: bool = False
+    has_escapes: bool = False
+
+    def records(
+        self, lines: Sequence[str], first: int, label: str, *, is_whole: bool = True
+    ) -> Iterator[Record]:
+        """Divide lines into records; blank lines are records too.
+
+        Args:
+            lines: the lines, with their ends.
+            first: the number of the first of them.
+            label: what error messages call the file.
+            is_whole: whether the lines end where the table ends; else the last record may be cut.
+
+        Raises:
+            InputError: a quote that is not closed, or a very long cell.
+        """
+        if self.is_blank:
+            for number, line in enumerate(lines, first):
+                yield Record(number, self._between_blanks(line))
+            return
+        settings: dict[str, Any] = {
+            "delimiter": self.mark,
+            "skipinitialspace": self.skips_blanks,
+            "escapechar": "\\" if self.has_escapes else None,
+        }
+        reader = csv.reader(lines, strict=True, **settings)
+        while True:
+            number = first + reader.line_num
+            try:
+                yield Record(number, next(reader))
+            except StopIteration:
+                return
+            except csv.Error as error:
+                last = first + reader.line_num - 1
+                is_cut = last == first + len(lines) - 1 and "end of data" in str(error)
+                if is_cut and not is_whole:
+                    return
+                if is_cut or last > number:
+                    raise unclosed(label, number) from None
+                if "field limit" in str(error):
+                    expected = "cells of at most 131,072 characters"
+                    found = f"a longer one in line {number:,}"
+                    advice = "drop the column of long text"
+                    raise input_error(label, expected, found, advice) from None
+                # Something stands between a quote and the separator, such as a blank.
+                yield Record(number, next(csv.reader([lines[number - first]], **settings)))
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether blanks separate the cells, however many."""
+        return self.mark in (BLANKS, WIDE_BLANKS)
+
+    def is_aside(self, record: Record, width: int) -> bool:
+        """Return whether a record is no row: a comment, or a rule of a table that was drawn.
+
+        Args:
+            record: the record.
+            width: the number of columns.
+        """
+        if self.is_rule(record.cells):
+            return True
+        first = record.cells[0].lstrip() if record.cells else ""
+        # A row may begin with a sign of its own, as #12, but then it has all cells.
+        is_whole_row = len(record.cells) == width and not (self.is_blank and first in COMMENTS)
+        return first.startswith(COMMENTS) and not is_whole_row
+
+    def is_rule(self, cells: list[str]) -> bool:
+        """Return whether a record is a line that was drawn between rows."""
+        return self.mark == "|" and re.fullmatch(RULE, "|".join(cells)) is not None
+
+    def _between_blanks(self, line: str) -> list[str]:
+        if self.mark == WIDE_BLANKS:
+            return re.split(r"\s{2,}|\t", line.strip()) if line.strip() else []
+        if '"' not in line:
+            return line.split()
+        return [_bare(cell) for cell in re.findall(QUOTED, line)]
+
+
+def unclosed(label: str, line: int) -> InputError:
+    """Return the error for a quote that is not closed."""
+    found = f"one that opens in line {line:,} and is not closed there"
+    return input_error(label, "quotes in pairs", found, "close it, or double it within a cell")
+
+
+def _bare(cell: str) -> str:
+    if len(cell) < 2 or cell[0] != '"' or cell[-1] != '"':
+        return cell
+    return re.sub(r'\\(.)|""', lambda match: match[1] or '"', cell[1:-1])
+
+
+def splitter_of(lines: Sequence[str], told: str | None, label: str) -> Splitter:
+    """Find what separates cells: that by which most lines have equally many.
+
+    Args:
+        lines: the first lines of a table, the last of them complete.
+        told: the separator, if it is known.
+        label: what error messages call the file.
+    """
+    if told is not None:
+        return _with_quotes(told, lines)
+    fits: list[tuple[tuple[float, float, int], Splitter]] = []
+    for place, mark in enumerate(MARKS):
+        splitter = _with_quotes(mark, lines)
+        records = _records_before_error(splitter, lines, label)
+        alike, width = _common(records)
+        fit = alike if width > 1 else 0.0
+        fits.append(((round(fit, 2), _clean(records, mark), -place), splitter))
+    best, splitter = max(fits)
+    blanks = _blanks_between(lines, best[0])
+    if blanks is not None:
+        return Splitter(blanks)
+    return splitter if best[0] else _with_quotes(",", lines)
+
+
+def _records_before_error(splitter: Splitter, lines: Sequence[str], label: str) -> list[list[str]]:
+    """Return the records up to one that cannot be read, which is told when all are."""
+    found: list[list[str]] = []
+    try:
+        # One by one, so that those before an error are kept.
+        found.extend(
+            record.cells
+            for record in splitter.records(lines, 1, label, is_whole=False)
+            if not record.is_blank
+            and not record.cells[0].startswith(COMMENTS)
+            and not splitter.is_rule(record.cells)
+        )
+    except InputError:
+        return found
+    return found
+
+
+def _with_quotes(mark: str, lines: Sequence[str]) -> Splitter:
+    text = "".join(lines)
+    skips_blanks = not mark.isspace() and re.search(rf'{re.escape(mark)} +"', text) is not None
+    has_escapes = re.search(rf'\\"[^{re.escape(mark)}\r\n]', text) is not None
+    return Splitter(mark, skips_blanks, has_escapes)
+
+
+def _common(records: list[list[str]]) -> tuple[float, int]:
+    """Return which share of the records has the most frequent number of cells, and that."""
+    widths = Counter(map(len, records))
+    width = max(widths, key=lambda width: widths[width], default=0)  # the first one of several
+    return widths[width] / max(1, len(records)), width
+
+
+def _clean(records: list[list[str]], mark: str) -> float:
+    """Return the share of cells that no other separator begins or ends."""
+    others = tuple(set(MARKS) - {mark})
+    cells = [cell.strip(" ") for record in records[:50] for cell in record if cell.strip()]
+    odd = sum(cell.strip().endswith(others) or cell.strip().startswith(others) for cell in cells)
+    return round(1.0 - odd / max(1, len(cells)), 2)
+
+
+def _blanks_between(lines: Sequence[str], others: float) -> str | None:
+    """Return the blanks that separate cells, if they do better than any other separator.
+
+    Args:
+        lines: the lines.
+        others: the share of lines that have equally many cells by another separator.
+    """
+    text = [line.strip() for line in lines if line.strip() and not line.startswith(COMMENTS)]
+    records = [Splitter(BLANKS)._between_blanks(line) for line in text]
+    wide = [Splitter(WIDE_BLANKS)._between_blanks(line) for line in text]
+    alike, width = _common(records)
+    aligned, wide_width = _common(wide)
+    with_commas = (
+        width > 1
+        and alike > ALIGNED
+        and all(re.fullmatch(r"[+-]?\d+(,\d+)?", cell) for record in records for cell in record)
+    )
+    if with_commas and any("," in line for line in text):
+        return BLANKS
+    if others >= MOSTLY:
+        return None
+    if wide_width > 1 and len(text) > 2 and aligned >= ALIGNED and aligned > alike:
+        return WIDE_BLANKS
+    return BLANKS if width > 1 and _is_table(text, records, alike, width) else None
+
+
+def _is_table(text: list[str], records: list[list[str]], alike: float, width: int) -> bool:
+    """Return whether words between blanks are cells, and lines no texts of equally many words."""
+    first, *others = records
+    rows = [record for record in others if len(record) == width]
+    if others and all(map(_is_number, chain.from_iterable(others))):
+        spaced = all(re.fullmatch(THOUSANDS, line) for line in text[1:])
+        return not (spaced and len(first) == 1)
+    if (
+        alike < MOSTLY
+        or not rows
+        or sum(bool(re.fullmatch(MOMENT, x)) for x in text) > len(rows) / 2
+    ):
+        return False
+    is_quoted = all(line.startswith('"') and line.count('"') >= 4 for line in text[1:])
+    columns = list(zip(*rows, strict=True))
+    below = columns if len(rows) < 5 else [column[2:] for column in columns]  # names come first
+    numeric = [
+        is_numbers(column) and any(re.fullmatch(NUMBER, c) for c in column) for column in below
+    ]
+    is_title = len(others[0]) == width and not any(map(_is_number, others[0])) and any(numeric)
+    if len(first) == 1 and not is_quoted and not is_title:
+        # One name above two cells: rows that are counted, as R writes them, or texts of two words.
+        counted = [str(place + 1) for place in range(len(rows))]
+        return width == 2 and all(numeric) and list(columns[0]) == counted
+    if any(numeric) or is_quoted:
+        return True
+    words = set(chain.from_iterable(rows))
+    different = max(len(set(column)) for column in columns)
+    if len(set(map(tuple, rows))) <= different:
+        return False  # each word says what stands beside it: New York
+    is_of_signs = len(words) <= FEW_WORDS and len(rows) > 2
+    return is_of_signs or different * REPEATED <= len(rows)
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lower() in MISSING or re.fullmatch(NUMBER, cell.strip('"')) is not None
+
+
+def is_numbers(cells: Iterable[str]) -> bool:
+    """Return whether cells are numbers, or say that one is missing."""
+    return all(_is_number(cell.strip()) for cell in cells if cell.strip())

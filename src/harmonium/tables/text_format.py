@@ -1,0 +1,78 @@
+"""What a user says of how a text file is to be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import input_error
+
+SEPARATORS = {"tab": "\t", "space": " ", "comma": ",", "semicolon": ";", r"\t": "\t"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFormat:
+    """How a text file is to be read; what is left out is decided by the file.
+
+    Attributes:
+        header: the number of the line that names the columns, as an editor counts the lines of the
+            file; "none" if no line does; None to decide it.
+        separator: what stands between cells: one character, or the word tab, space (any number of
+            blanks), comma or semicolon; None to decide it.
+        missing: further words that stand for a missing cell, in upper or lower case.
+        skip: the number of lines before the table that are dropped.
+
+    Raises:
+        InputError: a value that makes no sense.
+    """
+
+    header: int | Literal["none"] | None = None
+    separator: str | None = None
+    missing: tuple[str, ...] = ()
+    skip: int = 0
+
+    def __post_init__(self):
+        """Check the values, and write them in one form."""
+        if self.separator is not None:
+            object.__setattr__(self, "separator", _separator(self.separator))
+        object.__setattr__(self, "missing", _words(self.missing))
+        if not _is_whole(self.skip, least=0):
+            expected = "a whole number of lines, at least 0"
+            raise input_error("--skip", expected, _shown(self.skip), "count the lines to drop")
+        if self.header in (None, "none"):
+            return
+        if not _is_whole(self.header, least=1):
+            expected = "the number of the line that names the columns, or none"
+            raise input_error("--header", expected, _shown(self.header), "the first line is 1")
+        if int(self.header) <= self.skip:
+            expected = f"a line after the {self.skip:,} that --skip drops"
+            advice = "count all lines of the file, those dropped too"
+            raise input_error("--header", expected, f"line {self.header:,}", advice)
+
+
+def _separator(value: Any) -> str:
+    mark = SEPARATORS.get(value, value) if isinstance(value, str) else value
+    is_mark = isinstance(mark, str) and len(mark) == 1 and not mark.isalnum()
+    if not is_mark or mark in "\"'\n\r.+-\0":
+        expected = "one character such as ; or |, or tab, space, comma or semicolon"
+        advice = "name what stands between two cells"
+        raise input_error("--separator", expected, _shown(value), advice)
+    return mark
+
+
+def _words(values: Any) -> tuple[str, ...]:
+    # A single word is meant as one, although a string is a sequence of its letters.
+    words = (values,) if isinstance(values, str) else values
+    is_sequence = isinstance(words, list | tuple)
+    if not is_sequence or not all(isinstance(word, str) and word.strip() for word in words):
+        expected, advice = "words that mean a missing cell", "write one as --missing unknown"
+        raise input_error("--missing", expected, _shown(values), advice)
+    return tuple(word.strip() for word in words)
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:40]
