@@ -57,6 +57,13 @@ def sample_cli(
             help="Inverse temperature, a whole number: rows of p(v)^beta; likelier ones from 2 on.",
         ),
     ] = 1,
+    with_missing: Annotated[
+        bool,
+        typer.Option(
+            "--with-missing",
+            help="Leave cells of the drawn rows empty, as often as those of the run's source are.",
+        ),
+    ] = False,
     out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Json = False,
@@ -70,7 +77,9 @@ def sample_cli(
         from ..tables.writing import plain, text_of
 
         text = text_options(header, separator, missing, skip)
-        rows, table, words = draw_rows(run, n, sweeps, seed, given, out, overwrite, beta, text)
+        rows, table, words = draw_rows(
+            run, n, sweeps, seed, given, out, overwrite, beta, text, with_missing
+        )
         summary = {"run": run, "rows": len(rows), "columns": rows.shape[1], "out": out}
         values: Any = rows
         if table is not None:

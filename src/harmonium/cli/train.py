@@ -230,6 +230,19 @@ def train_cli(
     separator: Separator = None,
     missing: Missing = None,
     skip: Skip = None,
+    label: Annotated[
+        str | None,
+        word(
+            "--label",
+            metavar="NAME|none",
+            help="A column of labels, which is set aside.  [default: that of a file of pictures, by"
+            " its name or its values]",
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        word("--weight", help="A column that says how often each row counts."),
+    ] = None,
     alphabet: Annotated[
         str,
         word(

@@ -52,6 +52,7 @@ class Contents(NamedTuple):
         test_labels: One label for each test row, or None.
         notes: One sentence for each thing that was done.
         frame: The columns of a table with their names; None for arrays.
+        weights: One weight for each row, or None.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Contents(NamedTuple):
     test_labels: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     frame: Frame | None = None
+    weights: np.ndarray | None = None
 
 
 class _Source(NamedTuple):

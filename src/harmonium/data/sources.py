@@ -14,18 +14,20 @@ from ..errors import InputError, input_error
 from ..layers.registry import Registered, registered_layers
 from ..sequences import Sites, is_alignment, read_alignment, read_sequences
 from ..sequences.alignment import IDENTITY
-from ..tables import Columns, Frame, columns_from
+from ..tables import Columns, columns_from
+from ..tables.frames import frame_of_array
+from ..tables.left_out import LeftOut
 from ..tables.text_format import TextFormat
 from .builtin import BUILTIN, builtin
 from .coding import as_table
 from .frames import frame_in
-from .parts import holds_only
+from .ratings import note_on_ratings
 from .readers import is_readable, read_file, stem_of
+from .roles import Roles, is_picture, set_aside, without_dropped
 from .table import Table, table_of, table_of_alignment, table_of_sequences
 
 __all__ = ["open_source"]
 
-FEWEST_PIXELS = 64  # so many columns of levels with names are a picture
 _FILE_AND_KEY = re.compile(r"(?P<file>.+\.npz):(?P<key>[^/\\]+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -44,6 +46,9 @@ def open_source(
     separator: str | None = None,
     missing: Sequence[str] = (),
     skip: int = 0,
+    label: str | None = None,
+    weight: str | None = None,
+    new_rows: bool = False,
 ) -> Table:
     r"""Return the rows of a built-in data set or of a file.
 
@@ -73,6 +78,11 @@ def open_source(
             number of blanks), comma or semicolon; None to decide it.
         missing: Further words that mean a missing cell of a text file, such as "unknown".
         skip: The number of lines of a text file to drop at its beginning.
+        label: The name of a column of labels, which is set aside; "none" for none. None sets a
+            first or last column of pictures aside if its name or its values are those of labels.
+        weight: The name of a column that says how often each row counts.
+        new_rows: Whether the rows are for a model, so that the columns of labels and weights, and
+            those left out, may be missing.
 
     Raises:
         InputError: There is no such source, or it cannot be used as given; the message is one line.
@@ -110,14 +120,24 @@ def open_source(
         alignment = read_alignment(path, alphabet=alphabet, identity=identity)
         return table_of_alignment(alignment, name=stem_of(path))
     known = columns.empty if isinstance(columns, Columns) else None
-    found = read_file(path, key, known, text_format)
+    roles = Roles(label, weight, _left_out(columns), new_rows)
+    found = set_aside(read_file(path, key, known, text_format), roles, source, scale)
+    if roles.dropped:
+        rest = without_dropped(found, roles, source)
+        if new_rows or rest.frame is None or is_picture(rest.frame):
+            found = rest
+            columns = None
     told = visible != "auto" or scale is not None or states is not None
-    if columns is not None or (found.frame is not None and not told and _is_table(found.frame)):
+    if columns is not None or (
+        found.frame is not None and not told and not is_picture(found.frame)
+    ):
         frame = frame_in(found, source)
         if not isinstance(columns, Columns):
             columns = columns_from(columns or {"columns": []}, frame, source)
         table = table_of(frame, columns, name=found.name, source=source)
-        return replace(table, notes=(*found.notes, *table.notes))
+        ratings = note_on_ratings(frame)
+        notes = (*found.notes, *table.notes, *([f"{found.name}: {ratings}."] if ratings else []))
+        return replace(table, notes=notes, labels=found.labels, weights=found.weights)
     if found.train is None:
         option = (
             "--visible" if visible != "auto" else "--scale" if scale is not None else "--states"
@@ -126,6 +146,12 @@ def open_source(
         raise input_error(
             source, expected, seen, f"leave {option} out: columns are then told apart"
         )
+    shape = np.shape(found.train)
+    if found.frame is None and not told and len(shape) == 2 and shape[1] in (3, 4):
+        ratings = note_on_ratings(frame_of_array(np.asarray(found.train), ()))
+        if ratings:  # whole numbers without names, which would be refused as levels
+            advice = "or give them names, to learn them as a table"
+            raise input_error(source, "a row for each of what is learned", ratings, advice)
     return as_table(
         found.train,
         name=found.name,
@@ -136,6 +162,7 @@ def open_source(
         validation=found.validation,
         labels=found.labels,
         test_labels=found.test_labels,
+        weights=found.weights,
         notes=found.notes,
         source=source,
     )
@@ -147,16 +174,16 @@ def _refuse_format(source: str, text_format: TextFormat, what: str) -> None:
         raise input_error(source, f"{expected} with {what}", "some", "leave them out")
 
 
-def _is_table(frame: Frame) -> bool:
-    """Return whether columns should be told apart: they are not all pixels, 0/1 or spins."""
-    numbers = frame.numbers()
-    if numbers is None:
-        return True
-    if holds_only(numbers, 0, 1) or holds_only(numbers, -1, 1):
-        return False
-    low, high = numbers.min(), numbers.max()
-    is_levels = low >= 0 and (high <= 1 or (numbers.dtype.kind == "i" and high <= 255))
-    return not is_levels or len(frame.names) < FEWEST_PIXELS
+def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the columns that are left out, if nothing else is said of columns."""
+    if not isinstance(columns, Mapping):
+        return ()
+    entries = columns.get("columns")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        return ()  # `columns_from` says what is wrong
+    if any(entry.get("kind") != LeftOut.kind or len(entry) != 2 for entry in entries):
+        return ()
+    return tuple(str(entry.get("name")) for entry in entries)
 
 
 def _open_builtin(

@@ -117,15 +117,15 @@ def datasets_of(
             notes = (f"{table.name}: {rows}, too few to hold any out.",)
     if table.test is not None:
         given["test"] = (table.test, None)
-    # Held-out clusters are as unequal as those to learn from, so their rows are weighted too.
-    by_groups = table.groups is not None and table.validation is None and table.test is None
+    # Weights are those of the table's own rows: held-out clusters are as unequal as those to learn
+    # from, and a row that counts often does so wherever it is.
     parts = {
         name: dataset_of(
             table,
             rows,
             binarize,
             which,
-            table.weights if name == "train" or by_groups else None,
+            table.weights if rows is table.train else None,
             table.log_density,
         )
         for name, (rows, which) in given.items()

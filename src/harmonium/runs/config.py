@@ -84,6 +84,8 @@ class RunConfig:
         separator: what stands between the cells of a text file; None to decide it.
         missing: further words that mean a missing cell of a text file.
         skip: lines of a text file to drop at its beginning.
+        label: the column of labels, which is not learned; "none" for none, None to decide it.
+        weight: the column that says how often each row counts, or None.
         window: rows in memory at a time, of files that are read while training; 0 for all, as for
             other sources; "auto" reads a folder, a pattern, or an .npy file of more than half of
             the memory so. A run's folder has what was chosen.
@@ -121,6 +123,8 @@ class RunConfig:
     separator: str | None = None
     missing: list[str] = field(default_factory=list)
     skip: int = 0
+    label: str | None = None
+    weight: str | None = None
     window: int | Literal["auto"] = "auto"
     folder: str | None = None
 

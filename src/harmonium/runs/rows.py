@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from ..data import Dataset, Stream, Table
+from ..data.builtin import BUILTIN
 from ..data.groups import column_groups
 from ..data.sources import named_units, open_source
 from ..data.splits import USUAL_FRACTION, dataset_of, datasets_of, note_on_levels
@@ -101,6 +102,7 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
         alphabet=config.alphabet,
         identity=config.identity,
         **asdict(config.text_format),
+        **roles_of(config),
     )
     parts, notes = datasets_of(
         table,
@@ -116,6 +118,11 @@ def rows_of_run(config: RunConfig, columns: Columns | None = None) -> Rows:
             visible = Exclusive(parts["train"].columns, groups.all)
             notes = (*notes, *(f"{table.name}: {note}" for note in groups.notes))
     return _rows(table, visible, parts, notes)
+
+
+def roles_of(config: RunConfig) -> dict[str, Any]:
+    """Return what columns are for that a run does not learn, as `open_source` takes it."""
+    return {"label": config.label, "weight": config.weight}
 
 
 def _fraction(config: RunConfig) -> float | Literal["auto"]:
@@ -146,6 +153,7 @@ def rows_for_model(
     columns: Columns | None = None,
     sites: Sites | None = None,
     text_format: TextFormat | None = None,
+    config: RunConfig | None = None,
 ) -> Rows:
     """Read the rows of a source in the form that a model's visible units take.
 
@@ -157,14 +165,23 @@ def rows_for_model(
         columns: what the columns mean, for a model of a table.
         sites: what the sites mean, for a model of an alignment.
         text_format: how a text file is read, as far as it is not decided.
+        config: the options of the model's run, or None.
 
     Raises:
         InputError: the source cannot be read, or its width or values do not fit the model.
     """
     told = asdict(text_format or TextFormat())
+    if config is not None and sites is None and data not in BUILTIN:
+        told |= roles_of(config) | {"new_rows": True}
     if columns is not None:
         table = open_source(data, columns=columns, **told)
-        part = dataset_of(table, table.train, binarize, log_density=table.log_density)
+        part = dataset_of(
+            table,
+            table.train,
+            binarize,
+            weights=table.weights,
+            log_density=table.log_density,
+        )
         return _rows(table, rbm.visible, {"train": part}, ())
     if sites is not None:
         table = open_source(data, sites=sites, **told)
@@ -174,6 +191,9 @@ def rows_for_model(
     low, high = visible.support
     other = "bernoulli" if (low >= 0).all() and (high <= 1).all() else "gaussian"
     named = row.name if row else other  # `refuse_misfit` checks the values of each column
+    dropped = None if config is None else told_columns(replace(config, columns=None))
+    if dropped is not None and data not in BUILTIN:
+        told["columns"] = dropped
     table = open_source(data, visible=named, scale=scale, states=states, **told)
     arrays = {"train": table.train, "validation": table.validation, "test": table.test}
     parts: dict[str, Dataset] = {}
@@ -181,7 +201,8 @@ def rows_for_model(
         if array is not None:
             fitting = array if table.scale == 1.0 else array[:1] / table.scale
             refuse_misfit(fitting, rbm, data, "use rows like those it was trained on")
-            parts[name] = dataset_of(table, array, binarize)
+            weights = table.weights if array is table.train else None
+            parts[name] = dataset_of(table, array, binarize, weights=weights)
     return _rows(table, visible, parts, note_on_levels(table, binarize))
 
 

@@ -30,7 +30,7 @@ from .folder import CONFIG, RunFolder
 from .memory import refuse_beyond_memory
 from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
-from .rows import rows_of_run
+from .rows import own_rows, rows_of_run
 from .sequences import check_fasta, given_rows
 from .text_formats import text_format_for
 
@@ -48,6 +48,7 @@ def draw_rows(
     overwrite: bool,
     times: int = 1,
     text: Mapping[str, Any] | None = None,
+    with_missing: bool = False,
 ) -> tuple[np.ndarray, Frame | None, list[str] | None]:
     """Draw rows from a model, in the user's coding.
 
@@ -64,6 +65,7 @@ def draw_rows(
         overwrite: whether an existing file is replaced.
         times: the inverse temperature of p(v), 1 for the model itself.
         text: how a given text file is read, as `text_format_for` takes it.
+        with_missing: whether drawn rows lack cells as often as rows of the run's source.
 
     Raises:
         InputError: an option cannot be used, or the file exists already.
@@ -93,6 +95,7 @@ def draw_rows(
             held = given_rows(given, sites)
         else:
             held = read_given(given, rbm, text_format_for(given, run, text or {}))
+    gaps = _gaps_of(run) if with_missing else None
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
 
@@ -108,12 +111,43 @@ def draw_rows(
 
     if columns is None:
         rows = drawn(n, 0)
+        rows = rows if gaps is None else np.where(_chosen(gaps, len(rows), seed), np.nan, rows)
         return rows, None, None if sites is None else sites.words(rows)
     if told is None or not told.ranges:
         rows = drawn(n, 0)
-        return rows, columns.decode(rows, seed=seed, known=known), None
-    drawn_many = partial(drawn, max(n, FEWEST_DRAWN))
-    return *columns.draw(told, drawn_many, n, seed=seed), None
+        frame = columns.decode(rows, seed=seed, known=known)
+    else:
+        drawn_many = partial(drawn, max(n, FEWEST_DRAWN))
+        rows, frame = columns.draw(told, drawn_many, n, seed=seed)
+    if gaps is not None:
+        frame = columns.lacking(frame, _chosen(gaps, len(rows), seed), known)
+    return rows, frame, None
+
+
+def _gaps_of(run: str) -> np.ndarray:
+    """Return which values the rows of a run's source lack.
+
+    Raises:
+        InputError: the run is no folder, its source cannot be read, or lacks nothing.
+    """
+    if not (Path(run) / CONFIG).is_file():
+        advice = "leave it out, or name the folder"
+        raise input_error("--with-missing", "the folder of a run", repr(run), advice)
+    rows = own_rows(RunFolder(run)).learned.rows()
+    gaps = np.isnan(rows)
+    if not gaps.any():
+        expected = "a run on rows with missing values"
+        raise input_error("--with-missing", expected, "complete rows", "leave it out")
+    return gaps
+
+
+def _chosen(gaps: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Return which values of drawn rows are missing: those of rows of the source, at random.
+
+    So each column lacks as many cells as in the source, and columns lack them together as there;
+    what is missing does not depend on the values that are drawn.
+    """
+    return gaps[np.random.default_rng(seed).integers(len(gaps), size=count)]
 
 
 def read_given(given: str, rbm: RBM, text_format: TextFormat | None = None) -> np.ndarray:

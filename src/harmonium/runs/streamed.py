@@ -59,6 +59,7 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
     for option, value in (
         ("--columns", config.columns),
         ("--as", config.kinds),
+        ("--label or --weight", config.label not in (None, "none") or config.weight),
         ("--header, --separator, --missing or --skip", config.text_format != TextFormat()),
     ):
         if value:

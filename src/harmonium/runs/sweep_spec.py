@@ -24,7 +24,7 @@ MOST_POINTS = 1_000_000  # of a grid, whose order is drawn
 # What decides which rows are scored, or in which units: trials that differ in it have no order.
 OF_ROWS = (
     *("visible", "scale", "states", "binarize", "validation", "split", "columns", "as", "drop"),
-    *("alphabet", "identity", "header", "separator", "missing", "skip"),
+    *("alphabet", "identity", "header", "separator", "missing", "skip", "label", "weight"),
 )
 OPTIONS = {
     each.name.replace("_", "-"): each

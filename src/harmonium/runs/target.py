@@ -120,6 +120,7 @@ def target_of(
             columns,
             sites,
             text_format_for(data, run, text or {}),
+            RunFolder(run).config() if is_run(run) else None,
         )
         if part == "auto" and list(rows.parts) == ["train"]:  # those of a file are all alike
             rows = rows._replace(parts={GIVEN: rows.parts["train"]})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +190,30 @@ class Columns:
                 made = with_gaps(made, np.any(gaps, axis=0))
             raw.append(RawColumn(column.name, made, column.form))
         return Frame(tuple(raw))
+
+    def lacking(self, frame: Frame, gaps: np.ndarray, known: Frame | None = None) -> Frame:
+        """Return a table of which some cells are missing.
+
+        Args:
+            frame: the table.
+            gaps: which codes are missing, a column for each of `modelled`.
+            known: cells that stay, a table of which each row stands for equally many rows.
+        """
+        place = {part.name: i for i, part in enumerate(self.modelled)}
+        parts = {
+            column.name: [place[part.name] for part in column.parts] for column in self.columns
+        }
+        stays = {}
+        if known is not None and known.columns:
+            repeated = np.repeat(np.arange(len(known)), len(frame) // len(known))
+            stays = {raw.name: ~raw.is_missing[repeated] for raw in known.columns}
+        columns = []
+        for raw in frame.columns:
+            missing = gaps[:, parts[raw.name]].any(axis=1)
+            if raw.name in stays:
+                missing &= ~stays[raw.name]
+            columns.append(replace(raw, values=with_gaps(raw.values, missing)))
+        return Frame(tuple(columns), frame.has_names)
 
     def pieces(self, states: np.ndarray) -> list[np.ndarray]:
         """Split numbers for the columns of states among `modelled`; one for a unit of two values.

@@ -1,0 +1,204 @@
+"""Columns that are not learned: labels, weights of rows, and those that a user drops.
+
+They are taken out of a file before it is decided whether the rest is a picture or a table, so that
+grey levels stay grey levels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import count_of, input_error
+from ..tables import Frame, RawColumn
+from ..tables.frames import words_of
+from .parts import holds_only
+from .readers import Contents
+
+FEWEST_PIXELS = 64  # so many columns of levels with names are a picture
+NONE = "none"
+LABELS = ("label", "labels", "class", "target", "digit", "y")
+MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
+GREY = (128, 255)  # the largest level of a picture whose levels are bytes
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What columns are for that are not learned.
+
+    Attributes:
+        label: the column of labels; None to decide it, "none" for none.
+        weight: the column that holds how often a row counts, or None.
+        dropped: columns to leave out of a picture.
+        may_lack: whether columns may be missing, as in new rows for a model.
+    """
+
+    label: str | None = None
+    weight: str | None = None
+    dropped: tuple[str, ...] = ()
+    may_lack: bool = False
+
+
+def set_aside(contents: Contents, roles: Roles, source: str, scale: float | None) -> Contents:
+    """Return what a file holds without the columns that are not learned, which are beside it.
+
+    Args:
+        contents: a file as it was read.
+        roles: what columns are for.
+        source: what error messages call the file.
+        scale: the grey level that means 1, as told.
+
+    Raises:
+        InputError: there is no such column, or a weight is no finite number of at least 0.
+    """
+    if roles.weight is not None and _has(contents, roles.weight, roles, source, "--weight"):
+        weights = _weights(_column(contents, roles.weight), source)
+        note = f"{roles.weight!r} is the weight of each row, {weights.sum():,g} in all"
+        contents = _without(contents, roles.weight, note)._replace(weights=weights)
+        contents = _of_bits(contents)
+    label = _label_in(contents, scale) if roles.label is None else roles.label
+    if label not in (None, NONE) and _has(contents, label, roles, source, "--label"):
+        column = _column(contents, label)
+        classes = count_of(len(set(words_of(column).tolist())), "different value")
+        note = f"{label!r} is set aside as labels ({classes}); --label none learns it"
+        contents = _without(contents, label, note)._replace(labels=_labels(column))
+    return contents
+
+
+def without_dropped(contents: Contents, roles: Roles, source: str) -> Contents:
+    """Return what a file holds without the columns that the user drops.
+
+    Raises:
+        InputError: there is no such column.
+    """
+    for name in roles.dropped:
+        if _has(contents, name, roles, source, "--drop"):
+            contents = _without(contents, name, f"{name!r} is left out as told")
+    return contents
+
+
+def is_picture(frame: Frame) -> bool:
+    """Return whether all columns are 0/1, spins, or grey levels of at least 64 pixels."""
+    numbers = frame.numbers()
+    if numbers is None:
+        return False
+    if holds_only(numbers, 0, 1) or holds_only(numbers, -1, 1):
+        return True
+    low, high = numbers.min(), numbers.max()
+    is_levels = low >= 0 and (high <= 1 or (numbers.dtype.kind == "i" and high <= GREY[1]))
+    return is_levels and len(frame.names) >= FEWEST_PIXELS
+
+
+def _names(contents: Contents) -> Sequence[str]:
+    if contents.frame is not None:
+        return contents.frame.names
+    shape = np.shape(contents.train)
+    return [f"column {i + 1}" for i in range(shape[1])] if len(shape) == 2 else []
+
+
+def _has(contents: Contents, name: str, roles: Roles, source: str, option: str) -> bool:
+    """Return whether there is such a column besides others, which must be there unless it may lack.
+
+    Raises:
+        InputError: it is not there.
+    """
+    names = _names(contents)
+    if name in names and len(names) > 1:
+        return True
+    if roles.may_lack:
+        return False
+    seen = ", ".join(names)[:200] if names else "rows without names"
+    raise input_error(source, f"{option} with one of several columns", repr(name), f"found: {seen}")
+
+
+def _column(contents: Contents, name: str) -> RawColumn:
+    place = list(_names(contents)).index(name)
+    if contents.frame is not None:
+        return contents.frame.columns[place]
+    return RawColumn(name, np.asarray(contents.train[:, place], float))
+
+
+def _without(contents: Contents, name: str, note: str) -> Contents:
+    """Return the file without a column, with a sentence more."""
+    place = list(_names(contents)).index(name)
+    frame = contents.frame
+    if frame is None:
+        rest = np.delete(contents.train, place, axis=1)
+    else:
+        others = frame.columns[:place] + frame.columns[place + 1 :]
+        frame = Frame(others, frame.has_names)
+        rest = frame.numbers()
+    notes = (*contents.notes, f"{contents.name}: {note}.")
+    return contents._replace(train=rest, frame=frame, notes=notes)
+
+
+def _weights(column: RawColumn, source: str) -> np.ndarray:
+    values = column.values
+    is_right = values.dtype.kind == "f" and bool((np.isfinite(values) & (values >= 0)).all())
+    if not is_right or not values.sum() > 0:
+        found = "words" if values.dtype.kind != "f" else "others"
+        expected = "finite weights of at least 0, and one above it"
+        advice = "correct them, or leave --weight out"
+        raise input_error(f"{source}: column {column.name!r}", expected, found, advice)
+    return values.astype(np.float32)
+
+
+def _labels(column: RawColumn) -> np.ndarray:
+    values = column.values
+    is_whole = values.dtype.kind == "f" and bool((values == np.rint(values)).all())
+    return values.astype(np.int64) if is_whole else words_of(column)
+
+
+def _of_bits(contents: Contents) -> Contents:
+    """Return a single column of strings such as 0110 as a column for each of their signs."""
+    frame = contents.frame
+    if frame is None or len(frame.columns) > 1 or frame.columns[0].values.dtype.kind == "M":
+        return contents
+    cells = words_of(frame.columns[0]).tolist()
+    lengths = {len(cell or "") for cell in cells}
+    if len(lengths) > 1 or lengths & {0, 1} or not all(set(cell) <= {"0", "1"} for cell in cells):
+        return contents
+    rows = np.array([[int(sign) for sign in cell] for cell in cells])
+    note = f"strings of {rows.shape[1]:,} signs are read as a column for each sign"
+    notes = (*contents.notes, f"{contents.name}: {note}.")
+    return contents._replace(train=rows, frame=None, notes=notes)
+
+
+def _label_in(contents: Contents, scale: float | None) -> str | None:
+    """Return the name of the first or last column if it holds the labels of pictures."""
+    names = _names(contents)
+    if contents.labels is not None or len(names) <= FEWEST_PIXELS:
+        return None
+    for place in (0, len(names) - 1):
+        name = names[place]
+        if contents.frame is not None and contents.frame.has_names:
+            others = contents.frame.columns[:place] + contents.frame.columns[place + 1 :]
+            # A column of 0 and 1 among others of 0 and 1 may be one of them, whatever its name.
+            is_alike = holds_only(contents.train, 0, 1) if contents.train is not None else False
+            if name.strip().lower() in LABELS and not is_alike and is_picture(Frame(others)):
+                return name
+        elif contents.train is not None and _are_classes(contents.train, place, scale):
+            return name
+    return None
+
+
+def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
+    """Return whether a column without a name numbers classes, beside the levels of a square.
+
+    All numbers from 0 or 1 on occur in it, none as large as the largest level, and there are as
+    many other columns as a square has pixels, which is no square with this column.
+    """
+    width = rows.shape[1]
+    is_square = math.isqrt(width - 1) ** 2 == width - 1 and math.isqrt(width) ** 2 != width
+    if not is_square or rows.dtype.kind not in "iu":
+        return False
+    classes = np.unique(rows[:, place])
+    levels = np.delete(rows, place, axis=1)
+    highest = levels.max()
+    is_grey = GREY[0] <= highest <= GREY[1] or highest == scale
+    counts_up = classes[0] in (0, 1) and len(classes) == classes[-1] - classes[0] + 1
+    few = 2 <= len(classes) <= MOST_CLASSES
+    return bool(is_grey and levels.min() >= 0 and counts_up and few and classes[-1] < highest)
