@@ -12,10 +12,11 @@ import numpy as np
 
 from .._files import bytes_of, unzipped
 from ..errors import InputError, count_of, input_error
-from .cells import NUMBER, columns_in
+from .cells import columns_in
 from .database import database
 from .frames import Frame
 from .moments import YEARS
+from .notations import NUMBER
 
 DELIMITERS = ",;\t|"
 WORDS_OF_A_LINE = 4

@@ -1,0 +1,100 @@
+"""What stands for a missing cell among numbers and dates: words, errors of spreadsheets, -999."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import count_of
+
+MISSING = (  # what stands for a missing cell, besides an empty one; upper and lower case alike
+    *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"),
+)
+AMONG_VALUES = (  # these too among numbers and dates; in columns of words they are categories
+    *("unknown", "unk", "missing", "not available", "not applicable", "not known", "not reported"),
+    *("not recorded", "not measured", "not stated", "not given", "not specified", "no data"),
+    *("unspecified", "undefined", "undetermined", "unavailable", "blank", "empty", "nil"),
+    *("n.a.", "n.a", "n. a.", "n/d", "n.d.", "nd", "s/d", "k.a.", "k. a.", "tbd", "tba", "(null)"),
+    *("(blank)", "(empty)", "(missing)", "(unknown)", "not a number", "missing value", "nat"),
+)
+NO_SIGN = r"[^\w\s]+"  # a cell without a letter or a digit is no value: .. -- *** —
+SPREADSHEET = r"#(?:div/0!|n/?a!?|value!|ref!|num!|name\?|null!|spill!|calc!|field!|error!)"
+NO_DAY = r"(?:0000|9999|0001)[-/.]\d\d?[-/.]\d\d?.*|\d\d?[-/.]\d\d?[-/.](?:0000|9999|0001).*"
+GAP = re.compile(
+    f"{NO_SIGN}|{SPREADSHEET}|{NO_DAY}|{'|'.join(map(re.escape, (*MISSING, *AMONG_VALUES)))}"
+)
+IN_ERROR = 0.01  # share of cells that may be errors of writing; more of them mean something
+WORDS_SHOWN = 3
+NINES = re.compile(r"-?9{2,}|-9")  # -999 and its like
+SHOWN = 40  # characters of a cell in a message
+
+
+class Odd(NamedTuple):
+    """The cells of a column that are not of the kind of the others.
+
+    Attributes:
+        words: the most frequent ones, and how often each occurs.
+        total: the number of such cells.
+        seen: the number of all cells that are not empty.
+    """
+
+    words: dict[str, int]
+    total: int
+    seen: int
+
+    @property
+    def note(self) -> str:
+        """What is to be said if they are read as missing."""
+        if not self.total:
+            return ""
+        shown = list(self.words.items())[:WORDS_SHOWN]
+        named = ", ".join(f"{word[:SHOWN]!r} ({count_of(n, 'cell')})" for word, n in shown)
+        more = self.total - sum(n for _, n in shown)
+        others = f" and {count_of(more, 'other cell')}" if more else ""
+        return f"read as missing: {named}{others}"
+
+    def are_gaps(self) -> bool:
+        """Return whether they stand for missing cells: by their words, or because they are few.
+
+        Words for a missing cell may be up to half of the cells; of others, one in a hundred is
+        taken for an error of writing. A column of a hundred cells loses at most one in this way.
+        """
+        unknown = self.total - sum(n for word, n in self.words.items() if is_gap(word))
+        return 2 * self.total < self.seen and unknown <= IN_ERROR * self.seen
+
+    def reason(self, plural: str, singular: str) -> str:
+        """Return why a column of cells that are nearly all of a kind is read as words."""
+        if not self.words:
+            return ""
+        example = next((word for word in self.words if not is_gap(word)), next(iter(self.words)))
+        if self.total == 1:
+            return f"read as words, since {example[:SHOWN]!r} is no {singular}"
+        cells = f"{self.total:,} cells such as {example[:SHOWN]!r}"
+        return f"read as words: {plural}, but for {cells}"
+
+
+def is_gap(word: str) -> bool:
+    """Return whether a word among numbers or dates stands for a missing cell."""
+    return word == "x" or GAP.fullmatch(word.lower()) is not None  # X is a chromosome
+
+
+def note_on_sentinels(values: np.ndarray) -> str:
+    """Return a warning if one number, all nines, is repeated far from all others."""
+    known = values[np.isfinite(values)]
+    if len(known) < 3:
+        return ""
+    for end, rest in (
+        (known.min(), known[known > known.min()]),
+        (known.max(), known[known < known.max()]),
+    ):
+        count = len(known) - len(rest)
+        if count < 2 or len(np.unique(rest)) < 2 or not NINES.fullmatch(f"{end:.15g}"):
+            continue
+        distance = min(abs(end - rest.min()), abs(end - rest.max()))
+        # A number farther from the others than these are from each other is no part of them.
+        if distance > rest.max() - rest.min():
+            shown = f"{end:.15g} in {count_of(count, 'cell')}"
+            return f"{shown} is far from all others; give --missing {end:.15g} if it means missing"
+    return ""
