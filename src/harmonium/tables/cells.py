@@ -40,8 +40,8 @@ def columns_in(
         known: a table, of any number of rows, as whose columns those of the same name are read.
     """
     kept = {} if known is None else {column.name: column for column in known.columns}
-    ways = notations(delimiter)
     commas = delimiter != "," and _has_decimal_commas(connection, len(names))
+    ways = notations(delimiter, has_commas=commas)
     columns = []
     for i, name in enumerate(names):
         _see(connection, f"c{i}")

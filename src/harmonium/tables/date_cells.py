@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,28 @@ def dates_readings(connection: Any, cell: str, name: str, sample: list[str]) -> 
     if not likely:
         return []
     values = [_within_years(time_in(cell, form)) for form in likely]
-    fits = connection.execute(
-        f"select {', '.join(f'count({value})' for value in values)} from seen"
-    ).fetchone()
-    return [
-        _dates(connection, cell, name, form, value, n, sample)
-        for form, value, n in zip(likely, values, fits, strict=True)
+    measured = ", ".join(f"count({t}), epoch(max({t})) - epoch(min({t}))" for t in values)
+    measures = connection.execute(f"select {measured} from seen").fetchone()
+    readings = [
+        _dates(connection, cell, name, form, value, fits, sample)
+        for form, value, fits in zip(likely, values, measures[::2], strict=True)
     ]
+    return [readings[i] for i in _by_years(likely, measures[1::2])]
+
+
+def _by_years(forms: list[str], spans: Sequence[float | None]) -> list[int]:
+    """Return the places of forms in the order in which they are tried.
+
+    Of the orders of 24-08-22 that fit, the year is first if the years are then close to each other.
+    """
+    places = list(range(len(forms)))
+    first = [i for i in places if forms[i].startswith("%y")]
+    last = [i for i in places if "%y" in forms[i] and i not in first]
+    span_if_first = min((spans[i] or 0.0 for i in first), default=np.inf)
+    span_if_last = min((spans[i] or 0.0 for i in last), default=0.0)
+    if 2 * span_if_first < span_if_last:
+        return first + [i for i in places if i not in first]
+    return places
 
 
 def _within_years(time: str) -> str:
@@ -141,8 +156,11 @@ def _is_plausible(connection: Any, cell: str, form: str, values: np.ndarray) -> 
     if "%y" in form:
         padded = f"count_if(not regexp_full_match({cell}, '\\d\\d\\D.*|\\D.*'))"
         is_padded = connection.execute(f"select {padded} from seen").fetchone()[0] == 0
+        months = known.astype("datetime64[M]").astype(np.int64) % 12 + 1
+        # Versions count from 0 or 1: hardly any goes beyond 20.10.
+        is_no_version = _days_of_month(known).max() > 20 and months.max() >= 10
         is_safe = SAFE[0] <= known.min() and known.max() < SAFE[1]
-        return bool(is_safe) and ("." not in form or is_padded)
+        return bool(is_safe and ("." not in form or is_padded or is_no_version))
     if form == "%Y-%m":
         months = known.astype("datetime64[M]").astype(np.int64)
         return bool(((months // 12 + 1971) % 100 != months % 12 + 1).any())

@@ -32,7 +32,7 @@ MONTH_NAMES = (
     *("october", "november", "december"),
 )
 WEEKDAYS = r"(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
-AFTER_CLOCK = r"(:\d\d(?:[.,]\d{1,9})?(?: ?[AaPp]\.?[Mm]\b\.?)?)"
+AFTER_CLOCK = r"(T\d{4,6}|:\d\d(?:[.,]\d{1,9})?(?: ?[AaPp]\.?[Mm]\b\.?)?)"
 ZONE_OF_CELL = rf"{AFTER_CLOCK}( ?)({ZONE}){IN_BRACKETS}( \d{{4}})?$"
 ZONE_OF_FORM = re.compile(rf"(%[MSfpP]|:00)( ?)((?:{ZONE}){IN_BRACKETS})(?= |$)")
 FRACTION_OF_FORM = re.compile(r"[.,]%(\d?)f")
@@ -198,7 +198,7 @@ def _forms_of_cell(cell: str) -> list[str]:
     if digits:
         seconds = "%S" if len(digits[2]) == 6 else ""
         return [f"%Y%m%d{digits[1]}%H%M{seconds}{digits[3]}"]
-    clock = re.search(rf"(?P<gap>(?<=\d)T|, | at | |:)?(?<!\d){CLOCK}(?=$| )", rest)
+    clock = re.search(rf"(?P<gap>(?<=\d)[T_]|, | at | |:)?(?<!\d){CLOCK}(?=$| )", rest)
     if clock is None:
         return [prefix + day for day in _days(rest)]
     gap, time = clock["gap"] or "", _clock_form(clock)

@@ -11,7 +11,8 @@ THREE = r"[+-]?[1-9]\d{0,2}\.\d{3}"  # 1.234, which may be 1234
 ENGLISH = r"[+-]?\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?"  # 1,234.5, or 1,23,456 in India
 SPACES = " \u00a0\u202f\u2009'’_"  # between thousands: 1 234,5 or 1'234.5
 SPACED = rf"[+-]?\d{{1,3}}([{SPACES}]\d{{3}})+"
-WITH_COMMA = r".{0,5}?(\d{1,3}(\.\d{3})+|\d+),\d+.{0,5}?"
+# A comma that marks no thousands: three digits may follow one that does.
+WITH_COMMA = r"(.{0,4}?\D)??(\d{1,3}(\.\d{3})+,\d+|\d+,(\d\d?|\d{4,})|0,\d+)(\D.{0,4})??"
 LABEL = r"[+-]?0\d+|[+-]?\d{16,}|\+\d{7,}"  # digits that are names: 00501, card and phone numbers
 
 # Full-width signs, and the minus signs that word processors make of a hyphen, one for one.
@@ -24,16 +25,19 @@ CODES = (
     *(r"Rs\.?", r"kr\.?", "R", "Fr\\.?"),
 )
 CURRENCY = rf"[A-Za-z]{{0,3}}\p{{Sc}}|{'|'.join(CODES)}"
-WORD = r"[\p{L}\p{Sc}%‰°µ′″]+[23²³]?"  # kg, m2, %, °C
-UNIT = rf"\s?{WORD}\.?(?:[ /·]{WORD}\.?){{0,3}}"  # kg/m2, US $, years of age
-MARK = r"\s?(?:\*{1,4}|[†‡§¶]+|\[[^\]]{1,8}\]|\([a-z]\))"  # of a footnote
+BLANK = "[ \t\u00a0\u202f\u2009]"
+WORD = r"""[\p{L}\p{Sc}%‰°µ'"′″]+[23²³]?"""  # kg, m2, %, °C
+UNIT = rf"{BLANK}?{WORD}\.?(?:[ /·]{WORD}\.?){{0,3}}"  # kg/m2, US $, years of age
+MARK = rf"{BLANK}?(?:\*{{1,4}}|[†‡§¶]+|\[[^\]]{{1,8}}\]|\([a-z]\))"  # of a footnote
 DIGITS = (
     rf"(?i:inf(?:inity)?)|∞|\d(?:[\d.,{SPACES}]*[\d.])?(?:[eE][+-]?\d+)?|[.,]\d+(?:[eE][+-]?\d+)?"
 )
-PARTS = ("opening", "bound", "minus", "before", "sign", "digits", "unit", "mark", "closing", "tail")
+PARTS = (
+    *("opening", "bound", "minus", "before", "sign", "digits", "unit", "mark", "closing", "tail"),
+)
 SIGNED = (
-    rf"^([(]?)((?:[<>≤≥~≈]=?\s?)?)([+-]?)((?:(?:{CURRENCY})\s?)?)([+-]?)({DIGITS})"
-    rf"((?:{UNIT})?)((?:{MARK})?)([)]?)([+-]?)$"
+    rf"^([(]?)((?:[<>≤≥~≈]=?{BLANK}?)?)([+-]?){BLANK}?((?:(?:{CURRENCY}){BLANK}?)?)([+(-]?)"
+    rf"({DIGITS})((?:{UNIT})?)((?:{MARK})?)([)]?)([+-]?)$"
 )
 
 
@@ -77,11 +81,18 @@ APART = (
     Notation(rf"{NUMBER}|{SPACED}(\.\d+)?", SPACES, some=rf"{SPACED}.*"),
     Notation(rf"{COMMA}|[+-]?\d+|{SPACED}(,\d+)?", SPACES, is_comma=True, some=rf"{SPACED}.*"),
 )
-BOTH = r".*\d,\d{3}\.\d.*"  # no decimal comma
+BOTH = r".*\d,\d{3}\.\d.*|.*\d,\d\d\d?,\d{3}.*"  # no decimal comma
+# Whole numbers below 1,000 beside others with three digits after a comma: these are thousands.
+GROUPED = Notation(r"[+-]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})", ",", some=r"[+-]?\d{1,3}")
 
 
-def notations(delimiter: str) -> tuple[Notation, ...]:
-    """Return the notations of numbers in a file, in the order in which they are tried."""
+def notations(delimiter: str, *, has_commas: bool) -> tuple[Notation, ...]:
+    """Return the notations of numbers in a file, in the order in which they are tried.
+
+    Args:
+        delimiter: between cells, which is no decimal comma.
+        has_commas: whether decimal commas are known to be in the file.
+    """
     english = Notation(f"{NUMBER}|{ENGLISH}", ",")
     if delimiter == ",":
         both = DOTTED._replace(some=r".*\d\.\d{3},\d.*")
@@ -89,6 +100,7 @@ def notations(delimiter: str) -> tuple[Notation, ...]:
     mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
     return (
         PLAIN,
+        *(() if has_commas else (GROUPED,)),
         Notation(CONTINENTAL, ".", is_comma=True),
         mixed,
         english._replace(some=BOTH),
@@ -114,11 +126,9 @@ def parts_of_number(cell: str) -> str:
 
 def number_of_parts(parts: str) -> str:
     """Return the SQL for the number among its parts, with its sign; null if there is none."""
-    is_negative = (
-        f"'-' in ({parts}.minus, {parts}.sign, {parts}.tail)"
-        f" or ({parts}.opening = '(' and {parts}.closing = ')')"
-    )
-    is_whole = f"{parts}.digits <> '' and ({parts}.opening = '') = ({parts}.closing = '')"
+    is_negative = f"'-' in ({parts}.minus, {parts}.sign, {parts}.tail) or {parts}.closing = ')'"
+    opened = f"({parts}.opening = '(') <> ({parts}.sign = '(')"
+    is_whole = f"{parts}.digits <> '' and ({parts}.closing = ')') = ({opened})"
     # A plus stays: +491512839167 is a number to call.
     sign = f"case when {is_negative} then '-' else replace({parts}.minus, '-', '') end"
     signed = f"{sign} || {parts}.digits"

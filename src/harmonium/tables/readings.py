@@ -75,6 +75,7 @@ def best_of(
             column = reading.column(fetched(connection, reading.value))
             if column is not None:
                 return with_notes(column, odd.note)
+            note = note or f"read as words, as it is not sure that they are {reading.plural}"
         elif 2 * reading.fits > seen and not note:
             note = odd.reason(reading.plural, reading.singular)
     return RawColumn(name, fetched(connection, cell), note=note)

@@ -35,8 +35,9 @@ class Signs(NamedTuple):
     Attributes:
         before, after: how often each stands before and after a number.
         numbers: how many cells are numbers.
-        in_parentheses, with_tail, with_bound, with_mark, with_minus: how many of these are written
-            (5), 5-, <5 or 90+, 5*, and with a minus that is no hyphen.
+        in_parentheses, with_tail, with_bound, with_mark: how many of these are written (5), 5-,
+            <5 or 90+, and 5*.
+        minus: a minus sign that is no hyphen, or "".
     """
 
     before: Counter[str]
@@ -46,15 +47,15 @@ class Signs(NamedTuple):
     with_tail: int
     with_bound: int
     with_mark: int
-    with_minus: int
+    minus: str
 
     @classmethod
     def of(cls, connection: Any, cell: str) -> Signs:
         """Return the signs of the table `seen`, after `_divide`."""
         rows = connection.execute(
-            "select p.before, p.unit, count(*) as n, count_if(p.opening = '('),"
+            "select p.before, p.unit, count(*) as n, count_if(p.closing = ')'),"
             " count_if(p.tail = '-'), count_if(p.bound <> '' or p.tail = '+'),"
-            f" count_if(p.mark <> ''), count_if(regexp_matches({cell}, '{TRUE_MINUS}'))"
+            f" count_if(p.mark <> ''), max(regexp_extract({cell}, '{TRUE_MINUS}'))"
             " from seen where bare is not null group by 1, 2 order by n desc, 1, 2"
             f" limit {MOST_SIGNS}"
         ).fetchall()
@@ -63,7 +64,8 @@ class Signs(NamedTuple):
         for row in rows:
             before[row[0]] += row[2]
             after[row[1]] += row[2]
-        return cls(before, after, *(sum(row[i] for row in rows) for i in range(2, 8)))
+        sums = (sum(row[i] for row in rows) for i in range(2, 7))
+        return cls(before, after, *sums, minus=max((row[7] for row in rows), default=""))
 
     @property
     def several(self) -> list[str]:
@@ -100,7 +102,7 @@ def numbers_readings(
         return [], ""
     if signs.several:
         units = " and ".join(map(repr, signs.several[:2]))
-        return [], f"read as words: numbers with different signs, such as {units}"
+        return [], f"read as words: numbers beside different signs, such as {units}"
     _drop(connection, _doubts(connection, signs, is_known))
     counted = connection.execute(
         "select count(bare), count_if(regexp_full_match(bare, '" + LABEL + "')) from seen"
@@ -143,10 +145,8 @@ def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
     """Return the conditions under which cells are no numbers, though they look like some."""
     doubts = []
     if signs.in_parentheses == signs.numbers:
-        doubts.append("p.opening = '('")  # (1), (2): a list, and no negative numbers
-    different = connection.execute(
-        f"select count(distinct bare) from seen where not ({BOUND})"
-    ).fetchone()[0]
+        doubts.append("p.closing = ')'")  # (1), (2): a list, and no negative numbers
+    different = connection.execute("select count(distinct bare) from seen").fetchone()[0]
     # Few numbers and "3+" are categories, and nothing is lost if they stay so.
     if different <= FEW_NUMBERS and not is_known:
         doubts.append(BOUND)
@@ -189,8 +189,8 @@ def _form(connection: Any, signs: Signs, way: Notation, is_grouped: bool) -> Num
         negative = "(#)"
     elif signs.with_tail:
         negative = "#-"
-    elif signs.with_minus:
-        negative = "−#"
+    elif signs.minus:
+        negative = f"{signs.minus}#"
     return NumberForm(before, after, group, way.is_comma, negative)
 
 
