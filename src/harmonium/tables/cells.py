@@ -20,9 +20,9 @@ from .date_cells import (
 )
 from .frames import Frame, RawColumn
 from .gaps import MISSING
-from .notations import CONTINENTAL, LABEL, NUMBER, WITH_COMMA, Notation, notations
+from .notations import CONTINENTAL, LABEL, NUMBER, WITH_COMMA, Notation, as_before, notations
 from .number_forms import NumberForm, is_clock
-from .readings import best_of, fetched
+from .readings import best_of, fetched, nothing
 from .signed_numbers import numbers_readings, plain_numbers
 
 BLANKS = " \t\r\n\u00a0\u202f\u2009\ufeff"  # around cells, in text of the web and of spreadsheets
@@ -51,7 +51,7 @@ def columns_in(
 
 def _has_decimal_commas(connection: Any, count: int) -> bool:
     """Return whether a column, signs around its numbers aside, has decimal commas."""
-    any_sign = rf".{{0,5}}?{CONTINENTAL}.{{0,5}}?"
+    any_sign = rf"([^\d,.]{{0,5}})??{CONTINENTAL}([^\d,.].{{0,4}})??"
     for i in range(count):
         _see(connection, f"c{i}")
         found = connection.execute(
@@ -96,7 +96,10 @@ def _column(
     seen, labels, plain, with_digits = (count or 0 for count in counts)  # null without rows
     # A dot before three digits marks thousands where other columns have decimal commas.
     form = "" if before is None else before.form
-    dots = NumberForm.of(form).has_comma if kind == "f" else commas
+    dots = commas
+    if kind == "f":
+        dots = NumberForm.of(form).has_comma
+        ways = as_before(ways, NumberForm.of(form))
     is_time = kind == "f" and is_clock(form)
     if plain == seen and not labels and not (dots and seen) and kind != "M" and not is_time:
         return dates_in_digits(connection, cell, plain_numbers(connection, cell, name, seen))
@@ -112,5 +115,8 @@ def _column(
         sample = sample_of(connection, cell)
         readings += likely_clock(connection, cell, name, sample)
         readings += dates_readings(connection, cell, name, sample)
-    column = best_of(connection, cell, name, seen, readings, note)
+    if kind:
+        readings.append(nothing(name, form, kind))
+    known = bool(kind)
+    column = best_of(connection, cell, name, seen, readings, note=note, is_known=known)
     return dates_in_digits(connection, cell, column)

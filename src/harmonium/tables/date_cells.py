@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -291,7 +292,7 @@ def _turned(column: RawColumn) -> RawColumn:
     turned = (years.astype("datetime64[M]") + (_days_of_month(values) - 1)).astype("datetime64[D]")
     turned = (turned + month).astype("datetime64[us]") + clock
     turned = np.where(missing, np.datetime64("NaT", "us"), turned)
-    return RawColumn(column.name, turned, other_order(column.form), column.note)
+    return replace(column, values=turned, form=other_order(column.form))
 
 
 def _note_on_order(column: RawColumn) -> str:

@@ -55,14 +55,16 @@ class Odd(NamedTuple):
         others = f" and {count_of(more, 'other cell')}" if more else ""
         return f"read as missing: {named}{others}"
 
-    def are_gaps(self) -> bool:
+    def are_gaps(self, *, is_known: bool) -> bool:
         """Return whether they stand for missing cells: by their words, or because they are few.
 
-        Words for a missing cell may be up to half of the cells; of others, one in a hundred is
-        taken for an error of writing. A column of a hundred cells loses at most one in this way.
+        Words for a missing cell may be up to half of the cells, or all if the kind of the column
+        is known; of others, one in a hundred is taken for an error of writing. A column of a
+        hundred cells loses at most one in this way.
         """
         unknown = self.total - sum(n for word, n in self.words.items() if is_gap(word))
-        return 2 * self.total < self.seen and unknown <= IN_ERROR * self.seen
+        is_minority = 2 * self.total < max(1, self.seen)
+        return (is_known or is_minority) and unknown <= IN_ERROR * self.seen
 
     def reason(self, plural: str, singular: str) -> str:
         """Return why a column of cells that are nearly all of a kind is read as words."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .number_forms import NumberForm
+
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?((?i:inf(inity)?)|∞)"
 COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
 CONTINENTAL = r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?"  # 1.234,5
@@ -12,7 +14,7 @@ ENGLISH = r"[+-]?\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?"  # 1,234.5, or 1,23,456 in In
 SPACES = " \u00a0\u202f\u2009'’_"  # between thousands: 1 234,5 or 1'234.5
 SPACED = rf"[+-]?\d{{1,3}}([{SPACES}]\d{{3}})+"
 # A comma that marks no thousands: three digits may follow one that does.
-WITH_COMMA = r"(.{0,4}?\D)??(\d{1,3}(\.\d{3})+,\d+|\d+,(\d\d?|\d{4,})|0,\d+)(\D.{0,4})??"
+WITH_COMMA = r"([^\d,.]{0,5})??(\d{1,3}(\.\d{3})+,\d+|\d+,(\d\d?|\d{4,})|0,\d+)(\D.{0,4})??"
 LABEL = r"[+-]?0\d+|[+-]?\d{16,}|\+\d{7,}"  # digits that are names: 00501, card and phone numbers
 
 # Full-width signs, and the minus signs that word processors make of a hyphen, one for one.
@@ -96,7 +98,9 @@ def notations(delimiter: str, *, has_commas: bool) -> tuple[Notation, ...]:
     english = Notation(f"{NUMBER}|{ENGLISH}", ",")
     if delimiter == ",":
         both = DOTTED._replace(some=r".*\d\.\d{3},\d.*")
-        return (PLAIN, english, both, *APART)
+        # "1,3" between quotes may be two answers; "0,3" is none.
+        quoted_comma = Notation(f"{NUMBER}|{COMMA}", is_comma=True, some=r"[+-]?0,\d+|.*,\d{4,}")
+        return (PLAIN, english, both, quoted_comma, *APART)
     mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
     return (
         PLAIN,
@@ -106,6 +110,17 @@ def notations(delimiter: str, *, has_commas: bool) -> tuple[Notation, ...]:
         english._replace(some=BOTH),
         *APART,
     )
+
+
+def as_before(ways: tuple[Notation, ...], form: NumberForm) -> tuple[Notation, ...]:
+    """Return those notations in which a comma means what it meant in the cells of a form."""
+    if form.has_comma:
+        mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
+        return (DOTTED, PLAIN, *(way for way in ways if way.is_comma), mixed)
+    if form.group:
+        others = (way for way in ways if not way.is_comma and way is not GROUPED)
+        return (*others, Notation(f"{NUMBER}|{ENGLISH}", ","))
+    return ways
 
 
 def quoted(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,12 @@ def fetched(connection: Any, expression: str) -> np.ndarray:
     return with_gaps(np.ma.getdata(values), np.ma.getmaskarray(values))
 
 
+def nothing(name: str, form: str, kind: str) -> Reading:
+    """Return the column as numbers or dates of which none is there."""
+    value = "cast(null as timestamp)" if kind == "M" else "cast(null as double)"
+    return Reading(value, 0, "values", "value", lambda values: RawColumn(name, values, form))
+
+
 def odd_cells(connection: Any, cell: str, reading: Reading, seen: int) -> Odd:
     """Return the cells of a column that a reading does not fit."""
     total = seen - reading.fits
@@ -51,11 +58,18 @@ def odd_cells(connection: Any, cell: str, reading: Reading, seen: int) -> Odd:
 def with_notes(column: RawColumn, *notes: str) -> RawColumn:
     """Return a column with notes after its own."""
     joined = "; ".join(note for note in (column.note, *notes) if note)
-    return RawColumn(column.name, column.values, column.form, joined)
+    return replace(column, note=joined)
 
 
 def best_of(
-    connection: Any, cell: str, name: str, seen: int, readings: list[Reading], note: str = ""
+    connection: Any,
+    cell: str,
+    name: str,
+    seen: int,
+    readings: list[Reading],
+    *,
+    note: str = "",
+    is_known: bool = False,
 ) -> RawColumn:
     """Return the column by the reading that fits most cells, or as words.
 
@@ -68,10 +82,11 @@ def best_of(
         seen: how many cells are not empty.
         readings: those that are tried.
         note: what is said of a column of words.
+        is_known: whether the column was none of words before.
     """
     for reading in sorted(readings, key=lambda one: -one.fits):
         odd = odd_cells(connection, cell, reading, seen)
-        if odd.are_gaps():
+        if odd.are_gaps(is_known=is_known):
             column = reading.column(fetched(connection, reading.value))
             if column is not None:
                 return with_notes(column, odd.note)

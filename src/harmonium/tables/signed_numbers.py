@@ -13,6 +13,7 @@ from .frames import RawColumn
 from .gaps import note_on_sentinels
 from .notations import (
     DOTTED,
+    GROUPED,
     LABEL,
     PLAIN,
     THREE,
@@ -118,8 +119,8 @@ def numbers_readings(
 
     def column(values: np.ndarray) -> RawColumn:
         notes = _notes(connection, cell, signs, form)
-        if way is PLAIN and not form.text:
-            notes.append(note_on_dots(connection, cell, fits))
+        if not form.before and not form.after:
+            notes.append(note_on_marks(connection, cell, fits, way))
         notes.append(note_on_sentinels(values))
         return RawColumn(name, values, form.text, "; ".join(filter(None, notes)))
 
@@ -221,18 +222,28 @@ def plain_numbers(connection: Any, cell: str, name: str, seen: int) -> RawColumn
     known = values[np.isfinite(values)]
     note = ""
     if (known != np.floor(known)).any():
-        note = note_on_dots(connection, cell, seen)
+        note = note_on_marks(connection, cell, seen, PLAIN)
     return RawColumn(name, values, note=note or note_on_sentinels(values))
 
 
-def note_on_dots(connection: Any, cell: str, seen: int) -> str:
-    """Return a warning if dots may mark thousands: three digits follow each, and some have none."""
-    three, without, example = connection.execute(
-        f"select count_if(regexp_full_match({cell}, '{THREE}')),"
+def note_on_marks(connection: Any, cell: str, seen: int, way: Notation) -> str:
+    """Return a warning if a point or comma before three digits may as well mean something else.
+
+    So it is if three digits follow each, and some numbers have none, or all have a comma.
+    """
+    mark = "," if way.is_comma or way is GROUPED else "."
+    three = quoted(THREE.replace(r"\.", rf"\{mark}"))
+    with_three, without, example = connection.execute(
+        f"select count_if(regexp_full_match({cell}, '{three}')),"
         f" count_if(regexp_full_match({cell}, '[+-]?\\d+')),"
-        f" any_value({cell}) filter (regexp_full_match({cell}, '{THREE}')) from seen"
+        f" any_value({cell}) filter (regexp_full_match({cell}, '{three}')) from seen"
     ).fetchone()
-    if not three or not without or three + without < seen:
+    if not with_three or with_three + without < seen or not (without or mark == ","):
         return ""
-    whole = example.replace(".", "")
-    return f"{example} is read with a decimal point; if it means {whole}, remove the dots"
+    whole = example.replace(mark, "")
+    if way is GROUPED:
+        return f"{example} is read as {whole}, as numbers without a comma are below 1000"
+    if way.removed == "." or mark == ".":
+        sign, marks = ("comma", "commas") if mark == "," else ("point", "dots")
+        return f"{example} is read with a decimal {sign}; if it means {whole}, remove the {marks}"
+    return ""

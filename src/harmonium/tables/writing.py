@@ -13,7 +13,7 @@ import numpy as np
 
 from .frames import Frame, RawColumn
 from .moments import shown_date
-from .number_forms import dressed
+from .number_forms import dressed, is_clock
 from .text import Cells
 
 SUFFIXES = (".csv", ".tsv")
@@ -68,7 +68,7 @@ def _text(
 def plain(column: RawColumn) -> list[Any]:
     """Return the cells as numbers and words, dates in their form, None where one is missing."""
     cells = column.values.tolist()
-    if column.values.dtype.kind == "M":
+    if column.values.dtype.kind == "M" or is_clock(column.form):
         cells = _cells(column)
     return [None if gap else x for gap, x in zip(column.is_missing, cells, strict=True)]
 
