@@ -176,8 +176,7 @@ def _with_scales(
         raw = frame.columns[place]
         others = [target for parts in targets[:place] + targets[place + 1 :] for target in parts]
         scale = Continuous.of(raw, raw.name)
-        gain = gains(scale.codes(raw, "table"), others)
-        if gain.scale > max(0.0, gain.states):
+        if gains(scale.codes(raw, "table"), others).is_scale:
             found[place] = scale
     return tuple(found)
 

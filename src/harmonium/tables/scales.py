@@ -10,6 +10,10 @@ import numpy as np
 from .discrete import FEW_NUMBERS
 
 ROUNDED = 10  # whole numbers that are all multiples of this or more are measured, not counted
+FEWEST = 5  # numbers of a scale: fewer are states, of which a normal density would make one hill
+# The part of what states explain that a scale must explain. Where it was 0.86, cells of 173 rows
+# were filled with less error as numbers, and where it was 0.68 as states.
+ENOUGH = 0.8
 MOST_OTHERS = 256  # columns and states of others by which a scale is told
 
 
@@ -24,6 +28,11 @@ class Gains(NamedTuple):
     scale: float
     states: float
 
+    @property
+    def is_scale(self) -> bool:
+        """Whether the numbers are those of a scale, as others rise or fall with them."""
+        return self.scale > max(0.0, ENOUGH * self.states)
+
 
 def is_sparse(values: np.ndarray) -> bool:
     """Return whether numbers lie so far apart that others between them are to be expected.
@@ -32,6 +41,8 @@ def is_sparse(values: np.ndarray) -> bool:
     points; salaries in thousands are not, or have a step that nobody counts in.
     """
     seen = np.unique(values)
+    if len(seen) < FEWEST:
+        return False
     if (seen != np.rint(seen)).any() or np.abs(seen).max() >= 2.0**53:
         step = float(np.diff(seen).min())
         points = (seen[-1] - seen[0]) / step
