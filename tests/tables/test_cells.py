@@ -117,6 +117,11 @@ READ = {  # cells, their numbers, what is said
     "lakhs": (["12,34,567", "5,678"], [1234567.0, 5678.0], ""),
     "plus": (["+1.5%", "-2.5%"], [1.5, -2.5], ""),
     "sentinel": (among([str(i % 90) for i in range(ROWS)], *["-999"] * 9), None, "--missing -999"),
+    "two sentinels": (
+        among(numbers(), *["-199", "-999"] * 4),
+        None,
+        "-999 and -199 in 8 cells, far from all others",
+    ),
     "an error": (among(numbers(), "1O2.5"), None, "read as missing: '1O2.5' (1 cell)"),
     "two kinds": (among(numbers(), "unknown", "*", "unknown"), None, "'unknown' (2 cells), '*'"),
 }
@@ -153,6 +158,8 @@ WORDS = {  # columns that stay words, and why
     "labels": (["00123", "00456"], ""),
     "codes": (["A12", "A13"], ""),
     "units": (["5 kg", "7 lb"], "'kg' and 'lb'"),
+    "signs": (["+", "-", "+", "++"], ""),
+    "prices": (["47.-", "56.-"], ""),
     "houses": ([f"{i}" if i % 5 else f"{i}b" for i in range(60)], "but for"),
     "fractions": (["1/2", "3/4"], ""),
     "versions": (["1.2.3", "1.2.4"], ""),
@@ -200,6 +207,15 @@ def test_a_comma_before_three_digits_is_read_by_the_other_cells(tmp_path):
     assert small["decimals"].values[:3].tolist() == [0.125, 2.345, 2.0]
     other = read(tmp_path / "u.tsv", cells | {"commas": ["1,5", "2,25"]})
     assert other["thousands"].values[:3].tolist() == [1.234, 999.0, 17.5]
+
+
+def test_a_comma_marks_thousands_where_other_columns_have_decimal_points(tmp_path):
+    cells = {"pay": ["£47,912", "£57,432"], "size": ["1.5", "2.25"], "both": ["46.9", "1,234"]}
+    found = read(tmp_path / "t.tsv", cells)
+    assert found["pay"].values[:2].tolist() == [47912.0, 57432.0]
+    assert found["both"].values[:2].tolist() == [46.9, 1234.0]
+    alone = read(tmp_path / "u.tsv", {"pay": cells["pay"], "b": ["u"]})
+    assert "if it means 47912, remove the commas" in alone["pay"].note
 
 
 def test_two_answers_in_one_cell_are_no_decimal_comma(tmp_path):

@@ -20,7 +20,17 @@ from .date_cells import (
 )
 from .frames import Frame, RawColumn
 from .gaps import MISSING
-from .notations import CONTINENTAL, LABEL, NUMBER, WITH_COMMA, Notation, as_before, notations
+from .notations import (
+    CONTINENTAL,
+    ENGLISH,
+    LABEL,
+    NUMBER,
+    WITH_COMMA,
+    WITH_POINT,
+    Notation,
+    as_before,
+    notations,
+)
 from .number_forms import NumberForm, is_clock
 from .readings import best_of, fetched, nothing
 from .signed_numbers import numbers_readings, plain_numbers
@@ -40,27 +50,31 @@ def columns_in(
         known: a table, of any number of rows, as whose columns those of the same name are read.
     """
     kept = {} if known is None else {column.name: column for column in known.columns}
-    commas = delimiter != "," and _has_decimal_commas(connection, len(names))
-    ways = notations(delimiter, has_commas=commas)
+    mark = "" if delimiter == "," else _decimal_mark(connection, len(names))
+    ways = notations(delimiter, mark)
     columns = []
     for i, name in enumerate(names):
         _see(connection, f"c{i}")
-        columns.append(_column(connection, f"c{i}", name, ways, commas, kept.get(name)))
+        columns.append(_column(connection, f"c{i}", name, ways, mark == ",", kept.get(name)))
     return in_one_order(columns, kept)
 
 
-def _has_decimal_commas(connection: Any, count: int) -> bool:
-    """Return whether a column, signs around its numbers aside, has decimal commas."""
+def _decimal_mark(connection: Any, count: int) -> str:
+    """Return the decimal mark that a column shows, signs around its numbers aside; "" if none."""
     any_sign = rf"([^\d,.]{{0,5}})??{CONTINENTAL}([^\d,.].{{0,4}})??"
+    mark = ""
     for i in range(count):
         _see(connection, f"c{i}")
-        found = connection.execute(
+        commas, points = connection.execute(
             f"select count(c{i}) = count_if(regexp_full_match(c{i}, '{any_sign}'))"
-            f" and count_if(regexp_full_match(c{i}, '{WITH_COMMA}')) > 0 from seen"
-        ).fetchone()[0]
-        if found:
-            return True
-    return False
+            f" and count_if(regexp_full_match(c{i}, '{WITH_COMMA}')) > 0,"
+            f" count(c{i}) = count_if(regexp_full_match(c{i}, '{NUMBER}|{ENGLISH}'))"
+            f" and count_if(regexp_full_match(c{i}, '{WITH_POINT}')) > 0 from seen"
+        ).fetchone()
+        if commas:
+            return ","
+        mark = "." if points else mark
+    return mark
 
 
 def _see(connection: Any, cell: str) -> None:
@@ -72,8 +86,16 @@ def _see(connection: Any, cell: str) -> None:
     trimmed = f"trim({cell}, '{BLANKS}')"
     connection.execute(
         f"create or replace table seen as select case when lower({trimmed}) in ({blank})"
-        f" then null else {trimmed} end as {cell} from cells"
+        f" then null else {trimmed} end as {cell}, nullif({trimmed}, '') as signs from cells"
     )
+
+
+def _are_signs(connection: Any, cell: str) -> bool:
+    """Return whether the cells are "+" and "-", of which "-" is no missing cell."""
+    return connection.execute(
+        f"select count({cell}) > 0 and count(signs) = count_if(regexp_full_match(signs, '[+]+|-+'))"
+        " from seen"
+    ).fetchone()[0]
 
 
 def _column(
@@ -86,6 +108,8 @@ def _column(
 ) -> RawColumn:
     """Return the column of the table `seen`, as what its cells are or were `before`."""
     kind = "" if before is None else before.values.dtype.kind
+    if _are_signs(connection, cell):
+        return RawColumn(name, fetched(connection, "signs"))
     if kind == "O":
         return RawColumn(name, fetched(connection, cell))
     counts = connection.execute(

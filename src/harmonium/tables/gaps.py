@@ -18,6 +18,7 @@ AMONG_VALUES = (  # these too among numbers and dates; in columns of words they 
     *("unspecified", "undefined", "undetermined", "unavailable", "blank", "empty", "nil"),
     *("n.a.", "n.a", "n. a.", "n/d", "n.d.", "nd", "s/d", "k.a.", "k. a.", "tbd", "tba", "(null)"),
     *("(blank)", "(empty)", "(missing)", "(unknown)", "not a number", "missing value", "nat"),
+    *("#n/a n/a", "-nan", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(ind)", "-nan(ind)"),
 )
 NO_SIGN = r"[^\w\s]+"  # a cell without a letter or a digit is no value: .. -- *** —
 SPREADSHEET = r"#(?:div/0!|n/?a!?|value!|ref!|num!|name\?|null!|spill!|calc!|field!|error!)"
@@ -28,6 +29,7 @@ GAP = re.compile(
 IN_ERROR = 0.01  # share of cells that may be errors of writing; more of them mean something
 WORDS_SHOWN = 3
 NINES = re.compile(r"-?9{2,}|-9")  # -999 and its like
+MOST_SENTINELS = 3  # different ones: unknown, refused, does not apply
 SHOWN = 40  # characters of a cell in a message
 
 
@@ -83,20 +85,18 @@ def is_gap(word: str) -> bool:
 
 
 def note_on_sentinels(values: np.ndarray) -> str:
-    """Return a warning if one number, all nines, is repeated far from all others."""
-    known = values[np.isfinite(values)]
-    if len(known) < 3:
-        return ""
-    for end, rest in (
-        (known.min(), known[known > known.min()]),
-        (known.max(), known[known < known.max()]),
-    ):
-        count = len(known) - len(rest)
-        if count < 2 or len(np.unique(rest)) < 2 or not NINES.fullmatch(f"{end:.15g}"):
-            continue
-        distance = min(abs(end - rest.min()), abs(end - rest.max()))
-        # A number farther from the others than these are from each other is no part of them.
-        if distance > rest.max() - rest.min():
-            shown = f"{end:.15g} in {count_of(count, 'cell')}"
-            return f"{shown} is far from all others; give --missing {end:.15g} if it means missing"
+    """Return a warning if up to three numbers, one all nines, are repeated far from all others."""
+    seen, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    for size in range(min(MOST_SENTINELS, len(seen) - 2), 0, -1):
+        for ends, rest in ((slice(size), seen[size:]), (slice(-size, None), seen[:-size])):
+            apart = seen[ends]
+            distance = max(rest[0] - apart[-1], apart[0] - rest[-1])
+            has_nines = any(NINES.fullmatch(f"{number:.15g}") for number in apart)
+            # Numbers farther from the others than these are from each other are no part of them.
+            if has_nines and counts[ends].min() > 1 and distance > rest[-1] - rest[0]:
+                shown = " and ".join(f"{number:.15g}" for number in apart)
+                cells = count_of(int(counts[ends].sum()), "cell")
+                words = " ".join(f"{number:.15g}" for number in apart)
+                advice = f"give --missing {words} if that means missing"
+                return f"{shown} in {cells}, far from all others: {advice}"
     return ""

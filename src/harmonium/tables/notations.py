@@ -15,6 +15,7 @@ SPACES = " \u00a0\u202f\u2009'’_"  # between thousands: 1 234,5 or 1'234.5
 SPACED = rf"[+-]?\d{{1,3}}([{SPACES}]\d{{3}})+"
 # A comma that marks no thousands: three digits may follow one that does.
 WITH_COMMA = r"([^\d,.]{0,5})??(\d{1,3}(\.\d{3})+,\d+|\d+,(\d\d?|\d{4,})|0,\d+)(\D.{0,4})??"
+WITH_POINT = r"[+-]?(\d{1,3}(,\d{3})+\.\d+|\d+\.(\d\d?|\d{4,})|0\.\d+)"  # no thousands either
 LABEL = r"[+-]?0\d+|[+-]?\d{16,}|\+\d{7,}"  # digits that are names: 00501, card and phone numbers
 
 # Full-width signs, and the minus signs that word processors make of a hyphen, one for one.
@@ -88,12 +89,12 @@ BOTH = r".*\d,\d{3}\.\d.*|.*\d,\d\d\d?,\d{3}.*"  # no decimal comma
 GROUPED = Notation(r"[+-]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})", ",", some=r"[+-]?\d{1,3}")
 
 
-def notations(delimiter: str, *, has_commas: bool) -> tuple[Notation, ...]:
+def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
     """Return the notations of numbers in a file, in the order in which they are tried.
 
     Args:
         delimiter: between cells, which is no decimal comma.
-        has_commas: whether decimal commas are known to be in the file.
+        mark: the decimal mark that numbers of the file show, or "" if none does.
     """
     english = Notation(f"{NUMBER}|{ENGLISH}", ",")
     if delimiter == ",":
@@ -104,7 +105,7 @@ def notations(delimiter: str, *, has_commas: bool) -> tuple[Notation, ...]:
     mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
     return (
         PLAIN,
-        *(() if has_commas else (GROUPED,)),
+        *{"": (GROUPED,), ".": (english,)}.get(mark, ()),
         Notation(CONTINENTAL, ".", is_comma=True),
         mixed,
         english._replace(some=BOTH),
@@ -143,7 +144,9 @@ def number_of_parts(parts: str) -> str:
     """Return the SQL for the number among its parts, with its sign; null if there is none."""
     is_negative = f"'-' in ({parts}.minus, {parts}.sign, {parts}.tail) or {parts}.closing = ')'"
     opened = f"({parts}.opening = '(') <> ({parts}.sign = '(')"
-    is_whole = f"{parts}.digits <> '' and ({parts}.closing = ')') = ({opened})"
+    # 47.- is a price in francs, and not negative.
+    is_price = f"{parts}.tail = '-' and ends_with({parts}.digits, '.')"
+    is_whole = f"{parts}.digits <> '' and ({parts}.closing = ')') = ({opened}) and not ({is_price})"
     # A plus stays: +491512839167 is a number to call.
     sign = f"case when {is_negative} then '-' else replace({parts}.minus, '-', '') end"
     signed = f"{sign} || {parts}.digits"

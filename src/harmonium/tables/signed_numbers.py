@@ -119,8 +119,7 @@ def numbers_readings(
 
     def column(values: np.ndarray) -> RawColumn:
         notes = _notes(connection, cell, signs, form)
-        if not form.before and not form.after:
-            notes.append(note_on_marks(connection, cell, fits, way))
+        notes.append(note_on_marks(connection, "bare", fits, way))
         notes.append(note_on_sentinels(values))
         return RawColumn(name, values, form.text, "; ".join(filter(None, notes)))
 
@@ -147,6 +146,8 @@ def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
     doubts = []
     if signs.in_parentheses == signs.numbers:
         doubts.append("p.closing = ')'")  # (1), (2): a list, and no negative numbers
+    if signs.with_tail == signs.numbers:
+        doubts.append("p.tail = '-'")
     different = connection.execute("select count(distinct bare) from seen").fetchone()[0]
     # Few numbers and "3+" are categories, and nothing is lost if they stay so.
     if different <= FEW_NUMBERS and not is_known:
@@ -192,7 +193,12 @@ def _form(connection: Any, signs: Signs, way: Notation, is_grouped: bool) -> Num
         negative = "#-"
     elif signs.minus:
         negative = f"{signs.minus}#"
-    return NumberForm(before, after, group, way.is_comma, negative)
+    has_comma = way.is_comma
+    if has_comma and not way.removed:  # a notation with points too
+        has_comma = connection.execute(
+            "select count_if(contains(bare, ',')) >= count_if(contains(bare, '.')) from seen"
+        ).fetchone()[0]
+    return NumberForm(before, after, group, has_comma, negative)
 
 
 def _notes(connection: Any, cell: str, signs: Signs, form: NumberForm) -> list[str]:
