@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .date_cells import (
     clock_reading,
     dates_in_digits,
@@ -35,7 +37,7 @@ from .number_forms import NumberForm, is_clock
 from .readings import best_of, fetched, nothing
 from .signed_numbers import numbers_readings, plain_numbers
 
-BLANKS = " \t\r\n\u00a0\u202f\u2009\ufeff"  # around cells, in text of the web and of spreadsheets
+BLANKS = "\t\r\n\u00a0\u202f\u2009\ufeff"  # around cells, in text of the web and of spreadsheets
 
 
 def columns_in(
@@ -83,19 +85,28 @@ def _see(connection: Any, cell: str) -> None:
     One at a time: DuckDB takes minutes, and gigabytes, for expressions of thousands of columns.
     """
     blank = ", ".join(f"'{word}'" for word in ("", *MISSING))
-    trimmed = f"trim({cell}, '{BLANKS}')"
+    odd = " or ".join(f"contains({cell}, '{sign}')" for sign in BLANKS)
+    has_odd = connection.execute(f"select count_if({odd}) > 0 from cells").fetchone()[0]
+    # To trim other signs than blanks takes ten times as long.
+    trimmed = f"trim({cell}, ' {BLANKS}')" if has_odd else f"trim({cell})"
     connection.execute(
         f"create or replace table seen as select case when lower({trimmed}) in ({blank})"
-        f" then null else {trimmed} end as {cell}, nullif({trimmed}, '') as signs from cells"
+        f" then null else {trimmed} end as {cell} from cells"
     )
 
 
-def _are_signs(connection: Any, cell: str) -> bool:
-    """Return whether the cells are "+" and "-", of which "-" is no missing cell."""
-    return connection.execute(
-        f"select count({cell}) > 0 and count(signs) = count_if(regexp_full_match(signs, '[+]+|-+'))"
+def _signs(connection: Any, cell: str) -> np.ndarray | None:
+    """Return a column of "+" and "-", of which "-" is no missing cell; None if it is none."""
+    are_plus = connection.execute(
+        f"select count({cell}) > 0 and count({cell}) = count_if({cell} in ('+', '++', '+++', '--'))"
         " from seen"
     ).fetchone()[0]
+    if not are_plus:
+        return None
+    connection.execute(
+        f"create or replace table seen as select nullif(trim({cell}), '') as {cell} from cells"
+    )
+    return fetched(connection, cell)
 
 
 def _column(
@@ -108,8 +119,9 @@ def _column(
 ) -> RawColumn:
     """Return the column of the table `seen`, as what its cells are or were `before`."""
     kind = "" if before is None else before.values.dtype.kind
-    if _are_signs(connection, cell):
-        return RawColumn(name, fetched(connection, "signs"))
+    signs = _signs(connection, cell)
+    if signs is not None:
+        return RawColumn(name, signs)
     if kind == "O":
         return RawColumn(name, fetched(connection, cell))
     counts = connection.execute(

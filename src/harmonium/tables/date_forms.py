@@ -40,13 +40,15 @@ WEEKDAY_OF_FORM = re.compile(r"%\^?[aA](\.?,? )")
 KNOWN_CODES = re.compile(r"(?:[^%]|%[YymdbBHMSIp])*")
 CODES = "YymdbBaAHMSIpPfe"
 SEPARATORS = r"[-/., ']{1,3}"
-ORDERS = {  # of the numbers of a date, by whether it has a year of four digits and a month's name
+ORDERS: dict[
+    tuple[str, bool], dict[int, tuple[str, ...]]
+] = {  # of the numbers of a date, by whether it has a year of four digits and a month's name
     ("Y", False): {2: ("md", "dm"), 1: ("m",)},
     ("Y", True): {1: ("d",), 0: ("",)},
     ("", False): {3: ("dmy", "mdy", "ymd")},
     ("", True): {2: ("dy",), 1: ("y",)},
 }
-YEAR_LAST = {2: ("dm", "md")}  # the day comes first if both orders fit
+YEAR_LAST: dict[int, tuple[str, ...]] = {2: ("dm", "md")}  # the day comes first if both orders fit
 SHOWING = 20  # cells by which the zeros and capitals of a form are chosen
 MOST_FORMS = 40  # that are tried; cells of more shapes are no column of dates
 

@@ -36,6 +36,7 @@ class Signs(NamedTuple):
     Attributes:
         before, after: how often each stands before and after a number.
         numbers: how many cells are numbers.
+        bare: how many of these have no sign before or after them.
         in_parentheses, with_tail, with_bound, with_mark: how many of these are written (5), 5-,
             <5 or 90+, and 5*.
         minus: a minus sign that is no hyphen, or "".
@@ -44,6 +45,7 @@ class Signs(NamedTuple):
     before: Counter[str]
     after: Counter[str]
     numbers: int
+    bare: int
     in_parentheses: int
     with_tail: int
     with_bound: int
@@ -65,8 +67,11 @@ class Signs(NamedTuple):
         for row in rows:
             before[row[0]] += row[2]
             after[row[1]] += row[2]
-        sums = (sum(row[i] for row in rows) for i in range(2, 7))
-        return cls(before, after, *sums, minus=max((row[7] for row in rows), default=""))
+        sums = [sum(row[i] for row in rows) for i in range(2, 7)]
+        bare = sum(row[2] for row in rows if not (row[0] + row[1]).strip())
+        return cls(
+            before, after, sums[0], bare, *sums[1:], minus=max((row[7] for row in rows), default="")
+        )
 
     @property
     def several(self) -> list[str]:
@@ -101,10 +106,14 @@ def numbers_readings(
     signs = Signs.of(connection, cell)
     if not signs.numbers:
         return [], ""
-    if signs.several:
+    if signs.several and 2 * signs.bare <= signs.numbers:
         units = " and ".join(map(repr, signs.several[:2]))
         return [], f"read as words: numbers beside different signs, such as {units}"
-    _drop(connection, _doubts(connection, signs, is_known))
+    doubts = _doubts(connection, signs, is_known)
+    if doubts:
+        where = " or ".join(f"({doubt})" for doubt in doubts)
+        connection.execute(f"update seen set bare = null where {where}")
+        signs = Signs.of(connection, cell)
     counted = connection.execute(
         "select count(bare), count_if(regexp_full_match(bare, '" + LABEL + "')) from seen"
     ).fetchone()
@@ -134,16 +143,11 @@ def _divide(connection: Any, cell: str) -> None:
     )
 
 
-def _drop(connection: Any, doubts: list[str]) -> None:
-    """Take the cells for which a condition holds for none."""
-    if doubts:
-        where = " or ".join(f"({doubt})" for doubt in doubts)
-        connection.execute(f"update seen set bare = null where {where}")
-
-
 def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
     """Return the conditions under which cells are no numbers, though they look like some."""
     doubts = []
+    if signs.several:  # numbers without a sign, but for some
+        doubts.append("trim(p.before) <> '' or trim(p.unit) <> ''")
     if signs.in_parentheses == signs.numbers:
         doubts.append("p.closing = ')'")  # (1), (2): a list, and no negative numbers
     if signs.with_tail == signs.numbers:
