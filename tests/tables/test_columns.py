@@ -80,6 +80,82 @@ def test_years_and_numbers_that_differ_by_chance_are_no_identifiers():
     assert kind_of(column(RNG.normal(size=N), "humid")).kind == "continuous"
 
 
+@pytest.mark.parametrize(
+    ("name", "place", "start", "is_left_out"),
+    [
+        ("x", 0, 1, True),
+        ("x", 0, 0, True),
+        ("x", 0, 18, False),
+        ("x", 1, 1, False),
+        ("age", 1, 18, False),
+        ("index", 1, 1, True),
+        ("Unnamed: 0", 2, 500, True),
+        ("row_number", 1, 7, True),
+        ("S.No.", 1, 1, True),
+        ("customerId", 1, 300, True),
+        ("rowing time", 1, 1, False),
+    ],
+)
+def test_a_counter_begins_at_0_or_1_and_is_first_or_is_named_so(name, place, start, is_left_out):
+    others = [words(["a", "b"] * (N // 2), f"other {i}") for i in range(place)]
+    counter = column(np.arange(start, start + N), name)
+    found = columns_of(Frame((*others, counter, words(["u", "v"] * (N // 2), "last"))))
+    assert (found.columns[place].kind == "left out") == is_left_out
+
+
+SALARIES = [24_000, 31_000, 35_000, 43_000, 52_000, 61_000, 75_000, 97_000]
+SCORES = {  # numbers cut from a scale; whether they are numbers of a scale in the table
+    "salaries": (SALARIES, True),
+    "tens of thousands": (range(10_000, 90_000, 10_000), True),
+    "powers of two": ([1, 2, 4, 8, 16, 32, 64], True),
+    "ratings": (range(1, 6), False),
+    "ages": (range(18, 26), False),
+    "halves": (np.arange(1, 6) / 2, False),
+    "two values": ([0, 1_000], False),
+}
+
+
+def table_with(levels, seed, n=173):
+    """Return a column of some levels of a normal number, and two columns that depend on that."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    levels = np.array(levels, float)
+    place = np.searchsorted(np.quantile(z, np.arange(1, len(levels)) / len(levels)), z)
+    others = [column(0.9 * z + 0.4 * rng.normal(size=n), name) for name in "ab"]
+    return Frame((column(levels[place]), *others, words(rng.choice(["u", "v"], n), "w")))
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_few_numbers_are_those_of_a_scale_if_they_lie_apart_and_others_rise_with_them(name):
+    levels, is_scale = SCORES[name]
+    kinds = [columns_of(table_with(levels, seed)).columns[0].kind for seed in range(5)]
+    assert kinds.count("continuous" if is_scale else "discrete") >= 4
+
+
+def test_codes_stay_states_however_far_apart_they_are():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 6, 173)
+    codes = column(np.array([20, 30, 60, 90, 120, 190])[group])
+    means = np.array([0.0, 2, -2, 1, -1, 3])
+    other = column(means[group] + 0.5 * rng.normal(size=173), "y")
+    assert columns_of(Frame((codes, other))).columns[0].kind == "discrete"
+    alone = Frame((codes, column(rng.normal(size=173), "noise")))
+    assert columns_of(alone).columns[0].kind == "discrete"
+    told = columns_of(table_with(SALARIES, 0), {"x": "discrete"})
+    assert told.columns[0].kind == "discrete"
+
+
+def test_rain_that_is_0_on_most_days_keeps_a_state_for_it():
+    rng = np.random.default_rng(0)
+    wet = rng.random(300) < 0.3
+    rain = column(np.where(wet, np.round(rng.gamma(1.0, 8.0, 300), 1), 0.0), "rain")
+    cloud = column(2.0 * wet + rng.normal(size=300), "cloud")
+    found = columns_of(Frame((rain, cloud))).columns[0]
+    assert found.kind == "discrete"
+    assert "0" in found.state_names()
+    assert (found.codes(rain, "t")[~wet] == found.codes(column([0.0], "rain"), "t")[0]).all()
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_cells_come_back_in_the_tables_own_types(name):
     raw, *_ = EXAMPLES[name]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import input_error
 from .frames import RawColumn
+from .number_forms import dressed, is_clock, number_in
 
 MOST_DECIMALS = 6
 
@@ -62,9 +63,7 @@ class AbstractColumn(ABC):
         Raises:
             ValueError: it is no cell of such a column.
         """
-        before, _, after = self.form.partition("#")
-        bare = text.removeprefix(before.strip()).removesuffix(after.removeprefix(",").strip())
-        return RawColumn(self.name, np.array([float(bare)]), self.form)
+        return RawColumn(self.name, np.array([number_in(text, self.form)]), self.form)
 
     @property
     def known_cells(self) -> list[str]:
@@ -81,7 +80,9 @@ class AbstractColumn(ABC):
 
     def shown(self, cell: Any) -> str:
         """Return a cell as text."""
-        return f"{cell:g}" if isinstance(cell, float | np.floating) else str(cell)
+        if not isinstance(cell, float | np.floating):
+            return str(cell)
+        return dressed(str(cell), self.form) if is_clock(self.form) else f"{cell:g}"
 
     def record(self) -> dict[str, Any]:
         """Return the column as JSON can hold it."""

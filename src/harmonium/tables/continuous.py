@@ -84,7 +84,7 @@ class Continuous(AbstractPart):
         """The range, and the power if there is one."""
         power = "" if self.power == 1.0 else f", power {self.power:.2f}"
         power = ", logarithmic" if self.power < 0.005 else power
-        return f"{self.low:g} … {self.high:g}{power}"
+        return f"{self.shown(self.low)} … {self.shown(self.high)}{power}"
 
     def codes(self, raw: RawColumn, label: str) -> np.ndarray:
         """Return (T((x − centre)/width) − mean)/scale."""

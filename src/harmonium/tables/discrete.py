@@ -77,8 +77,8 @@ class Discrete(AbstractPart):
         """The range, and how many states there are."""
         low, high = self.seen[0] * self.step, self.seen[-1] * self.step
         if len(self.seen) <= FEW_NUMBERS // 2:
-            return ", ".join(f"{number * self.step:g}" for number in self.seen)
-        return f"{low:g} … {high:g}, {self.states} states"
+            return ", ".join(self.shown(number * self.step) for number in self.seen)
+        return f"{self.shown(low)} … {self.shown(high)}, {self.states} states"
 
     def _numbers(self, multiples: np.ndarray) -> np.ndarray:
         """Return multiples of the step as numbers, without the rounding error of the product."""
@@ -139,7 +139,7 @@ class Discrete(AbstractPart):
         for code in range(self.states):
             here = seen[cell == code]
             ends = sorted({float(x) for x in (here.min(), here.max())}) if len(here) else []
-            names.append(" … ".join(f"{end:g}" for end in ends) or "other")
+            names.append(" … ".join(map(self.shown, ends)) or "other")
         return names
 
     def best(self, means: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from .habits import LONG, parts_of
 from .left_out import LeftOut
 from .moments import NAMES, YEARS, divided, ends_of, has_times, only, since_1970, span_of
 from .records import KINDS, column_from, entries_of
+from .scales import gains, is_sparse, targets_of
 from .words import MOST_WORDS, Words
 
 TIED = 0.1  # a number that this share of the rows has needs a probability of its own,
@@ -28,6 +29,11 @@ STANDS_OUT = 10.0  # if it occurs so many times as often as the median one: not 
 LARGEST = 2.0**53  # tied numbers above this, in units of their last digit, are not counted
 MOST_DIFFERENT = 10_000  # words of which there are more are no categories
 IDENTIFIER = r"(?i:(^|[ _.-])(id|ids|identifier|uid|uuid|guid|idx|rownames)$)|[a-z]I[Dd]$"
+COUNTER = (  # names of columns that count the rows, wherever they begin and stand
+    r"(?i:(.*[ _.-])?(id|ids|idx|index|identifier)|unnamed.*|level_0|column 1|#|n[or]\.?|num|number"
+    r"|(row|line|record|case|obs|observation|serial|seq|sequence|sample)s?[ _.-]*(id|n[or]\.?|num"
+    r"|number|index|names?)?|s\.? ?no\.?|rownames?)|.*[a-z]I[Dd]"
+)
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
 
 
@@ -62,8 +68,10 @@ def columns_of(
                 f"column {name!r}", f"a kind among {', '.join(KINDS)}", repr(kind), "choose one"
             )
     columns = tuple(
-        _column_of(raw, told.get(raw.name), label, keep_counters) for raw in frame.columns
+        _column_of(raw, told.get(raw.name), label, keep_counters, is_first=place == 0)
+        for place, raw in enumerate(frame.columns)
     )
+    columns = _with_scales(frame, columns, told)
     found = Columns(_with_calendars(frame, columns, told))
     names = [part.name for part in found.parts]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -92,7 +100,9 @@ def columns_from(record: Any, frame: Frame, label: str) -> Columns:
     return Columns(tuple(given.get(column.name, column) for column in fitted))
 
 
-def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool) -> AbstractColumn:
+def _column_of(
+    raw: RawColumn, kind: str | None, label: str, keep_counters: bool, *, is_first: bool
+) -> AbstractColumn:
     if kind is not None:
         return _told(raw, kind, label)
     values = raw.values[~raw.is_missing]
@@ -114,7 +124,7 @@ def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool
     if values.dtype.kind == "M":
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
     check_numbers(raw, label)
-    why = "" if keep_counters else _identifier(raw.name, values)
+    why = "" if keep_counters else _identifier(raw.name, values, is_first=is_first)
     if why:
         return LeftOut(name=raw.name, form=raw.form, why=f"an identifier: {why}")
     return _numbers_of(raw, raw.name)
@@ -122,12 +132,53 @@ def _column_of(raw: RawColumn, kind: str | None, label: str, keep_counters: bool
 
 def _numbers_of(raw: RawColumn, name: str) -> AbstractPart:
     values = raw.values[~raw.is_missing]
-    seen, counts = np.unique(values, return_counts=True)
+    seen = np.unique(values)
     few = len(seen) <= FEW_NUMBERS and len(values) >= 10 * len(seen)
-    tied = counts.max() >= max(TIED * len(values), STANDS_OUT * np.median(counts))
     if abs(values).max() >= LARGEST * 10.0 ** -(decimals_of(values) or 0):
         return Continuous.of(raw, name)
-    return (Discrete if few or tied or len(seen) == 2 else Continuous).of(raw, name)
+    return (Discrete if few or _is_tied(values) or len(seen) == 2 else Continuous).of(raw, name)
+
+
+def _is_tied(values: np.ndarray) -> bool:
+    """Return whether a number needs a probability of its own."""
+    _, counts = np.unique(values, return_counts=True)
+    return bool(counts.max() >= max(TIED * len(values), STANDS_OUT * np.median(counts)))
+
+
+def _with_scales(
+    frame: Frame, columns: tuple[AbstractColumn, ...], told: dict[str, str]
+) -> tuple[AbstractColumn, ...]:
+    """Return the columns, few numbers of a scale as numbers where that says more of others.
+
+    Salaries in thousands are numbers, however few; but codes such as 20, 30 and 190 are states, as
+    other columns do not rise or fall with them.
+    """
+    doubtful = [
+        place
+        for place, (raw, column) in enumerate(zip(frame.columns, columns, strict=True))
+        if column.kind == Discrete.kind
+        and column.name not in told
+        and not _is_tied(raw.values[~raw.is_missing])
+        and is_sparse(raw.values[~raw.is_missing])
+    ]
+    if not doubtful:
+        return columns
+    targets = [
+        [
+            target
+            for part, cells in zip(column.parts, column.split(raw, "table"), strict=True)
+            for target in targets_of(part.codes(cells, "table"), part.states)
+        ]
+        for raw, column in zip(frame.columns, columns, strict=True)
+    ]
+    found = list(columns)
+    for place in doubtful:
+        raw = frame.columns[place]
+        others = [target for parts in targets[:place] + targets[place + 1 :] for target in parts]
+        scale = Continuous.of(raw, raw.name)
+        if gains(scale.codes(raw, "table"), others).is_scale:
+            found[place] = scale
+    return tuple(found)
 
 
 def _with_calendars(
@@ -212,16 +263,18 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
     return KINDS[kind].of(raw, raw.name)
 
 
-def _identifier(name: str, values: np.ndarray) -> str:
+def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
     """Return why numbers identify rows, or "" if they do not seem to.
 
-    They rise by one from row to row, but for years, which are a trend; or they are whole, all
-    different, and named so.
+    They rise by one from row to row, and either begin at 0 or 1 in the first column or are named
+    so, but for years, which are a trend; or they are whole, all different, and named so.
     """
     if len(values) <= 10:
         return ""
     years = "year" in name.lower() or YEARS[0] <= values.min() <= values.max() <= YEARS[1]
-    if (np.diff(values) == 1).all() and not years:
+    # Ages or days in order rise by one as well; a counter is known by its place or its name.
+    is_counter = (is_first and values[0] in (0, 1)) or re.fullmatch(COUNTER, name)
+    if (np.diff(values) == 1).all() and is_counter and not years:
         return "it counts the rows"
     is_whole = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
     return "all different" if is_whole and re.search(IDENTIFIER, name) else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import input_error
+from .date_forms import read_date, write_date
 from .frames import RawColumn, words_of
 
 MONTHS = (
@@ -25,7 +27,7 @@ HOUR, DAY = 3_600, 86_400  # seconds
 
 def has_times(form: str) -> bool:
     """Return whether dates of a form have a time of day."""
-    return "%H" in form or "%I" in form
+    return re.search("%-?[HI]", form) is not None
 
 
 def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
@@ -64,12 +66,7 @@ def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
 
 def _read(text: str, forms: tuple[str, ...]) -> datetime | None:
     """Return a date in one of some forms; None if it has none of them."""
-    for form in forms:
-        try:
-            return datetime.strptime(text, form)
-        except ValueError:
-            continue
-    return None
+    return next(filter(None, (read_date(text, form) for form in forms)), None)
 
 
 def told_date(name: str, form: str, text: str) -> RawColumn:
@@ -86,7 +83,7 @@ def told_date(name: str, form: str, text: str) -> RawColumn:
 
 def shown_date(form: str, cell: Any) -> str:
     """Return a date in its form."""
-    return cell.astype("datetime64[us]").item().strftime(form)
+    return write_date(cell.astype("datetime64[us]").item(), form)
 
 
 class Divided(NamedTuple):

@@ -14,11 +14,12 @@ import numpy as np
 
 from .._files import bytes_of, unzipped
 from ..errors import input_error
-from .cells import NUMBER, columns_in
+from .cells import columns_in
 from .database import database
 from .encodings import decoded
 from .frames import Frame
 from .layout import Layout, layout_of
+from .notations import NUMBER
 from .separators import COMMENTS, WIDE_BLANKS
 from .text_format import TextFormat
 

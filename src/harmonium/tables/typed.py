@@ -10,9 +10,11 @@ import numpy as np
 
 from .._files import parser_errors
 from ..errors import MissingDependencyError, input_error
-from .cells import fetched, without_times
 from .database import database
+from .date_cells import without_times
 from .frames import Frame, RawColumn
+from .gaps import note_on_sentinels
+from .readings import fetched
 
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31T23:59:59")
 NUMERIC = (  # types of Parquet columns
@@ -51,9 +53,8 @@ def _typed(connection: Any, name: str, kind: str) -> RawColumn:
             raise input_error(f"column {name!r}", "dates to the year 9999", found, advice)
         return RawColumn(name, values, without_times(values, form))
     is_number = kind.startswith("DECIMAL") or kind in NUMERIC
-    return RawColumn(
-        name, fetched(connection, f"cast({cell} as {'double' if is_number else 'varchar'})")
-    )
+    values = fetched(connection, f"cast({cell} as {'double' if is_number else 'varchar'})")
+    return RawColumn(name, values, note=note_on_sentinels(values) if is_number else "")
 
 
 def read_arrow(path: Path, label: str) -> Frame:

@@ -6,13 +6,14 @@ import csv
 import io
 import itertools
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .frames import Frame, RawColumn
+from .moments import shown_date
+from .number_forms import dressed, is_clock
 from .text import Cells
 
 SUFFIXES = (".csv", ".tsv")
@@ -67,7 +68,7 @@ def _text(
 def plain(column: RawColumn) -> list[Any]:
     """Return the cells as numbers and words, dates in their form, None where one is missing."""
     cells = column.values.tolist()
-    if column.values.dtype.kind == "M":
+    if column.values.dtype.kind == "M" or is_clock(column.form):
         cells = _cells(column)
     return [None if gap else x for gap, x in zip(column.is_missing, cells, strict=True)]
 
@@ -87,14 +88,7 @@ def _are_whole(numbers: np.ndarray) -> bool:
 
 def _cell(value: Any, form: str, is_whole: bool) -> str:
     if isinstance(value, np.datetime64):
-        moment: datetime = value.astype("datetime64[us]").item()
-        return moment.strftime(form or "%Y-%m-%d")
+        return shown_date(form or "%Y-%m-%d", value)
     if not isinstance(value, float | np.floating):
         return str(value)
-    number = str(int(value)) if is_whole else repr(float(value))
-    before, _, after = form.partition("#")
-    if form == "," or after.startswith(","):
-        number, after = number.replace(".", ","), after.removeprefix(",")
-    if "#" not in form:
-        return number
-    return f"{'-' * number.startswith('-')}{before}{number.removeprefix('-')}{after}"
+    return dressed(str(int(value)) if is_whole else repr(float(value)), form)

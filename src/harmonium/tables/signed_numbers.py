@@ -1,0 +1,259 @@
+"""Columns of numbers in text: thousands, decimal commas, currencies, units, marks of footnotes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import count_of
+from .discrete import FEW_NUMBERS
+from .frames import RawColumn
+from .gaps import note_on_sentinels
+from .notations import (
+    DOTTED,
+    GROUPED,
+    LABEL,
+    PLAIN,
+    THREE,
+    TRUE_MINUS,
+    Notation,
+    number_of_parts,
+    parts_of_number,
+    quoted,
+)
+from .number_forms import NumberForm
+from .readings import Reading, fetched
+
+MOST_SIGNS = 40  # pairs of signs before and after numbers that are looked at
+BOUND = "p.bound <> '' or p.tail <> ''"  # <5, 90+, and 5- with its minus behind
+
+
+class Signs(NamedTuple):
+    """The signs around the numbers of a column.
+
+    Attributes:
+        before, after: how often each stands before and after a number.
+        numbers: how many cells are numbers.
+        bare: how many of these have no sign before or after them.
+        in_parentheses, with_tail, with_bound, with_mark: how many of these are written (5), 5-,
+            <5 or 90+, and 5*.
+        minus: a minus sign that is no hyphen, or "".
+    """
+
+    before: Counter[str]
+    after: Counter[str]
+    numbers: int
+    bare: int
+    in_parentheses: int
+    with_tail: int
+    with_bound: int
+    with_mark: int
+    minus: str
+
+    @classmethod
+    def of(cls, connection: Any, cell: str) -> Signs:
+        """Return the signs of the table `seen`, after `_divide`."""
+        rows = connection.execute(
+            "select p.before, p.unit, count(*) as n, count_if(p.closing = ')'),"
+            " count_if(p.tail = '-'), count_if(p.bound <> '' or p.tail = '+'),"
+            f" count_if(p.mark <> ''), max(regexp_extract({cell}, '{TRUE_MINUS}'))"
+            " from seen where bare is not null group by 1, 2 order by n desc, 1, 2"
+            f" limit {MOST_SIGNS}"
+        ).fetchall()
+        before: Counter[str] = Counter()
+        after: Counter[str] = Counter()
+        for row in rows:
+            before[row[0]] += row[2]
+            after[row[1]] += row[2]
+        sums = [sum(row[i] for row in rows) for i in range(2, 7)]
+        bare = sum(row[2] for row in rows if not (row[0] + row[1]).strip())
+        return cls(
+            before, after, sums[0], bare, *sums[1:], minus=max((row[7] for row in rows), default="")
+        )
+
+    @property
+    def several(self) -> list[str]:
+        """The units, if there are several: numbers of different units are not alike."""
+        for signs in (self.before, self.after):
+            different = {_unit(sign): sign.strip() for sign in signs if sign.strip()}
+            if len(different) > 1:
+                return list(different.values())
+        return []
+
+    @property
+    def usual(self) -> tuple[str, str]:
+        """The signs before and after most numbers."""
+        return _usual(self.before), _usual(self.after)
+
+
+def _unit(sign: str) -> str:
+    """Return a unit in a form in which "day" and "days" are the same."""
+    bare = sign.strip().removesuffix(".")
+    return bare.removesuffix("s") if len(bare) > 2 else bare
+
+
+def _usual(signs: Counter[str]) -> str:
+    return signs.most_common(1)[0][0] if signs else ""
+
+
+def numbers_readings(
+    connection: Any, cell: str, name: str, ways: tuple[Notation, ...], dots: bool, is_known: bool
+) -> tuple[list[Reading], str]:
+    """Return the column of the table `seen` as numbers, if it is one, or why it is none."""
+    _divide(connection, cell)
+    signs = Signs.of(connection, cell)
+    if not signs.numbers:
+        return [], ""
+    if signs.several and 2 * signs.bare <= signs.numbers:
+        units = " and ".join(map(repr, signs.several[:2]))
+        return [], f"read as words: numbers beside different signs, such as {units}"
+    doubts = _doubts(connection, signs, is_known)
+    if doubts:
+        where = " or ".join(f"({doubt})" for doubt in doubts)
+        connection.execute(f"update seen set bare = null where {where}")
+        signs = Signs.of(connection, cell)
+    counted = connection.execute(
+        "select count(bare), count_if(regexp_full_match(bare, '" + LABEL + "')) from seen"
+    ).fetchone()
+    numbers, labels = counted
+    if labels or not numbers:
+        return [], ""
+    way, fits, is_grouped = _notation(connection, (DOTTED, *ways) if dots else ways, numbers)
+    if way is None:
+        return [], ""
+    form = _form(connection, signs, way, is_grouped)
+    value = way.number("bare")
+
+    def column(values: np.ndarray) -> RawColumn:
+        notes = _notes(connection, cell, signs, form)
+        notes.append(note_on_marks(connection, "bare", fits, way))
+        notes.append(note_on_sentinels(values))
+        return RawColumn(name, values, form.text, "; ".join(filter(None, notes)))
+
+    return [Reading(value, fits, "numbers", "number", column)], ""
+
+
+def _divide(connection: Any, cell: str) -> None:
+    """Add to the table `seen` the parts p of each number, and the bare number."""
+    connection.execute(
+        f"create or replace table seen as select {cell}, p, {number_of_parts('p')} as bare"
+        f" from (select {cell}, {parts_of_number(cell)} as p from seen)"
+    )
+
+
+def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
+    """Return the conditions under which cells are no numbers, though they look like some."""
+    doubts = []
+    if signs.several:  # numbers without a sign, but for some
+        doubts.append("trim(p.before) <> '' or trim(p.unit) <> ''")
+    if signs.in_parentheses == signs.numbers:
+        doubts.append("p.closing = ')'")  # (1), (2): a list, and no negative numbers
+    if signs.with_tail == signs.numbers:
+        doubts.append("p.tail = '-'")
+    different = connection.execute("select count(distinct bare) from seen").fetchone()[0]
+    # Few numbers and "3+" are categories, and nothing is lost if they stay so.
+    if different <= FEW_NUMBERS and not is_known:
+        doubts.append(BOUND)
+    with_letters = sum(n for unit, n in signs.after.items() if unit.strip()[:1].isalpha())
+    is_apart = all(unit[:1].isspace() for unit in signs.after if unit.strip()[:1].isalpha())
+    # 12 and 12b are numbers of houses, where most have no letter.
+    if with_letters and not is_apart and 2 * with_letters < signs.numbers:
+        doubts.append("regexp_matches(p.unit, '^\\pL')")
+    return doubts
+
+
+def _notation(
+    connection: Any, ways: tuple[Notation, ...], numbers: int
+) -> tuple[Notation | None, int, bool]:
+    """Return the first notation of all numbers, or that of most, how many, and if it is grouped."""
+    counts = connection.execute(
+        f"select {', '.join(way.fits('bare') for way in ways)} from seen"
+    ).fetchone()
+    best: tuple[Notation | None, int, bool] = (None, 0, False)
+    for way, fits, decides in zip(ways, counts[::2], counts[1::2], strict=True):
+        if fits > best[1] and (decides or not way.some):
+            best = (way, fits, bool(way.removed))
+        if best[1] == numbers:
+            break
+    return best
+
+
+def _form(connection: Any, signs: Signs, way: Notation, is_grouped: bool) -> NumberForm:
+    """Return how most numbers stand."""
+    before, after = signs.usual
+    group = ""
+    if is_grouped:
+        marks = f"select {way.group('bare')} as g from seen where bare is not null"
+        row = connection.execute(
+            f"select g from ({marks}) where g <> '' group by g order by count(*) desc, g limit 1"
+        ).fetchone()
+        group = row[0] if row else ""
+    negative = "-#"
+    if signs.in_parentheses:
+        negative = "(#)"
+    elif signs.with_tail:
+        negative = "#-"
+    elif signs.minus:
+        negative = f"{signs.minus}#"
+    has_comma = way.is_comma
+    if has_comma and not way.removed:  # a notation with points too
+        has_comma = connection.execute(
+            "select count_if(contains(bare, ',')) >= count_if(contains(bare, '.')) from seen"
+        ).fetchone()[0]
+    return NumberForm(before, after, group, has_comma, negative)
+
+
+def _notes(connection: Any, cell: str, signs: Signs, form: NumberForm) -> list[str]:
+    """Return what is said of signs that are lost, or that some cells have."""
+    notes = []
+    for condition, count, text in (
+        ("p.bound <> '' or p.tail = '+'", signs.with_bound, "read as the number itself"),
+        ("p.mark <> ''", signs.with_mark, "read without the mark"),
+    ):
+        if count:
+            example = connection.execute(
+                f"select {cell} from seen where bare is not null and ({condition}) limit 1"
+            ).fetchone()
+            if example:
+                notes.append(f"{example[0]!r} and such ({count_of(count, 'cell')}) {text}")
+    for around in (signs.before, signs.after):
+        signed = sum(n for sign, n in around.items() if sign.strip())
+        if signed and signed < signs.numbers:
+            sign = next(sign.strip() for sign in around if sign.strip())
+            notes.append(f"{sign!r} in {signed:,} of {signs.numbers:,} cells makes no difference")
+    return notes
+
+
+def plain_numbers(connection: Any, cell: str, name: str, seen: int) -> RawColumn:
+    """Return a column of numbers without any other sign."""
+    values = fetched(connection, PLAIN.number(cell))
+    known = values[np.isfinite(values)]
+    note = ""
+    if (known != np.floor(known)).any():
+        note = note_on_marks(connection, cell, seen, PLAIN)
+    return RawColumn(name, values, note=note or note_on_sentinels(values))
+
+
+def note_on_marks(connection: Any, cell: str, seen: int, way: Notation) -> str:
+    """Return a warning if a point or comma before three digits may as well mean something else.
+
+    So it is if three digits follow each, and some numbers have none, or all have a comma.
+    """
+    mark = "," if way.is_comma or way is GROUPED else "."
+    three = quoted(THREE.replace(r"\.", rf"\{mark}"))
+    with_three, without, example = connection.execute(
+        f"select count_if(regexp_full_match({cell}, '{three}')),"
+        f" count_if(regexp_full_match({cell}, '[+-]?\\d+')),"
+        f" any_value({cell}) filter (regexp_full_match({cell}, '{three}')) from seen"
+    ).fetchone()
+    if not with_three or with_three + without < seen or not (without or mark == ","):
+        return ""
+    whole = example.replace(mark, "")
+    if way is GROUPED:
+        return f"{example} is read as {whole}, as numbers without a comma are below 1000"
+    if way.removed == "." or mark == ".":
+        sign, marks = ("comma", "commas") if mark == "," else ("point", "dots")
+        return f"{example} is read with a decimal {sign}; if it means {whole}, remove the {marks}"
+    return ""
