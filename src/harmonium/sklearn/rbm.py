@@ -176,8 +176,14 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         return self.columns_.decode_means(means, h.dtype)
 
     def reconstruct(self, X: Any) -> Any:
-        """Return the visible means given the hidden means of each row."""
-        return self.inverse_transform(self.transform(X))
+        """Return the visible means given the hidden means of each row, in the container of X.
+
+        Arrays of integers give real numbers, columns of a data frame their own types.
+        """
+        made = self.inverse_transform(self.transform(X))
+        if hasattr(made, "index") and hasattr(X, "index"):
+            made.index = X.index  # rows of pandas keep their labels
+        return made
 
     def free_energy(self, X: Any) -> np.ndarray:
         """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`.

@@ -1,0 +1,83 @@
+"""Arrays of numbers or objects, read as tables and given back as such arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .base_container import AbstractContainer
+from .frames import Frame, RawColumn, frame_of_array
+from .objects import Objects, column_of
+
+
+def frame_in_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
+    """Return the columns of an array of numbers, or of objects or words."""
+    if array.dtype.kind not in "OUS":
+        return frame_of_array(array, names)
+    pairs = zip(names, array.T, strict=True)
+    return Frame(tuple(column_of(name, cells.tolist()) for name, cells in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayLike(AbstractContainer):
+    """An array.
+
+    Attributes:
+        dtype: its type of cell.
+        objects: of an array of objects, what the cells of each column are.
+    """
+
+    dtype: np.dtype
+    objects: tuple[Objects, ...] = ()
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> ArrayLike:
+        """Return the container of an array."""
+        if array.dtype.kind not in "OUS":
+            return cls(array.dtype)
+        return cls(array.dtype, tuple(Objects.of(column.tolist()) for column in array.T))
+
+    def rows(self, frame: Frame) -> np.ndarray:
+        """Return an array of the same type; whole numbers for an array of integers."""
+        return self._array(frame, self.dtype)
+
+    def means(self, frame: Frame, dtype: Any) -> np.ndarray:
+        """Return an array of real numbers, unless the array was of objects."""
+        wanted = self.dtype if self.dtype.kind in "OUSf" else np.dtype(float)
+        return self._array(frame, np.dtype(dtype) if wanted.kind == "f" and dtype else wanted)
+
+    def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
+        """Return an array of the type of the data."""
+        own = ArrayLike.of(np.asarray(data))
+        made = replace(own, objects=self.objects or own.objects)._array(after, own.dtype)
+        known = [~column.is_missing for column in before.columns]
+        for place, is_known in enumerate(known):
+            made[is_known, place] = np.asarray(data)[is_known, place]
+        return made
+
+    def _array(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
+        if dtype.kind in "OUS":
+            more = [Objects()] * (len(frame.columns) - len(self.objects))
+            made = np.empty((len(frame), len(frame.columns)), object)
+            for place, objects in enumerate([*self.objects, *more]):
+                made[:, place] = objects.cells(frame.columns[place])
+            # a missing cell is NaN in arrays, as scikit-learn takes it
+            made[made == None] = np.nan  # noqa: E711
+            return made if dtype.kind == "O" else made.astype(dtype.kind)
+        numbers = np.stack([_numbers(column) for column in frame.columns], axis=1)
+        if dtype.kind == "b":
+            return numbers > 0.5
+        if dtype.kind in "iu":
+            ends = np.iinfo(dtype)
+            return np.clip(np.rint(numbers), ends.min, ends.max).astype(dtype)
+        return numbers.astype(dtype)
+
+
+def _numbers(column: RawColumn) -> np.ndarray:
+    """Return numbers, NaN for a column without a cell."""
+    if column.values.dtype.kind == "f":
+        return column.values
+    pairs = zip(column.values, column.is_missing, strict=True)
+    return np.array([np.nan if gap else float(x) for x, gap in pairs])
