@@ -140,10 +140,10 @@ class Columns:
         table = self._gathered(rows, [len(p.columns) for p in self.parts], Part.decode)
         return self.container.rows(frame_of_array(table, ()))
 
-    def decode_means(self, means: np.ndarray, dtype: Any = None) -> Any:
+    def decode_means(self, means: np.ndarray) -> Any:
         """Return the table from mean states."""
         table = self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
-        return self.container.means(frame_of_array(table, ()), dtype)
+        return self.container.means(frame_of_array(table, ()))
 
     def _gathered(
         self, array: np.ndarray, widths: Sequence[int], read: Callable[[Part, np.ndarray], Any]

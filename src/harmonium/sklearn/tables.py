@@ -16,7 +16,7 @@ from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
 from ..tables.arrays import ArrayLike, frame_in_array
 from ..tables.base_container import AbstractContainer
-from ..tables.dataframes import FrameLike, frame_of, is_all_numbers, is_dataframe
+from ..tables.dataframes import FrameLike, frame_of, is_all_numbers, is_dataframe, is_single
 from ..tables.records import KINDS
 from .base import FLOATS
 from .columns import places_of, read_columns
@@ -27,6 +27,12 @@ READ_AS_TABLE = "table"
 def container_of(X: Any) -> AbstractContainer:
     """Return what rows are in: results are in the same."""
     return FrameLike.of(X) if is_dataframe(X) else ArrayLike.of(np.asarray(X))
+
+
+def floats_of(X: Any) -> Any:
+    """Return the type of real numbers that belong to rows, whether or not a cell is missing."""
+    is_float32 = is_single(X) if is_dataframe(X) else getattr(X, "dtype", None) == np.float32
+    return np.float32 if is_float32 else np.float64
 
 
 def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...] = ()) -> Frame:
@@ -167,9 +173,9 @@ class TableColumns:
         """Return the table of rows in the library's coding."""
         return self.container.rows(self.columns.decode(rows))
 
-    def decode_means(self, means: np.ndarray, dtype: Any = None) -> Any:
+    def decode_means(self, means: np.ndarray) -> Any:
         """Return the table of the most probable categories and the mean numbers."""
-        return self.container.means(self.columns.decode_means(means), dtype)
+        return self.container.means(self.columns.decode_means(means))
 
 
 def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:

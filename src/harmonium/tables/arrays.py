@@ -43,10 +43,9 @@ class ArrayLike(AbstractContainer):
         """Return an array of the same type; whole numbers for an array of integers."""
         return self._array(frame, self.dtype)
 
-    def means(self, frame: Frame, dtype: Any) -> np.ndarray:
-        """Return an array of real numbers, unless the array was of objects."""
-        wanted = self.dtype if self.dtype.kind in "OUSf" else np.dtype(float)
-        return self._array(frame, np.dtype(dtype) if wanted.kind == "f" and dtype else wanted)
+    def means(self, frame: Frame) -> np.ndarray:
+        """Return an array of the same type; of real numbers for one of integers."""
+        return self._array(frame, np.dtype(float) if self.dtype.kind in "biu" else self.dtype)
 
     def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
         """Return an array of the type of the data."""

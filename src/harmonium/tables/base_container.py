@@ -16,8 +16,8 @@ class AbstractContainer(ABC):
         """Return new rows, of the same columns."""
 
     @abstractmethod
-    def means(self, frame: Frame, dtype: Any) -> Any:
-        """Return rows of mean numbers, in `dtype` if they are an array of numbers."""
+    def means(self, frame: Frame) -> Any:
+        """Return rows of mean numbers, which are no whole numbers in an array of integers."""
 
     @abstractmethod
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:

@@ -99,7 +99,8 @@ class Columns:
             advice = "add it; its cells may be empty"
             raise input_error(label, f"{count_of(len(known), 'column')} by name", found, advice)
         raw = {column.name: column for column in self.split(frame, label).columns}
-        nothing = np.full(len(frame), np.nan)
+        raw = {name: column for name, column in raw.items() if not column.is_missing.all()}
+        nothing = np.full(len(frame), np.nan)  # also where no cell says what is in the column
         codes = [
             part.codes(raw.get(part.name, RawColumn(part.name, nothing)), label)
             for part in self.modelled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import partial
@@ -17,7 +18,7 @@ import numpy as np
 from ..errors import InputError
 from .base_container import AbstractContainer
 from .frames import Frame, RawColumn
-from .objects import Objects, column_of, decimal_of, form_of, int_of
+from .objects import Objects, column_of, decimal_of, form_of, int_of, is_gap
 
 OFFSET = r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)"  # a zone that is no place
 
@@ -36,6 +37,12 @@ def is_all_numbers(data: Any) -> bool:
         and not (column.dtype.is_float() and column.is_nan().any())
         for column in table.iter_columns()
     )
+
+
+def is_single(data: Any) -> bool:
+    """Return whether all columns of a data frame are numbers of single precision."""
+    table = nw.from_native(data, eager_only=True)
+    return all(kind == nw.Float32 for kind in table.schema.values())
 
 
 def frame_of(data: Any, label: str = "table") -> Frame:
@@ -104,7 +111,12 @@ def _raw(name: str, series: Any) -> RawColumn:
         values = series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]")
         values = np.where(missing, np.datetime64("NaT", "us"), values)
         return RawColumn(name, values, form_of(values))
-    return column_of(name, series.to_list(), is_category=is_category(series))
+    if not is_category(series):
+        return column_of(name, series.to_list())
+    # pandas turns intervals of whole numbers into others where a cell is missing
+    same = {cell: cell for cell in series.drop_nulls().unique().to_list()}
+    cells = [None if is_gap(cell) else same.get(cell, cell) for cell in series.to_list()]
+    return column_of(name, cells, is_category=True)
 
 
 def _zone_of(kind: Any) -> str | None:
@@ -170,7 +182,7 @@ class FrameLike(AbstractContainer):
             )
         ]
 
-    def means(self, frame: Frame, dtype: Any) -> Any:
+    def means(self, frame: Frame) -> Any:
         """Return a data frame of the same library and types."""
         return self.rows(frame)
 
@@ -196,7 +208,7 @@ class FrameLike(AbstractContainer):
 def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
     """Return what new cells of a series are: as its own, or as in `fit` if it has none."""
     own = objects_of(series)
-    if series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype == nw.String:
+    if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime, nw.String):
         return own
     kind = fitted if raw.is_missing.all() else own
     return replace(kind, words={**fitted.words, **own.words})
@@ -206,15 +218,17 @@ def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) ->
     """Return a series with other cells where it has gaps, of its own type or else of another."""
     made = _series([x if gap else None for x, gap in zip(cells, gaps, strict=True)], [series])
     if _type_of(made) == _type_of(series):
-        native, own = made.to_native(), series.to_native()
-        if hasattr(own, "index"):
-            native.index = own.index  # otherwise rows would be matched by their labels
         known = nw.new_series("", (~gaps).tolist(), backend=series.implementation)
-        if hasattr(own, "index"):
-            known.to_native().index = own.index
-        return series.zip_with(known, made)
+        if series.implementation.is_pandas_like():
+            for each in (known, made):  # otherwise rows would be matched by their labels
+                each.to_native().index = series.to_native().index
+        # some types of pandas, such as sparse ones or dictionaries without a word, cannot do it
+        with suppress(Exception):
+            merged = series.zip_with(known, made)
+            if _type_of(merged) == _type_of(series):
+                return merged
     pairs = zip(series.to_list(), cells, gaps, strict=True)
-    return _series([new if gap else old for old, new, gap in pairs], [fitted])
+    return _series([new if gap else old for old, new, gap in pairs], [series, fitted])
 
 
 def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
