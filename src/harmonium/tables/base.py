@@ -198,15 +198,15 @@ def check_digits(digits: int | None) -> None:
 def decimals_of(values: np.ndarray) -> int | None:
     """Return the digits after the point of the numbers; None if they are not rounded."""
     largest = float(np.abs(values).max(initial=0.0))
-    if largest == 0.0:
-        return 0
+    noise = 4 * EPSILON * largest
     for decimals in range(MOST_DIGITS + 1):
+        if 10.0**-decimals < noise:
+            return None
         # Sums of rounded numbers are off by their rounding errors; but tiny numbers are no zeros.
         slack = min(10.0 ** (-3 - decimals), 1e-12 * largest)
-        if slack < 4 * EPSILON * largest:
-            return None
         for some in (values[:100], values):  # most columns are told by their first numbers
-            if np.abs(some - np.round(some, decimals)).max() > slack:
+            errors = np.abs(some - np.round(some, decimals))
+            if errors.max(initial=0.0) > (slack if slack >= noise else 0.0):
                 break
         else:
             return decimals

@@ -14,6 +14,7 @@ from .._files import bytes_of, unzipped
 from ..errors import InputError, count_of, input_error
 from .cells import NUMBER, columns_in
 from .database import database
+from .digits import with_digits
 from .frames import Frame
 from .moments import YEARS
 
@@ -67,6 +68,7 @@ def read_text(path: Path, label: str, known: Frame | None = None) -> Frame:
         except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
             raise _text_error(label, str(error)) from None
         columns = columns_in(connection, names, start.delimiter, known)
+        columns = with_digits(connection, columns)
     frame = Frame(tuple(columns), has_names)
     if _is_prose(frame):
         advice = "separate cells by commas, semicolons or tabs"

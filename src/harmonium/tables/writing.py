@@ -21,8 +21,9 @@ SUFFIXES = (".csv", ".tsv")
 def text_of(frame: Frame, path: str | Path) -> str:
     """Return a frame as text: separated by tabs for .tsv, else by commas.
 
-    Columns of whole numbers are written without a point, others with the fewest digits that read
-    back as the same number, dates in the form in which they were read, and missing cells empty. A
+    Numbers are written with as many digits after the point as all numbers of their column had; if
+    these differed, whole numbers without a point, others with the fewest digits that read back as
+    the same number. Dates have the form in which they were read, and missing cells are empty. A
     table without names is written without names.
     """
     cells = zip(*map(_cells, frame.columns), strict=True)
@@ -76,7 +77,7 @@ def _cells(column: RawColumn) -> list[str]:
     missing, values = column.is_missing, column.values
     is_whole = values.dtype.kind == "f" and _are_whole(values[~missing])
     return [
-        "" if gap else _cell(value, column.form, is_whole)
+        "" if gap else _cell(value, column.form, is_whole, column.digits)
         for value, gap in zip(values, missing, strict=True)
     ]
 
@@ -85,13 +86,20 @@ def _are_whole(numbers: np.ndarray) -> bool:
     return bool((numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all())
 
 
-def _cell(value: Any, form: str, is_whole: bool) -> str:
+def _number(value: float, is_whole: bool, digits: int | None) -> str:
+    """Return a number with as many digits after the point as its column has, or the fewest."""
+    if digits is not None:
+        return f"{value:.{digits}f}"
+    return str(int(value)) if is_whole else repr(float(value))
+
+
+def _cell(value: Any, form: str, is_whole: bool, digits: int | None) -> str:
     if isinstance(value, np.datetime64):
         moment: datetime = value.astype("datetime64[us]").item()
         return moment.strftime(form or "%Y-%m-%d")
     if not isinstance(value, float | np.floating):
         return str(value)
-    number = str(int(value)) if is_whole else repr(float(value))
+    number = _number(value, is_whole, digits)
     before, _, after = form.partition("#")
     if form == "," or after.startswith(","):
         number, after = number.replace(".", ","), after.removeprefix(",")
