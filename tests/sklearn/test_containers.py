@@ -3,6 +3,7 @@
 Models are fitted without an update, since only the containers of their answers are tested.
 """
 
+import warnings
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
@@ -12,7 +13,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from harmonium.errors import InputError
 from harmonium.sklearn import RBM, RBMClassifier, RBMImputer
+from harmonium.tables.dataframes import frame_of
 
 N = 24
 GAPS = [1, 5, 6, 17]  # rows
@@ -312,3 +315,142 @@ def test_an_array_comes_back_in_its_type(name, with_gaps):
             assert {type(x) for x in made.flat} <= {type(x) for x in array[~is_gap]}
     if values in (WORDS, YES, [0, 1]):
         assert set(drawn.flat) <= set(array[~is_gap])
+
+
+def small_imputer(X, **options):
+    return RBMImputer(2, n_iter=0, random_state=0, draws=2, sweeps=2, **options).fit(X)
+
+
+CITIES = ["rome", "oslo", "bern"]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (["rome"], CITIES),  # fewer than in fit
+        ([], CITIES),
+        (["bern", "oslo", "rome"], ["bern", "oslo", "rome"]),  # the same, in an order of their own
+        (["paris", *CITIES], ["paris", *CITIES]),  # more
+        (["paris", "rome"], [*CITIES, "paris"]),
+    ],
+)
+def test_new_rows_have_the_categories_of_fit_and_their_own(declared, expected, ordered):
+    kind = pd.CategoricalDtype(CITIES, ordered=ordered)
+    train = pd.DataFrame({"city": pd.Series(cycle(CITIES), dtype=kind), "x": cycle(REAL)})
+    own = pd.CategoricalDtype(declared, ordered=ordered)
+    cells = [*declared[:1], None, None]
+    new = pd.DataFrame({"city": pd.Series(cells, dtype=own), "x": REAL[: len(cells)]})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X: column 'city': not seen in fit")
+        made = small_imputer(train).transform(new)
+    assert made.city.dtype == pd.CategoricalDtype(expected, ordered=ordered)
+    assert made.city.notna().all()
+    assert made.city.tolist()[:1] == (declared[:1] or made.city.tolist()[:1])
+    complete = new[new.city.notna()]
+    if len(complete):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X: column 'city': not seen in fit")
+            again = small_imputer(train).transform(complete)
+        assert again.city.dtype == made.city.dtype  # whether a cell is missing or not
+
+
+def test_an_enum_of_polars_has_the_categories_of_fit_too():
+    train = pl.DataFrame({"city": cycle(CITIES), "x": cycle(REAL)})
+    train = train.cast({"city": pl.Enum(CITIES)})
+    new = pl.DataFrame({"city": pl.Series(["rome", None], dtype=pl.Enum(["rome"])), "x": REAL[:2]})
+    made = small_imputer(train).transform(new)
+    assert made.schema["city"] == pl.Enum(CITIES)
+    assert made["city"].null_count() == 0
+
+
+@pytest.mark.parametrize("count", [4, 60])
+def test_declared_codes_are_categories_however_many(count):
+    codes = [7 * (i % count) for i in range(2 * count)]
+    some = [None if i % 5 == 0 else code for i, code in enumerate(codes)]
+    frame = pd.DataFrame({"code": pd.Categorical(some), "x": np.arange(2.0 * count) % 3})
+    assert small_imputer(frame).transform(frame).code.notna().all()
+    drawn = RBM(2, n_iter=0, random_state=0).fit(frame).sample(50, k=2)
+    assert drawn.code.notna().all()
+    assert drawn.code.dtype == frame.code.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_array_with_a_constant_and_gaps_stays_an_array_of_numbers(dtype):
+    X = np.array([cycle(REAL), cycle(REAL)[::-1], [1.5] * N], dtype).T
+    X[::5, 2] = np.nan
+    filled = small_imputer(X).transform(X)
+    assert filled.dtype == dtype
+    assert (filled[:, 2] == 1.5).all()
+    density = RBM(2, n_iter=0, random_state=0).fit(X)
+    assert density.sample(2, k=2).dtype == density.reconstruct(X).dtype == dtype
+    assert density.transform(X).dtype == dtype
+
+
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, pl.DataFrame])
+def test_answers_do_not_depend_on_whether_a_cell_is_missing(make):
+    whole = np.array([cycle(REAL), cycle(REAL)[::-1]]).T
+    gap = whole.copy()
+    gap[3, 1] = np.nan
+    pairs = []
+    for cells in (whole, gap):
+        X = make(cells)
+        density = RBM(2, n_iter=0, random_state=0).fit(X)
+        answers = density.sample(3, k=2), density.reconstruct(X), small_imputer(X).transform(X)
+        pairs.append(
+            [(type(a), str(getattr(a, "dtypes", getattr(a, "dtype", "")))) for a in answers]
+        )
+        pairs[-1].append(str(density.transform(X).dtype))
+    assert pairs[0] == pairs[1]
+
+
+def test_columns_that_are_not_modelled_stay_as_they_are_with_a_warning():
+    yes = [True if i % 6 == 0 else None for i in range(N)]
+    frame = pd.DataFrame(
+        {
+            "x": cycle(REAL),
+            "internal": pd.array(yes, "boolean"),
+            "note": [None if i == 3 else f"note {i}" for i in range(N)],
+            "nothing": np.full(N, np.nan),
+            "number": [2**60 + i for i in range(N)],
+            "one": pd.array([1 if i % 2 else None for i in range(N)], "Int64"),
+        }
+    )
+    imputer = small_imputer(frame)
+    said = r"stay in columns that are not modelled: 'internal' \(always True, or empty\), 'note'"
+    with pytest.warns(UserWarning, match=said):
+        made = imputer.transform(frame)
+    for name in ("internal", "note", "nothing", "number"):
+        pd.testing.assert_series_equal(made[name], frame[name])
+    assert made.one.dtype == "Int64"
+    assert (made.one == 1).all()
+    told = small_imputer(frame, kinds=dict.fromkeys(["internal", "note", "nothing"], "left out"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told.transform(frame)
+
+
+def test_names_of_pandas_may_be_numbers_or_in_levels():
+    cells = np.array([cycle(REAL, [1]), cycle(REAL)], float).T
+    levels = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)], names=["of", None])
+    for names in (pd.Index([7, 3]), levels, pd.RangeIndex(2)):
+        frame = pd.DataFrame(cells, columns=names)
+        assert small_imputer(frame).transform(frame).columns.identical(names)
+        drawn = RBM(2, n_iter=0, random_state=0).fit(frame).sample(2, k=2)
+        assert drawn.columns.identical(names)
+    marked = small_imputer(frame, add_indicator=True).transform(frame)
+    assert list(marked.columns) == [0, 1, "missingindicator_0"]
+
+
+def test_names_that_differ_by_type_alone_are_refused():
+    frame = pd.DataFrame([[1.0, 2.0], [2.0, 3.0]], columns=[0, "0"])
+    with pytest.raises(InputError, match="X: expected columns with different names; found 0 twice"):
+        frame_of(frame, "X")
+
+
+def test_columns_are_those_of_fit_by_their_places_where_scikit_learn_allows_it():
+    frame = pd.DataFrame({"a": cycle(REAL, [1]), "b": cycle(REAL)})
+    imputer = small_imputer(frame)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        made = imputer.transform(frame.to_numpy())
+    np.testing.assert_array_equal(made, imputer.transform(frame).to_numpy())

@@ -1,6 +1,7 @@
 """Numbers are written as they were read: digits after the point, in draws and in filled cells."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from harmonium.errors import InputError
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
 from harmonium.tables.base import decimals_of
 from harmonium.tables.text import read_cells, read_text
+from harmonium.tables.text_style import TextStyle
 from harmonium.tables.writing import text_of, text_with
 
 RNG = np.random.default_rng(0)
@@ -107,3 +109,35 @@ def test_digits_from_a_file_are_bounded(field, digits):
 def test_old_records_have_no_digits():
     columns = columns_of(Frame((RawColumn("a", NUMBERS),)))
     assert "digits" not in columns.record()["columns"][0]
+
+
+STYLES = {
+    "plain": "a,b,c\nx,4.20,1\ny,,2\n",
+    "windows": "a;b;c\r\nx;4,20;1\r\ny;;2\r\n",
+    "mark of UTF-8": "\ufeffa,b,c\nx,4.20,1\ny,NA,2\n",
+    "all in quotes": '"a","b","c"\n"x","4.20","1"\n"y",,"2"\n',
+    "as R writes": '"a","b","c"\n"x",4.20,1\n"say ""hi""",NA,2\n',
+    "quotes where needed": 'a,b,c\n"x, y",4.20,1\n"two\nlines",,2\n',
+    "tabs": "a\tb\tc\nx\t4.20\t1\ny\t\t2\n",
+}
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_a_file_is_written_in_its_own_style(tmp_path, name):
+    """All bytes stay, but for those of the filled cell."""
+    content = STYLES[name].encode()
+    (tmp_path / "t.csv").write_bytes(content)
+    frame = read_text(tmp_path / "t.csv", "t.csv")
+    cells = read_cells(tmp_path / "t.csv", "t.csv")
+    style = TextStyle.of(content, cells.delimiter, 3)
+    untouched = text_with(frame, frame, cells, tmp_path / "u.csv", style)
+    assert untouched.encode() == content
+    values = np.where(frame.columns[1].is_missing, 3.5, frame.columns[1].values)
+    filled = Frame((frame.columns[0], replace(frame.columns[1], values=values), frame.columns[2]))
+    numbered = Frame((RawColumn("n", np.ones(2)), *filled.columns))
+    comma = "," if name == "windows" else "."
+    for made, start in ((filled, b""), (numbered, b"1" + cells.delimiter.encode())):
+        new = text_with(made, frame, cells, tmp_path / "u.csv", style).encode()
+        quote = b'"' if name == "all in quotes" else b""
+        assert quote + f"3{comma}50".encode() + quote in new
+        assert start + content.partition(b"\n")[2].partition(cells.delimiter.encode())[0] in new

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -14,8 +12,10 @@ import numpy as np
 
 from .frames import Frame, RawColumn
 from .text import Cells
+from .text_style import TextStyle
 
 SUFFIXES = (".csv", ".tsv")
+PLAIN = TextStyle()
 
 
 def text_of(frame: Frame, path: str | Path) -> str:
@@ -30,7 +30,9 @@ def text_of(frame: Frame, path: str | Path) -> str:
     return _text(frame.names if frame.has_names else (), cells, path, ",")
 
 
-def text_with(frame: Frame, kept: Frame, source: Cells, path: str | Path) -> str:
+def text_with(
+    frame: Frame, kept: Frame, source: Cells, path: str | Path, style: TextStyle | None = None
+) -> str:
     """Return a filled frame as text in which all cells of the source stand as they stood there.
 
     Args:
@@ -39,6 +41,7 @@ def text_with(frame: Frame, kept: Frame, source: Cells, path: str | Path) -> str
         kept: the table as it was read; where a cell is missing, that of `frame` is written.
         source: the cells of the file.
         path: the file to write.
+        style: how the file wrote them.
     """
     gaps = np.stack([column.is_missing for column in kept.columns], axis=1)
     more = len(frame.columns) - len(kept.columns)
@@ -50,19 +53,22 @@ def text_with(frame: Frame, kept: Frame, source: Cells, path: str | Path) -> str
         ]
         for new, old, at in zip(made, itertools.cycle(source.rows), itertools.cycle(gaps))
     )
-    return _text(frame.names if frame.has_names else (), rows, path, source.delimiter)
+    names = frame.names if frame.has_names else ()
+    return _text(names, rows, path, source.delimiter, style or PLAIN, more)
 
 
 def _text(
-    names: Sequence[str], rows: Iterable[Sequence[str]], path: str | Path, separator: str
+    names: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    path: str | Path,
+    separator: str,
+    style: TextStyle = PLAIN,
+    added: int = 0,
 ) -> str:
-    out = io.StringIO()
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else separator
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    if names:
-        writer.writerow(names)
-    writer.writerows(rows)
-    return out.getvalue()
+    first = [style.line(names, delimiter, are_names=True, added=added)] if names else []
+    lines = (style.line(row, delimiter, are_names=False, added=added) for row in rows)
+    return "".join([style.mark, *first, *lines])
 
 
 def plain(column: RawColumn) -> list[Any]:
