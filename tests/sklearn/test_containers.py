@@ -53,7 +53,6 @@ PANDAS = {
     "UInt16": WHOLE,
     "boolean": YES,
     "object": WORDS,
-    "str": WORDS,
     "string": WORDS,
     "string[python]": WORDS,
     "category": WORDS,
@@ -74,6 +73,7 @@ PANDAS = {
     "timestamp[us][pyarrow]": MOMENTS,
 }
 NAMED = {  # types of pandas that no short text names
+    "inferred": (None, WORDS),
     "objects: int": ("object", WHOLE),
     "objects: float": ("object", REAL),
     "objects: bool": ("object", YES),
@@ -454,3 +454,24 @@ def test_columns_are_those_of_fit_by_their_places_where_scikit_learn_allows_it()
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         made = imputer.transform(frame.to_numpy())
     np.testing.assert_array_equal(made, imputer.transform(frame).to_numpy())
+    numbered = frame.set_axis([0, 1], axis=1)
+    with pytest.raises(InputError, match="X: expected the columns of fit: 0, 1; found 1, 0;"):
+        small_imputer(numbered).transform(numbered[[1, 0]])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": cycle(WHOLE), "b": cycle([0, 1])}, dtype="int64"),
+        pd.DataFrame({"a": cycle(WHOLE), "b": cycle(REAL)}).astype({"a": "Int64", "b": "float32"}),
+        pl.DataFrame({"a": cycle(WHOLE), "b": cycle([0, 1])}).cast(pl.Int8),
+        pa.table({"a": pa.array(cycle(WHOLE), pa.uint8()), "b": cycle(REAL)}),
+    ],
+    ids=["pandas", "pandas, nullable", "polars", "pyarrow"],
+)
+def test_a_data_frame_of_complete_numbers_comes_back_as_one(frame):
+    density = RBM(2, n_iter=0, random_state=0).fit(frame)
+    for made in (density.sample(5, k=2), density.reconstruct(frame)):
+        assert type(made) is type(frame)
+        assert types_of(made) == types_of(frame)
+        assert not any(None in column for column in columns_of(made))

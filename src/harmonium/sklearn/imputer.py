@@ -27,9 +27,10 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
     """Fills in missing cells of a table by a restricted Boltzmann machine of its columns.
 
     A cell is filled given the seen cells of its row: a word with the most probable one, a number
-    with its mean. Data frames of pandas, polars and others may have words, booleans and dates, and
-    come back with their own types. What each column is taken for is in `columns_`
-    (docs/tables.md).
+    with its mean. Data frames of pandas, polars and others, and arrays of objects, may have words,
+    booleans and dates, and come back with their own types and names. A column that is not modelled
+    keeps its missing cells, but one of a single number is filled with it. What each column is taken
+    for is in `columns_` (docs/tables.md).
 
     Parameters
     ----------

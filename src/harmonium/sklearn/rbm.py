@@ -164,8 +164,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
             return self._apply(mean_h, rows, dtype).astype(kind, copy=False)
         key = key_from(self.random_state, MOVING)
         found = impute(self.rbm_, rows, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
-        each = [self._apply(mean_h, some, dtype) for some in found.draws]
-        return np.mean(each, axis=0).astype(kind, copy=False)
+        means = [self._apply(mean_h, draw, dtype) for draw in found.draws]
+        return np.mean(means, axis=0).astype(kind, copy=False)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the visible means given hidden means; for categories, the most probable one."""
@@ -182,10 +182,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
 
         Arrays of integers give real numbers, columns of a data frame their own types.
         """
-        made = self.inverse_transform(self.transform(X))
-        if hasattr(made, "index") and hasattr(X, "index"):
-            made.index = X.index  # rows of pandas keep their labels
-        return made
+        rows = self.inverse_transform(self.transform(X))
+        if hasattr(rows, "index") and hasattr(X, "index"):
+            rows.index = X.index  # rows of pandas keep their labels
+        return rows
 
     def free_energy(self, X: Any) -> np.ndarray:
         """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ..errors import InputError
+from ..errors import InputError, input_error
 from ..layers import AbstractLayer
 from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
@@ -42,8 +42,11 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
         estimator: the estimator.
         X: rows.
         reset: whether the estimator is fitted to them.
-        names: the columns in `fit`, by which those of X are called, since scikit-learn has checked
-            what names they have, or that they are as many.
+        names: the columns in `fit`, by which those of X are called, as scikit-learn takes arrays in
+            place of data frames.
+
+    Raises:
+        InputError: a data frame whose names are others, or in another order.
     """
     if is_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -52,8 +55,20 @@ def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...]
         options: Any = {"dtype": None if _is_of_objects(X) else FLOATS}
         options |= {"ensure_all_finite": "allow-nan", "ensure_min_samples": 2 if reset else 1}
         array: Any = validate_data(estimator, X, reset=reset, **options)
-        frame = frame_in_array(array, tuple(f"x{i}" for i in range(array.shape[1])))
-    return frame.named(names) if names else frame
+        frame = frame_in_array(array, _numbered(array.shape[1]))
+    if not names:
+        return frame
+    # scikit-learn compares names only if all of them are text
+    has_names = is_dataframe(X) and names != _numbered(len(names))
+    if has_names and frame.names != names:
+        expected, found = f"the columns of fit: {', '.join(names)}"[:200], ", ".join(frame.names)
+        raise input_error("X", expected, found[:200], "bring them in this order")
+    return frame.named(names)
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    """Return the names of the columns of an array."""
+    return tuple(f"x{i}" for i in range(count))
 
 
 def _is_of_objects(X: Any) -> bool:
@@ -211,6 +226,6 @@ def _needs_a_table(X: Any) -> bool:
         return not is_all_numbers(X)
     array = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
     if _is_of_objects(array):
-        numbers = frame_in_array(array, tuple(map(str, range(array.shape[1])))).with_gaps()
+        numbers = frame_in_array(array, _numbered(array.shape[1])).with_gaps()
         return numbers is None or bool(np.isnan(numbers).any())
     return array.dtype.kind == "f" and bool(np.isnan(array).any())

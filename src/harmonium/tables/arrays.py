@@ -49,22 +49,17 @@ class ArrayLike(AbstractContainer):
 
     def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
         """Return an array of the type of the data."""
-        own = ArrayLike.of(np.asarray(data))
-        made = replace(own, objects=self.objects or own.objects)._array(after, own.dtype)
-        known = [~column.is_missing for column in before.columns]
-        for place, is_known in enumerate(known):
-            made[is_known, place] = np.asarray(data)[is_known, place]
-        return made
+        array = np.asarray(data)
+        own = ArrayLike.of(array)
+        filled = replace(own, objects=self.objects or own.objects)._array(after, own.dtype)
+        for place, column in enumerate(before.columns):
+            is_known = ~column.is_missing
+            filled[is_known, place] = array[is_known, place]
+        return filled
 
     def _array(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
-        if dtype.kind in "OUS":
-            more = [Objects()] * (len(frame.columns) - len(self.objects))
-            made = np.empty((len(frame), len(frame.columns)), object)
-            for place, objects in enumerate([*self.objects, *more]):
-                made[:, place] = objects.cells(frame.columns[place])
-            # a missing cell is NaN in arrays, as scikit-learn takes it
-            made[made == None] = np.nan  # noqa: E711
-            return made if dtype.kind == "O" else made.astype(dtype.kind)
+        if dtype.kind in "OUS" or not all(map(_is_of_numbers, frame.columns)):
+            return self._array_of_objects(frame, dtype)
         numbers = np.stack([_numbers(column) for column in frame.columns], axis=1)
         if dtype.kind == "b":
             return numbers > 0.5
@@ -73,10 +68,21 @@ class ArrayLike(AbstractContainer):
             return np.clip(np.rint(numbers), ends.min, ends.max).astype(dtype)
         return numbers.astype(dtype)
 
+    def _array_of_objects(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
+        more = [Objects()] * (len(frame.columns) - len(self.objects))
+        cells = np.empty((len(frame), len(frame.columns)), object)
+        for place, objects in enumerate([*self.objects, *more]):
+            cells[:, place] = objects.cells(frame.columns[place])
+            # a missing cell is NaN in arrays, as scikit-learn takes it
+            cells[frame.columns[place].is_missing, place] = np.nan
+        return cells.astype(dtype.kind) if dtype.kind in "US" else cells
+
+
+def _is_of_numbers(column: RawColumn) -> bool:
+    return column.values.dtype.kind == "f" or bool(column.is_missing.all())
+
 
 def _numbers(column: RawColumn) -> np.ndarray:
     """Return numbers, NaN for a column without a cell."""
-    if column.values.dtype.kind == "f":
-        return column.values
-    pairs = zip(column.values, column.is_missing, strict=True)
-    return np.array([np.nan if gap else float(x) for x, gap in pairs])
+    is_float = column.values.dtype.kind == "f"
+    return column.values if is_float else np.full(len(column.values), np.nan)

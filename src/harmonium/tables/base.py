@@ -14,6 +14,7 @@ from .frames import RawColumn
 
 MOST_DECIMALS = 6  # of the step of numbers that are not rounded; more if all are small
 MOST_DIGITS = 15  # that a float64 number below 1 has after the point
+SMALLEST = 300  # decimals of a step, of which float64 can still have multiples
 EPSILON = float(np.finfo(float).eps)
 
 
@@ -204,8 +205,8 @@ def decimals_of(values: np.ndarray) -> int | None:
             return None
         # Sums of rounded numbers are off by their rounding errors; but tiny numbers are no zeros.
         slack = min(10.0 ** (-3 - decimals), 1e-12 * largest)
-        for some in (values[:100], values):  # most columns are told by their first numbers
-            errors = np.abs(some - np.round(some, decimals))
+        for numbers in (values[:100], values):  # most columns are told by their first numbers
+            errors = np.abs(numbers - np.round(numbers, decimals))
             if errors.max(initial=0.0) > (slack if slack >= noise else 0.0):
                 break
         else:
@@ -218,5 +219,5 @@ def step_of(values: np.ndarray) -> float:
     decimals = decimals_of(values)
     if decimals is None:
         size = int(np.floor(np.log10(np.abs(values).max())))
-        decimals = MOST_DECIMALS - min(size, 0)
+        decimals = min(MOST_DECIMALS - min(size + 1, 0), SMALLEST)
     return 10.0**-decimals

@@ -188,21 +188,22 @@ class FrameLike(AbstractContainer):
 
     def filled(self, data: Any, before: Frame, after: Frame) -> Any:
         """Return a data frame like the data; categories of `fit` are added to theirs."""
-        table, head = (nw.from_native(each, eager_only=True) for each in (data, self.head))
-        made = []
+        table = nw.from_native(data, eager_only=True)
+        head = nw.from_native(self.head, eager_only=True)
+        columns = []
         pairs = zip(before.columns, after.columns, strict=False)
-        each = zip(table.iter_columns(), head.iter_columns(), self.objects, pairs, strict=True)
-        for series, fitted, objects, (old, new) in each:
-            series = _with_categories(series, fitted, objects)
+        rows = zip(table.iter_columns(), head.iter_columns(), self.objects, pairs, strict=True)
+        for own, fitted, objects, (old, new) in rows:
+            series = _with_categories(own, fitted, objects)
             gaps = old.is_missing & ~new.is_missing
             if gaps.any():
                 kind = _objects_for(series, objects, old)
                 series = _with_cells(series, fitted, kind.cells(new), gaps)
-            made.append(series)
-        added = after.columns[len(made) :]
+            columns.append(series)
         space = table.implementation
-        more = [nw.new_series("", raw.values.tolist(), backend=space) for raw in added]
-        return _side_by_side([*made, *more], after, data)
+        added = after.columns[len(columns) :]
+        indicators = [nw.new_series("", raw.values.tolist(), backend=space) for raw in added]
+        return _side_by_side([*columns, *indicators], after, data)
 
 
 def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
@@ -216,19 +217,19 @@ def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
 
 def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) -> Any:
     """Return a series with other cells where it has gaps, of its own type or else of another."""
-    made = _series([x if gap else None for x, gap in zip(cells, gaps, strict=True)], [series])
-    if _type_of(made) == _type_of(series):
+    new = _series([x if gap else None for x, gap in zip(cells, gaps, strict=True)], [series])
+    if _type_of(new) == _type_of(series):
         known = nw.new_series("", (~gaps).tolist(), backend=series.implementation)
         if series.implementation.is_pandas_like():
-            for each in (known, made):  # otherwise rows would be matched by their labels
-                each.to_native().index = series.to_native().index
+            for other in (known, new):  # otherwise rows would be matched by their labels
+                other.to_native().index = series.to_native().index
         # some types of pandas, such as sparse ones or dictionaries without a word, cannot do it
         with suppress(Exception):
-            merged = series.zip_with(known, made)
+            merged = series.zip_with(known, new)
             if _type_of(merged) == _type_of(series):
                 return merged
     pairs = zip(series.to_list(), cells, gaps, strict=True)
-    return _series([new if gap else old for old, new, gap in pairs], [series, fitted])
+    return _series([cell if gap else old for old, cell, gap in pairs], [series, fitted])
 
 
 def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
@@ -240,9 +241,10 @@ def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
     known = list(objects.words.values()) if known is None else known
     if set(known) <= set(own):
         return series
-    kind, more = _type_of(series), [*known, *(each for each in own if each not in set(known))]
-    is_ordered = {"ordered": kind.ordered} if hasattr(kind, "ordered") else {}
-    return _cast(series, type(kind)(more, **is_ordered))
+    kind = _type_of(series)
+    order = {"ordered": kind.ordered} if hasattr(kind, "ordered") else {}
+    categories = list(dict.fromkeys([*known, *own]))
+    return _cast(series, type(kind)(categories, **order))
 
 
 def _categories_of(series: Any) -> list[Any] | None:
@@ -272,12 +274,12 @@ def _series(cells: list[Any], models: Sequence[Any]) -> Any:
     gaps = sum(cell is None for cell in cells)
     for model in models:
         try:
-            made = _native_series(cells, model)
+            series = _native_series(cells, model)
         except Exception:  # libraries raise errors of their own kinds
             continue
         # some libraries make NaN of what is no category, and False of a missing boolean
-        if made.null_count() == gaps:
-            return made
+        if series.null_count() == gaps:
+            return series
     space = models[0].implementation
     if models[0].dtype.is_numeric() and all(isinstance(x, int | float | None) for x in cells):
         numbers = [float("nan") if x is None else float(x) for x in cells]
@@ -298,17 +300,15 @@ def _native_series(cells: list[Any], model: Any) -> Any:
 
 def _side_by_side(columns: list[Any], frame: Frame, like: Any) -> Any:
     """Return series as a data frame with the names and the row labels of another one."""
-    old, new = (
-        nw.from_native(like, eager_only=True),
-        frame.names[len(nw.from_native(like).columns) :],
-    )
-    is_pandas = old.implementation.is_pandas_like()
+    model = nw.from_native(like, eager_only=True)
+    added = frame.names[len(model.columns) :]
+    is_pandas = model.implementation.is_pandas_like()
     # names of pandas may be of any type, and are set afterwards
-    names = map(str, range(len(columns))) if is_pandas else [*old.columns, *new]
-    each = [s.alias(name).to_frame() for s, name in zip(columns, names, strict=True)]
-    native = nw.concat(each, how="horizontal").to_native()
+    names = map(str, range(len(columns))) if is_pandas else [*model.columns, *added]
+    frames = [s.alias(name).to_frame() for s, name in zip(columns, names, strict=True)]
+    native = nw.concat(frames, how="horizontal").to_native()
     if is_pandas:
-        native.columns = like.columns if not new else [*like.columns, *new]
+        native.columns = [*like.columns, *added] if added else like.columns
         if len(native) == len(like):
             native.index = like.index
     return native
