@@ -73,7 +73,7 @@ PANDAS = {
     "timestamp[us][pyarrow]": MOMENTS,
 }
 NAMED = {  # types of pandas that no short text names
-    "inferred": (None, WORDS),
+    "inferred": (pd.Series(WORDS).dtype, WORDS),
     "objects: int": ("object", WHOLE),
     "objects: float": ("object", REAL),
     "objects: bool": ("object", YES),

@@ -224,7 +224,7 @@ def _needs_a_table(X: Any) -> bool:
     """Return whether X is not all numbers, or has a missing cell."""
     if is_dataframe(X):
         return not is_all_numbers(X)
-    array = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
+    array: Any = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
     if _is_of_objects(array):
         numbers = frame_in_array(array, _numbered(array.shape[1])).with_gaps()
         return numbers is None or bool(np.isnan(numbers).any())

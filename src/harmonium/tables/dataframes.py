@@ -249,7 +249,7 @@ def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
 
 def _categories_of(series: Any) -> list[Any] | None:
     """Return the categories that the type of a series has; None if it has none of its own."""
-    declared = getattr(_type_of(series), "categories", None)
+    declared: Any = getattr(_type_of(series), "categories", None)
     return list(declared) if is_category(series) and hasattr(declared, "__iter__") else None
 
 

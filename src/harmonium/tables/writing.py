@@ -105,7 +105,7 @@ def _cell(value: Any, form: str, is_whole: bool, digits: int | None) -> str:
         return moment.strftime(form or "%Y-%m-%d")
     if not isinstance(value, float | np.floating):
         return str(value)
-    number = _number(value, is_whole, digits)
+    number = _number(float(value), is_whole, digits)
     before, _, after = form.partition("#")
     if form == "," or after.startswith(","):
         number, after = number.replace(".", ","), after.removeprefix(",")
