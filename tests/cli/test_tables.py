@@ -195,6 +195,32 @@ def test_cells_that_are_there_stay_as_they_stand(cli, table, run):
     assert Path("filled.tsv").read_text().startswith("id\tspecies\t")
 
 
+def test_columns_that_the_run_left_out_stay_as_they_are_and_are_named(cli, table, run):
+    odd = [[*row, "TRUE" if i % 9 == 0 else ""] for i, row in enumerate(table)]
+    odd[0][-1] = "internal"
+    odd[1][2], odd[2][5], odd[3][6], odd[4][0] = "", "", "NA", ""
+    with Path("odd.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(odd)
+    _, out, _ = cli("impute odd.csv run --out filled.csv")
+    [line] = [line for line in out.splitlines() if line.startswith("not modelled")]
+    for said in (
+        "id (1 empty; an identifier: it counts the rows)",
+        "planet (1 empty; always Earth)",
+        "note (1 empty; text: 120 different values)",
+        f"internal ({120 - 120 // 9:,} empty; not a column of the run)",
+    ):
+        assert said in line
+    before, after = read("odd.csv"), read("filled.csv")
+    changed = {
+        place
+        for old, new in zip(before, after, strict=True)
+        for place, (a, b) in enumerate(zip(old, new, strict=True))
+        if a != b
+    }
+    assert changed == {2}
+    assert "not modelled" not in cli("impute animals.csv run --out f.csv").out
+
+
 def test_a_question_is_answered(cli, run):
     _, out, err = cli("ask", "run", "species, mass | legs=4", "--sweeps", "50")
     assert err == ""

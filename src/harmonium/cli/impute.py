@@ -10,12 +10,14 @@ from .base import display, print_json, run_command
 from .options import Header, Missing, Separator, Skip, text_options, whole, word
 from .train import Json, Seed
 
+SHOWN = 5  # columns that are not modelled, in the line about them
 IMPUTE_HELP = """Fill in the missing cells of a table.
 
 RUN is the folder of a run on this table, or on another one with the same columns. Each missing
 cell gets the best single guess given the seen cells of its row. With --draws, complete tables are
 drawn instead, whose differences show how uncertain the guesses are (multiple imputation); they are
-written one below the other, numbered in a first column.
+written one below the other, numbered in a first column. Columns that the run left out stay as they
+are; a line says which of them have empty cells.
 
 \b
 Examples:
@@ -57,9 +59,17 @@ def impute_cli(
             show.say("no cell of a column with a unit is missing")
         for line in summary["columns"]:
             show.say(f"{line['name']:<{width}}  {line['missing']:,} filled{_sureness(line)}")
+        if summary["not_filled"]:
+            show.say(f"not modelled, so left as they are: {_named(summary['not_filled'])}")
         show.say(f"{summary['rows']:,} rows written to {out}")
 
     raise typer.Exit(run_command(command))
+
+
+def _named(columns: list[dict[str, Any]]) -> str:
+    """Return the first columns with the number of their empty cells, and the reason."""
+    shown = [f"{c['name']} ({c['missing']:,} empty; {c['why']})" for c in columns[:SHOWN]]
+    return ", ".join(shown) + (f" and {len(columns) - SHOWN:,} others" * (len(columns) > SHOWN))
 
 
 def _sureness(line: dict[str, Any]) -> str:

@@ -72,7 +72,15 @@ def fill(
         "rows": len(frame) * (draws or 1),
         "method": found.method,
         "columns": _summary(columns, frame, found.mean, found.draws),
+        "not_filled": _not_filled(columns, frame),
     }
+
+
+def _not_filled(columns: Columns, frame: Frame) -> list[dict[str, Any]]:
+    """Return the columns that keep missing cells, how many, and why."""
+    missing = {column.name: int(column.is_missing.sum()) for column in frame.columns}
+    why = columns.unfilled(frame)
+    return [{"name": name, "missing": missing[name], "why": text} for name, text in why.items()]
 
 
 def _stacked(frames: list[Frame]) -> Frame:

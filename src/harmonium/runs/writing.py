@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from .._files import bytes_of, unzipped
 from ..data.readers import cells_of
 from ..io.formats.base import write_whole
 from ..tables import Frame, RawColumn
 from ..tables.text_format import TextFormat
+from ..tables.text_style import TextStyle
 from ..tables.writing import text_of, text_with
 
 
@@ -36,5 +38,9 @@ def write_filled(
         text_format: how the source was read.
     """
     cells = cells_of(source, len(kept), text_format, kept)
-    text = text_of(frame, out) if cells is None else text_with(frame, kept, cells, out)
-    write_whole(Path(out), text.encode())
+    if cells is None:
+        write_table(frame, out)
+        return
+    content = unzipped(bytes_of(Path(source), source), source)
+    style = TextStyle.of(content, cells.delimiter, len(kept.columns))
+    write_whole(Path(out), text_with(frame, kept, cells, out, style).encode())

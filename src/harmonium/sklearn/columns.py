@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from ..data.groups import column_groups
 from ..errors import InputError
 from ..layers import AbstractLayer, Exclusive, Mixed
 from ..layers.registry import layer_named
+from ..tables.arrays import ArrayLike
+from ..tables.base_container import AbstractContainer
+from ..tables.frames import frame_of_array
 from .base import FLOATS
 
 
@@ -88,10 +91,17 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The mapping from a table's columns to the units of a layer, part by part."""
+    """The mapping from a table's columns to the units of a layer, part by part.
+
+    Attributes:
+        parts: columns of one kind each.
+        count: how many columns there are.
+        container: what rows were in, as results are.
+    """
 
     parts: tuple[Part, ...]
     count: int
+    container: AbstractContainer = field(default_factory=lambda: ArrayLike(np.dtype(float)))
 
     @property
     def layer(self) -> AbstractLayer:
@@ -125,14 +135,15 @@ class Columns:
         """
         return np.concatenate([part.encode(table, name) for part in self.parts], axis=1)
 
-    def decode(self, rows: np.ndarray) -> np.ndarray:
+    def decode(self, rows: np.ndarray) -> Any:
         """Return the table from rows in the library's coding."""
-        return self._gathered(rows, [len(p.columns) for p in self.parts], Part.decode)
+        table = self._gathered(rows, [len(p.columns) for p in self.parts], Part.decode)
+        return self.container.rows(frame_of_array(table, ()))
 
-    def decode_means(self, means: np.ndarray, dtype: Any = None) -> np.ndarray:
+    def decode_means(self, means: np.ndarray) -> Any:
         """Return the table from mean states."""
-        found = self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
-        return found if dtype is None else found.astype(dtype)
+        table = self._gathered(means, [p.layer.size for p in self.parts], Part.decode_means)
+        return self.container.means(frame_of_array(table, ()))
 
     def _gathered(
         self, array: np.ndarray, widths: Sequence[int], read: Callable[[Part, np.ndarray], Any]

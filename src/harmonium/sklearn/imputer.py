@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,24 @@ from ..checks import positive_integer
 from ..missing import impute
 from ..rbm import RBM as Model
 from ..tables import Columns, Frame, RawColumn
-from ..tables.dataframes import is_dataframe
+from ..tables.base_container import AbstractContainer
+from ..tables.left_out import LeftOut
 from .base import SAMPLING, key_from
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
-from .tables import codes_of, columns_of_table, frame_checked, given_back, kinds_told
+from .tables import codes_of, columns_of_table, container_of, frame_checked, kinds_told
+
+SHOWN = 5  # columns in a warning
 
 
 class RBMImputer(OneToOneFeatureMixin, TransformerMixin, BaseHoldingOut):
     """Fills in missing cells of a table by a restricted Boltzmann machine of its columns.
 
     A cell is filled given the seen cells of its row: a word with the most probable one, a number
-    with its mean. Data frames of pandas, polars and others may have words, booleans and dates, and
-    come back with their own types. What each column is taken for is in `columns_`
-    (docs/tables.md).
+    with its mean. Data frames of pandas, polars and others, and arrays of objects, may have words,
+    booleans and dates, and come back with their own types and names. A column that is not modelled
+    keeps its missing cells, but one of a single number is filled with it. What each column is taken
+    for is in `columns_` (docs/tables.md).
 
     Parameters
     ----------
@@ -118,6 +123,7 @@ validation_fraction
         """Train on the rows of X; cells are missing where they are NaN or None."""
         self._learning()  # raises before anything has changed
         frame = frame_checked(self, X, reset=True)
+        self._container = container_of(X)
         kinds = kinds_told(self.kinds, frame.names, "kinds")
         self.columns_: Columns = columns_of_table(frame, kinds)
         hidden = hidden_layer(self.hidden, positive_integer(self.n_components, "n_components"))
@@ -127,23 +133,27 @@ validation_fraction
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return X with its missing cells filled: a data frame if X is one, else an array.
+        """Return X with its missing cells filled, in the same container, types and names.
 
-        A column without a unit keeps its missing cells, but a constant is filled in.
+        All other cells stay as they are. So do those of a column that is not modelled, with a
+        warning if any is missing; but where all numbers of a column were the same, it is filled
+        with this number.
         """
         check_is_fitted(self)
-        frame = frame_checked(self, X, reset=False)
+        names = tuple(column.name for column in self.columns_.columns)
+        frame = frame_checked(self, X, reset=False, names=names)
         rows = codes_of(self.columns_, frame)
         draws = 1 if self.sample_posterior else positive_integer(self.draws, "draws")
         key, sweeps = key_from(self.random_state, SAMPLING), positive_integer(self.sweeps, "sweeps")
         found = impute(self.rbm_, rows, key=key, draws=draws, sweeps=sweeps)
         if self.sample_posterior:
-            filled = self.columns_.completed(frame, found.draws[0])
+            filled = self.columns_.completed(frame, found.draws[0], constants=True)
         else:
-            filled = self.columns_.filled(frame, found.mean)
+            filled = self.columns_.filled(frame, found.mean, constants=True)
+        self._warn_of_gaps(filled)
         if self.add_indicator:
             filled = Frame((*filled.columns, *self._indicators(frame)))
-        return given_back(filled, X if is_dataframe(X) else None, getattr(X, "dtype", None))
+        return self._container_for(X).filled(X, frame, filled)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`."""
@@ -161,6 +171,24 @@ validation_fraction
             for column, gap in zip(frame.columns, self._gaps, strict=True)
             if gap
         ]
+
+    def _container_for(self, X: Any) -> AbstractContainer:
+        """Return what X is in, with the cells that `fit` saw if that was of the same kind."""
+        own = container_of(X)
+        return self._container if type(self._container) is type(own) else own
+
+    def _warn_of_gaps(self, frame: Frame) -> None:
+        """Warn of columns that keep missing cells, unless they were told to be left out."""
+        told = {c.name for c in self.columns_.columns if c.summary == LeftOut.why}
+        unfilled = self.columns_.unfilled(frame)
+        shown = [f"{name!r} ({why})" for name, why in unfilled.items() if name not in told]
+        if shown:
+            more = ", …" * (len(shown) > SHOWN)
+            warnings.warn(
+                f"X: missing cells stay in columns that are not modelled: "
+                f"{', '.join(shown[:SHOWN])}{more}.",
+                stacklevel=3,
+            )
 
     def _model(self) -> Model:
         return self.rbm_

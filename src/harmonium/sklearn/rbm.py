@@ -19,7 +19,7 @@ from ..sampling import sample
 from .base import MOVING, SAMPLING, SCORING, floats, free_energy, key_from, mean_h, mean_v
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
-from .tables import columns_and_rows
+from .tables import columns_and_rows, floats_of
 
 COMPLETIONS, SWEEPS = 20, 100  # of a row with missing cells, for its hidden means
 
@@ -157,13 +157,15 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         For a row with missing cells, this is their average over completions that are drawn from
         the model.
         """
+        kind = floats_of(X)
         X = self._checked(X)
         rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
         if not np.isnan(rows).any():
-            return self._apply(mean_h, rows, dtype)
+            return self._apply(mean_h, rows, dtype).astype(kind, copy=False)
         key = key_from(self.random_state, MOVING)
         found = impute(self.rbm_, rows, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
-        return np.mean([self._apply(mean_h, each, dtype) for each in found.draws], axis=0)
+        means = [self._apply(mean_h, draw, dtype) for draw in found.draws]
+        return np.mean(means, axis=0).astype(kind, copy=False)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the visible means given hidden means; for categories, the most probable one."""
@@ -173,11 +175,17 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
             expected = f"{self.rbm_.hidden.size} columns, one for each hidden unit"
             raise InputError(f"X: expected {expected}; got {h.shape[1]}.")
         means = self._apply(mean_v, h, h.dtype)
-        return self.columns_.decode_means(means, h.dtype)
+        return self.columns_.decode_means(means)
 
     def reconstruct(self, X: Any) -> Any:
-        """Return the visible means given the hidden means of each row."""
-        return self.inverse_transform(self.transform(X))
+        """Return the visible means given the hidden means of each row, in the container of X.
+
+        Arrays of integers give real numbers, columns of a data frame their own types.
+        """
+        rows = self.inverse_transform(self.transform(X))
+        if hasattr(rows, "index") and hasattr(X, "index"):
+            rows.index = X.index  # rows of pandas keep their labels
+        return rows
 
     def free_energy(self, X: Any) -> np.ndarray:
         """Return F of each row, in nats: log p = −F − log Z in the units of `columns_.encode`.

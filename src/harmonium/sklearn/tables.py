@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ..errors import InputError
+from ..errors import InputError, input_error
 from ..layers import AbstractLayer
 from ..layers.registry import layer_named
 from ..tables import Columns, Frame, columns_of
-from ..tables.dataframes import empty_like, frame_of, is_all_numbers, is_dataframe, like
-from ..tables.frames import frame_of_array
+from ..tables.arrays import ArrayLike, frame_in_array
+from ..tables.base_container import AbstractContainer
+from ..tables.dataframes import FrameLike, frame_of, is_all_numbers, is_dataframe, is_single
 from ..tables.records import KINDS
 from .base import FLOATS
 from .columns import places_of, read_columns
@@ -23,33 +24,66 @@ from .columns import places_of, read_columns
 READ_AS_TABLE = "table"
 
 
-def frame_checked(estimator: Any, X: Any, *, reset: bool) -> Frame:
-    """Return the cells of X, after scikit-learn's own checks of it."""
-    if is_dataframe(X):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return frame_of(X, "X")
-    finite: Any = "allow-nan"
-    least = 2 if reset else 1
-    array: Any = validate_data(
-        estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite=finite, ensure_min_samples=least
-    )
-    return frame_of_array(array, tuple(f"x{i}" for i in range(array.shape[1])))
+def container_of(X: Any) -> AbstractContainer:
+    """Return what rows are in: results are in the same."""
+    return FrameLike.of(X) if is_dataframe(X) else ArrayLike.of(np.asarray(X))
 
 
-def given_back(frame: Frame, template: Any, dtype: Any = None) -> Any:
-    """Return a table as a data frame like `template`, or as an array if that is None.
+def floats_of(X: Any) -> Any:
+    """Return the type of real numbers that belong to rows, whether or not a cell is missing."""
+    is_float32 = is_single(X) if is_dataframe(X) else getattr(X, "dtype", None) == np.float32
+    return np.float32 if is_float32 else np.float64
+
+
+def frame_checked(estimator: Any, X: Any, *, reset: bool, names: tuple[str, ...] = ()) -> Frame:
+    """Return the cells of X, after scikit-learn's own checks of it.
 
     Args:
-        frame: the table.
-        template: a data frame, whose library and types are used.
-        dtype: the type of an array of numbers.
+        estimator: the estimator.
+        X: rows.
+        reset: whether the estimator is fitted to them.
+        names: the columns in `fit`, by which those of X are called, as scikit-learn takes arrays in
+            place of data frames.
+
+    Raises:
+        InputError: a data frame whose names are others, or in another order.
     """
-    if template is not None:
-        return like(frame, template)
-    array = frame.with_gaps()
-    if array is None:  # words that were told for an array of numbers
-        return np.stack([column.values for column in frame.columns], axis=1)
-    return array.astype(dtype if dtype in FLOATS else float)
+    if is_dataframe(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        frame = frame_of(X, "X")
+    else:
+        options: Any = {"dtype": None if _is_of_objects(X) else FLOATS}
+        options |= {"ensure_all_finite": "allow-nan", "ensure_min_samples": 2 if reset else 1}
+        array: Any = validate_data(estimator, X, reset=reset, **options)
+        frame = frame_in_array(array, _numbered(array.shape[1]))
+    if not names:
+        return frame
+    # scikit-learn compares names only if all of them are text
+    has_names = is_dataframe(X) and names != _numbered(len(names))
+    if has_names and frame.names != names:
+        expected, found = f"the columns of fit: {', '.join(names)}"[:200], ", ".join(frame.names)
+        raise input_error("X", expected, found[:200], "bring them in this order")
+    return frame.named(names)
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    """Return the names of the columns of an array."""
+    return tuple(f"x{i}" for i in range(count))
+
+
+def _is_of_objects(X: Any) -> bool:
+    """Return whether X is an array of objects or words that can be cells of a table."""
+    array = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
+    if array.ndim != 2 or array.dtype.kind not in "OUS":
+        return False
+    if array.dtype.kind == "O":
+        # scikit-learn refuses what is no cell in its own words
+        return all(isinstance(cell, Hashable) for cell in array.flat)
+    try:
+        array.astype(float)
+    except ValueError:
+        return True
+    return False
 
 
 def kinds_told(spec: Any, names: tuple[str, ...], argument: str) -> dict[str, str]:
@@ -122,11 +156,11 @@ class TableColumns:
 
     Attributes:
         columns: what each column is.
-        template: a data frame without rows, of which results have the type; None for arrays.
+        container: what rows were in, as results are.
     """
 
     columns: Columns
-    template: Any
+    container: AbstractContainer
 
     @property
     def layer(self) -> AbstractLayer:
@@ -135,7 +169,8 @@ class TableColumns:
 
     def checked(self, estimator: Any, X: Any) -> Frame:
         """Return the cells of X, which must have the columns of `fit`."""
-        return frame_checked(estimator, X, reset=False)
+        names = tuple(column.name for column in self.columns.columns)
+        return frame_checked(estimator, X, reset=False, names=names)
 
     def dtype_of(self, frame: Frame) -> Any:
         """Return the type of number to compute with."""
@@ -151,11 +186,11 @@ class TableColumns:
 
     def decode(self, rows: np.ndarray) -> Any:
         """Return the table of rows in the library's coding."""
-        return given_back(self.columns.decode(rows), self.template)
+        return self.container.rows(self.columns.decode(rows))
 
-    def decode_means(self, means: np.ndarray, dtype: Any = None) -> Any:
+    def decode_means(self, means: np.ndarray) -> Any:
         """Return the table of the most probable categories and the mean numbers."""
-        return given_back(self.columns.decode_means(means), self.template, dtype)
+        return self.container.means(self.columns.decode_means(means))
 
 
 def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
@@ -177,17 +212,20 @@ def columns_and_rows(estimator: Any, X: Any, spec: Any) -> tuple[Any, Any]:
     if told or (by_cells and _needs_a_table(X)):
         frame = frame_checked(estimator, X, reset=True)
         kinds = kinds_told(None if isinstance(spec, str) else spec, frame.names, "visible")
-        columns = columns_of_table(frame, kinds)
-        return TableColumns(columns, empty_like(X) if is_dataframe(X) else None), frame
+        return TableColumns(columns_of_table(frame, kinds), container_of(X)), frame
     if not by_cells:
         _check_kinds(spec)
     array: Any = validate_data(estimator, X, dtype=FLOATS, ensure_all_finite="allow-nan")  # pyright: ignore
-    return read_columns(spec, array, getattr(estimator, "feature_names_in_", None)), array
+    columns = read_columns(spec, array, getattr(estimator, "feature_names_in_", None))
+    return replace(columns, container=container_of(X)), array
 
 
 def _needs_a_table(X: Any) -> bool:
-    """Return whether X is a data frame that is not all numbers, or has a missing cell."""
+    """Return whether X is not all numbers, or has a missing cell."""
     if is_dataframe(X):
         return not is_all_numbers(X)
-    array = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
+    array: Any = np.asarray(X) if not hasattr(X, "tocsr") else np.zeros(0)
+    if _is_of_objects(array):
+        numbers = frame_in_array(array, _numbered(array.shape[1])).with_gaps()
+        return numbers is None or bool(np.isnan(numbers).any())
     return array.dtype.kind == "f" and bool(np.isnan(array).any())

@@ -13,7 +13,10 @@ from ..errors import input_error
 from .frames import RawColumn
 from .number_forms import dressed, is_clock, number_in
 
-MOST_DECIMALS = 6
+MOST_DECIMALS = 6  # of the step of numbers that are not rounded; more if all are small
+MOST_DIGITS = 15  # that a float64 number below 1 has after the point
+SMALLEST = 300  # decimals of a step, of which float64 can still have multiples
+EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +26,17 @@ class AbstractColumn(ABC):
     Attributes:
         name: its name.
         form: how text stands for its dates or numbers, as in `RawColumn`.
+        digits: after the point of each number as it is written, or None, as in `RawColumn`.
     """
 
     kind: ClassVar[str]
     name: str
     form: str = ""
+    digits: int | None = None
+
+    def __post_init__(self):
+        """Check how numbers are written."""
+        check_digits(self.digits)
 
     @property
     @abstractmethod
@@ -64,6 +73,11 @@ class AbstractColumn(ABC):
             ValueError: it is no cell of such a column.
         """
         return RawColumn(self.name, np.array([number_in(text, self.form)]), self.form)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether all cells are the same number."""
+        return False
 
     @property
     def known_cells(self) -> list[str]:
@@ -177,9 +191,34 @@ def _is_number(cell: Any) -> bool:
         return False
 
 
+def check_digits(digits: int | None) -> None:
+    """Raise ValueError for more digits after the point than numbers can have."""
+    if digits is not None and not 0 <= digits <= MOST_DIGITS:
+        raise ValueError(f"{digits} digits after the point; from 0 to {MOST_DIGITS} are possible")
+
+
 def decimals_of(values: np.ndarray) -> int | None:
-    """Return the digits after the point of the numbers, or None if there are more than six."""
-    for decimals in range(MOST_DECIMALS + 1):
-        if np.allclose(values, np.round(values, decimals), rtol=1e-12, atol=1e-9):
+    """Return the digits after the point of the numbers; None if they are not rounded."""
+    largest = float(np.abs(values).max(initial=0.0))
+    noise = 4 * EPSILON * largest
+    for decimals in range(MOST_DIGITS + 1):
+        if 10.0**-decimals < noise:
+            return None
+        # Sums of rounded numbers are off by their rounding errors; but tiny numbers are no zeros.
+        slack = min(10.0 ** (-3 - decimals), 1e-12 * largest)
+        for numbers in (values[:100], values):  # most columns are told by their first numbers
+            errors = np.abs(numbers - np.round(numbers, decimals))
+            if errors.max(initial=0.0) > (slack if slack >= noise else 0.0):
+                break
+        else:
             return decimals
     return None
+
+
+def step_of(values: np.ndarray) -> float:
+    """Return the power of ten of which numbers are whole multiples, or nearly so."""
+    decimals = decimals_of(values)
+    if decimals is None:
+        size = int(np.floor(np.log10(np.abs(values).max())))
+        decimals = min(MOST_DECIMALS - min(size + 1, 0), SMALLEST)
+    return 10.0**-decimals

@@ -99,7 +99,8 @@ class Columns:
             advice = "add it; its cells may be empty"
             raise input_error(label, f"{count_of(len(known), 'column')} by name", found, advice)
         raw = {column.name: column for column in self.split(frame, label).columns}
-        nothing = np.full(len(frame), np.nan)
+        raw = {name: column for name, column in raw.items() if not column.is_missing.all()}
+        nothing = np.full(len(frame), np.nan)  # also where no cell says what is in the column
         codes = [
             part.codes(raw.get(part.name, RawColumn(part.name, nothing)), label)
             for part in self.modelled
@@ -188,7 +189,7 @@ class Columns:
             gaps = [missing[name] for name in names if name in missing]
             if np.any(gaps):
                 made = with_gaps(made, np.any(gaps, axis=0))
-            raw.append(RawColumn(column.name, made, column.form))
+            raw.append(RawColumn(column.name, made, column.form, digits=column.digits))
         return Frame(tuple(raw))
 
     def lacking(self, frame: Frame, gaps: np.ndarray, known: Frame | None = None) -> Frame:
@@ -246,24 +247,51 @@ class Columns:
         guesses = {part.name: part.best(each) for part, each in pairs}
         return self._merged(guesses, {}, len(means), np.random.default_rng(0))
 
-    def filled(self, frame: Frame, means: np.ndarray) -> Frame:
+    def filled(self, frame: Frame, means: np.ndarray, *, constants: bool = False) -> Frame:
         """Return the table with its missing cells filled by the best single guesses.
+
+        Columns that are not modelled stay as they are.
 
         Args:
             frame: the table, of which all modelled columns are there.
             means: the mean state of all units in each row, as `layer.encode` writes states.
+            constants: whether columns of a single number are filled with it.
         """
-        return _with_cells(frame, self.decode_means(means))
+        return self._with_cells(frame, self.decode_means(means), constants)
 
-    def completed(self, frame: Frame, codes: np.ndarray, *, seed: int = 0) -> Frame:
+    def completed(
+        self, frame: Frame, codes: np.ndarray, *, seed: int = 0, constants: bool = False
+    ) -> Frame:
         """Return the table with its missing cells taken from completed rows of codes.
+
+        Columns that are not modelled stay as they are.
 
         Args:
             frame: the table.
             codes: one row of codes for each row of the table.
             seed: seed of the cells that a code stands for.
+            constants: whether columns of a single number are filled with it.
         """
-        return _with_cells(frame, self.decode(codes, seed=seed))
+        return self._with_cells(frame, self.decode(codes, seed=seed), constants)
+
+    def _with_cells(self, frame: Frame, made: Frame, constants: bool) -> Frame:
+        """Return a table with the missing cells of modelled columns taken from another one."""
+        pairs = zip(self.columns, made.columns, strict=True)
+        cells = {
+            column.name: raw
+            for column, raw in pairs
+            if column.parts or (constants and column.is_number)
+        }
+        filled = (_filled(raw, cells.get(raw.name, raw)) for raw in frame.columns)
+        return Frame(tuple(filled), frame.has_names)
+
+    def unfilled(self, frame: Frame) -> dict[str, str]:
+        """Return for each column with missing cells why nothing fills them, by its name."""
+        why = {column.name: column.summary for column in self.columns if not column.parts}
+        gaps = [raw.name for raw in frame.columns if raw.is_missing.any()]
+        known = {column.name for column in self.columns}
+        why |= {name: "not a column of the run" for name in gaps if name not in known}
+        return {name: why[name] for name in gaps if name in why}
 
     def described(self, frame: Frame) -> list[str]:
         """Return a table in text: each column, what it is, its values, the share missing."""
@@ -331,13 +359,6 @@ def _reals(count: int) -> AbstractLayer:
     return MultivariateGaussian(count) if 1 < count <= MOST_CORRELATED else Gaussian(count)
 
 
-def _with_cells(frame: Frame, made: Frame) -> Frame:
-    """Return a table with its missing cells taken from another one, also those of constants."""
-    cells = {column.name: column for column in made.columns}
-    columns = (_filled(raw, cells[raw.name]) if raw.name in cells else raw for raw in frame.columns)
-    return Frame(tuple(columns), frame.has_names)
-
-
 def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
     """Return a column with its missing cells taken from another one, if that has any cell.
 
@@ -351,4 +372,6 @@ def _filled(raw: RawColumn, other: RawColumn) -> RawColumn:
         values = values.astype(others.dtype)
     elif values.dtype.kind != others.dtype.kind:
         values, others = words_of(raw), words_of(other)
-    return RawColumn(raw.name, np.where(missing, others, values), raw.form or other.form)
+    digits = other.digits if missing.all() else raw.digits
+    form = raw.form or other.form
+    return replace(raw, values=np.where(missing, others, values), form=form, digits=digits)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import AbstractPart, check_numbers, decimals_of
+from .base import AbstractPart, check_digits, check_numbers, decimals_of
 from .frames import RawColumn
 
 GAIN = 3.0  # nats by which a power transform must explain a column better
@@ -39,6 +39,11 @@ class Continuous(AbstractPart):
     low: float
     high: float
 
+    def __post_init__(self):
+        """Check the decimals, which may come from a file."""
+        super().__post_init__()
+        check_digits(self.decimals)
+
     @classmethod
     def of(cls, raw: RawColumn, name: str) -> Continuous:
         """Return the transform that makes a column's numbers most nearly normal."""
@@ -64,6 +69,7 @@ class Continuous(AbstractPart):
         return cls(
             name=name,
             form=raw.form,
+            digits=raw.digits,
             centre=centre,
             width=width,
             power=power,

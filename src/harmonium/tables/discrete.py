@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import MOST_DECIMALS, AbstractPart, check_numbers, decimals_of
+from .base import AbstractPart, check_numbers, step_of
 from .frames import RawColumn
 
 FEW_NUMBERS = 20  # so many different numbers are a state each
@@ -40,8 +40,7 @@ class Discrete(AbstractPart):
     def of(cls, raw: RawColumn, name: str) -> Discrete:
         """Return the states of a column of numbers."""
         values = raw.values[~raw.is_missing]
-        decimals = decimals_of(values)
-        step = 10.0 ** -(MOST_DECIMALS if decimals is None else decimals)
+        step = step_of(values)
         seen, counts = np.unique(np.rint(values / step).astype(np.int64), return_counts=True)
         total = counts.sum()
         if len(seen) <= FEW_NUMBERS:
@@ -60,6 +59,7 @@ class Discrete(AbstractPart):
         return cls(
             name=name,
             form=raw.form,
+            digits=raw.digits,
             step=step,
             starts=tuple(starts),
             points=tuple(points.tolist()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,12 +18,17 @@ class RawColumn:
         form: how text stands for the numbers or dates: a format of `datetime.strftime`; for numbers
             "$#" or "# %" for signs around all of them, "#," or "," for a decimal comma; else "".
         note: what a person should know about how it was read, or "".
+        digits: after the point of each number as it is written; None if that differs from number to
+            number.
+        is_category: whether the source declared its cells as categories.
     """
 
     name: str
     values: np.ndarray
     form: str = ""
     note: str = ""
+    digits: int | None = None
+    is_category: bool = False
 
     @property
     def is_missing(self) -> np.ndarray:
@@ -34,7 +39,7 @@ class RawColumn:
 
     def taken(self, rows: np.ndarray) -> RawColumn:
         """Return the column of some rows."""
-        return RawColumn(self.name, self.values[rows], self.form, self.note)
+        return replace(self, values=self.values[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +62,11 @@ class Frame:
     def names(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
+
+    def named(self, names: tuple[str, ...]) -> Frame:
+        """Return the same columns with other names."""
+        pairs = zip(self.columns, names, strict=True)
+        return Frame(tuple(replace(column, name=name) for column, name in pairs), self.has_names)
 
     def taken(self, rows: np.ndarray) -> Frame:
         """Return some rows."""

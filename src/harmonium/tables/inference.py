@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import input_error
-from .base import AbstractColumn, AbstractPart, check_numbers, decimals_of
+from .base import AbstractColumn, AbstractPart, check_numbers, step_of
 from .calendars import Calendar
 from .columns import Columns
 from .continuous import Continuous
@@ -110,10 +110,9 @@ def _column_of(
         return LeftOut(name=raw.name, form=raw.form, why="no cell has a value")
     different = len(set(values.tolist()))
     if different == 1:
-        value = values[0].item() if isinstance(values[0], np.generic) else values[0]
-        shown = str(value)[:40]
-        constant = value if values.dtype.kind != "M" else None
-        return LeftOut(name=raw.name, form=raw.form, why=f"always {shown}", value=constant)
+        return LeftOut.constant(raw)
+    if raw.is_category:
+        return Words.of(raw, raw.name)
     if values.dtype.kind == "O":
         hardly_repeats = different > max(MOST_WORDS, IS_TEXT * len(values))
         if hardly_repeats or different == len(values) > 10 or different > MOST_DIFFERENT:
@@ -134,7 +133,7 @@ def _numbers_of(raw: RawColumn, name: str) -> AbstractPart:
     values = raw.values[~raw.is_missing]
     seen = np.unique(values)
     few = len(seen) <= FEW_NUMBERS and len(values) >= 10 * len(seen)
-    if abs(values).max() >= LARGEST * 10.0 ** -(decimals_of(values) or 0):
+    if abs(values).max() >= LARGEST * step_of(values):
         return Continuous.of(raw, name)
     return (Discrete if few or _is_tied(values) or len(seen) == 2 else Continuous).of(raw, name)
 

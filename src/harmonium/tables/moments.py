@@ -30,6 +30,11 @@ def has_times(form: str) -> bool:
     return re.search("%-?[HI]", form) is not None
 
 
+def is_date(form: str) -> bool:
+    """Return whether a form is one of dates; "# %" is one of numbers."""
+    return "%" in form and "#" not in form
+
+
 def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
     """Return the days since 1970, or the seconds if there are times, or the weeks; else NaN."""
     unit = "s" if has_times(raw.form) and not by_week else "D"

@@ -56,7 +56,10 @@ def column_from(entry: dict[str, Any], label: str) -> AbstractColumn:
         return kind(**values)
     except (KeyError, TypeError, ValueError) as error:
         expected = f"a kind among {', '.join(KINDS)} with its fields"
-        raise input_error(label, expected, str(error), "give the name and the kind alone") from None
+        advice = (
+            "restore the file, or train anew; in your own list give the name and the kind alone"
+        )
+        raise input_error(label, expected, str(error), advice) from None
 
 
 def _value_of(value: Any, label: str) -> Any:

@@ -16,6 +16,7 @@ from .._files import bytes_of, unzipped
 from ..errors import input_error
 from .cells import columns_in
 from .database import database
+from .digits import with_digits
 from .encodings import decoded
 from .frames import Frame
 from .layout import Layout, layout_of
@@ -142,6 +143,7 @@ class TextTable:
                 [str(plain), {f"c{i}": "VARCHAR" for i in range(len(names))}],
             )
             columns = columns_in(connection, list(names), self.delimiter, known, self.missing)
+            columns = with_digits(connection, columns)
         frame = Frame(tuple(columns), layout.names is not None)
         if _is_prose(frame):
             advice = "separate cells by commas, semicolons or tabs"

@@ -35,6 +35,7 @@ class Words(AbstractPart):
 
     def __post_init__(self):
         """Check what unseen words count as."""
+        super().__post_init__()
         if self.unseen not in UNSEEN:
             raise ValueError(f"unseen is one of {', '.join(UNSEEN)}; got {self.unseen!r}")
 
@@ -53,6 +54,7 @@ class Words(AbstractPart):
             words=tuple(sorted(counts, key=_order)),
             others=others,
             are_numbers=raw.values.dtype.kind == "f",
+            digits=raw.digits,
         )
 
     @property
@@ -128,7 +130,8 @@ class Words(AbstractPart):
 
     def cells(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the words; a rare one is drawn by how often it occurred."""
-        known = np.array([*self.words, *[""] * (self.states - len(self.words))], object)
+        # the second state of a single word is never seen, and stands for the same word
+        known = np.array([*self.words, *self.words[-1:] * (self.states - len(self.words))], object)
         found = known[codes.astype(int)]
         if self.others:
             which = codes == len(self.words)

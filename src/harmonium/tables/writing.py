@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,22 +13,27 @@ from .frames import Frame, RawColumn
 from .moments import shown_date
 from .number_forms import dressed, is_clock
 from .text import Cells
+from .text_style import TextStyle
 
 SUFFIXES = (".csv", ".tsv")
+PLAIN = TextStyle()
 
 
 def text_of(frame: Frame, path: str | Path) -> str:
     """Return a frame as text: separated by tabs for .tsv, else by commas.
 
-    Columns of whole numbers are written without a point, others with the fewest digits that read
-    back as the same number, dates in the form in which they were read, and missing cells empty. A
+    Numbers are written with as many digits after the point as all numbers of their column had; if
+    these differed, whole numbers without a point, others with the fewest digits that read back as
+    the same number. Dates have the form in which they were read, and missing cells are empty. A
     table without names is written without names.
     """
     cells = zip(*map(_cells, frame.columns), strict=True)
     return _text(frame.names if frame.has_names else (), cells, path, ",")
 
 
-def text_with(frame: Frame, kept: Frame, source: Cells, path: str | Path) -> str:
+def text_with(
+    frame: Frame, kept: Frame, source: Cells, path: str | Path, style: TextStyle | None = None
+) -> str:
     """Return a filled frame as text in which all cells of the source stand as they stood there.
 
     Args:
@@ -39,6 +42,7 @@ def text_with(frame: Frame, kept: Frame, source: Cells, path: str | Path) -> str
         kept: the table as it was read; where a cell is missing, that of `frame` is written.
         source: the cells of the file.
         path: the file to write.
+        style: how the file wrote them.
     """
     gaps = np.stack([column.is_missing for column in kept.columns], axis=1)
     more = len(frame.columns) - len(kept.columns)
@@ -50,19 +54,22 @@ def text_with(frame: Frame, kept: Frame, source: Cells, path: str | Path) -> str
         ]
         for new, old, at in zip(made, itertools.cycle(source.rows), itertools.cycle(gaps))
     )
-    return _text(frame.names if frame.has_names else (), rows, path, source.delimiter)
+    names = frame.names if frame.has_names else ()
+    return _text(names, rows, path, source.delimiter, style or PLAIN, more)
 
 
 def _text(
-    names: Sequence[str], rows: Iterable[Sequence[str]], path: str | Path, separator: str
+    names: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    path: str | Path,
+    separator: str,
+    style: TextStyle = PLAIN,
+    added: int = 0,
 ) -> str:
-    out = io.StringIO()
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else separator
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    if names:
-        writer.writerow(names)
-    writer.writerows(rows)
-    return out.getvalue()
+    first = [style.line(names, delimiter, are_names=True, added=added)] if names else []
+    lines = (style.line(row, delimiter, are_names=False, added=added) for row in rows)
+    return "".join([style.mark, *first, *lines])
 
 
 def plain(column: RawColumn) -> list[Any]:
@@ -77,7 +84,7 @@ def _cells(column: RawColumn) -> list[str]:
     missing, values = column.is_missing, column.values
     is_whole = values.dtype.kind == "f" and _are_whole(values[~missing])
     return [
-        "" if gap else _cell(value, column.form, is_whole)
+        "" if gap else _cell(value, column.form, is_whole, column.digits)
         for value, gap in zip(values, missing, strict=True)
     ]
 
@@ -86,9 +93,16 @@ def _are_whole(numbers: np.ndarray) -> bool:
     return bool((numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all())
 
 
-def _cell(value: Any, form: str, is_whole: bool) -> str:
+def _number(value: float, is_whole: bool, digits: int | None) -> str:
+    """Return a number with as many digits after the point as its column has, or the fewest."""
+    if digits is not None:
+        return f"{value:.{digits}f}"
+    return str(int(value)) if is_whole else repr(float(value))
+
+
+def _cell(value: Any, form: str, is_whole: bool, digits: int | None) -> str:
     if isinstance(value, np.datetime64):
         return shown_date(form or "%Y-%m-%d", value)
     if not isinstance(value, float | np.floating):
         return str(value)
-    return dressed(str(int(value)) if is_whole else repr(float(value)), form)
+    return dressed(_number(float(value), is_whole, digits), form)
