@@ -2,6 +2,7 @@
 
 import codecs
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ PROTEINS = ["".join(row) for row in RNG.choice(list("ACDEFGHIKLMNPQRSTVWY"), (12
 GENES = ["".join(row) for row in RNG.choice(list("ACGT"), (12, 20))]
 NAMES = [f"s{i}" for i in range(12)]
 NUMBERED = ["row_1", "row_2", "row_3"]
-AS_LETTERS = "all letters are in lower case, and none is an insertion"
+AS_LETTERS = "letters are in lower case, and none is an insertion"
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +53,7 @@ def phylip(rows, names=NAMES, **form):
 
 
 def read(content, name="family.fasta"):
-    with open(name, "wb") as file:  # noqa: PTH123
-        file.write(content if isinstance(content, bytes) else content.encode())
+    Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return read_sequences(name)
 
 
@@ -136,6 +136,11 @@ def test_gaps_of_all_programs(gap):
     wanted = [row[:5] + "-" + row[6:] for row in PROTEINS]
     assert letters(read(fasta(rows))) == wanted
     assert letters(read(stockholm(rows), "x.sto")) == wanted
+
+
+def test_capital_n_in_lower_case_is_no_site_by_itself():
+    rows = [row[:4].lower() + "NNN" + row[7:].lower() for row in GENES]
+    assert letters(read(fasta(rows))) == [row[:4] + "NNN" + row[7:] for row in GENES]
 
 
 def test_stops_that_end_some_sequences_are_left_out():
@@ -221,6 +226,15 @@ def test_families_without_a_name_are_numbered():
     for content in (whole, whole.replace("//\n#", "//\n\n#"), whole.replace("//\n", "", 1)):
         assert "found 2 families: 1, 2; choose one" in refusal(content, "x.sto")
         assert letters(read_sequences("x.sto:2")) == PROTEINS[6:]
+
+
+def test_families_of_one_name_are_told_apart_by_numbers():
+    whole = stockholm(PROTEINS[:6], head=PFAM) + stockholm(PROTEINS[6:], head=PFAM)
+    message = refusal(whole, "x.sto")
+    assert "2 families: 1 (PF00072), 2 (PF00072); choose one of them as x.sto:1" in message
+    assert letters(read_sequences("x.sto:2")) == PROTEINS[6:]
+    with pytest.raises(hm.InputError, match="found 2 of that name"):
+        read_sequences("x.sto:PF00072")
 
 
 def test_repeated_names_in_stockholm_are_never_joined():
@@ -359,6 +373,15 @@ def test_a_name_and_a_sequence_in_each_line():
     assert "'row_3' (line 3) with 3; align them" in refusal(f"{'A' * 9}\n{'C' * 9}\nACD\n", "x.aln")
 
 
+def test_lines_in_blocks_are_joined_by_name_or_refused():
+    raw = read(in_blocks(PROTEINS, width=10), "x.slx")
+    assert (letters(raw), raw.names) == (PROTEINS, NAMES)
+    nameless = in_blocks(PROTEINS, first="", later="", width=10)
+    assert "found blocks of lines without names" in refusal(nameless, "x.aln")
+    assert letters(read("\n\n".join(PROTEINS), "x.aln")) == PROTEINS
+    assert "'ACDEF' in line 2" in refusal("a ACDEF\nACDEF\n", "x.aln")
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -374,10 +397,7 @@ def test_a_name_and_a_sequence_in_each_line():
     ],
 )
 def test_other_text_is_no_alignment(content):
-    with open("x.txt", "w") as file:  # noqa: PTH123
-        file.write(content)
-    from pathlib import Path
-
+    Path("x.txt").write_text(content)
     assert not is_alignment(Path("x.txt"))
 
 
@@ -415,6 +435,7 @@ def test_comments_and_descriptions():
         ("<html>\n", "XML, HTML or JSON"),
         ("PK\x03\x04", "an archive"),
         ("LOCUS       SCU49845\n", "GenBank"),
+        ("hello\n>a\nAC\n", "a file that begins with 'hello'"),
         ("one, two\n", "a file that begins with 'one, two'"),
     ],
 )

@@ -88,7 +88,9 @@ def open_source(
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
-    if sites is not None or is_alignment(path):
+    # What is told of columns makes a table of a file whose name does not say what it is.
+    holds_sequences = named_as_alignment(path) or (columns is None and is_alignment(path))
+    if sites is not None or holds_sequences:
         if visible not in ("auto", "potts") or scale is not None or states is not None:
             expected, seen = "no kind, scale or states of an alignment", "one of them"
             raise input_error(source, expected, seen, "leave it out: letters are codes")

@@ -13,10 +13,11 @@ from typing import NamedTuple
 from ..errors import InputError, input_error
 from .entries import LETTERS, Entry, Family, entry
 
+STOCKHOLM = re.compile(rb"#\s*STOCKHOLM\b", re.IGNORECASE)  # the first line of a family
 _CONSERVATION = re.compile(rb"[ \t*:.]+")  # the line below a block of Clustal
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """A line of a block; blank lines tell paragraphs."""
 
     name: bytes
@@ -35,9 +36,9 @@ def stockholm(content: bytes, label: str) -> list[Family]:
         InputError: a line that is no name with letters, or blocks that do not fit together.
     """
     families = list[Family]()
-    rows, names, paragraph = list[_Row](), dict[bytes, str](), 0
+    rows, names, paragraph = list[Row](), dict[bytes, str](), 0
     for number, line in enumerate(content.split(b"\n"), 1):
-        if line.startswith((b"//", b"# STOCKHOLM")):
+        if line.startswith(b"//") or STOCKHOLM.match(line):
             if rows:
                 families.append(_family(rows, names, label, line.startswith(b"//")))
             rows, names, paragraph = [], {}, 0
@@ -51,7 +52,7 @@ def stockholm(content: bytes, label: str) -> list[Family]:
             name, *letters = line.split()
             if len(letters) != 1:
                 raise _no_row(label, line, number)
-            rows.append(_Row(name, letters[0], number, paragraph))
+            rows.append(Row(name, letters[0], number, paragraph))
     if rows:
         families.append(_family(rows, names, label, False))
     if not families:
@@ -59,8 +60,8 @@ def stockholm(content: bytes, label: str) -> list[Family]:
     return families
 
 
-def _family(rows: list[_Row], names: dict[bytes, str], label: str, is_closed: bool) -> Family:
-    entries, notes = _joined(rows, label)
+def _family(rows: list[Row], names: dict[bytes, str], label: str, is_closed: bool) -> Family:
+    entries, notes = joined(rows, label)
     accession = names.get(b"AC", "")
     # Pfam's accessions have a version, PF00072.27, that people leave out.
     called = (accession.partition(".")[0], names.get(b"ID", ""), accession)
@@ -78,7 +79,7 @@ def clustal(content: bytes, label: str) -> Family:
     Raises:
         InputError: a line that is no name with letters, or blocks that do not fit together.
     """
-    rows, paragraph, is_head = list[_Row](), 0, True
+    rows, paragraph, is_head = list[Row](), 0, True
     for number, line in enumerate(content.split(b"\n"), 1):
         if is_head or _CONSERVATION.fullmatch(line) or not line.strip():
             is_head = is_head and not line.strip()
@@ -89,16 +90,16 @@ def clustal(content: bytes, label: str) -> Family:
             letters = letters[:1]
         if len(letters) != 1:
             raise _no_row(label, line, number)
-        rows.append(_Row(name, letters[0], number, paragraph))
+        rows.append(Row(name, letters[0], number, paragraph))
     if not rows:
         raise input_error(label, "aligned sequences", "none", "check how it was written")
-    return Family((), *_joined(rows, label))
+    return Family((), *joined(rows, label))
 
 
 # --- Blocks of named lines ------------------------------------------------------------------
 
 
-def _joined(rows: list[_Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
+def joined(rows: list[Row], label: str) -> tuple[list[Entry], tuple[str, ...]]:
     """Return the sequences of lines, of which those of one name are joined only if blocks say so.
 
     Blocks have the same names in the same order. They are parted by blank lines, or follow each
@@ -129,8 +130,8 @@ def _joined(rows: list[_Row], label: str) -> tuple[list[Entry], tuple[str, ...]]
                 found = f"{len(row.letters):,} of {_text(row.name)}"
                 raise input_error(label, expected, found, "mend this block, or align again")
     columns = zip(*blocks, strict=True)
-    joined = [(lines[0], b"".join(row.letters for row in lines)) for lines in columns]
-    return [entry(row.name, letters, row.line, label) for row, letters in joined], notes
+    sequences = [(lines[0], b"".join(row.letters for row in lines)) for lines in columns]
+    return [entry(row.name, letters, row.line, label) for row, letters in sequences], notes
 
 
 def _period(names: list[bytes]) -> int:
@@ -142,9 +143,9 @@ def _period(names: list[bytes]) -> int:
     return height if repeats else len(names)
 
 
-def _check_paragraphs(paragraphs: list[list[_Row]], label: str) -> None:
+def _check_paragraphs(paragraphs: list[list[Row]], label: str) -> None:
     """Refuse a name in several paragraphs: it may be one sequence in parts, or several."""
-    first = dict[bytes, _Row]()
+    first = dict[bytes, Row]()
     for paragraph in paragraphs:
         for row in paragraph:
             earlier = first.setdefault(row.name, row)

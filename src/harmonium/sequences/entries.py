@@ -49,6 +49,11 @@ class Family(NamedTuple):
     entries: list[Entry]
     notes: tuple[str, ...] = ()
 
+    @property
+    def called(self) -> str:
+        """The first of its names, of limited length; nothing if it has none."""
+        return self.names[0][:40] if self.names else ""
+
 
 def entry(title: bytes, letters: bytes, line: int, label: str) -> Entry:
     """Return a sequence of a file.
@@ -116,11 +121,20 @@ def chosen_family(families: list[Family], choice: str | None, label: str) -> Fam
     """
     if choice is None and len(families) == 1:
         return families[0]
-    names = [family.names[0] if family.names else f"{k}" for k, family in enumerate(families, 1)]
+    names = [family.called or f"{k}" for k, family in enumerate(families, 1)]
+    if len(set(names)) < len(names):  # then only numbers tell them apart
+        names = [f"{k} ({name})" for k, name in enumerate(names, 1)]
     number = f"{len(families):,} families" if len(families) > 1 else "one family"
     found = f"{number}: {_listed(names)}"
     if choice is None:
-        advice = f"choose one of them as {label}:{names[0]}"
+        example = names[0]
+        if (
+            not example.isprintable()
+            or len(example.split()) != 1
+            or example not in families[0].names
+        ):
+            example = "1"
+        advice = f"choose one of them as {label}:{example}"
         raise input_error(label, "the alignment of one family", found, advice)
     meant = [family for family in families if choice.lower() in map(str.lower, family.names)]
     if not meant and choice.isdecimal() and 0 < int(choice) <= len(families):

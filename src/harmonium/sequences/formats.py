@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .._files import bytes_of, parser_errors, unzipped
 from ..errors import InputError, count_of, input_error, printable
-from .blocks import clustal, phylip, stockholm
+from .blocks import STOCKHOLM, Row, clustal, joined, phylip, stockholm
 from .entries import LETTERS, Entry, Family, entry
 
 PEEK = 2**16  # bytes from which a file without a telling name is judged
@@ -19,6 +19,7 @@ _KNOWN = frozenset(b"ACDEFGHIKLMNPQRSTVWY-.XBZacdefghiklmnpqrstvwy")
 _CLUSTAL = re.compile(rb"(CLUSTAL|MUSCLE|PROBCONS|MSAPROBS|T-COFFEE|Kalign)\b[^\n]*(\n|$)", re.I)
 _PHYLIP = re.compile(rb"[ \t]*\d{1,9}[ \t]+\d{1,9}([ \t]+[A-Za-z]+)*[ \t]*\n")
 _NAME_AND_LETTERS = re.compile(rb"[^\n]*?[ \t]+[A-Za-z.*?~_ \t-]+(\n|$)")
+_TITLE = re.compile(rb"(^|\0)>", re.MULTILINE)
 _COMMENT = re.compile(rb"^[#;].*", re.MULTILINE)
 _PIR = re.compile(r"(P1|F1|D[LC]|R[LC]|N[13]|XX);")
 _ENCODINGS = (
@@ -46,14 +47,13 @@ def families_in(path: Path, label: str) -> list[Family]:
     if not content.strip(b"\0 \t\n"):
         raise input_error(label, "aligned sequences", "an empty file", "check how it was written")
     start = content.lstrip(b"\0 \t\n")
-    is_comment = start[:1] in (b"#", b";") and not start.startswith(b"# STOCKHOLM")
-    if start[:1] == b">" or (is_comment and re.search(rb"^>", start, re.MULTILINE)):
+    if not STOCKHOLM.match(start) and _TITLE.search(content):
         return _fasta(content, label)
     content = content.rstrip(b"\0 \t\n") + b"\n"
     start = content.lstrip(b"\0 \t\n")
     if b"\0" in content:
         raise input_error(label, "text", "binary content", "write sequences as FASTA")
-    if start.startswith(b"# STOCKHOLM"):
+    if STOCKHOLM.match(start):
         return stockholm(content, label)
     if _CLUSTAL.match(start):
         return [clustal(content, label)]
@@ -73,7 +73,7 @@ def looks_aligned(start: bytes) -> bool:
         lines = lines[:-1]
     if len(lines) < 2:
         return False
-    if lines[0].startswith((b"# STOCKHOLM", b"CLUSTAL ", b"MUSCLE (")):
+    if STOCKHOLM.match(lines[0]) or lines[0].startswith((b"CLUSTAL ", b"MUSCLE (")):
         return True
     first = next((k for k, line in enumerate(lines) if not line.startswith(b"#")), 0)
     if lines[first].startswith(b">"):
@@ -168,25 +168,35 @@ def _note_on_comments(comments: list[bytes]) -> tuple[str, ...]:
 
 
 def _lines_of_letters(content: bytes, label: str) -> Family:
-    """Return a sequence for each line, as PSICOV, CCMpred and reformat.pl (psi) write them."""
-    numbered = [(k, line) for k, line in enumerate(content.split(b"\n"), 1) if line.strip()]
-    comments = [line for _, line in numbered if line[:1] in (b"#", b";")]
-    rows = [(k, line.split()) for k, line in numbered if line[:1] not in (b"#", b";")]
-    words = len(rows[0][1]) if rows else 0
-    entries = []
-    for number, row in rows:
-        if len(row) != words or words not in (1, 2) or not LETTERS.fullmatch(row[-1]):
-            found = f"{_shown(b' '.join(row))} in line {number:,}"
-            if number == rows[0][0]:
-                found = f"a file that begins with {_shown(b' '.join(row))}"
-            raise _unknown(label, found)
-        name = row[0] if words == 2 else b"row_%d" % (len(entries) + 1)
-        entries.append(entry(name, row[-1], number, label))
-    if len(entries) < 2:
-        raise _unknown(label, f"a file that begins with {_shown(content.strip())}")
-    how = "each line is a sequence"
-    if words == 1:
-        how += f" without a name; they are numbered from row_1 to row_{len(entries)}"
+    """Return a sequence for each line, as PSICOV, CCMpred and SELEX write them."""
+    rows, comments, paragraph = list[Row](), list[bytes](), 0
+    for number, line in enumerate(content.split(b"\n"), 1):
+        words = line.split()
+        if line[:1] in (b"#", b";"):
+            comments.append(line)
+        elif not words:
+            paragraph += 1
+        elif len(words) > 2 or not LETTERS.fullmatch(words[-1]):
+            where = f"{_shown(line)} in line {number:,}"
+            raise _unknown(label, where if rows else f"a file that begins with {_shown(line)}")
+        else:
+            name = words[0] if len(words) == 2 else b""
+            rows.append(Row(name, words[-1], number, paragraph))
+    if len(rows) < 2:
+        raise _unknown(label, f"a file that begins with {_shown(content)}")
+    nameless = [row for row in rows if not row.name]
+    if not nameless:
+        entries, notes = joined(rows, label)
+        return Family((), entries, ("each line has a name", *notes, *_note_on_comments(comments)))
+    if len(nameless) < len(rows):
+        raise _unknown(label, f"{_shown(nameless[0].letters)} in line {nameless[0].line:,}")
+    if 1 < len({row.paragraph for row in rows}) < len(rows):
+        # They may be parts of longer sequences, or several alignments.
+        found = "blocks of lines without names"
+        raise input_error(label, "a sequence in each line", found, "write it as FASTA")
+    how = "each line is a sequence without a name"
+    how += f"; they are numbered from row_1 to row_{len(rows)}"
+    entries = [entry(b"row_%d" % k, row.letters, row.line, label) for k, row in enumerate(rows, 1)]
     return Family((), entries, (how, *_note_on_comments(comments)))
 
 

@@ -132,9 +132,9 @@ def read_sequences(path: str | Path) -> RawAlignment:
     family = chosen_family(families, choice, label)
     entries, names, notes = sequences_of(family.entries, label)
     if len(families) > 1:
-        notes.insert(
-            0, f"{' '.join(family.names[:2]) or choice}, one of {len(families):,} families"
-        )
+        others = [name for name in family.names[1:2] if not name.startswith(family.called)]
+        name = " ".join([family.called or f"{choice}", *others])
+        notes.insert(0, f"{name}, one of {len(families):,} families")
     is_marked = any(suffix.lower() in INSERTIONS_MARKED for suffix in file.suffixes)
     if not any(map(_CAPITAL.search, (item.letters for item in entries))):
         # MAFFT writes all DNA so; insertions alone would be no alignment.
@@ -142,7 +142,7 @@ def read_sequences(path: str | Path) -> RawAlignment:
             False,
             [item._replace(letters=item.letters.upper()) for item in entries],
         )
-        notes.append("all letters are in lower case, and none is an insertion")
+        notes.append("letters are in lower case, and none is an insertion")
     if not _are_as_wide(entries, is_marked):
         bare, note = without_final_stops(entries)
         if _are_as_wide(bare, is_marked):
@@ -197,7 +197,7 @@ def _aligned(
     return letters, columns, dropped
 
 
-_CAPITAL = re.compile(rb"[A-Z]")
+_CAPITAL = re.compile(rb"[A-MO-WYZ]")  # N and X mask letters in either case
 _MARKS = re.compile(rb"[a-z.]")
 
 
