@@ -450,3 +450,18 @@ def test_a_file_wins_over_a_family_of_that_name():
     assert file_and_family("x.sto:1")[1] is None
     assert file_and_family("none.sto:1")[1] == "1"
     assert file_and_family("rows.npz:train")[1] is None
+
+
+def test_a_name_that_no_file_can_have_is_no_alignment():
+    assert not is_alignment(Path("x" * 5000))
+    assert file_and_family("x" * 5000 + ":y")[1] is None
+
+
+def test_the_content_of_a_packed_text_file_is_looked_at_to_its_beginning_alone():
+    rows = [letter + "ACDEFGHIKL" * 20 for letter in "ACDEFGHIKLMNPQRSTVWY"] * 40
+    rows = [row[: k % 200] + "W" + row[k % 200 :] for k, row in enumerate(rows)]
+    content = gzip.compress("\n".join(rows).encode())
+    Path("x.txt.gz").write_bytes(content)
+    assert is_alignment(Path("x.txt.gz"))
+    Path("x.txt.gz").write_bytes(content[:5])
+    assert not is_alignment(Path("x.txt.gz"))

@@ -14,6 +14,7 @@ from ..errors import InputError, input_error
 from .entries import LETTERS, Entry, Family, entry
 
 STOCKHOLM = re.compile(rb"#\s*STOCKHOLM\b", re.IGNORECASE)  # the first line of a family
+Named = tuple[bytes, bytes, int]  # name, letters and line of a sequence
 _CONSERVATION = re.compile(rb"[ \t*:.]+")  # the line below a block of Clustal
 
 
@@ -185,7 +186,7 @@ def phylip(content: bytes, label: str) -> Family:
         for rows_of in (_in_blocks, _one_by_one):
             rows = rows_of(lines[1:], number, length, is_strict)
             if rows is not None:
-                entries = [entry(*row, label) for row in rows]
+                entries = [entry(name, letters, line, label) for name, letters, line in rows]
                 forms += [entries] if entries not in forms else []
     advice = "write the sequences as FASTA"
     if not forms:
@@ -199,7 +200,9 @@ def phylip(content: bytes, label: str) -> Family:
     return Family((), forms[0])
 
 
-def _in_blocks(lines: list, number: int, length: int, is_strict: bool) -> list | None:
+def _in_blocks(
+    lines: list[tuple[int, bytes]], number: int, length: int, is_strict: bool
+) -> list[Named] | None:
     """Return name, letters and line of sequences in blocks; None if they are not."""
     if not number or len(lines) % number:
         return None
@@ -212,17 +215,21 @@ def _in_blocks(lines: list, number: int, length: int, is_strict: bool) -> list |
     return found if all(head[1] for head in heads) and _fit(found, length) else None
 
 
-def _one_by_one(lines: list, number: int, length: int, is_strict: bool) -> list | None:
+def _one_by_one(
+    lines: list[tuple[int, bytes]], number: int, length: int, is_strict: bool
+) -> list[Named] | None:
     """Return name, letters and line of sequences that follow each other; None if they do not."""
-    found, place = list[tuple[bytes, bytes, int]](), 0
+    found, place = list[Named](), 0
     while place < len(lines) and len(found) < number:
         line, text = lines[place]
         name, letters = _head(text, is_strict)
+        parts, width = [letters], len(letters)
         place += 1
-        while len(letters) < length and place < len(lines):
-            letters += b"".join(lines[place][1].split())
+        while width < length and place < len(lines):
+            parts.append(b"".join(lines[place][1].split()))
+            width += len(parts[-1])
             place += 1
-        found.append((name, letters, line))
+        found.append((name, b"".join(parts), line))
     is_all = place == len(lines) and len(found) == number
     return found if is_all and _fit(found, length) else None
 
@@ -234,7 +241,7 @@ def _head(line: bytes, is_strict: bool) -> tuple[bytes, bytes]:
     return name.strip(), b"".join(rest.split())
 
 
-def _fit(rows: list[tuple[bytes, bytes, int]], length: int) -> bool:
+def _fit(rows: list[Named], length: int) -> bool:
     return all(
         name and len(letters) == length and LETTERS.fullmatch(letters) for name, letters, _ in rows
     )

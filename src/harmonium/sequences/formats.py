@@ -67,9 +67,8 @@ def families_in(path: Path, label: str) -> list[Family]:
 
 def looks_aligned(start: bytes) -> bool:
     """Return whether a text file that begins with these bytes holds sequences."""
-    whole = len(start) < PEEK
     lines = [line.strip() for line in re.split(rb"[\r\n]+", start.strip(b"\0")) if line.strip()]
-    if not whole:
+    if len(start) >= PEEK:  # the last line may go on
         lines = lines[:-1]
     if len(lines) < 2:
         return False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
 import re
 import zlib
@@ -86,14 +84,16 @@ def is_alignment(path: Path) -> bool:
     """
     if named_as_alignment(path):
         return True
-    if _suffix(path) not in OPEN or not path.is_file():
+    if _suffix(path) not in OPEN:
         return False
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             start = file.read(PEEK)
             if start[:2] == b"\x1f\x8b":
-                start = gzip.GzipFile(fileobj=io.BytesIO(start + file.read(PEEK))).read1(PEEK)
-    except (OSError, EOFError, zlib.error):
+                start = zlib.decompressobj(wbits=31).decompress(start + file.read(PEEK), PEEK)
+    except (OSError, zlib.error):
         return False
     return looks_aligned(start)
 
@@ -136,12 +136,10 @@ def read_sequences(path: str | Path) -> RawAlignment:
         name = " ".join([family.called or f"{choice}", *others])
         notes.insert(0, f"{name}, one of {len(families):,} families")
     is_marked = any(suffix.lower() in INSERTIONS_MARKED for suffix in file.suffixes)
-    if not any(map(_CAPITAL.search, (item.letters for item in entries))):
+    if not any(_CAPITAL.search(item.letters) for item in entries):
         # MAFFT writes all DNA so; insertions alone would be no alignment.
-        is_marked, entries = (
-            False,
-            [item._replace(letters=item.letters.upper()) for item in entries],
-        )
+        is_marked = False
+        entries = [item._replace(letters=item.letters.upper()) for item in entries]
         notes.append("letters are in lower case, and none is an insertion")
     if not _are_as_wide(entries, is_marked):
         bare, note = without_final_stops(entries)
