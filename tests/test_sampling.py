@@ -106,3 +106,5 @@ def test_weights_that_are_not_finite_have_no_draws():
     broken = eqx.tree_at(lambda model: model.weights, rbm, jnp.full((2, 2), jnp.nan))
     with pytest.raises(hm.NotFiniteError, match="weights are not finite; the model diverged"):
         hm.sample(broken, 2, key=jax.random.key(0))
+    with pytest.raises(hm.NotFiniteError, match="weights are not finite"):
+        hm.impute(broken, [[1, GAP]], key=jax.random.key(0))

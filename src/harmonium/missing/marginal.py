@@ -19,7 +19,7 @@ from .._threefry import key_of
 from ..layers import AbstractLayer, Clamped
 from ..rbm import RBM
 from ..samplers import Gibbs
-from ..samplers.finite import check_finite_z, finite_z
+from ..samplers.finite import check_finite_z, check_weights, finite_z
 from ..single_site import units_of_proposals
 
 
@@ -81,6 +81,7 @@ def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
         rbm: the model.
         rows: in the user's coding, NaN where a value is missing, shape (n, visible units).
     """
+    check_weights(rbm)
     if np.isnan(rows).any() and not finite_z(rbm):
         # Seen units may confine the others: this depends on which are seen, not on their values.
         for place in np.unique(np.isnan(rows), axis=0, return_index=True)[1]:

@@ -36,10 +36,15 @@ def finite_z(rbm: RBM) -> bool:
     return all(_is_confined(weights, row[:n], row[n:]) for row in np.unique(both, axis=0))
 
 
-def check_finite_z(rbm: RBM) -> None:
-    """Raise NotFiniteError if draws of a model would be meaningless, as its Z may be infinite."""
+def check_weights(rbm: RBM) -> None:
+    """Raise NotFiniteError if weights are not finite, as after a training that diverged."""
     if not np.isfinite(fetched(rbm.dense_weights)).all():
         raise NotFiniteError(f"{rbm}: its weights are not finite; the model diverged.")
+
+
+def check_finite_z(rbm: RBM) -> None:
+    """Raise NotFiniteError if draws of a model would be meaningless, as its Z may be infinite."""
+    check_weights(rbm)
     if not finite_z(rbm):
         raise NotFiniteError(f"{rbm}: {UNCONFINED}")
 

@@ -133,7 +133,8 @@ def _unwrapped(found: Any, source: str) -> tuple[dict[str, Any], bool | None]:
         advice = "save module.state_dict()"
         raise input_error(source, "a dict of tensors", type(found).__name__, advice)
     metadata = getattr(found, METADATA, None)
-    if isinstance(metadata, Mapping) and ORIENTATION in metadata.get("", {}):
+    ours = metadata.get("") if isinstance(metadata, Mapping) else None
+    if isinstance(ours, Mapping) and ORIENTATION in ours:
         is_turned = False
     return {name: value for name, value in found.items() if isinstance(name, str)}, is_turned
 
