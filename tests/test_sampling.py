@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -66,3 +67,44 @@ def test_a_fit_or_an_estimator_is_told_from_its_model():
 
     with pytest.raises(hm.InputError, match=r"expected an RBM.*got Holder; pass its rbm"):
         hm.sample(Holder(), 3, key=jax.random.key(0))
+
+
+STRONG = hm.RBM(hm.Gaussian(2), hm.Gaussian(2), np.diag([1.1, 0.5]))  # Z is finite below 1
+GAP = np.nan
+
+
+def test_a_model_without_a_finite_z_has_no_draws():
+    key = jax.random.key(0)
+    for draw in (
+        lambda: hm.log_z(STRONG),
+        lambda: hm.sample(STRONG, 3, key=key),
+        lambda: hm.sample(STRONG, 3, key=key, sampler=hm.Gibbs()),
+        lambda: hm.sample(STRONG, key=key, given=[[GAP, 1.0], [1.0, GAP]]),
+        lambda: hm.sample(hm.condition(STRONG, [[1.0, GAP], [GAP, 1.0]]), 2, key=key),
+        lambda: hm.impute(STRONG, [[GAP, 1.0]], key=key),
+        lambda: hm.sample(hm.RBM(hm.ReLU(2), hm.ReLU(1), np.full((2, 1), 2.0)), 3, key=key),
+    ):
+        with pytest.raises(hm.NotFiniteError, match=r"is infinite|is not known to be finite"):
+            draw()
+
+
+def test_given_units_may_confine_the_others():
+    key = jax.random.key(0)
+    assert not hm.finite_z(STRONG)
+    assert hm.finite_z(hm.condition(STRONG, [[1.0, GAP]]))
+    rows = hm.sample(STRONG, 200, key=key, given=[[1.0, GAP]])
+    variance = 1 / (1 - 0.5**2)  # of v given nothing but its own hidden unit
+    assert np.isfinite(rows).all()
+    assert abs(rows[:, 1].var() / variance - 1) < 0.5
+    assert np.isfinite(hm.impute(STRONG, [[1.0, GAP]], key=key).rows).all()
+    assert hm.sample(STRONG, key=key, given=[[1.0, 2.0]]).tolist() == [[1.0, 2.0]]
+    assert hm.impute(STRONG, [[1.0, 2.0]], key=key).rows.tolist() == [[1.0, 2.0]]
+
+
+def test_weights_that_are_not_finite_have_no_draws():
+    rbm = hm.RBM(hm.Bernoulli(2), hm.Bernoulli(2), jnp.zeros((2, 2)))
+    broken = eqx.tree_at(lambda model: model.weights, rbm, jnp.full((2, 2), jnp.nan))
+    with pytest.raises(hm.NotFiniteError, match="weights are not finite; the model diverged"):
+        hm.sample(broken, 2, key=jax.random.key(0))
+    with pytest.raises(hm.NotFiniteError, match="weights are not finite"):
+        hm.impute(broken, [[1, GAP]], key=jax.random.key(0))

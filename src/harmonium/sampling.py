@@ -13,11 +13,12 @@ from jaxtyping import Array, PRNGKeyArray
 from ._numerics import from_numpy
 from .checks import as_array, checked_key, positive_integer
 from .errors import InputError
-from .missing.marginal import given_seen, with_missing
+from .missing.marginal import check_finite_given, given_seen, with_missing
 from .path import path_to
 from .rbm import RBM, checked_type
 from .samplers import AbstractSampler
 from .samplers.annealing import annealed_draws
+from .samplers.finite import check_finite_z
 from .samplers.gibbs import after_sweeps
 from .sharding import whole
 
@@ -57,6 +58,7 @@ def sample(
 
     Raises:
         InputError: n or steps is not positive, or the given rows do not fit.
+        NotFiniteError: Z of the model is infinite, or not known to be finite, as for `log_z`.
 
     Example:
         >>> rbm = hm.RBM.from_arrays([[1.0, -1.0], [0.5, 2.0]], [0.0, 0.0], [0.0, 0.0])
@@ -76,7 +78,10 @@ def sample(
     number = jnp.asarray(positive_integer(steps, "steps"), jnp.int32)
     if given is not None:
         rows = np.repeat(np.atleast_2d(_with_gaps(given)), count, axis=0)
-        rbm, count = condition(rbm, rows), len(rows)
+        model, rbm, count = rbm, condition(rbm, rows), len(rows)
+        check_finite_given(model, rows)
+    else:
+        check_finite_z(rbm)
     return rbm.visible.decode(whole(_draw(rbm, sampler, count, number, key=key)))
 
 

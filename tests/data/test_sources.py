@@ -148,3 +148,36 @@ def test_built_in_sets_refuse_units_that_do_not_fit():
     assert "values in [0, 1]" in refusal(open_source, "ising", visible="bernoulli")
     assert "no states with auto" in refusal(open_source, "bars", states=2)
     assert "--visible: expected one of" in refusal(open_source, "bars", visible="softmax")
+
+
+# --- Alignments -------------------------------------------------------------------------------
+
+FAMILY = ["ACDEFGHIKLMN", "ACDEFGHIKLMW", "ACDEFGHI-LMN"]
+
+
+def test_a_text_file_of_aligned_sequences_is_an_alignment():
+    for content in ("\n".join(FAMILY), "".join(f">{row}\n{row}\n" for row in FAMILY)):
+        Path("family.txt").write_text(content + "\n")
+        table = open_source("family.txt")
+        assert (table.kind, table.sites.alphabet.name) == ("codes", "protein")
+        assert table.train.shape == (3, 12)
+        scored = open_source("family.txt", sites=table.sites)
+        np.testing.assert_array_equal(scored.train, table.train)
+    Path("family.txt").write_text("\n".join(FAMILY))
+    assert "each line is a sequence" in open_source("family.txt", sites=table.sites).notes[0]
+
+
+def test_what_is_told_of_columns_makes_a_table_of_a_text_file():
+    rows = [letter + FAMILY[0][1:] for letter in "ACDEFGHIKLMN"]
+    Path("family.txt").write_text("\n".join(rows))
+    assert open_source("family.txt").kind == "codes"
+    assert "a column that can be modelled" in refusal(open_source, "family.txt", columns={})
+
+
+def test_a_family_of_a_file_has_a_name_of_its_own():
+    family = "# STOCKHOLM 1.0\n#=GF ID {}\na ACD\nb ACE\n//\n"
+    Path("all.sto").write_text(family.format("one/two") + family.format("three"))
+    table = open_source("all.sto:one/two")
+    assert (table.name, table.train.shape) == ("all-one-two", (2, 3))
+    assert "choose one of them as all.sto:one/two" in refusal(open_source, "all.sto")
+    assert "no such file" in refusal(open_source, "none.sto:three")

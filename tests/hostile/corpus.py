@@ -409,6 +409,37 @@ HOSTILE = [
         ("align them first",),
     ),
     Hostile(
+        "sequences.fasta",
+        "NUL bytes among letters",
+        lambda: b">a\nA\0C\n>b\nACG\n",
+        ("binary content", "write sequences as FASTA"),
+    ),
+    Hostile(
+        "sequences.sto",
+        "200,000 families",
+        lambda: b"# STOCKHOLM 1.0\na AC\nb AC\n//\n" * 200_000,
+        ("200,000 families", "choose one"),
+    ),
+    Hostile(
+        "sequences.clustal",
+        "a name that steers",
+        lambda: b"CLUSTAL\n\n\x1b[2J AC\n\n\x1b[2J A\nb A\n",
+        ("in lines 3 and 5",),
+    ),
+    Hostile(
+        "sequences.phy",
+        "10^9 sequences declared",
+        lambda: b"999999999 999999999\na AC\nb AG\n",
+        ("999,999,999 sequences", "write the sequences as FASTA"),
+    ),
+    Hostile(
+        "sequences.phy",
+        "a number of many digits",
+        lambda: b"1" * 9999 + b" 4\na ACGU\n",
+        ("write sequences as FASTA",),
+    ),
+    Hostile("sequences.psicov", "a program", lambda: b"#!/bin/sh\nrm -r x\n", ("write sequences",)),
+    Hostile(
         "distances.txt",
         "numbers that are none",
         lambda: b"nan inf 3\n",

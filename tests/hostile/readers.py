@@ -46,6 +46,9 @@ FASTA = ">a/3-6 one\nAC-U\n>b\nacGU\n>c\nA.GU\n"
 A3M = ">a one\nAC-U\n>b\nACgGU\n>c\nAaa.-GU\n"
 DISTANCES = "i j d\n1 3 5.5\n3,4,9\n"
 STOCKHOLM = "# STOCKHOLM 1.0\n#=GF ID x\na AC\nb AG\na -U\nb GU\n//\n"
+CLUSTAL = "CLUSTAL W (1.83)\n\na  AC\nb  AG\n   *\n\na  -U 3\nb  GU 4\n"
+PHYLIP = " 2 4\na  AC\nb  AG\n\n-U\nGU\n"
+LINES = "AC-U\nACGU\n"
 SITES = Sites(RNA, (0, 2, 3), 5)
 SUMMARY = {
     "message": "done",
@@ -221,6 +224,9 @@ READERS = [
     Reader("sequences.fasta", hm.read_alignment, FASTA.encode),
     Reader("sequences.a3m", read_sequences, A3M.encode),
     Reader("sequences.sto", read_sequences, STOCKHOLM.encode),
+    Reader("sequences.clustal", read_sequences, CLUSTAL.encode),
+    Reader("sequences.phy", read_sequences, PHYLIP.encode),
+    Reader("sequences.psicov", read_sequences, LINES.encode),
     Reader("sequences.fasta.gz", read_sequences, lambda: gzip.compress(FASTA.encode(), mtime=0)),
 ]
 if find_spec("h5py"):

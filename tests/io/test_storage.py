@@ -1,6 +1,8 @@
 """The format of a file, and properties that hold for every format."""
 
+import pickle
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +108,23 @@ def test_a_file_with_a_colon_in_its_name_is_itself():
 )
 def test_which_names_are_read_as_models(name, is_one):
     assert holds_model(name) is is_one
+
+
+@pytest.mark.parametrize("suffix", [".joblib", ".pkl", ".model", ""])
+def test_a_pickle_is_named_and_never_loaded(suffix):
+    from sklearn.neural_network import BernoulliRBM
+
+    name = f"model{suffix}"
+    Path(name).write_bytes(pickle.dumps(BernoulliRBM()))
+    message = refusal(name)
+    assert "found a pickle, as joblib writes it, never loaded" in message
+    assert "from_sklearn" in message
+    Path("packed.joblib").write_bytes(zlib.compress(pickle.dumps(BernoulliRBM())))
+    assert "found a pickle, as joblib writes it" in refusal("packed.joblib")
+    assert holds_model("packed.joblib")
+
+
+def test_a_model_of_ours_is_read_whatever_its_name():
+    hm.save(BERNOULLI, "m.safetensors")
+    Path("m.safetensors").rename("m.joblib")
+    assert_same(hm.load("m.joblib"), BERNOULLI)

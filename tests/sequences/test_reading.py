@@ -93,8 +93,6 @@ def test_copies_are_dropped_and_told(tmp_path):
         (">a\nACDEF\n>b\nACDE\n", r"5 sites, as 'a' has; found 'b' \(line 3\) with 4; align them"),
         (">a\nACDEF\n>\nACDEF\n", "a name after each '>'; found an empty name in line 3"),
         (">a\nACDEF\n>b\n>c\nACDEF\n", r"'b' \(line 3\) without letters"),
-        (">a x\nACDEF\n>a y\nACDEW\n", "'a' in lines 1 and 3; rename or remove"),
-        (">a\nacdef\n>b\nacdef\n", "capital letters; found lower case only"),
     ],
 )
 def test_what_is_no_alignment_is_named(tmp_path, text, message):

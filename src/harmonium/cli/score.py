@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +18,8 @@ log p, the logarithm of its probability (for real numbers, of its density in the
 under the model, and the cells that are least expected given the other cells of the row, each with
 its own log p. Rows with missing cells are scored by their seen cells.
 
-Of aligned sequences (FASTA, A2M, A3M, Stockholm) each gets log p under a run on such an alignment.
+Of aligned sequences (FASTA, A3M, Stockholm, Clustal …) each gets log p under a run on such
+an alignment.
 
 \b
 Examples:
@@ -56,10 +56,10 @@ def score_cli(
     def command() -> None:
         from ..runs.sequences import score_sequences
         from ..runs.unusual import score
-        from ..sequences import is_alignment
+        from ..sequences import file_and_family, is_alignment
 
         told = text_options(header, separator, missing, skip)
-        if is_alignment(Path(table)):
+        if is_alignment(file_and_family(table)[0]):
             if told:
                 advice = "leave it out: letters of sequences are codes"
                 raise input_error(f"--{next(iter(told))}", "a table", "an alignment", advice)
@@ -94,6 +94,8 @@ def tell_sequences(summary: dict[str, Any], show: Any) -> None:
         f" {nats(mean['value'], 3)} nats per sequence,"
         f" {nats(mean['value'] / summary['sites'], 4)} per site ({summary['method']}{warning})"
     )
+    for note in summary["notes"]:
+        show.say(f"  {note}")
     show.say("the least probable sequences:")
     for line in summary["least_probable"]:
         show.say(f"  {line['name']}: {nats(line['log_p'], 2)} nats")

@@ -12,7 +12,14 @@ import numpy as np
 
 from ..errors import InputError, input_error
 from ..layers.registry import Registered, registered_layers
-from ..sequences import Sites, is_alignment, read_alignment, read_sequences
+from ..sequences import (
+    Sites,
+    file_and_family,
+    is_alignment,
+    named_as_alignment,
+    read_alignment,
+    read_sequences,
+)
 from ..sequences.alignment import IDENTITY
 from ..tables import Columns, columns_from
 from ..tables.frames import frame_of_array
@@ -53,12 +60,14 @@ def open_source(
     r"""Return the rows of a built-in data set or of a file.
 
     A text or Parquet file with words, dates, missing cells, or numbers of different scales is a
-    table: what each column means is decided, and can be told by `columns`. A FASTA, A2M, A3M or
-    Stockholm file is an alignment of sequences.
+    table: what each column means is decided, and can be told by `columns`. A FASTA, A2M, A3M,
+    Stockholm, Clustal or PHYLIP file is an alignment of sequences; so is a text file with one
+    aligned sequence in each line.
 
     The exact name of a built-in set (`digits`, `bars`, `shifter`, `ising`, `mnist`) always means
     that set; to open a file of that name, write it with a folder or a suffix: `./digits`,
-    `digits.csv`. `FILE.npz:KEY` chooses one array of an .npz file.
+    `digits.csv`. `FILE.npz:KEY` chooses one array of an .npz file, `FILE.sto:NAME` one of several
+    families of sequences.
 
     Args:
         source: The name of a built-in set, or a path.
@@ -108,17 +117,24 @@ def open_source(
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
         raise _no_such_source(source, path)
-    if sites is not None or is_alignment(path):
+    # What is told of columns makes a table of a file whose name does not say what it is.
+    is_told = columns is not None or label is not None or weight is not None
+    holds_sequences = named_as_alignment(path) or (not is_told and is_alignment(path))
+    if sites is not None or holds_sequences:
         _refuse_format(source, text_format, "an alignment")
+        if label is not None or weight is not None:
+            expected = "no column of labels or weights of an alignment"
+            raise input_error(source, expected, "one of them", "leave it out: columns are sites")
         if visible not in ("auto", "potts") or scale is not None or states is not None:
             expected, seen = "no kind, scale or states of an alignment", "one of them"
             raise input_error(source, expected, seen, "leave it out: letters are codes")
+        name = stem_of(path) if key is None else _name_of_family(path, key)
         if sites is not None:
-            return table_of_sequences(
-                sites.encode(read_sequences(path), source), sites, name=stem_of(path)
-            )
-        alignment = read_alignment(path, alphabet=alphabet, identity=identity)
-        return table_of_alignment(alignment, name=stem_of(path))
+            raw = read_sequences(source)
+            codes = sites.encode(raw, source)
+            return table_of_sequences(codes, sites, name=name, notes=raw.notes)
+        alignment = read_alignment(source, alphabet=alphabet, identity=identity)
+        return table_of_alignment(alignment, name=name)
     known = columns.empty if isinstance(columns, Columns) else None
     roles = Roles(label, weight, _left_out(columns), new_rows)
     found = set_aside(read_file(path, key, known, text_format), roles, source, scale)
@@ -219,11 +235,16 @@ def _open_builtin(
 
 
 def _path_and_key(source: str) -> tuple[Path, str | None]:
-    """Split FILE.npz:KEY, unless a file has that very name."""
+    """Split FILE.npz:KEY and FILE.sto:FAMILY, unless a file has that very name."""
     match = _FILE_AND_KEY.fullmatch(source)
     if match is None or os.path.lexists(source):
-        return Path(source), None
+        return file_and_family(source)
     return Path(match["file"]), match["key"]
+
+
+def _name_of_family(path: Path, family: str) -> str:
+    """Return a name that tells the families of a file apart, and can be that of a run's folder."""
+    return re.sub(r"[^\w.-]+", "-", f"{stem_of(path)}-{family}").strip("-")
 
 
 def _no_such_source(source: str, path: Path) -> InputError:
@@ -240,7 +261,7 @@ def _readable_names(folder: Path) -> list[str]:
     """Return the names of the files in a folder with a known suffix; none if it is unreadable."""
     try:
         return sorted(
-            file.name for file in folder.iterdir() if is_readable(file) or is_alignment(file)
+            file.name for file in folder.iterdir() if is_readable(file) or named_as_alignment(file)
         )
     except OSError:
         return []

@@ -139,6 +139,9 @@ def table_of_alignment(alignment: Alignment, *, name: str) -> Table:
     )
 
 
-def table_of_sequences(codes: np.ndarray, sites: Sites, *, name: str) -> Table:
+def table_of_sequences(
+    codes: np.ndarray, sites: Sites, *, name: str, notes: tuple[str, ...] = ()
+) -> Table:
     """Return sequences that a model of these sites is to score: all rows, each of weight 1."""
-    return Table(name=name, train=codes, kind="codes", states=sites.states, sites=sites)
+    states = sites.states
+    return Table(name=name, train=codes, kind="codes", states=states, sites=sites, notes=notes)

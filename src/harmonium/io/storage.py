@@ -28,6 +28,8 @@ FORMATS: tuple[AbstractFormat, ...] = (
 SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 MODEL = "model.safetensors"
 LONGEST_START = 512
+PICKLED = (".pkl", ".pickle", ".joblib", ".sav")
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")  # the first bytes of a pickle, and its protocol
 _FILE_AND_PART = re.compile(r"(?P<file>.+\.[^.:/\\]+):(?P<part>[^:/\\]+)", re.DOTALL)
 
 
@@ -78,7 +80,8 @@ def load(path: str | os.PathLike) -> RBM:
         path: the folder or the file.
 
     Raises:
-        ModelFileError: the file is missing, truncated, of another kind, or its arrays do not match.
+        ModelFileError: the file is missing, truncated, of another kind, or its arrays do not match;
+            a pickle, as joblib writes it, is never loaded.
         MissingDependencyError: reading needs a package that is not installed.
 
     Example:
@@ -119,6 +122,8 @@ def holds_model(path: str | os.PathLike) -> bool:
     """Return whether a path is to be read as a model; reading it may still fail."""
     file, _ = _file_and_part(path)
     known = _by_suffix(file)
+    if file.suffix.lower() in PICKLED:
+        return True  # so that it is refused as a model, in words that help
     return file.is_dir() or (known is not None and known.holds_model(file))
 
 
@@ -148,7 +153,25 @@ def _format_of(file: Path) -> AbstractFormat:
     by_content = [known for known in FORMATS if known.recognises(start)]
     if by_suffix is not None and (by_suffix in by_content or not by_content):
         return by_suffix
+    if not by_content:
+        _refuse_pickle(file, start)
     return by_content[0] if by_content else FORMATS[0]
+
+
+def _refuse_pickle(file: Path, start: bytes) -> None:
+    """Raise ModelFileError if a file is a Python object that joblib or pickle wrote.
+
+    Loading it would run whatever it says, so what it holds is not looked at.
+    """
+    if not _PICKLE.match(start) and file.suffix.lower() not in PICKLED:
+        return
+    found = "a pickle, as joblib writes it, never loaded, since loading runs what it says"
+    advice = (
+        "if you trust it, load it yourself, pass a BernoulliRBM of scikit-learn to"
+        " harmonium.io.from_sklearn, or W and the biases to harmonium.io.from_arrays, and save the"
+        " model by harmonium.save"
+    )
+    raise file_error(file, "a model file", found, advice)
 
 
 def _file_and_part(path: Any) -> tuple[Path, str | None]:

@@ -170,6 +170,11 @@ class Clamped(AbstractPartial):
         """Draw the free units; the known ones keep their values."""
         return self.layer.sample_given(inputs, self.known, self.values, key=key)
 
+    @property
+    def curvature(self) -> Float[Array, "*batch columns"]:
+        """The curvatures of the free units; ∞ for the known ones, which are bounded."""
+        return jnp.where(self.spread(self.known), jnp.inf, self.layer.curvature)
+
     def rescaled(self, scale: np.ndarray, offset: np.ndarray) -> "AbstractPartial":
         """Rescale the wrapped layer and the values."""
         s, m = (self.spread(jnp.asarray(x, self.values.dtype)) for x in (scale, offset))

@@ -23,6 +23,7 @@ from ..sharding import whole
 from ..single_site import units_of_proposals
 from .marginal import (
     SLOW_SUMS,
+    check_finite_given,
     draw,
     entries_of_sum,
     given_seen,
@@ -93,6 +94,7 @@ def impute(
     Raises:
         InputError: `rbm` is not a model, rows lie outside the visible layer's domain, or `draws`
             or `sweeps` is not positive.
+        NotFiniteError: what is missing has no distribution given the seen units, as Z is infinite.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
@@ -105,6 +107,7 @@ def impute(
     checked_rbm(rbm)
     draws, sweeps = positive_integer(draws, "draws"), positive_integer(sweeps, "sweeps")
     rows, key = rbm.visible.validate(rows, "rows", missing=True), checked_key(key)
+    check_finite_given(rbm, rows)
     is_missing = np.isnan(rows)
     missing = max(1, int(is_missing.sum(1).max()))
     over, terms = way_to_sum(rbm, missing, SLOW_SUMS)

@@ -19,6 +19,7 @@ from .._threefry import key_of
 from ..layers import AbstractLayer, Clamped
 from ..rbm import RBM
 from ..samplers import Gibbs
+from ..samplers.finite import check_finite_z, check_weights, finite_z
 from ..single_site import units_of_proposals
 
 
@@ -71,6 +72,21 @@ def given_seen(rbm: RBM, v: Float[Array, "*batch visible"]) -> RBM:
     values = jax.lax.stop_gradient(values)
     clamped = Clamped(layer=rbm.visible, known=known, values=values)  # pyright: ignore
     return RBM(clamped, rbm.hidden, rbm.weights)
+
+
+def check_finite_given(rbm: RBM, rows: np.ndarray) -> None:
+    """Raise NotFiniteError if draws of the missing units would be meaningless for any row.
+
+    Args:
+        rbm: the model.
+        rows: in the user's coding, NaN where a value is missing, shape (n, visible units).
+    """
+    check_weights(rbm)
+    if np.isnan(rows).any() and not finite_z(rbm):
+        # Seen units may confine the others: this depends on which are seen, not on their values.
+        for place in np.unique(np.isnan(rows), axis=0, return_index=True)[1]:
+            row = with_missing(rbm.visible, jnp.asarray(rows[place]))
+            check_finite_z(given_seen(rbm, row))
 
 
 def completed(

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from .._threefry import key_of
-from ..errors import InputError, count_of, input_error
+from ..errors import InputError, NotFiniteError, count_of, input_error
 from ..evaluation import tree_log_likelihood
 from ..io.formats.base import write_whole
 from ..io.storage import load
@@ -64,7 +64,10 @@ def report(run: str, out: str | None, display: Display) -> Path:
 def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
     """Return rows of data, and as many samples of the model."""
     data = rows_of_data(rows, key)
-    return Shown(data, sample(rbm, len(data), key=key))
+    try:
+        return Shown(data, sample(rbm, len(data), key=key))
+    except NotFiniteError:  # the report says so where it would give log Z
+        return Shown(data, data[:0])
 
 
 def rows_of_data(rows: Rows, key: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ from ..errors import input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
 from ..likelihood import free_energies
-from ..sequences import RawAlignment, Sites, is_alignment, read_sequences
+from ..sequences import RawAlignment, Sites, file_and_family, is_alignment, read_sequences
 from ..sequences.reading import FASTA
 from .folder import RunFolder
 from .options import check_target
@@ -36,7 +36,7 @@ def given_rows(given: str, sites: Sites) -> np.ndarray:
         InputError: a file that does not fit, or a column or letter that there is not.
     """
     label = f"--given {given}"
-    if Path(given).is_file():
+    if file_and_family(given)[0].is_file():
         raw = read_sequences(given)
         codes = sites.encode(raw, label).astype(float)
         codes[sites.alphabet.codes[raw.letters][:, list(sites.kept)] == -1] = np.nan
@@ -111,6 +111,7 @@ def score_sequences(
         "out": out,
         "sequences": len(codes),
         "sites": len(sites.kept),
+        "notes": list(raw.notes),
         **likelihood_brief(whole),
         "least_probable": [{"name": raw.names[k], "log_p": float(log_p[k])} for k in order],
     }
@@ -119,7 +120,7 @@ def score_sequences(
 def own_sequences(run: str, sites: Sites) -> tuple[list[str], np.ndarray] | None:
     """Return the names and codes of the run's own sequences; None if their file is not there."""
     source = RunFolder(run).config().origin
-    if not Path(source).is_file():
+    if not file_and_family(source)[0].is_file():
         return None
     raw = read_sequences(source)
     return raw.names, sites.encode(raw, source)
@@ -137,10 +138,10 @@ def reference(run: str, sites: Sites, told: str | None) -> tuple[RawAlignment, i
     Raises:
         InputError: no such file or sequence.
     """
-    path = Path(told) if told is not None and is_alignment(Path(told)) else None
-    source = str(path or RunFolder(run).config().origin)
+    is_file = told is not None and is_alignment(file_and_family(told)[0])
+    source = told if told is not None and is_file else RunFolder(run).config().origin
     raw, row = read_sequences(source), 0
-    if told is not None and path is None:
+    if told is not None and not is_file:
         places = [k for k, name in enumerate(raw.names) if told in (name, name.split("/")[0])]
         if len(places) != 1:
             found = f"{len(places)}" if places else "none"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import count_of, input_error
 from .alphabets import Alphabet, alphabet_named
-from .reading import RawAlignment, read_sequences
+from .reading import RawAlignment, file_and_family, read_sequences
 from .similarity import Neighbours, neighbours
 from .sites import Sites, codes_of, notes_on_letters
 
@@ -82,7 +82,8 @@ def read_alignment(
     sequence gets the weight 1 / (number of sequences with at least this identity, itself included).
 
     Args:
-        path: a FASTA, A2M, A3M or Stockholm file, perhaps with .gz.
+        path: a FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP file, or one with a sequence in each
+            line, perhaps with .gz; FILE:NAME chooses one of several families.
         alphabet: "auto", "protein", "rna", "dna", or all letters with the gap first, as "-AB".
         identity: the fraction of equal sites from which two sequences count as alike.
         most_gaps_at_site: columns with a larger fraction of gaps are left out.
@@ -102,7 +103,7 @@ def read_alignment(
         >>> family.codes.shape, family.weights.tolist()  # a and b share a weight of 1
         ((3, 5), [0.5, 0.5, 1.0])
     """
-    label, name = str(path), Path(path).name
+    label, name = str(path), file_and_family(path)[0].name
     raw = read_sequences(path)
     if len(raw.names) < 2:
         expected, advice = "an alignment of many sequences", "give all sequences of the family"
@@ -124,7 +125,7 @@ def read_alignment(
     about = f"{name}: {count_of(len(codes), 'sequence')} of {count_of(len(kept), 'site')}"
     about += f" ({_described(letters)}), {found.effective:,.0f} effective ones at"
     about += f" {identity:.0%} identity, in {count_of(int(found.cluster.max()) + 1, 'cluster')}."
-    notes = (*raw.notes, *notes_on_letters(raw, letters, label), *notes, about)
+    notes = (*raw.notes, *notes_on_letters(raw, letters, name), *notes, about)
     names, titles = ([some[k] for k in rows] for some in (raw.names, raw.titles))
     return Alignment(names, titles, codes, sites, found, notes)
 

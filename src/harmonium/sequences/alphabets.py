@@ -10,6 +10,8 @@ from ..errors import input_error
 
 GAP = "-"
 MOSTLY = 0.95  # of the letters of a nucleotide file are A, C, G, T, U or N
+AT_LEAST = 0.5  # of them are, in a file that has all four and no letter of amino acids alone
+AMBIGUOUS = "BDHKMRSVWXY*?"  # what other letters nucleotides are written with
 
 
 class Alphabet(NamedTuple):
@@ -39,8 +41,8 @@ class Alphabet(NamedTuple):
 
 
 PROTEIN = Alphabet("protein", GAP + "ACDEFGHIKLMNPQRSTVWY", "BJOUXZ*?")
-RNA = Alphabet("rna", GAP + "ACGU", "BDHKMNRSVWXY?", (("T", "U"),))
-DNA = Alphabet("dna", GAP + "ACGT", "BDHKMNRSVWXY?", (("U", "T"),))
+RNA = Alphabet("rna", GAP + "ACGU", "N" + AMBIGUOUS, (("T", "U"),))
+DNA = Alphabet("dna", GAP + "ACGT", "N" + AMBIGUOUS, (("U", "T"),))
 KNOWN = {alphabet.name: alphabet for alphabet in (PROTEIN, RNA, DNA)}
 
 
@@ -74,6 +76,11 @@ def alphabet_named(told: str, counts: np.ndarray, label: str) -> Alphabet:
 def _alphabet_of(counts: np.ndarray) -> Alphabet:
     """Return the alphabet of most letters: nucleotides if nearly all letters are such."""
     number = {letter: int(counts[ord(letter)]) for letter in "ACGTUN"}
-    if sum(number.values()) < MOSTLY * counts.sum() or not counts.sum():
+    clear, total = sum(number.values()), counts.sum()
+    # Consensus sequences have many R, Y, S …; a family of proteins has L, E, I, P, F or Q.
+    has_four = all((number["A"], number["C"], number["G"], number["T"] + number["U"]))
+    has_no_others = clear + counts[list(AMBIGUOUS.encode())].sum() == total
+    fraction = AT_LEAST if has_four and has_no_others else MOSTLY
+    if not total or clear < fraction * total:
         return PROTEIN
     return RNA if number["U"] > number["T"] else DNA

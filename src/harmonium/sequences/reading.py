@@ -1,21 +1,28 @@
-"""Aligned sequences as files hold them: FASTA, A2M, A3M and Stockholm."""
+"""Aligned sequences of a file: which file and family, and the columns that its sequences share."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from .._files import bytes_of, unzipped
 from ..errors import InputError, count_of, input_error
+from .entries import Entry, chosen_family, sequences_of, without_final_stops
+from .formats import PEEK, families_in, looks_aligned
 
 FASTA = (".fasta", ".fa", ".fas", ".faa", ".fna", ".afa", ".aln")
 INSERTIONS_MARKED = (".a2m", ".a3m")
-STOCKHOLM = (".sto", ".stk", ".stockholm")
-SUFFIXES = (*FASTA, *INSERTIONS_MARKED, *STOCKHOLM)
+STOCKHOLM = (".sto", ".sth", ".stk", ".stockholm", ".seed", ".pfam")
+BLOCKS = (".clustal", ".clustalw", ".clw", ".phy", ".phylip", ".phylips")
+LINES = (".psicov", ".psc", ".psi", ".slx", ".selex")
+OTHERS = (".afasta", ".fst", ".fsa", ".mfa", ".ffn", ".frn", ".msa", ".pir", ".ali")
+UNREAD = (".nex", ".nexus", ".nxs", ".msf")  # known only so that they are refused by their names
+SUFFIXES = (*FASTA, *INSERTIONS_MARKED, *STOCKHOLM, *BLOCKS, *LINES, *OTHERS, *UNREAD)
+OPEN = ("", ".txt")  # suffixes that say nothing of what a file holds
 GAP, DOT = ord("-"), ord(".")
 
 
@@ -65,135 +72,119 @@ class RawAlignment(NamedTuple):
         return np.where(is_residue[kept], found, 0), how
 
 
-class _Entry(NamedTuple):
-    """A sequence as the file holds it."""
-
-    title: str
-    letters: bytes
-    line: int
-
-    @property
-    def name(self) -> str:
-        """The first word of the title."""
-        return self.title.split(None, 1)[0]
+def named_as_alignment(path: Path) -> bool:
+    """Return whether the file's name has a suffix of aligned sequences, perhaps with .gz."""
+    return _suffix(path) in SUFFIXES
 
 
 def is_alignment(path: Path) -> bool:
-    """Return whether the file's name has a suffix of aligned sequences, perhaps with .gz."""
-    name = re.sub(r"\.gz$", "", path.name, flags=re.IGNORECASE)
-    return Path(name).suffix.lower() in SUFFIXES
+    """Return whether a file holds aligned sequences, by its name; if that is open, by its content.
+
+    A name is open if it has the suffix .txt or none.
+    """
+    if named_as_alignment(path):
+        return True
+    if _suffix(path) not in OPEN:
+        return False
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            start = file.read(PEEK)
+            if start[:2] == b"\x1f\x8b":
+                start = zlib.decompressobj(wbits=31).decompress(start + file.read(PEEK), PEEK)
+    except (OSError, zlib.error):
+        return False
+    return looks_aligned(start)
+
+
+def file_and_family(source: str | Path) -> tuple[Path, str | None]:
+    """Split FILE:FAMILY if FILE holds aligned sequences, unless a file has that very name."""
+    text = os.fspath(source)
+    file, _, family = text.rpartition(":")
+    if not file or not family or os.path.lexists(text) or not is_alignment(Path(file)):
+        return Path(text), None
+    return Path(file), family
+
+
+def _suffix(path: Path) -> str:
+    return Path(re.sub(r"\.gz$", "", path.name, flags=re.IGNORECASE)).suffix.lower()
 
 
 def read_sequences(path: str | Path) -> RawAlignment:
-    """Read aligned sequences; `.gz` files are decompressed.
+    """Read aligned sequences; the content of the file tells its format, and .gz is decompressed.
 
     Letters in lower case and dots are insertions, which are dropped: in A2M and A3M files each
-    letter by itself; in others whole columns, in which no sequence has a capital letter or "-".
+    letter by itself; in others whole columns, in which no sequence has a capital letter or "-". In
+    a file without any capital letter, lower case is how its program writes letters.
 
     Args:
-        path: a FASTA, A2M, A3M or Stockholm file.
+        path: a file of FASTA, A2M, A3M, Stockholm, Clustal or PHYLIP, or with a sequence in each
+            line. FILE:NAME chooses one of several families.
 
     Raises:
-        InputError: the file cannot be read, holds no sequences, or they are not aligned; the
-            message names the sequence and its line.
+        InputError: the file cannot be read, holds no sequences or several families, or they are not
+            aligned; the message names the sequence and its line.
     """
-    label, content = str(path), _content_of(Path(path))
-    stockholm = content.lstrip().startswith(b"# STOCKHOLM")
-    entries = list(_stockholm(content, label) if stockholm else _fasta(content, label))
-    if not entries:
-        raise input_error(label, "aligned sequences", "none", "check how it was written")
-    entries, notes = _without_repeats(entries, label)
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    marked = any(suffix in INSERTIONS_MARKED for suffix in suffixes)
-    letters, columns, dropped = _aligned(entries, label, marked)
-    if dropped:
-        notes += (f"{Path(path).name}: {dropped}.",)
-    names, titles = [entry.name for entry in entries], [entry.title for entry in entries]
-    whole, lines = [entry.letters for entry in entries], [entry.line for entry in entries]
-    return RawAlignment(names, titles, letters, lines, notes, whole, columns)
+    file, choice = file_and_family(path)
+    label = str(file)
+    families = families_in(file, label)
+    family = chosen_family(families, choice, label)
+    entries, names, notes = sequences_of(family.entries, label)
+    if len(families) > 1:
+        others = [name for name in family.names[1:2] if not name.startswith(family.called)]
+        name = " ".join([family.called or f"{choice}", *others])
+        notes.insert(0, f"{name}, one of {len(families):,} families")
+    is_marked = any(suffix.lower() in INSERTIONS_MARKED for suffix in file.suffixes)
+    if not any(_CAPITAL.search(item.letters) for item in entries):
+        # MAFFT writes all DNA so; insertions alone would be no alignment.
+        is_marked = False
+        entries = [item._replace(letters=item.letters.upper()) for item in entries]
+        notes.append("letters are in lower case, and none is an insertion")
+    if not _are_as_wide(entries, is_marked):
+        bare, note = without_final_stops(entries)
+        if _are_as_wide(bare, is_marked):
+            entries = bare
+            notes.append(note)
+    letters, columns, dropped = _aligned(entries, label, is_marked)
+    notes = [f"{file.name}: {note}." for note in (*family.notes, *notes, dropped) if note]
+    whole, lines = [item.letters for item in entries], [item.line for item in entries]
+    titles = [item.title for item in entries]
+    return RawAlignment(names, titles, letters, lines, tuple(notes), whole, columns)
 
 
-def _content_of(path: Path) -> bytes:
-    label = str(path)
-    content = unzipped(bytes_of(path, label), label)
-    if not content.strip():
-        raise input_error(label, "aligned sequences", "an empty file", "check how it was written")
-    return content
-
-
-def _fasta(content: bytes, label: str) -> Iterator[_Entry]:
-    line = 1
-    head, *records = re.split(rb"^>", content, flags=re.MULTILINE)
-    if head.strip() or not records:
-        found = f"a file that begins with {head.strip()[:20].decode(errors='replace')!r}"
-        advice = "write sequences as FASTA, each after a line of '>' and its name"
-        raise input_error(label, "FASTA, A2M, A3M or Stockholm", found, advice)
-    line += head.count(b"\n")
-    for record in records:
-        title, _, body = record.partition(b"\n")
-        name = title.decode(errors="replace").strip()
-        if not name:
-            found, advice = f"an empty name in line {line:,}", "give each sequence a name"
-            raise input_error(label, "a name after each '>'", found, advice)
-        letters = b"".join(body.split())
-        if not letters:
-            found = f"{name!r} (line {line:,}) without letters"
-            raise input_error(label, "a sequence after each name", found, "remove it")
-        yield _Entry(name, letters, line)
-        line += record.count(b"\n")
-
-
-def _stockholm(content: bytes, label: str) -> Iterator[_Entry]:
-    found: dict[str, tuple[int, list[bytes]]] = {}
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.startswith(b"//"):
-            break
-        if not line.strip() or line.startswith(b"#"):
-            continue
-        name, *rest = line.split()
-        if len(rest) != 1:
-            expected, advice = "a name and letters in each line", "check how it was written"
-            raise input_error(label, expected, f"{line[:40]!r} in line {number:,}", advice)
-        title = name.decode(errors="replace")
-        if not title.split():
-            advice = "give each sequence a name"
-            raise input_error(label, "a name", f"{title!r} in line {number:,}", advice)
-        found.setdefault(title, (number, []))[1].append(rest[0])
-    for title, (number, pieces) in found.items():
-        yield _Entry(title, b"".join(pieces), number)
-
-
-def _without_repeats(entries: list[_Entry], label: str) -> tuple[list[_Entry], tuple[str, ...]]:
-    """Return the entries without copies of name and sequence; refuse one name for two sequences."""
-    seen: dict[str, _Entry] = {}
-    for entry in entries:
-        first = seen.setdefault(entry.name, entry)
-        if first.letters != entry.letters:
-            found = f"{entry.name!r} in lines {first.line:,} and {entry.line:,}"
-            advice = "rename or remove one of the two sequences"
-            raise input_error(label, "a name of its own for each sequence", found, advice)
-    copies = len(entries) - len(seen)
-    note = f"{Path(label).name}: {count_of(copies, 'repeated sequence')} dropped."
-    return list(seen.values()), (note,) if copies else ()
+def _are_as_wide(entries: list[Entry], is_marked: bool) -> bool:
+    """Return whether all sequences have as many sites as the first one."""
+    if len({len(item.letters) for item in entries}) == 1 and not is_marked:
+        return True
+    return len({len(_MARKS.sub(b"", item.letters)) for item in entries}) == 1
 
 
 def _aligned(
-    entries: list[_Entry], label: str, marked: bool
+    entries: list[Entry], label: str, is_marked: bool
 ) -> tuple[np.ndarray, np.ndarray | None, str]:
     """Return the shared columns in capital letters, their places, and what was dropped."""
     columns = None
-    widths = {len(entry.letters) for entry in entries}
-    if not marked and len(widths) == 1:
-        letters = _matrix([entry.letters for entry in entries])
+    widths = {len(item.letters) for item in entries}
+    if not is_marked and len(widths) == 1:
+        letters = _matrix([item.letters for item in entries])
         is_lower = _is_lower(letters)
         inserted = (is_lower | (letters == DOT)).all(0) & is_lower.any(0)
         letters = _upper(letters[:, ~inserted])
         letters[letters == DOT] = GAP
         dropped = f"{count_of(int(inserted.sum()), 'column')} of insertions dropped"
         dropped += f"; columns are numbered without {'it' if inserted.sum() == 1 else 'them'}"
-        dropped, columns = dropped if inserted.any() else "", np.flatnonzero(~inserted)
+        columns = np.flatnonzero(~inserted)
+        mixed = int(is_lower[:, ~inserted].sum())
+        if not inserted.any():
+            dropped = ""
+        if mixed:
+            # Soft-masked letters, unless A3M of equally many insertions has another name.
+            as_letters = f"{mixed:,} letters in lower case among capitals read as letters"
+            as_letters += ", which would be insertions in a file named .a3m"
+            dropped = f"{dropped}; {as_letters}" if dropped else as_letters
     else:
-        kept = [_MARKS.sub(b"", entry.letters) for entry in entries]
+        kept = [_MARKS.sub(b"", item.letters) for item in entries]
         _check_widths(entries, kept, label)
         letters = _matrix(kept)
         lost = sum(len(e.letters) - len(k) for e, k in zip(entries, kept, strict=True))
@@ -204,17 +195,18 @@ def _aligned(
     return letters, columns, dropped
 
 
+_CAPITAL = re.compile(rb"[A-MO-WYZ]")  # N and X mask letters in either case
 _MARKS = re.compile(rb"[a-z.]")
 
 
-def _check_widths(entries: list[_Entry], kept: list[bytes], label: str) -> None:
+def _check_widths(entries: list[Entry], kept: list[bytes], label: str) -> None:
     first = len(kept[0])
     for entry, letters in zip(entries, kept, strict=True):
         if len(letters) != first:
             raise _not_aligned(label, entries[0], first, entry, len(letters))
 
 
-def _not_aligned(label: str, first: _Entry, width: int, other: _Entry, found: int) -> InputError:
+def _not_aligned(label: str, first: Entry, width: int, other: Entry, found: int) -> InputError:
     expected = f"aligned sequences of {width:,} sites, as {first.name!r} has"
     shown = f"{other.name!r} (line {other.line:,}) with {found:,}"
     return input_error(label, expected, shown, "align them first, with MAFFT or hmmalign")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,12 +121,17 @@ def _not_a_letter(
     return input_error(label, f"letters of {alphabet.name}, {letters}", found, advice)
 
 
-def notes_on_letters(raw: RawAlignment, alphabet: Alphabet, label: str) -> tuple[str, ...]:
-    """Return a sentence on the unclear letters that are read as gaps, if there are any."""
+def notes_on_letters(raw: RawAlignment, alphabet: Alphabet, name: str) -> tuple[str, ...]:
+    """Return sentences on letters that are read as gaps or as another letter, if there are any."""
+    notes = ()
     unclear = alphabet.codes[raw.letters] == -1
-    if not unclear.any():
-        return ()
-    which = "".join(chr(k) for k in np.unique(raw.letters[unclear]))
-    rows = count_of(int(unclear.any(1).sum()), "sequence")
-    found = f"{count_of(int(unclear.sum()), 'unclear letter')} ({which}) in {rows}"
-    return (f"{Path(label).name}: {found} read as gaps.",)
+    if unclear.any():
+        which = "".join(chr(k) for k in np.unique(raw.letters[unclear]))
+        rows = count_of(int(unclear.any(1).sum()), "sequence")
+        number = count_of(int(unclear.sum()), "unclear letter")
+        notes = (f"{name}: {number} ({which}) in {rows} read as gaps.",)
+    for letter, other in alphabet.same:
+        number = int((raw.letters == ord(letter)).sum())
+        if number:
+            notes = (*notes, f"{name}: {number:,} {letter} read as {other}.")
+    return notes

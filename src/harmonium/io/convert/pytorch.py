@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,22 +13,44 @@ from ...rbm import RBM
 from .base import Parameters, listed, model_of, optional, parameters_of, short
 
 # Names in use for W, and for the visible and the hidden bias; the first of each is what is written.
+# Capitals, a prefix such as "rbm." and a leading underscore make no difference.
 WEIGHTS = ("weights", "weight_matrix", "weight", "W")
 BIASES = (
     ("visible_bias", "hidden_bias"),
+    ("visible_biases", "hidden_biases"),
     ("vbias", "hbias"),
     ("v_bias", "h_bias"),
+    ("vis_bias", "hid_bias"),
+    ("vis_bias", "hidden_bias"),
+    ("visbias", "hidbias"),
     ("bias_visible", "bias_hidden"),
+    ("b_visible", "b_hidden"),
     ("bias_v", "bias_h"),
     ("b_v", "b_h"),
     ("bv", "bh"),
+    ("vb", "hb"),
     ("a", "b"),
     ("b", "c"),
 )
 NAMES = (WEIGHTS[0], *BIASES[0])
-# Names under which W is known to be (visible, hidden): those of harmonium and the rbms package.
-AS_OURS = {NAMES, (WEIGHTS[1], *BIASES[1])}
+# Names under which W is known to be (visible, hidden). "weights, visible_bias, hidden_bias" are not
+# among them: QuCumber's BinaryRBM (qucumber/rbm/binary_rbm.py) has W (hidden, visible) under these.
+AS_OURS = {
+    (WEIGHTS[1], "vbias", "hbias"),  # rbms
+    ("_W", "_a", "_b"),  # learnergy/models/bernoulli/rbm.py: torch.randn(n_visible, n_hidden)
+    # dwave-pytorch-plugin, examples/rbm_image_generation.py: batch @ weights + hidden_biases
+    ("_weights", "_visible_biases", "_hidden_biases"),
+}
 WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys of it in checkpoints
+# Keys of QuCumber's files (nn_states/neural_state.py, save): the RBMs of amplitude and of phase.
+AMPLITUDE, PHASE = "rbm_am", "rbm_ph"
+UNREAD = {
+    "weights_u": "QuCumber's density matrix, an RBM with a third layer",
+    "_quadratic": "D-Wave's graph of spins (_linear, _quadratic)",
+}
+# PyTorch's own state dicts carry this attribute, which torch.save keeps; in ours it tells that W is
+# (visible, hidden), as names alone do not.
+METADATA, ORIENTATION = "_metadata", "harmonium: W is (visible, hidden)"
 
 
 def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch") -> dict[str, Any]:
@@ -50,7 +73,10 @@ def to_torch(rbm: RBM, names: Sequence[str] = NAMES, *, source: str = "to_torch"
     parameters = parameters_of(rbm, source)
     torch = optional("torch", source)
     tensors = (torch.from_numpy(np.array(array, order="C")) for array in parameters)
-    return dict(zip(names, tensors, strict=True))
+    state = OrderedDict(zip(names, tensors, strict=True))
+    if tuple(names) == NAMES:  # under other names it is meant for another module
+        setattr(state, METADATA, OrderedDict({"": {ORIENTATION: True}}))
+    return state
 
 
 def from_torch(
@@ -58,39 +84,59 @@ def from_torch(
 ) -> RBM:
     """Make a model from a state dict, with any of the names that `WEIGHTS` and `BIASES` list.
 
-    Names may have a prefix (`rbm.W`) and capitals; other entries are ignored. A W with three axes
-    makes Potts visible units.
+    Names may have a prefix (`rbm.W`), capitals and a leading underscore; other entries are ignored.
+    A W with three axes makes Potts visible units, another one Bernoulli units. Of QuCumber's nested
+    state the RBM of the amplitude is read, whose p(v) is that of the measurements.
 
     Args:
         state_dict: names and tensors, or a checkpoint that holds them under `state_dict`.
-        transposed: whether W is (hidden, visible), as in `torch.nn.Linear`; None to decide by the
-            sizes of the biases. For a square W None works only with the names that harmonium or
-            rbms writes.
+        transposed: whether W is (hidden, visible), as in `torch.nn.Linear` and in QuCumber; None to
+            decide by the sizes of the biases. For a square W None works only with what `to_torch`
+            returns, and with names that only programs of one orientation write: those of rbms,
+            learnergy (`_W`, `_a`, `_b`) and D-Wave, and the nested state of QuCumber.
         source: the name of the state dict in error messages.
 
     Raises:
-        InputError: no such tensors, several candidates, or shapes that do not match.
+        InputError: no such tensors, several candidates, shapes that do not match, or a square W
+            whose orientation is not known.
+
+    Example:
+        >>> state = {"weights": np.eye(2), "visible_bias": np.zeros(2), "hidden_bias": np.ones(2)}
+        >>> print(hm.io.from_torch(state, transposed=True))  # as QuCumber writes it
+        RBM(Bernoulli(2) – Bernoulli(2))
     """
-    tensors = _unwrapped(state_dict, source)
+    tensors, is_turned = _unwrapped(state_dict, source)
     names = _chosen(tensors, source)
     weights, a, b = (_array(tensors[name], name, source) for name in names)
+    _check_biases(names, a, b, source)
     if weights.ndim == 2:
         if transposed is None:
-            transposed = _is_transposed(weights.shape, a.size, b.size, names, source)
+            transposed = _is_transposed(weights.shape, a.size, b.size, names, is_turned, source)
         weights = weights.T if transposed else weights
     return model_of(Parameters(weights, a, b), source, names)
 
 
-def _unwrapped(found: Any, source: str) -> dict[str, Any]:
-    """Return the dict that holds the tensors."""
+def _unwrapped(found: Any, source: str) -> tuple[dict[str, Any], bool | None]:
+    """Return the dict that holds the tensors, and whether W is known to be (hidden, visible)."""
     for key in WRAPPERS:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]
             break
+    is_turned = None
+    if isinstance(found, Mapping) and isinstance(found.get(AMPLITUDE), Mapping):
+        if PHASE in found:
+            expected = f"QuCumber's positive wave function, with {AMPLITUDE} alone"
+            advice = f"for p(v) = |ψ|², without the phase, pass its {AMPLITUDE} and transposed=True"
+            raise input_error(source, expected, f"a complex one, with {PHASE}", advice)
+        found, is_turned = found[AMPLITUDE], True
     if not isinstance(found, Mapping):
         advice = "save module.state_dict()"
         raise input_error(source, "a dict of tensors", type(found).__name__, advice)
-    return {name: value for name, value in found.items() if isinstance(name, str)}
+    metadata = getattr(found, METADATA, None)
+    ours = metadata.get("") if isinstance(metadata, Mapping) else None
+    if isinstance(ours, Mapping) and ORIENTATION in ours:
+        is_turned = False
+    return {name: value for name, value in found.items() if isinstance(name, str)}, is_turned
 
 
 def _chosen(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
@@ -104,6 +150,11 @@ def _chosen(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
     ]
     if len(set(weights)) == 1 and len(set(pairs)) == 1:
         return weights[0], *pairs[0]
+    for name in tensors:
+        what = UNREAD.get(name.lower().rpartition(".")[2])
+        if what is not None:
+            advice = "make the model by harmonium.RBM with its layers and W"
+            raise input_error(source, "an RBM of three tensors, W and two biases", what, advice)
     expected = (
         f"one W ({', '.join(WEIGHTS)}) and one pair of biases ({NAMES[1]} and {NAMES[2]}, ...)"
     )
@@ -112,8 +163,20 @@ def _chosen(tensors: dict[str, Any], source: str) -> tuple[str, str, str]:
 
 
 def _called(alias: str, tensors: dict[str, Any]) -> list[str]:
-    """Return the names that match an alias, whatever their prefix and capitals."""
-    return [name for name in tensors if name.lower().rpartition(".")[2] == alias.lower()]
+    """Return the names that match an alias, whatever their prefix, underscore and capitals."""
+    wanted = alias.lower()
+    return [name for name in tensors if name.lower().rpartition(".")[2].lstrip("_") == wanted]
+
+
+def _check_biases(names: tuple[str, str, str], a: np.ndarray, b: np.ndarray, source: str) -> None:
+    """Refuse single-letter biases that are rows: who writes them so calls the hidden one a."""
+    is_ab = tuple(name.rpartition(".")[2] for name in names[1:]) == BIASES[-2]
+    if is_ab and a.ndim == b.ndim == 2 and len(a) == len(b) == 1:
+        # A tutorial that many have copied: W (hidden, visible), a (1, hidden), b (1, visible). Its
+        # shapes fit a model with its layers exchanged.
+        found = f"rows {short(names[1])} {a.shape} and {short(names[2])} {b.shape}"
+        advice = "rename them visible_bias and hidden_bias, as some programs call the hidden bias a"
+        raise input_error(source, "biases of one axis", found, advice)
 
 
 def _array(tensor: Any, name: str, source: str) -> np.ndarray:
@@ -131,13 +194,21 @@ def _array(tensor: Any, name: str, source: str) -> np.ndarray:
 
 
 def _is_transposed(
-    shape: tuple[int, ...], n_visible: int, n_hidden: int, names: tuple[str, str, str], source: str
+    shape: tuple[int, ...],
+    n_visible: int,
+    n_hidden: int,
+    names: tuple[str, str, str],
+    is_turned: bool | None,
+    source: str,
 ) -> bool:
-    """Return whether W is (hidden, visible), by the sizes of the biases, else by the names."""
+    """Return whether W is (hidden, visible), by the sizes of the biases, else by who wrote it."""
     if n_visible != n_hidden or shape != (n_visible, n_hidden):
         return shape == (n_hidden, n_visible)
+    if is_turned is not None:
+        return is_turned
     if tuple(name.rpartition(".")[2] for name in names) in AS_OURS:
         return False
     expected = f"a {short(names[0])} whose sides differ, or names that say which side is which"
-    advice = "give transposed=True or False to harmonium.io.convert.from_torch"
+    advice = "give transposed=True or False to harmonium.io.from_torch: True if W is"
+    advice += " (hidden, visible), as QuCumber writes it"
     raise input_error(source, expected, f"a square one of shape {shape}", advice)

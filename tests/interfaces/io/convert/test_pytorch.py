@@ -105,6 +105,22 @@ def test_a_square_w_is_not_guessed_at():
     assert_same(from_torch(to_torch(SQUARE, ("weight_matrix", "vbias", "hbias"))), SQUARE)
 
 
+def test_a_square_w_that_was_written_here_is_known_also_from_a_file():
+    for name, state in (("ours.pt", to_torch(SQUARE)), ("theirs.pt", dict(to_torch(SQUARE)))):
+        torch.save(state, name)
+    assert_same(hm.load("ours.pt"), SQUARE)
+    assert "as QuCumber writes it" in refusal("theirs.pt")
+
+
+def test_the_state_of_qucumber_is_read_with_its_free_energies():
+    weights, a, b = (torch.from_numpy(np.array(x)).double() for x in hm.io.to_arrays(SQUARE))
+    state = {"weights": weights.T.clone(), "visible_bias": a, "hidden_bias": b}
+    torch.save({"rbm_am": state, "unitary_dict": {}}, "positive.pt")
+    assert_same(hm.load("positive.pt"), SQUARE)
+    torch.save({"rbm_am": state, "rbm_ph": state}, "complex.pt")
+    assert "a complex one, with rbm_ph" in refusal("complex.pt")
+
+
 NO_MODELS = [
     ({"W": W, "a": A}, "expected one W .* and one pair of biases"),
     ({"W": W, "a": A, "b": B, "c": B}, "expected one W .* and one pair of biases"),

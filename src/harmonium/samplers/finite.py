@@ -1,0 +1,61 @@
+"""Whether a model is one that can be drawn from: its Z is certain to be finite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import NotFiniteError
+from ..rbm import RBM
+from ..sharding import fetched
+
+UNCONFINED = (
+    "Z is not known to be finite. Its continuous units are not confined: the matrix of their"
+    " precisions and couplings is not positive definite."
+)
+
+
+def finite_z(rbm: RBM) -> bool:
+    """Return whether Z is certain to be finite, by a sufficient test, sharp for Gaussian layers.
+
+    With the curvatures c of both layers (∞ for bounded units), the energy grows in every direction
+    if the largest singular value of W / √(c_v c_h) is below 1. Of a model conditioned on several
+    rows, each row's Z is meant.
+
+    Example:
+        >>> weak = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[0.9]])
+        >>> strong = hm.RBM(hm.Gaussian(1), hm.Gaussian(1), [[1.1]])
+        >>> hm.finite_z(weak), hm.finite_z(strong)
+        (True, False)
+    """
+    curvatures = [np.asarray(layer.curvature) for layer in (rbm.visible, rbm.hidden)]
+    by_row = [c.reshape(-1, c.shape[-1]) for c in curvatures]
+    rows = max(map(len, by_row))
+    both = np.concatenate([np.broadcast_to(c, (rows, c.shape[-1])) for c in by_row], axis=1)
+    weights, n = fetched(rbm.dense_weights), rbm.visible.size
+    # Rows with the same seen units have the same curvatures.
+    return all(_is_confined(weights, row[:n], row[n:]) for row in np.unique(both, axis=0))
+
+
+def check_weights(rbm: RBM) -> None:
+    """Raise NotFiniteError if weights are not finite, as after a training that diverged."""
+    if not np.isfinite(fetched(rbm.dense_weights)).all():
+        raise NotFiniteError(f"{rbm}: its weights are not finite; the model diverged.")
+
+
+def check_finite_z(rbm: RBM) -> None:
+    """Raise NotFiniteError if draws of a model would be meaningless, as its Z may be infinite."""
+    check_weights(rbm)
+    if not finite_z(rbm):
+        raise NotFiniteError(f"{rbm}: {UNCONFINED}")
+
+
+def _is_confined(weights: np.ndarray, visible: np.ndarray, hidden: np.ndarray) -> bool:
+    """Return whether the energy grows in every direction, by the curvatures of both layers."""
+    curvatures = (visible, hidden)
+    unbounded = np.outer(*map(np.isfinite, curvatures))
+    weights = np.where(unbounded, weights, 0.0)  # others add a bounded input
+    joint = np.sqrt(np.outer(*(np.where(np.isfinite(c), c, 1.0) for c in curvatures)))
+    if (weights[joint == 0] != 0).any():
+        return False  # along these columns no known curvature bounds what W adds
+    strength = weights / np.where(joint == 0, 1.0, joint)
+    return not strength.any() or float(np.linalg.norm(strength, 2)) < 1.0
