@@ -8,6 +8,7 @@ import typer
 
 from .base import display, print_json, run_command
 from .options import whole, word
+from .terminal import print_rows
 from .train import Json, Seed
 
 SAMPLE_HELP = """Draw rows (samples) from a model, each from its own annealed Gibbs chain.
@@ -85,9 +86,9 @@ def sample_cli(
             what = "rows" if words is None else "sequences"
             display(as_json).say(f"{summary['rows']:,} {what} written to {out}")
         elif words is not None:
-            print(fasta_of(words), end="")
+            print_rows(fasta_of(words))
         elif table is not None:
-            print(text_of(table, "rows.csv"), end="")
+            print_rows(text_of(table, "rows.csv"))
         else:
             for line in csv_lines(rows):
                 print(line)
