@@ -52,13 +52,9 @@ def test_a_trusted_module_is_imported(module, cli):
     assert err.startswith("harmonium: --trust: expected names of modules that can be imported")
 
 
-@pytest.mark.parametrize(
-    "name", ["sample", "impute", "ask", "score", "scan", "contacts", "motifs", "evaluate"]
-)
+READERS = ("sample", "impute", "ask", "score", "scan", "contacts", "motifs", "evaluate", "report")
+
+
+@pytest.mark.parametrize("name", [*READERS, "compare", "export", "info"])
 def test_every_command_that_reads_models_has_the_option(name, cli):
-    assert "--trust MODULE" in cli(f"{name} --help").out
-
-
-@pytest.mark.parametrize("name", ["report", "compare", "export", "info"])
-def test_so_have_those_that_show_and_convert_them(name, cli):
     assert "--trust MODULE" in cli(f"{name} --help").out
