@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import display, print_json, run_command
-from .options import whole, word
+from .options import Guard, whole, word
 from .train import Json, Seed
 
 IMPUTE_HELP = """Fill in the missing cells of a table.
@@ -35,6 +35,7 @@ def impute_cli(
     sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain.")] = 200,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    guard: Guard = False,
     as_json: Json = False,
 ) -> None:
     """Fill in missing cells; its help text is IMPUTE_HELP."""
@@ -42,7 +43,7 @@ def impute_cli(
     def command() -> None:
         from ..runs.impute import fill
 
-        summary = fill(table, run, out, draws, sweeps, seed, overwrite)
+        summary = fill(table, run, out, draws, sweeps, seed, overwrite, guard)
         if as_json:
             print_json(summary)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -34,6 +34,16 @@ def whole_or_auto(*names: str, help: str) -> Any:  # noqa: A002
     """Return an option that takes a whole number, or the word "auto"."""
     parser = _or_auto(_reader(names[-1], int, 'a whole number, or "auto"'))
     return typer.Option(*names, parser=parser, metavar="INT", help=help)
+
+
+Guard = Annotated[
+    bool,
+    typer.Option(
+        "--guard",
+        help="Write ' before cells of text that begin with = + - or @, which a spreadsheet would"
+        " take for formulas.",
+    ),
+]
 
 
 def _or_auto(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import display, print_json, run_command
-from .options import whole, word
+from .options import Guard, whole, word
 from .terminal import print_rows
 from .train import Json, Seed
 
@@ -56,6 +56,7 @@ def sample_cli(
     ] = 1,
     out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    guard: Guard = False,
     as_json: Json = False,
 ) -> None:
     """Draw rows from a model; its help text is SAMPLE_HELP."""
@@ -77,7 +78,7 @@ def sample_cli(
         if out is not None and words is not None:
             write_fasta(words, out)
         elif out is not None and table is not None:
-            write_table(table, out)
+            write_table(table, out, guard)
         elif out is not None:
             write_rows(rows, out, run)
         if as_json:
@@ -88,7 +89,7 @@ def sample_cli(
         elif words is not None:
             print_rows(fasta_of(words))
         elif table is not None:
-            print_rows(text_of(table, "rows.csv"))
+            print_rows(text_of(table, "rows.csv", guard))
         else:
             for line in csv_lines(rows):
                 print(line)

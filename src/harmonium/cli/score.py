@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import display, nats, print_json, run_command
-from .options import number, word
+from .options import Guard, number, word
 from .train import Json, Seed
 
 SCORE_HELP = """Score the rows of a table, which are unusual and why; or aligned sequences.
@@ -44,6 +44,7 @@ def score_cli(
     ] = 60.0,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    guard: Guard = False,
     as_json: Json = False,
 ) -> None:
     """Score the rows of a table; its help text is SCORE_HELP."""
@@ -54,10 +55,10 @@ def score_cli(
         from ..sequences import is_alignment
 
         if is_alignment(Path(table)):
-            found = score_sequences(table, run, out, seconds, seed, overwrite)
+            found = score_sequences(table, run, out, seconds, seed, overwrite, guard)
             print_json(found) if as_json else tell_sequences(found, display(as_json))
             return
-        summary = score(table, run, out, seconds, seed, overwrite, display(as_json))
+        summary = score(table, run, out, seconds, seed, overwrite, display(as_json), guard)
         if as_json:
             print_json(summary)
             return

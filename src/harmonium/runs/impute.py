@@ -21,7 +21,14 @@ DRAWS = 10  # chains of each row, of which the averages are taken
 
 
 def fill(
-    table: str, run: str, out: str, draws: int | None, sweeps: int, seed: int, overwrite: bool
+    table: str,
+    run: str,
+    out: str,
+    draws: int | None,
+    sweeps: int,
+    seed: int,
+    overwrite: bool,
+    guard: bool = False,
 ) -> dict[str, Any]:
     """Write a table with its missing cells filled in; return what was filled, column by column.
 
@@ -35,6 +42,7 @@ def fill(
         sweeps: Gibbs sweeps of each chain.
         seed: the random seed.
         overwrite: whether an existing file is replaced.
+        guard: whether cells that a spreadsheet would run as formulas are guarded.
 
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
@@ -53,7 +61,7 @@ def fill(
     else:
         each = enumerate(found.draws)
         filled = _stacked([columns.completed(frame, one, seed=seed + i) for i, one in each])
-    write_filled(filled, frame, table, out)
+    write_filled(filled, frame, table, out, guard)
     return {
         "table": table,
         "run": run,

@@ -32,6 +32,7 @@ def score(
     seed: int,
     overwrite: bool,
     display: Display,
+    guard: bool = False,
 ) -> dict[str, Any]:
     """Return log p of each row of a table, and its least expected cells; write them if asked.
 
@@ -43,6 +44,7 @@ def score(
         seed: the random seed.
         overwrite: whether an existing file is replaced.
         display: shows progress.
+        guard: whether cells that a spreadsheet would run as formulas are guarded.
 
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
@@ -66,7 +68,9 @@ def score(
         named = np.array(reasons, object)
         scores = {"row": numbers, "log_p": np.round(log_p.astype(float), 4)}
         write_table(
-            frame_of({**_identifiers(columns, frame), **scores, "least_expected": named}), out
+            frame_of({**_identifiers(columns, frame), **scores, "least_expected": named}),
+            out,
+            guard,
         )
     order = np.argsort(log_p)[:SHOWN]
     return {

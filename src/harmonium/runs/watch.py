@@ -127,7 +127,7 @@ class Watch:
             number, name = tempfile.mkstemp(".html", "harmonium-watch-", os.curdir)
         except OSError:
             number, name = tempfile.mkstemp(".html", "harmonium-watch-")
-        with open(number, "w", encoding="utf-8") as file:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(DOOR.format(url=html.escape(self.url)))
         self.door = Path(name).absolute()
         return self.door

@@ -17,12 +17,12 @@ def frame_of(columns: dict[str, np.ndarray]) -> Frame:
     return Frame(tuple(RawColumn(name, values) for name, values in columns.items()))
 
 
-def write_table(frame: Frame, out: str) -> None:
-    """Write a table as text, separated by tabs for .tsv, else by commas."""
-    write_whole(Path(out), text_of(frame, out).encode())
+def write_table(frame: Frame, out: str, guard: bool = False) -> None:
+    """Write a table as text, as `text_of` returns it."""
+    write_whole(Path(out), text_of(frame, out, guard).encode())
 
 
-def write_filled(frame: Frame, kept: Frame, source: str, out: str) -> None:
+def write_filled(frame: Frame, kept: Frame, source: str, out: str, guard: bool = False) -> None:
     """Write a table, or several below each other, with all cells of the source as they are there.
 
     Args:
@@ -30,7 +30,11 @@ def write_filled(frame: Frame, kept: Frame, source: str, out: str) -> None:
         kept: the table as it was read.
         source: the file from which it was read.
         out: the file to write, separated by tabs for .tsv, else as the source is.
+        guard: whether cells that a spreadsheet would run as formulas are guarded.
     """
     cells = cells_of(source, len(kept))
-    text = text_of(frame, out) if cells is None else text_with(frame, kept, cells, out)
+    if cells is None:
+        text = text_of(frame, out, guard)
+    else:
+        text = text_with(frame, kept, cells, out, guard)
     write_whole(Path(out), text.encode())
