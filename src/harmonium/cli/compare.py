@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import DONE, nats, print_json, run_command
-from .options import word
+from .options import Source, word
 from .report import opened
 from .train import Json
 
@@ -32,6 +32,7 @@ def compare_cli(
         word("--out", metavar="FILE", help="A page to write, with learning curves."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out.")] = False,
+    source: Source = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -47,7 +48,7 @@ def compare_cli(
         elif show:
             raise input_error("--open", "a page", "none", "name one with --out compared.html")
         named = runs_in(runs)
-        found = compare(named, out)
+        found = compare(named, out, source)
         if as_json:
             print_json({"runs": [one._asdict() for one in found], "page": out})
         else:

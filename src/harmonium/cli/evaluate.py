@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, print_json, run_command
-from .options import number, whole, word
+from .options import Source, number, whole, word
 from .train import Json, Seed
 
 EVALUATE_HELP = """Evaluate a model: all scores in one table.
@@ -86,6 +86,7 @@ def evaluate_cli(
         float | None,
         number("--scale", help="The grey level that means 1, if not 255."),
     ] = None,
+    source: Source = None,
     must_converge: Annotated[
         bool, typer.Option("--must-converge", help="Exit with 3 if log Z did not converge.")
     ] = False,

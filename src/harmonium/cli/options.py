@@ -36,6 +36,14 @@ def whole_or_auto(*names: str, help: str) -> Any:  # noqa: A002
     return typer.Option(*names, parser=parser, metavar="INT", help=help)
 
 
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="FILE",
+        help="The file with the run's rows, if it has moved or the run is from others.",
+    ),
+]
 Guard = Annotated[
     bool,
     typer.Option(

@@ -8,7 +8,7 @@ import typer
 
 from ..errors import input_error
 from .base import display, run_command
-from .options import number, number_or_auto, whole, whole_or_auto, word
+from .options import Source, number, number_or_auto, whole, whole_or_auto, word
 from .outcome import tell
 from .surroundings import (
     Devices,
@@ -278,6 +278,7 @@ def resume_cli(
         int | None,
         whole("--epochs", help="Total number of epochs to reach.  [default: the run's]"),
     ] = None,
+    source: Source = None,
     mesh: Devices = None,
     is_distributed: IsDistributed = False,
     is_watched: IsWatched = False,
@@ -292,7 +293,7 @@ def resume_cli(
 
         show = display(as_json)
         with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
-            summary = resume(run, epochs, show, watch)
+            summary = resume(run, epochs, show, watch, source=source)
         return tell(summary, as_json, show, again(company, mesh))
 
     raise typer.Exit(run_command(command, company))
