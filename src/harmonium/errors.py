@@ -102,6 +102,8 @@ def printable(text: str) -> str:
     That is every control character, and what turns the direction of text. Spaces of any width
     become plain ones; the two letters of no width that join others stay, which some scripts need.
     """
+    if text.isprintable():  # nearly always, and a hundred times as quick
+        return text
     return "".join(
         letter if letter.isprintable() or letter in JOINERS else _in_place_of(letter)
         for letter in text

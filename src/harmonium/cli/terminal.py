@@ -56,5 +56,5 @@ def below(stream: Any) -> Any:
 
 def print_rows(text: str) -> None:
     """Print rows as CSV or FASTA: byte for byte for a program, like all text on a terminal."""
-    stream = sys.stdout if sys.stdout.isatty() else below(sys.stdout)
-    stream.write(text)
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    print(text, end="", file=sys.stdout if is_terminal else below(sys.stdout))

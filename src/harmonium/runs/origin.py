@@ -40,7 +40,7 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
         raise input_error(
             str(folder.path),
             "a source of which the run holds hashes",
-            f"{config.origin}, outside the run, and none: an older version or somebody else made it",
+            f"{config.origin}, outside the run, and none: another version or user made it",
             f"if you know this file and may use its rows, add --source {config.origin}",
         )
     return config
