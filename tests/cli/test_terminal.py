@@ -10,7 +10,7 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 
 import harmonium as hm
-from harmonium.cli.terminal import Shown, print_rows, shown_text
+from harmonium.cli.terminal import Shown, print_data, shown_text
 from harmonium.errors import printable, printable_lines
 from harmonium.runs.display import Display, PatientConsole
 
@@ -85,7 +85,7 @@ def test_no_command_passes_on_what_steers_a_terminal(words, hostile, cli, monkey
 
 def test_rows_for_a_program_are_as_they_are(capsys):
     with shown_text():
-        print_rows(f"a{ESC},b\n")
+        print_data(f"a{ESC},b\n")
         print(f"a{ESC},b")
     assert capsys.readouterr().out == f"a{ESC},b\na?,b\n"
 

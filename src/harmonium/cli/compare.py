@@ -9,6 +9,7 @@ import typer
 from .base import DONE, nats, print_json, run_command
 from .options import Source, word
 from .report import opened
+from .terminal import print_data
 from .train import Json
 
 COMPARE_HELP = """Compare runs on the same rows: likelihoods with paired intervals, and cost.
@@ -56,7 +57,7 @@ def compare_cli(
             for run in sorted(set(named) - {one.run for one in found}):
                 print(f"{run} is left out: it has no score")
             if out is not None:
-                print(out)
+                print_data(f"{out}\n")
         if show and out is not None:
             opened(out)
         return DONE

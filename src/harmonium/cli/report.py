@@ -9,6 +9,7 @@ import typer
 
 from .base import DONE, display, run_command
 from .options import Source, word
+from .terminal import print_data
 
 REPORT_HELP = """Write the report of a run: one HTML page, in which the model can be played with.
 
@@ -41,7 +42,7 @@ def report_cli(
         if out is not None:
             check_target(f"--out {out}", out, (".html",), overwrite)
         path = report(run, out, display(as_json=True), source)  # on standard error
-        print(path)
+        print_data(f"{path}\n")
         if show:
             opened(path)
         return DONE

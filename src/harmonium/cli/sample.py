@@ -8,7 +8,7 @@ import typer
 
 from .base import display, print_json, run_command
 from .options import Guard, whole, word
-from .terminal import print_rows
+from .terminal import print_data
 from .train import Json, Seed
 
 SAMPLE_HELP = """Draw rows (samples) from a model, each from its own annealed Gibbs chain.
@@ -87,9 +87,9 @@ def sample_cli(
             what = "rows" if words is None else "sequences"
             display(as_json).say(f"{summary['rows']:,} {what} written to {out}")
         elif words is not None:
-            print_rows(fasta_of(words))
+            print_data(fasta_of(words))
         elif table is not None:
-            print_rows(text_of(table, "rows.csv", guard))
+            print_data(text_of(table, "rows.csv", guard))
         else:
             for line in csv_lines(rows):
                 print(line)

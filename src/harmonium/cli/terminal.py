@@ -54,7 +54,7 @@ def below(stream: Any) -> Any:
     return stream.rich_proxied_file if isinstance(stream, Shown) else stream
 
 
-def print_rows(text: str) -> None:
-    """Print rows as CSV or FASTA: byte for byte for a program, like all text on a terminal."""
+def print_data(text: str) -> None:
+    """Print rows or a path: byte for byte for a program, and as all text on a terminal."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     print(text, end="", file=sys.stdout if is_terminal else below(sys.stdout))

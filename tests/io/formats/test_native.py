@@ -282,6 +282,14 @@ def test_a_file_runs_no_module(module, capsys):
     assert not capsys.readouterr().out
 
 
+def test_a_size_makes_no_default_array_of_another_module(others):
+    hm.save(model(others.Ternary(3)), "m.safetensors")
+    header = read_header("m.safetensors")
+    header["visible"]["fields"] |= {"size": 65_000, "bias": None}
+    save_file(load_file("m.safetensors"), "o.safetensors", {"harmonium": json.dumps(header)})
+    assert "a value that is no array and no layer as its bias" in refusal("o.safetensors")
+
+
 def renamed(kind: str, **fields) -> None:
     """Write a model file whose visible layer has another type, and other fields."""
     hm.save(model(), "m.safetensors")

@@ -48,10 +48,13 @@ def wrong_field(kind: type, name: str, value: Any) -> str | None:
         value: what the file says of it: a description as `Native` writes it.
     """
     field = next(field for field in dataclasses.fields(kind) if field.name == name)
-    if not field.metadata.get("static") and _is_ours(kind) and not _is_described(value):
+    hint = _hints(kind).get(name, Any)
+    if not field.metadata.get("static") and not _is_described(value):
         # A default array would be as large as the size says, whatever the file holds.
-        return "a value that is no array and no layer"
-    if isinstance(value, dict) or _fits(value, _hints(kind).get(name, Any)):
+        is_optional = type(None) in get_args(hint) or hint is Any
+        if _is_ours(kind) or (value is None and not is_optional):
+            return "a value that is no array and no layer"
+    if isinstance(value, dict) or _fits(value, hint):
         return None
     return f"{value!r:.40}"
 
