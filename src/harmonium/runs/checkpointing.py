@@ -107,7 +107,7 @@ class Checkpointer:
         if not self.folder.path.is_dir():  # it was moved, or removed
             rows = self.prepared.rows
             self.folder.restore(self.prepared.config, rows.columns, rows.sites)
-            remember(self.folder, hashes(rows))
+            remember(self.folder, self.prepared.config, hashes(rows))
             self.written = 0
         if self.begins_anew:
             self.folder.keep_metrics_until(0)

@@ -71,10 +71,15 @@ def check_hashes(
         raise input_error(config.origin, expected, "other rows", advice)
 
 
+def remember(folder: RunFolder, config: RunConfig, hashes: Mapping[str, str]) -> None:
+    """Write the hashes of a run's rows into its folder, for later commands that need them."""
+    if not _is_own(folder, config):
+        _write(folder, json.dumps(dict(hashes), indent=2) + "\n")
+
+
 @by_first
-def remember(folder: RunFolder, hashes: Mapping[str, str]) -> None:
-    """Write the hashes of a run's rows into its folder, for later commands."""
-    write_whole(folder.file(ROWS), (json.dumps(dict(hashes), indent=2) + "\n").encode())
+def _write(folder: RunFolder, text: str) -> None:
+    write_whole(folder.file(ROWS), text.encode())
 
 
 def hashes_in(folder: RunFolder) -> dict[str, str]:

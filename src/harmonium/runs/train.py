@@ -83,7 +83,7 @@ def train(
     FORMS[config.checkpoints].check()
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
-        remember(folder, hashes(prepared.rows))
+        remember(folder, config, hashes(prepared.rows))
         return carry_out(config, prepared, state, folder, display, watch, callbacks)
 
 
@@ -130,7 +130,7 @@ def resume(
         _refuse_fewer_epochs(config, prepared, updates)
         config = prepared.config
         folder.write_config(config)
-        remember(folder, hashes(rows))
+        remember(folder, config, hashes(rows))
         folder.drop_summary()
         folder.keep_metrics_until(updates)
         display.say(f"resuming {path} after {updates:,} updates")
