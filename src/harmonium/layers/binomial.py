@@ -63,7 +63,7 @@ class Binomial(AbstractDiscrete):
         t = inputs + self.bias
         counts = np.arange(self.total + 1).reshape(-1, *[1] * t.ndim)
         logs = np.reshape(_log_choices(self.total), counts.shape)
-        return counts.astype(t.dtype) * t + logs.astype(t.dtype)
+        return jnp.asarray(counts, t.dtype) * t + jnp.asarray(logs, t.dtype)
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return −log C(n, x_i) − b_i x_i."""

@@ -31,7 +31,8 @@ class PatientConsole(Console):
     """
 
     def __init__(self, **options: Any):
-        super().__init__(**{"markup": False, "emoji": False, "highlight": False} | options)
+        plain: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+        super().__init__(**plain | options)
 
     def render(self, *args: Any, **options: Any) -> Iterator[Segment]:
         """Yield what a renderable consists of, in which only Rich's own characters are control."""
