@@ -94,7 +94,7 @@ def of_harmonium(codes: Codes, seed: int) -> Score:
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder, "rows.csv"), Path(folder, "run")
         source.write_text(text_of(codes.cut.train, source), encoding="utf-8")
-        command = [sys.executable, "-m", "harmonium", "train", str(source), "--out", str(out)]
+        command = [sys.executable, "-P", "-m", "harmonium", "train", str(source), "--out", str(out)]
         began = time.perf_counter()
         result = subprocess.run([*command, "--json"], capture_output=True, text=True)
         training = time.perf_counter() - began

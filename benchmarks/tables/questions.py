@@ -68,7 +68,7 @@ def answers(train: Frame, told: list[str], seed: int) -> list[tuple[float, float
     with tempfile.TemporaryDirectory() as folder:
         table, run = Path(folder, "titanic.csv"), str(Path(folder, "run"))
         table.write_text(text_of(train, str(table)))
-        command = [sys.executable, "-m", "harmonium"]
+        command = [sys.executable, "-P", "-m", "harmonium"]
         options = ["--out", run, "--seed", str(seed)]
         subprocess.run(
             [*command, "train", str(table), *options], check=True, stdout=subprocess.DEVNULL

@@ -86,7 +86,7 @@ def of_harmonium(real: Real, args: argparse.Namespace) -> Made:
     with tempfile.TemporaryDirectory() as folder:
         table, run, new = (str(Path(folder, name)) for name in ("train.csv", "run", "new.csv"))
         real.train.to_csv(table, index=False)
-        command = [sys.executable, "-m", "harmonium"]
+        command = [sys.executable, "-P", "-m", "harmonium"]
         seed = ["--seed", str(args.seed)]
         start = time.perf_counter()
         said = subprocess.run(

@@ -21,10 +21,12 @@ def as_array(values: Any, name: str) -> np.ndarray:
         raise InputError(f"{name}: expected rows of equal length.") from None
 
 
-def positive_integer(value: Any, what: str) -> int:
-    """Return `value` as an int, or raise InputError unless it is a whole number of at least 1."""
+def positive_integer(value: Any, what: str, most: int | None = None) -> int:
+    """Return `value` as an int, or raise InputError unless it is from 1 to `most`, if given."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InputError(f"{what}: expected a whole number of at least 1; got {value!r}.")
+    if most is not None and value > most:
+        raise InputError(f"{what}: expected a whole number of at most {most:,}; got {value:,}.")
     return int(value)
 
 

@@ -4,6 +4,11 @@ Every error that a user can cause is a `HarmoniumError`, so that one `except` ca
 the command can print each as a single line.
 """
 
+import re
+import unicodedata
+
+JOINERS = "\u200c\u200d"  # of Arabic and Indic letters, and of emoji
+
 __all__ = [  # the errors; the other functions are internal
     "HarmoniumError",
     "InputError",
@@ -24,6 +29,10 @@ class HarmoniumError(Exception):
         ...     print(type(error).__name__)
         InputError
     """
+
+    def __str__(self) -> str:
+        """Return the message, in which names from a file cannot steer a terminal."""
+        return printable_lines(super().__str__())
 
 
 class InputError(HarmoniumError, ValueError):
@@ -88,8 +97,28 @@ def input_error(source: str, expected: str, found: str, advice: str) -> InputErr
 
 
 def printable(text: str) -> str:
-    """Return text from outside, with what could steer a terminal replaced by ?."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    """Return a line of text from outside, with what could steer a terminal replaced by ?.
+
+    That is every control character, and what turns the direction of text. Spaces of any width
+    become plain ones; the two letters of no width that join others stay, which some scripts need.
+    """
+    if text.isprintable():  # nearly always, and a hundred times as quick
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter in JOINERS else _in_place_of(letter)
+        for letter in text
+    )
+
+
+def printable_lines(text: str) -> str:
+    """Return text from outside as `printable` does, in the lines that it has."""
+    return "".join(
+        piece if piece in "\n\t" else printable(piece) for piece in re.split(r"([\n\t])", text)
+    )
+
+
+def _in_place_of(letter: str) -> str:
+    return " " if unicodedata.category(letter) == "Zs" else "?"
 
 
 def count_of(number: int, noun: str) -> str:

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,8 +19,10 @@ from harmonium.runs.config import RunConfig
 from harmonium.runs.folder import RunFolder
 from harmonium.tables import load_columns
 from harmonium.tables.inference import columns_of
+from harmonium.weights import Scaled
 from hostile.corpus import HOSTILE
-from hostile.readers import BY_FILE, refusal_of
+from hostile.readers import BY_FILE, refusal_of, without_checksum
+from registry import ALL
 
 LARGEST, SHARE = 2**30 + 2**28, 100  # bytes that a reader may take, and times the size of its file
 
@@ -188,7 +193,92 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path):
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
     measured = [json.loads(line) for line in ended.stdout.splitlines() if line[:1] == "["]
-    assert len(measured) == len(made)
+    assert len(measured) == len(made), ended.stdout
     for name, size, taken, found in measured:
         assert taken <= LARGEST + SHARE * size, (name, size, taken, found)
         assert found == ("refused" if int(name.split()[0]) < len(LARGE) else "read")
+
+
+EVERY_NUMBER = """
+import json, resource, sys, tempfile
+from pathlib import Path
+from harmonium.runs.info import describe_model
+import harmonium as hm
+from hostile import numbers
+from hostile.readers import BY_FILE, refusal_of
+
+def size(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
+
+reader = BY_FILE["model.safetensors"]._replace(read=lambda path: describe_model(hm.load(path)))
+folder, count = Path(tempfile.mkdtemp(dir=".")), 0
+for content in numbers.models():
+    assert refusal_of(reader, content, folder) is None  # what is imported is not counted
+before = size("VmRSS")
+most = size("VmSize") + 2**31
+resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+for content in numbers.models():
+    for number, (name, changed) in enumerate(numbers.variants(content)):
+        if number % int(sys.argv[1]) == 0:
+            print(name, file=sys.stderr)
+            refusal_of(reader, changed, folder)
+            count += 1
+print(json.dumps([count, size("VmHWM") - before]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
+def test_no_number_of_a_header_takes_memory_or_an_error_of_another_kind(tmp_path):
+    paths = [str(Path(__file__).parents[1]), *sys.path]
+    ended = subprocess.run(
+        [sys.executable, "-c", EVERY_NUMBER, "1" if ALL else "5"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+        cwd=tmp_path,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    count, taken = json.loads(ended.stdout)
+    assert count > 700
+    assert taken < 2**28
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda: hm.Binomial(2, total=10**9),
+        lambda: hm.Binomial(2, total=2**16),
+        lambda: hm.ReplicatedSoftmax(2, length=1e30),
+        lambda: hm.ReplicatedSoftmax(2, length=[3, 2**25]),
+    ],
+)
+def test_counts_have_a_limit_in_python_too(layer):
+    with pytest.raises(hm.InputError, match=r"of at most 65,535|0 to 16,777,216"):
+        layer()
+
+
+def test_many_trials_cost_little():
+    rbm = hm.RBM(hm.Binomial(3, total=2**16 - 1), hm.Bernoulli(2), np.zeros((3, 2)))
+    assert rbm.visible.n_states == 2**48
+    assert rbm.visible.support[1].tolist() == [2**16 - 1] * 3
+    columns, changes = jax.eval_shape(rbm.visible.proposals, np.zeros((1, 3), np.float32))
+    assert changes.shape == (1, 3 * (2**16 - 1), 1)
+    assert columns.shape == (3 * (2**16 - 1), 1)
+
+
+def test_arrays_that_only_fit_when_copied_are_refused(tmp_path):
+    bits = np.array([True, False])
+    clamped = hm.Clamped(layer=hm.Bernoulli(2), known=bits, values=np.zeros(2, np.float32))
+    rbm = hm.RBM(clamped, hm.Bernoulli(1), Scaled(jnp.ones((2, 1)), jnp.asarray(0.5)))
+    wrong = {
+        "Clamped": lambda rbm: rbm.visible.values,
+        "Scaled": lambda rbm: rbm.weights.scale,
+    }
+    for name, at in wrong.items():
+        many = np.zeros((1000, *np.shape(at(rbm))), np.float32)
+        content = without_checksum(eqx.tree_at(at, rbm, jnp.asarray(many)))
+        message = refusal_of(BY_FILE["model.safetensors"], content, tmp_path)
+        assert f"{name}: expected" in message

@@ -91,7 +91,7 @@ def test_rows_with_weights_count_as_that_many(runs, monkeypatch):
     share = np.arange(1.0, len(hm.bars_and_stripes(4)) + 1)
     original = compare.__globals__["own_rows"]
 
-    def weighted(folder):
+    def weighted(folder, source=None):
         rows = original(folder)
         parts = {k: hm.Dataset(np.asarray(p.rows()), share) for k, p in rows.parts.items()}
         return rows._replace(parts=parts)

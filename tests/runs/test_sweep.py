@@ -15,7 +15,7 @@ from harmonium.runs.folder import STUDY, RunFolder
 from harmonium.runs.locks import Locks
 from harmonium.runs.pruning import FEWEST_OTHERS, Curves, Pruner
 from harmonium.runs.study import Study
-from harmonium.runs.sweep import sweep
+from harmonium.runs.sweep import OWN_COMMAND, sweep
 from harmonium.runs.sweep_spec import read_spec
 from harmonium.training import Report
 
@@ -271,3 +271,11 @@ def test_a_trial_of_several_seeds_is_pruned_and_goes_on(monkeypatch):
     whole = resume(pruned[0]["run"], None, QUIET)
     assert (whole["status"], whole["updates"]) == ("done", 400)
     assert len(whole["ensemble"]["models"]) == 2
+
+
+def test_a_process_of_a_sweep_takes_no_module_of_the_working_folder(tmp_path):
+    for name in ("harmonium", "typing", "jax", "typer"):
+        (tmp_path / f"{name}.py").write_text("import sys; sys.exit('run')")
+    command = [*OWN_COMMAND, "--version"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, f"harmonium {hm.__version__}\n"), ended.stderr

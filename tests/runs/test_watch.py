@@ -2,14 +2,24 @@
 
 import http.client
 import json
+import os
+import re
+import socket
+import struct
+import threading
 import time
+import urllib.request
+import webbrowser
+from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import jax
 import numpy as np
 import pytest
 
 import harmonium as hm
+from harmonium.cli.surroundings import watching
 from harmonium.report import Rows, page_of, report_content
 from harmonium.runs import watch as module
 from harmonium.runs.watch import Watch
@@ -162,3 +172,147 @@ def test_an_open_address_takes_addresses_and_the_word():
         assert asked(watch, path, "192.0.2.1:8000")[0] == 200
         assert asked(watch, path, "evil.example")[0] == 421
         assert asked(watch, "/", "192.0.2.1:8000")[0] == 403
+
+
+# --- what others on the computer see, and what the terminal does not ----------------------------
+
+
+def test_a_browser_gets_a_file_of_this_user_alone(watch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    door = watch.make_door()
+    assert door.parent == tmp_path
+    assert watch.url.split("/")[3] not in door.as_uri()
+    if os.name == "posix":
+        assert door.stat().st_mode & 0o777 == 0o600
+    assert f'content="0; url={watch.url}"' in door.read_text()
+    asked(watch, "/wrong/")
+    assert door.exists()
+    assert asked(watch, urlsplit(watch.url).path)[0] == 200
+    assert not door.exists()  # it has done its work
+
+
+def test_the_file_goes_with_the_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Watch() as watch:
+        watch.make_door()
+        assert len(list(tmp_path.iterdir())) == 1
+    assert not list(tmp_path.iterdir())
+
+
+class Browser:
+    """A browser that follows the file at once."""
+
+    def __init__(self, name="firefox"):
+        self.name, self.status, self.page = name, None, ""
+
+    def open(self, page):
+        self.page = page
+        url = re.search('href="(.*?)"', Path(url2pathname(urlsplit(page).path)).read_text())[1]
+        self.status = urllib.request.urlopen(url, timeout=20).status
+        return True
+
+
+class Said:
+    """A display that remembers what it was told."""
+
+    def __init__(self):
+        self.lines = []
+
+    def say(self, line):
+        self.lines.append(line)
+
+
+def opened(browser, monkeypatch, tmp_path, seconds=5.0):
+    """Return what is said where a run is watched in a browser."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.get", lambda: browser)
+    show = Said()
+    with watching(True, None, show) as watch:
+        end = time.monotonic() + seconds
+        while browser.status is None and time.monotonic() < end:
+            time.sleep(0.01)
+        assert show.lines == [f"watch the run at {watch.url}"]
+    return watch
+
+
+def test_the_server_answers_before_the_browser_is_opened(monkeypatch, tmp_path):
+    browser = Browser()
+    watch = opened(browser, monkeypatch, tmp_path)
+    assert browser.status == 200
+    assert urlsplit(watch.url).path.strip("/") not in browser.page
+
+
+@pytest.mark.parametrize("name", ["w3m", "/usr/bin/lynx", "www-browser"])
+def test_a_text_browser_does_not_take_the_terminal(name, monkeypatch, tmp_path):
+    browser = Browser(name)
+    opened(browser, monkeypatch, tmp_path, seconds=0.1)
+    assert browser.page == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_browser_that_stays_in_the_foreground_does_not_hold_up_the_run(monkeypatch, tmp_path):
+    browser, is_closed = Browser(), threading.Event()
+    monkeypatch.setattr(browser, "open", lambda page: is_closed.wait(60))
+    began = time.monotonic()
+    opened(browser, monkeypatch, tmp_path, seconds=0.0)
+    assert time.monotonic() - began < 30
+    is_closed.set()
+
+
+def test_no_browser_is_no_error(monkeypatch, tmp_path):
+    def none():
+        raise webbrowser.Error("none")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.get", none)
+    with watching(True, None, Said()) as watch:
+        assert asked(watch, urlsplit(watch.url).path)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET http://[ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET //[::1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\xfc\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\nHost: \xff\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 300 + b"\r\n",
+        b"GET",
+        b"",
+    ],
+)
+def test_a_request_that_is_none_prints_nothing(request_, watch, capfd):
+    with socket.create_connection(("127.0.0.1", urlsplit(watch.url).port), timeout=20) as open_:
+        open_.sendall(request_)
+        open_.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    time.sleep(0.1)
+    assert asked(watch, urlsplit(watch.url).path)[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_page_that_is_closed_while_it_is_sent_prints_nothing(watch, capfd, monkeypatch):
+    monkeypatch.setattr(watch, "page_now", lambda: "x" * 50_000_000)
+    path = urlsplit(watch.url).path.encode()
+    with socket.create_connection(("127.0.0.1", urlsplit(watch.url).port), timeout=20) as open_:
+        open_.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        open_.recv(10)
+        open_.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    time.sleep(0.3)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_address_of_ipv6_is_in_brackets():
+    try:
+        watch = Watch("::1")
+    except hm.InputError:
+        pytest.skip("no IPv6 here")
+    with watch:
+        address = urlsplit(watch.url)
+        assert watch.url.startswith(f"http://[::1]:{watch.server.server_port}/")
+        assert urllib.request.urlopen(watch.url, timeout=20).status == 200
+        assert watch.server.accepts(address.netloc)
+        assert watch.server.accepts("[::1]")
+        assert not watch.server.accepts("[::2]:80")
+    with Watch("[::1]:0") as again:
+        assert "[::1]" in again.url

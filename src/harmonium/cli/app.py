@@ -23,7 +23,9 @@ from .sample import SAMPLE_HELP, sample_cli
 from .score import SCORE_HELP, score_cli
 from .sequences import CONTACTS_HELP, MOTIFS_HELP, SCAN_HELP, contacts_cli, motifs_cli, scan_cli
 from .sweep import SWEEP_HELP, sweep_cli
+from .terminal import shown_text
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
+from .trust import trusting
 
 HELP = """Train, sample and evaluate restricted Boltzmann machines (RBMs).
 
@@ -51,22 +53,38 @@ app = typer.Typer(
 app.command("train", help=TRAIN_HELP, short_help="Train a model on data.")(train_cli)
 app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")(resume_cli)
 app.command("sweep", help=SWEEP_HELP, short_help="Search options by many runs.")(sweep_cli)
-app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(sample_cli)
-app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(impute_cli)
-app.command("ask", help=ASK_HELP, short_help="Ask how columns of a table are distributed.")(ask_cli)
-app.command("score", help=SCORE_HELP, short_help="Score rows of a table, or sequences.")(score_cli)
-app.command("scan", help=SCAN_HELP, short_help="Score all single mutants of a sequence.")(scan_cli)
+app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(trusting(sample_cli))
+app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(
+    trusting(impute_cli)
+)
+app.command("ask", help=ASK_HELP, short_help="Ask how columns of a table are distributed.")(
+    trusting(ask_cli)
+)
+app.command("score", help=SCORE_HELP, short_help="Score rows of a table, or sequences.")(
+    trusting(score_cli)
+)
+app.command("scan", help=SCAN_HELP, short_help="Score all single mutants of a sequence.")(
+    trusting(scan_cli)
+)
 app.command("contacts", help=CONTACTS_HELP, short_help="Find coupled sites of sequences.")(
-    contacts_cli
+    trusting(contacts_cli)
 )
 app.command("motifs", help=MOTIFS_HELP, short_help="Show what hidden units look for in sequences.")(
-    motifs_cli
+    trusting(motifs_cli)
 )
-app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(evaluate_cli)
-app.command("report", help=REPORT_HELP, short_help="Write a page to play with a model.")(report_cli)
-app.command("compare", help=COMPARE_HELP, short_help="Compare runs on the same rows.")(compare_cli)
-app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(export_cli)
-app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(info_cli)
+app.command("evaluate", help=EVALUATE_HELP, short_help="Score a model.")(trusting(evaluate_cli))
+app.command("report", help=REPORT_HELP, short_help="Write a page to play with a model.")(
+    trusting(report_cli)
+)
+app.command("compare", help=COMPARE_HELP, short_help="Compare runs on the same rows.")(
+    trusting(compare_cli)
+)
+app.command("export", help=EXPORT_HELP, short_help="Write a model for other programs.")(
+    trusting(export_cli)
+)
+app.command("info", help=INFO_HELP, short_help="Describe a run, a model or a file.")(
+    trusting(info_cli)
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -96,15 +114,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):  # so that a terminal without − still prints
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
+    with shown_text():
+        status = _status_of(given)
+    sys.exit(status)
+
+
+def _status_of(arguments: list[str] | None) -> int:
+    """Run the command and return its exit status."""
     try:
-        status = _command()(given, prog_name="harmonium", standalone_mode=False)
+        return _command()(arguments, prog_name="harmonium", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted.")
-        status = INTERRUPTED
+        return INTERRUPTED
     except Exception as error:
         sentence = sentence_of(error)
         if sentence is None:
             raise
         complain(sentence)
-        status = USERS_MISTAKE
-    sys.exit(status or 0)
+        return USERS_MISTAKE

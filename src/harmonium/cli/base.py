@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .interruption import signals_as_interrupts
+from .terminal import below
 
 DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
 BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
@@ -54,7 +55,7 @@ def run_command(command: Callable[[], int | None], company: Any = None) -> int:
     try:
         with _quiet(), signals_as_interrupts(ended_by, company.fail):
             _give_memory_back()
-            _configure_jax()
+            configure_jax()
             with company:
                 try:
                     status = command() or DONE
@@ -146,7 +147,7 @@ def display(as_json: bool) -> Any:
     """Return the progress display: on standard error if standard output holds only JSON."""
     from ..runs.display import Display, PatientConsole
 
-    return Display(PatientConsole(stderr=as_json))
+    return Display(PatientConsole(file=below(sys.stderr if as_json else sys.stdout)))
 
 
 def print_json(summary: dict[str, Any]) -> None:
@@ -181,7 +182,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _configure_jax() -> None:
+def configure_jax() -> None:
     """Cache compiled programs between commands, so that later starts are fast."""
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # JAX sets it to 1 for its children
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"

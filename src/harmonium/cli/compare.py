@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from .base import DONE, nats, print_json, run_command
-from .options import word
+from .options import Source, word
 from .report import opened
+from .terminal import print_data
 from .train import Json
 
 COMPARE_HELP = """Compare runs on the same rows: likelihoods with paired intervals, and cost.
@@ -32,6 +33,7 @@ def compare_cli(
         word("--out", metavar="FILE", help="A page to write, with learning curves."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out.")] = False,
+    source: Source = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -47,7 +49,7 @@ def compare_cli(
         elif show:
             raise input_error("--open", "a page", "none", "name one with --out compared.html")
         named = runs_in(runs)
-        found = compare(named, out)
+        found = compare(named, out, source)
         if as_json:
             print_json({"runs": [one._asdict() for one in found], "page": out})
         else:
@@ -55,7 +57,7 @@ def compare_cli(
             for run in sorted(set(named) - {one.run for one in found}):
                 print(f"{run} is left out: it has no score")
             if out is not None:
-                print(out)
+                print_data(f"{out}\n")
         if show and out is not None:
             opened(out)
         return DONE

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import DONE, INTERRUPTED, NOT_REACHED, complain, display, print_json, run_command
-from .options import Header, Missing, Separator, Skip, number, text_options, whole, word
+from .options import Header, Missing, Separator, Skip, Source, number, text_options, whole, word
 from .train import Json, Seed
 
 EVALUATE_HELP = """Evaluate a model: all scores in one table.
@@ -90,6 +90,7 @@ def evaluate_cli(
     separator: Separator = None,
     missing: Missing = None,
     skip: Skip = None,
+    source: Source = None,
     must_converge: Annotated[
         bool, typer.Option("--must-converge", help="Exit with 3 if log Z did not converge.")
     ] = False,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .base import display, print_json, run_command
-from .options import Header, Missing, Separator, Skip, text_options, whole, word
+from .options import Guard, Header, Missing, Separator, Skip, text_options, whole, word
 from .train import Json, Seed
 
 SHOWN = 5  # columns that are not modelled, in the line about them
@@ -41,6 +41,7 @@ def impute_cli(
     skip: Skip = None,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    guard: Guard = False,
     as_json: Json = False,
 ) -> None:
     """Fill in missing cells; its help text is IMPUTE_HELP."""
@@ -49,7 +50,7 @@ def impute_cli(
         from ..runs.impute import fill
 
         told = text_options(header, separator, missing, skip)
-        summary = fill(table, run, out, draws, sweeps, seed, overwrite, told)
+        summary = fill(table, run, out, draws, sweeps, seed, overwrite, told, guard)
         if as_json:
             print_json(summary)
             return

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import printable
 from .base import print_json, run_command, typed
 from .options import Header, Missing, Separator, Skip, number, text_options, word
 from .train import Json
@@ -58,5 +59,5 @@ def info_cli(
 def _print_entry(name: str, value: Any) -> None:
     """Print a name and its value; the items of a list on separate lines."""
     for line in value if isinstance(value, list) else [value]:
-        print(f"{name:<12}  {line}")
+        print(f"{name:<12}  {printable(str(line))}")  # a line break in a name begins no entry
         name = ""

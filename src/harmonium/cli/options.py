@@ -42,6 +42,24 @@ def whole_or_none(*names: str, help: str) -> Any:  # noqa: A002
     return typer.Option(*names, parser=parser, metavar="INT|none", help=help)
 
 
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="FILE",
+        help="The file with the run's rows, if it has moved or the run is from others.",
+    ),
+]
+Guard = Annotated[
+    bool,
+    typer.Option(
+        "--guard",
+        help="Write ' before cells of text that begin with = + - or @, which a spreadsheet would"
+        " take for formulas.",
+    ),
+]
+
+
 def _or_auto(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return _or_word("auto", read)
 

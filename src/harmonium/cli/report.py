@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from .base import DONE, display, run_command
-from .options import word
+from .options import Source, word
+from .terminal import print_data
 
 REPORT_HELP = """Write the report of a run: one HTML page, in which the model can be played with.
 
@@ -29,6 +30,7 @@ def report_cli(
         word("--out", metavar="FILE", help="File to write.  [default: report.html of the run]"),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out.")] = False,
+    source: Source = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write a report; its help text is REPORT_HELP."""
@@ -39,8 +41,8 @@ def report_cli(
 
         if out is not None:
             check_target(f"--out {out}", out, (".html",), overwrite)
-        path = report(run, out, display(as_json=True))  # on standard error
-        print(path)
+        path = report(run, out, display(as_json=True), source)  # on standard error
+        print_data(f"{path}\n")
         if show:
             opened(path)
         return DONE

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from .base import display, print_json, run_command
-from .options import Header, Missing, Separator, Skip, text_options, whole, word
+from .options import Guard, Header, Missing, Separator, Skip, text_options, whole, word
+from .terminal import print_data
 from .train import Json, Seed
 
 SAMPLE_HELP = """Draw rows (samples) from a model, each from its own annealed Gibbs chain.
@@ -66,6 +67,7 @@ def sample_cli(
     ] = False,
     out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    guard: Guard = False,
     as_json: Json = False,
 ) -> None:
     """Draw rows from a model; its help text is SAMPLE_HELP."""
@@ -90,7 +92,7 @@ def sample_cli(
         if out is not None and words is not None:
             write_fasta(words, out)
         elif out is not None and table is not None:
-            write_table(table, out)
+            write_table(table, out, guard)
         elif out is not None:
             write_rows(rows, out, run)
         if as_json:
@@ -99,9 +101,9 @@ def sample_cli(
             what = "rows" if words is None else "sequences"
             display(as_json).say(f"{summary['rows']:,} {what} written to {out}")
         elif words is not None:
-            print(fasta_of(words), end="")
+            print_data(fasta_of(words))
         elif table is not None:
-            print(text_of(table, "rows.csv"), end="")
+            print_data(text_of(table, "rows.csv", guard))
         else:
             for line in csv_lines(rows):
                 print(line)

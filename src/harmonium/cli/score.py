@@ -8,7 +8,7 @@ import typer
 
 from ..errors import input_error
 from .base import display, nats, print_json, run_command
-from .options import Header, Missing, Separator, Skip, number, text_options, word
+from .options import Guard, Header, Missing, Separator, Skip, number, text_options, word
 from .train import Json, Seed
 
 SCORE_HELP = """Score the rows of a table, which are unusual and why; or aligned sequences.
@@ -49,6 +49,7 @@ def score_cli(
     skip: Skip = None,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    guard: Guard = False,
     as_json: Json = False,
 ) -> None:
     """Score the rows of a table; its help text is SCORE_HELP."""
@@ -63,10 +64,11 @@ def score_cli(
             if told:
                 advice = "leave it out: letters of sequences are codes"
                 raise input_error(f"--{next(iter(told))}", "a table", "an alignment", advice)
-            found = score_sequences(table, run, out, seconds, seed, overwrite)
+            found = score_sequences(table, run, out, seconds, seed, overwrite, guard)
             print_json(found) if as_json else tell_sequences(found, display(as_json))
             return
-        summary = score(table, run, out, seconds, seed, overwrite, display(as_json), told)
+        show = display(as_json)
+        summary = score(table, run, out, seconds, seed, overwrite, show, told, guard)
         if as_json:
             print_json(summary)
             return

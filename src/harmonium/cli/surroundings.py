@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +14,8 @@ from ..errors import input_error
 from .base import Alone
 from .options import word
 
+# They would take the terminal of the run.
+TEXT_BROWSERS = {"www-browser", "lynx", "links", "links2", "elinks", "w3m", "browsh", "carbonyl"}
 IsWatched = Annotated[
     bool,
     typer.Option(
@@ -71,19 +76,35 @@ def again(company: Any, mesh: str | None) -> list[str]:
     return [*company.options, *([] if mesh is None else ["--mesh", mesh])]
 
 
-def watching(is_watched: bool, address: str | None, show: Any) -> AbstractContextManager[Any]:
-    """Return a server of the run's page, or nothing; say where it is, and open it if asked."""
+@contextmanager
+def watching(is_watched: bool, address: str | None, show: Any) -> Iterator[Any]:
+    """Serve the run's page in a context, if asked; say where it is, and open it in a browser."""
     if not is_watched and address is None:
-        return nullcontext()
+        yield None
+        return
     from ..runs.watch import LOOPBACK, Watch
 
     watch = Watch(address or LOOPBACK)
     show.say(f"watch the run at {watch.url}")
-    if is_watched:
-        import webbrowser
+    with watch:  # from here on it answers
+        if is_watched:
+            _open(watch)
+        yield watch
 
-        webbrowser.open(watch.url)
-    return watch
+
+def _open(watch: Any) -> None:
+    """Open a run's page in a browser, without waiting for it; a text browser is left alone."""
+    import webbrowser
+
+    try:
+        browser: Any = webbrowser.get()
+        if Path(str(getattr(browser, "name", ""))).name in TEXT_BROWSERS:
+            return
+        page = watch.make_door().as_uri()
+    except (webbrowser.Error, OSError):  # the address has been printed
+        return
+    # Some browsers are waited for until they are closed, as those that BROWSER names.
+    threading.Thread(target=browser.open, args=(page,), daemon=True).start()
 
 
 def spread_over(mesh: str | None, is_distributed: bool) -> AbstractContextManager[Any]:

@@ -13,6 +13,7 @@ from .options import (
     Missing,
     Separator,
     Skip,
+    Source,
     number,
     number_or_auto,
     text_options,
@@ -308,6 +309,7 @@ def resume_cli(
         int | None,
         whole("--epochs", help="Total number of epochs to reach.  [default: the run's]"),
     ] = None,
+    source: Source = None,
     mesh: Devices = None,
     is_distributed: IsDistributed = False,
     is_watched: IsWatched = False,
@@ -322,7 +324,7 @@ def resume_cli(
 
         show = display(as_json)
         with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
-            summary = resume(run, epochs, show, watch)
+            summary = resume(run, epochs, show, watch, source=source)
         return tell(summary, as_json, show, again(company, mesh))
 
     raise typer.Exit(run_command(command, company))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..rbm import RBM
 from .convert.base import checked_model, short
 from .formats import AbstractFormat, AnnealerModel, Archive, Native, RbmsHistory, StateDict
 from .formats.base import file_error, write_whole
+from .formats.base_types import import_trusted
 
 __all__ = ["load", "save"]
 
@@ -69,19 +71,24 @@ def save(rbm: RBM, path: str | os.PathLike) -> None:
         write_whole(file, content)
 
 
-def load(path: str | os.PathLike) -> RBM:
+def load(path: str | os.PathLike, *, trust: Iterable[str] = ()) -> RBM:
     """Read a model from a run folder or a file; nothing in it is ever executed.
 
     The file is one that `save` or another package wrote: `.safetensors`, `.npz` with `W`, `a` and
     `b`, `.h5` of the rbms package or `.pt` with a PyTorch state dict. `FILE.h5:update_100` selects
     one of the updates that rbms saved; without it, the last one is read.
 
+    Layers and weights of your own are found if their module is imported already. A file cannot
+    make a module run by naming it.
+
     Args:
         path: the folder or the file.
+        trust: names of modules to import first, whose layers and weights the file may name.
 
     Raises:
         ModelFileError: the file is missing, truncated, of another kind, or its arrays do not match;
             a pickle, as joblib writes it, is never loaded.
+        InputError: a module to trust cannot be imported.
         MissingDependencyError: reading needs a package that is not installed.
 
     Example:
@@ -93,6 +100,7 @@ def load(path: str | os.PathLike) -> RBM:
         >>> print(again, bool((again.weights == rbm.weights).all()))
         RBM(Bernoulli(4) – Bernoulli(3)) True
     """
+    import_trusted(trust, "trust")
     file, part = _file_and_part(path)
     if file.is_dir():
         try:

@@ -99,9 +99,10 @@ class AbstractDiscrete(AbstractLayer):
         """Return the proposals that set one unit to one of its other values."""
         values = jnp.asarray(self.values, x.dtype)
         place = (x[..., None] > (values[:-1] + values[1:]) / 2).sum(-1)
-        others = [values[(place + r) % len(values)] - x for r in range(1, len(values))]
+        steps = np.arange(1, len(values))[:, None]  # to the next of the values, in a circle
+        others = values[(place[..., None, :] + steps) % len(values)] - x[..., None, :]
         columns = np.tile(np.arange(self.size), len(values) - 1)
-        return columns[:, None], jnp.concatenate(others, axis=-1)[..., None]
+        return columns[:, None], others.reshape(*x.shape[:-1], -1, 1)
 
     def neutral(self) -> "AbstractDiscrete":
         """Return the layer with parameters of 0: all states are equally likely."""

@@ -1,6 +1,6 @@
 """Units that count how many of a known number of trials succeed."""
 
-import math
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +12,11 @@ from jaxtyping import Array, Float
 from .._numerics import softplus
 from ..checks import positive_integer
 from .base_arrays import parameter, weighted_mean
-from .base_discrete import AbstractDiscrete
+from .base_discrete import EXACT_IN_BFLOAT16, AbstractDiscrete
+
+# Draws and proposals compute something for each count of each unit; of more trials, a model file
+# of a few bytes could ask for all memory. A normal or Poisson unit then does as well.
+MOST_TRIALS = 2**16 - 1
 
 
 class Binomial(AbstractDiscrete):
@@ -23,7 +27,7 @@ class Binomial(AbstractDiscrete):
 
     Attributes:
         size: number of units.
-        total: n, the largest count, the same for all units.
+        total: n, the largest count, the same for all units; 65,535 at most.
         bias: b, the log odds of a success, shape (size,), in nats.
 
     Example:
@@ -42,7 +46,7 @@ class Binomial(AbstractDiscrete):
 
     def __init__(self, size: int, total: int, bias: Any = None):
         self.size = positive_integer(size, "Binomial size")
-        self.total = positive_integer(total, "Binomial total")
+        self.total = positive_integer(total, "Binomial total", most=MOST_TRIALS)
         self.bias = parameter(bias, (size,), "Binomial bias")
 
     def __str__(self) -> str:
@@ -56,9 +60,10 @@ class Binomial(AbstractDiscrete):
 
     def _logits(self, inputs: Array) -> Float[Array, "values *batch units"]:
         """Return log C(n, x) + x t at t = I + b for each count x."""
-        logs = [math.log(math.comb(self.total, x)) for x in range(self.total + 1)]
         t = inputs + self.bias
-        return jnp.stack([x * t + log for x, log in enumerate(logs)])
+        counts = np.arange(self.total + 1).reshape(-1, *[1] * t.ndim)
+        logs = np.reshape(_log_choices(self.total), counts.shape)
+        return jnp.asarray(counts, t.dtype) * t + jnp.asarray(logs, t.dtype)
 
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return −log C(n, x_i) − b_i x_i."""
@@ -93,6 +98,21 @@ class Binomial(AbstractDiscrete):
         down = rows * (1.0 - mean / self.total) + 0.5
         return Binomial(self.size, self.total, jnp.log(up) - jnp.log(down))
 
+    @property
+    def n_states(self) -> int:
+        """(n + 1) to the power of the number of units."""
+        return (self.total + 1) ** self.size
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """0 and n."""
+        return np.zeros(self.size), np.full(self.size, float(self.total))
+
+    @property
+    def is_exact_in_bfloat16(self) -> bool:
+        """Whether n is small."""
+        return self.total <= EXACT_IN_BFLOAT16
+
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask of the entries that are not whole numbers from 0 to n."""
         return (rows < 0) | (rows > self.total) | (rows != np.floor(rows))
@@ -106,3 +126,10 @@ class Binomial(AbstractDiscrete):
         kinds = (np.uint8, np.uint16, np.uint32)
         kind = next(kind for kind in kinds if self.total <= np.iinfo(kind).max)
         return np.rint(np.asarray(x)).astype(kind)
+
+
+@functools.cache
+def _log_choices(total: int) -> np.ndarray:
+    """Return log C(n, x) of all counts x, from log n! = Σ log k."""
+    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
+    return log_factorials[-1] - log_factorials - log_factorials[::-1]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
+from ..errors import InputError
 from ..parameters import data_field
 from .base import AbstractLayer
 
@@ -147,6 +148,13 @@ class Clamped(AbstractPartial):
     known: Bool[Array, "*batch units"] = data_field()
     values: Float[Array, "*batch columns"] = data_field()
 
+    @classmethod
+    def from_fields(cls, **fields: Any) -> "Clamped":
+        """Build a layer from its dataclass fields."""
+        clamped = cls(**fields)
+        _check_widths(clamped, clamped.known, clamped.values)
+        return clamped
+
     def unit_energies(self, x: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return the energies of the layer without the clamp."""
         return self.layer.unit_energies(x)
@@ -200,6 +208,13 @@ class Masked(AbstractPartial):
 
     present: Bool[Array, "*batch units"] = data_field()
 
+    @classmethod
+    def from_fields(cls, **fields: Any) -> "Masked":
+        """Build a layer from its dataclass fields."""
+        masked = cls(**fields)
+        _check_widths(masked, masked.present)
+        return masked
+
     @property
     def _absent(self) -> tuple[Bool[Array, "*batch units"], Float[Array, "*batch columns"]]:
         """Which units are held at 0, and the values of all columns."""
@@ -219,3 +234,20 @@ class Masked(AbstractPartial):
     ) -> Float[Array, "*batch columns"]:
         """Draw the units that are present; the columns of the others are 0."""
         return self.layer.sample_given(inputs, *self._absent, key=key)
+
+
+def _check_widths(partial: AbstractPartial, mask: Array, values: Array | None = None) -> None:
+    """Refuse arrays of a file that do not fit together: broadcast, they would be far larger.
+
+    Raises:
+        InputError: arrays of other types or shapes.
+    """
+    units = mask.dtype == bool and mask.shape[-1:] == (partial.n_units,)
+    columns = values is None or values.shape == (*mask.shape[:-1], partial.size)
+    if not (units and columns):
+        kind = type(partial).__name__
+        expected = (
+            f"{partial.n_units} units, true or false, and {partial.size} columns for each row"
+        )
+        shape = "" if values is None else f" and {values.shape}"
+        raise InputError(f"{kind}: expected {expected}; got {mask.dtype} of {mask.shape}{shape}.")

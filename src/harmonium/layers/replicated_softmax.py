@@ -18,6 +18,8 @@ from .base import AbstractLayer
 from .base_arrays import parameter, weighted_mean
 from .registry import register_layer
 
+MOST_WORDS = 2**24  # float32 counts no further, and drawing takes a step for each few words
+
 
 @register_layer("replicated_softmax", rows="reals")
 class ReplicatedSoftmax(AbstractLayer):
@@ -67,10 +69,12 @@ class ReplicatedSoftmax(AbstractLayer):
         self.length = parameter(length, np.shape(length), "ReplicatedSoftmax length")
         if not isinstance(length, Tracer):
             lengths = np.asarray(length, float)
-            if (lengths < 0).any() or (lengths != np.floor(lengths)).any():
-                found = lengths if not lengths.ndim else lengths.ravel()[:3]
+            wrong = (lengths < 0) | (lengths != np.floor(lengths)) | (lengths > MOST_WORDS)
+            if wrong.any():
+                found = lengths[wrong][:3].tolist()
                 raise InputError(
-                    f"ReplicatedSoftmax length: expected a number of words, 0 or more; got {found}."
+                    "ReplicatedSoftmax length: expected a number of words, 0 to"
+                    f" {MOST_WORDS:,}; got {', '.join(map(str, found))}."
                 )
 
     @property

@@ -15,7 +15,9 @@ from ..rbm import RBM
 from ..sharding import clock
 from ..training import Fit, Report, TrainState
 from .folder import MODEL, RunFolder
+from .origin import remember
 from .prepare import Prepared
+from .rows import hashes
 
 SECONDS_BETWEEN_CHECKPOINTS = 30.0
 LOG_LIKELIHOODS = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
@@ -105,6 +107,7 @@ class Checkpointer:
         if not self.folder.path.is_dir():  # it was moved, or removed
             rows = self.prepared.rows
             self.folder.restore(self.prepared.config, rows.columns, rows.sites)
+            remember(self.folder, self.prepared.config, hashes(rows))
             self.written = 0
         if self.begins_anew:
             self.folder.keep_metrics_until(0)

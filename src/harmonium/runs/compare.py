@@ -77,7 +77,7 @@ def runs_in(paths: list[str]) -> list[str]:
     return [str(run) for path in paths for run in trials_in(path) or [path]]
 
 
-def compare(runs: list[str], out: str | None) -> list[Compared]:
+def compare(runs: list[str], out: str | None, source: str | None = None) -> list[Compared]:
     """Compare runs on the rows that they were scored on, the best one first.
 
     Runs that have not ended are left out, if two or more others are there.
@@ -85,6 +85,7 @@ def compare(runs: list[str], out: str | None) -> list[Compared]:
     Args:
         runs: their folders, two or more.
         out: a page to write; None for none.
+        source: the file of rows that the user names, if not the runs' own source.
 
     Raises:
         InputError: fewer than two, no finished runs, or runs scored on different rows.
@@ -95,7 +96,8 @@ def compare(runs: list[str], out: str | None) -> list[Compared]:
     finished = [run for run in runs if not is_run(run) or _has_score(run)]
     if len(finished) > 1:  # `runs/*` may hold some that go on
         runs = finished
-    scored = sorted(map(_scored, runs), key=lambda one: -one.log_p @ one.weights_of_rows)
+    found_scores = [_scored(run, source) for run in runs]
+    scored = sorted(found_scores, key=lambda one: -one.log_p @ one.weights_of_rows)
     best = scored[0]
     for other in scored[1:]:
         apart = sorted(best.columns.symmetric_difference(other.columns))
@@ -124,7 +126,7 @@ def _has_score(run: str) -> bool:
     return bool(RunFolder(run).summary().get("log_likelihood"))
 
 
-def _scored(run: str) -> _Scored:
+def _scored(run: str, source: str | None) -> _Scored:
     folder = RunFolder(run)
     record = folder.summary() if is_run(run) else {}
     if not record.get("log_likelihood"):
@@ -132,7 +134,7 @@ def _scored(run: str) -> _Scored:
         advice = "let it end, with harmonium resume"
         raise input_error(run, "the folder of a run that has ended", found, advice)
     config = folder.config()
-    rows = own_rows(folder)
+    rows = own_rows(folder, source)
     part: Dataset = rows.parts[record["log_likelihood"]["rows"]]
     values = np.asarray(part.rows(key=key_of(EVALUATION_SEED)))
     rbm, log_z = load(run), record["log_z"]

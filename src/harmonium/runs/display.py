@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
+from rich.segment import Segment
 from rich.text import Text
 
+from ..errors import printable, printable_lines
 from ..sharding import clock as common_clock
 from ..training import Report
 from ..training.progress import clock
@@ -21,10 +24,23 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class PatientConsole(Console):
-    """A console that stops writing when its reader closes the pipe, as `head` does.
+    """A console for text that may come from files, and that outlives its reader.
 
-    The run itself goes on.
+    Nothing in a name or a cell steers the terminal, and [red] is no colour. When its reader closes
+    the pipe, as `head` does, it stops writing, and the run itself goes on.
     """
+
+    def __init__(self, **options: Any):
+        plain: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+        super().__init__(**plain | options)
+
+    def render(self, *args: Any, **options: Any) -> Iterator[Segment]:
+        """Yield what a renderable consists of, in which only Rich's own characters are control."""
+        for segment in super().render(*args, **options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(printable_lines(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
         """Stop writing."""
@@ -77,7 +93,8 @@ class Display:
 
     def say(self, text: str) -> None:
         """Print a line, neither truncated nor coloured."""
-        self.console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
+        line = printable(text)  # a line break in a name begins no line
+        self.console.print(line, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def __enter__(self) -> Display:
         """Start the live display if there is a terminal."""

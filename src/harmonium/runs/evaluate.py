@@ -85,6 +85,7 @@ class EvaluationConfig:
         binarize: how grey levels are treated, one of `BINARIZE`; None for as the run did.
         scale: the grey level that means 1.
         text: how a text file is read, as `text_format_for` takes it.
+        source: the file that has the rows of the run's own source, if that may not be used.
     """
 
     run: str
@@ -100,6 +101,7 @@ class EvaluationConfig:
     binarize: str | None = None
     scale: float | None = None
     text: dict[str, Any] = field(default_factory=dict)
+    source: str | None = None
 
     def __post_init__(self):
         """Check each option on its own; options that depend on the model are checked later.
@@ -107,6 +109,9 @@ class EvaluationConfig:
         Raises:
             InputError: names the option, what was expected, what was found and what to do.
         """
+        if self.source is not None and self.data is not None:
+            found, advice = f"DATA {self.data} too", "leave one of them out"
+            raise input_error("--source", "the rows of the run's own source", found, advice)
         check_choice("--rows", self.rows, PARTS)
         if self.text and self.data is None:
             option = f"--{next(iter(self.text))}"
@@ -152,7 +157,7 @@ def evaluate(wanted: EvaluationConfig, display: Display) -> dict[str, Any]:
             " weights."
         )
     settings = _settings(wanted, rbm)
-    how = (wanted.rows, wanted.binarize, wanted.scale, wanted.seed)
+    how = (wanted.rows, wanted.binarize, wanted.scale, wanted.seed, wanted.source)
     target = target_of(wanted.run, wanted.data, rbm, *how, text=wanted.text)
     with EvaluationProgress(display) as stages:
         found, scores = _scored(target, settings, wanted, stages)

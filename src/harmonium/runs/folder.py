@@ -30,6 +30,7 @@ CONFIG = "config.json"
 METRICS = "metrics.jsonl"
 COLUMNS = "columns.json"
 SITES = "sites.json"
+ROWS = "rows.json"  # hashes of the rows, by which later commands know them
 SUMMARY = "summary.json"
 REPORT = "report.html"
 STUDY = "study.journal"  # of a sweep: its runs are folders beside it
@@ -39,6 +40,7 @@ LEFT_BY_RUNS = (
     METRICS,
     COLUMNS,
     SITES,
+    ROWS,
     MODEL,
     SUMMARY,
     REPORT,

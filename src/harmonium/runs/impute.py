@@ -31,6 +31,7 @@ def fill(
     seed: int,
     overwrite: bool,
     text: Mapping[str, Any] | None = None,
+    guard: bool = False,
 ) -> dict[str, Any]:
     """Write a table with its missing cells filled in; return what was filled, column by column.
 
@@ -45,6 +46,7 @@ def fill(
         seed: the random seed.
         overwrite: whether an existing file is replaced.
         text: how a text file is read, as `text_format_for` takes it.
+        guard: whether cells that a spreadsheet would run as formulas are guarded.
 
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
@@ -64,7 +66,7 @@ def fill(
     else:
         each = enumerate(found.draws)
         filled = _stacked([columns.completed(frame, one, seed=seed + i) for i, one in each])
-    write_filled(filled, frame, table, out, text_format)
+    write_filled(filled, frame, table, out, text_format, guard)
     return {
         "table": table,
         "run": run,

@@ -23,6 +23,7 @@ from ..evaluation import (
 from ..evaluation.moments import states_of
 from ..likelihood import free_energies
 from .folder import RunFolder
+from .origin import config_of
 from .prepare import prepare
 from .progress import NotMeasuredError, ReportProgress
 from .target import Target, is_run
@@ -137,7 +138,7 @@ def equilibrium_report(target: Target, progress: ReportProgress) -> EquilibriumR
     if not is_run(target.run):
         raise NotMeasuredError("a model alone does not tell how it was trained; name a run folder")
     folder = RunFolder(target.run)
-    config = folder.config()
+    config = config_of(folder, target.source)
     prepared = prepare(config, folder.columns())
     state = folder.checkpoints.state(prepared.start, prepared.fingerprint, config.source)
     return equilibrium(

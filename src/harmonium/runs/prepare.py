@@ -35,7 +35,7 @@ from .checks import refuse_many_states
 from .config import RunConfig
 from .memory import refuse_beyond_memory
 from .options import LARGEST_COUNT, ROWS_TO_START_FROM, WITHOUT_CHAINS
-from .rows import Rows, fingerprint, rows_of_run
+from .rows import Rows, fingerprint, hashes, rows_of_run
 
 FEWEST_HIDDEN, MOST_HIDDEN, ROWS_PER_HIDDEN_UNIT = 64, 500, 100
 COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
@@ -148,8 +148,9 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
     """
     rows = rows_of_run(config, columns)
     if are_several():
-        hashes = {each: fingerprint(rows, standardised=False, part=each) for each in rows.parts}
-        check_same(config.source, hashes, "the same rows in all processes", "copy the file again")
+        check_same(
+            config.source, hashes(rows), "the same rows in all processes", "copy the file again"
+        )
     config = with_choices(config, rows)
     visible = rows.visible
     check_sizes(config, visible, len(rows.learned))

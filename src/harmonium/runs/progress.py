@@ -51,7 +51,11 @@ class EvaluationProgress:
     def __enter__(self) -> EvaluationProgress:
         """Start the live display if there is a terminal."""
         if self.display.console.is_terminal:
-            columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=24),
+            )
             console = self.display.console
             self.bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
             self.bar.start()

@@ -37,13 +37,14 @@ UNFINISHED = {
 MOST_ROWS_OF_TREE = 10_000
 
 
-def report(run: str, out: str | None, display: Display) -> Path:
+def report(run: str, out: str | None, display: Display, source: str | None = None) -> Path:
     """Write the report of a run folder, and return its path.
 
     Args:
         run: the folder.
         out: the file; None for the run's own.
         display: where to say what takes time.
+        source: the file of rows that the user names, if not the run's own source.
 
     Raises:
         InputError: it is no run, has no model yet, or its rows cannot be read.
@@ -53,7 +54,7 @@ def report(run: str, out: str | None, display: Display) -> Path:
         found = "no model in it" if folder.path.is_dir() else "no such folder"
         raise input_error(run, "the folder of a run", found, "name one that harmonium train made")
     config = folder.config()
-    rbm, rows = load(folder.path / MODEL), own_rows(folder)
+    rbm, rows = load(folder.path / MODEL), own_rows(folder, source)
     display.say(f"drawing samples for the report of {run}")
     shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
     return write_report(

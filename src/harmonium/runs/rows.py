@@ -28,6 +28,7 @@ from .checks import refuse_misfit
 from .config import RunConfig
 from .folder import RunFolder
 from .jsonable import read_json
+from .origin import check_hashes, config_of
 from .streamed import is_streamed, opened, parts_of_stream
 
 
@@ -257,17 +258,29 @@ def fingerprint(rows: Rows, *, standardised: bool, part: str = "train") -> str:
     return found.hexdigest()
 
 
-def own_rows(folder: RunFolder) -> Rows:
+def hashes(rows: Rows) -> dict[str, str]:
+    """Return a hash of each part of the rows, by which later commands know them."""
+    return {part: fingerprint(rows, standardised=False, part=part) for part in rows.parts}
+
+
+def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
     """Read the rows of a run's source, from any folder.
 
+    Args:
+        folder: the folder of the run.
+        source: the file of rows that the user names in this command; None for the run's own.
+
     Raises:
-        InputError: the source cannot be read, or its rows are not those that the run began with.
+        InputError: the source cannot be read, its rows are not those that the run began with, or
+            nothing tells that the run had them.
     """
-    config = folder.config()
+    config = config_of(folder, source)
     rows, known = rows_of_run(config, folder.columns()), folder.checkpoints.fingerprint_of_rows
     both = (fingerprint(rows, standardised=each) for each in (False, True))
     if known is not None and known not in both:
         advice = "restore the source, or name the rows as a file"
         expected = f"the rows that {folder.path} began with"
         raise input_error(config.origin, expected, "other rows", advice)
+    if source is None:
+        check_hashes(folder, config, hashes(rows), rows.columns is not None)
     return rows

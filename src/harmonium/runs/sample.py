@@ -30,7 +30,7 @@ from .folder import CONFIG, RunFolder
 from .memory import refuse_beyond_memory
 from .options import check_count, check_seed, check_target
 from .prepare import BYTES, COPIES_IN_FLIGHT
-from .rows import own_rows, rows_of_run
+from .rows import own_rows
 from .sequences import check_fasta, given_rows
 from .text_formats import text_format_for
 
@@ -201,7 +201,7 @@ def picture_shape(run: str, columns: int) -> tuple[int, int] | None:
     """Return the shape of a row as a picture: the source's own, else a square where possible."""
     if (Path(run) / CONFIG).is_file():
         try:
-            return rows_of_run(RunFolder(run).config()).image_shape
+            return own_rows(RunFolder(run)).image_shape
         except HarmoniumError:  # the source may have moved since
             pass
     side = round(columns**0.5)

@@ -77,7 +77,13 @@ def check_fasta(out: str, overwrite: bool) -> None:
 
 
 def score_sequences(
-    source: str, run: str, out: str | None, seconds: float, seed: int, overwrite: bool
+    source: str,
+    run: str,
+    out: str | None,
+    seconds: float,
+    seed: int,
+    overwrite: bool,
+    guard: bool = False,
 ) -> dict[str, Any]:
     """Return log p of each sequence of a file; write them if asked.
 
@@ -88,6 +94,7 @@ def score_sequences(
         seconds: time after which log Z takes no more steps.
         seed: the random seed.
         overwrite: whether an existing file is replaced.
+        guard: whether names that a spreadsheet would run as formulas are guarded.
 
     Raises:
         InputError: a file that cannot be read or written, or sequences that do not fit the run.
@@ -103,7 +110,7 @@ def score_sequences(
     if out is not None:
         columns = {"name": np.array(raw.names, object), "log_p": np.round(log_p, 4)}
         columns["per_site"] = np.round(per_site, 5)
-        write_table(frame_of(columns), out)
+        write_table(frame_of(columns), out, guard)
     order = np.argsort(log_p)[:SHOWN]
     return {
         "source": source,

@@ -38,6 +38,8 @@ SECONDS_BETWEEN_LOOKS = 0.5
 MOST_SHAPES = 8  # whose programs are kept: each holds some 50 MB and 500 of 65,530 memory maps
 SAME_SHAPE = ("lr", "seed", "penalty")  # options that need no programs of their own
 ENDED = (DONE, DIVERGED, PRUNED)
+# -P: no module of the folder where a sweep is started takes the place of one of Python's.
+OWN_COMMAND = (sys.executable, "-P", "-m", "harmonium")
 ENDS_OF_WORK = (0, 2, 3)  # exit statuses of a process that found nothing more to do
 
 
@@ -251,7 +253,7 @@ def work_together(study: Study, news: News, path: str, processes: int) -> None:
     Raises:
         InputError: none of them could go on.
     """
-    command = [sys.executable, "-m", "harmonium", "sweep", path, "--out", str(study.spec.folder)]
+    command = [*OWN_COMMAND, "sweep", path, "--out", str(study.spec.folder)]
     shared: dict[str, Any] = {"stdout": subprocess.DEVNULL, "env": environment(processes)}
     with ExitStack() as stack:
         logs = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]

@@ -31,6 +31,7 @@ class Target(NamedTuple):
         name: which part of them is scored; None where there are no rows.
         own: whether they are the rows of the run's own source.
         key: a JAX random key.
+        source: the file that the user named in place of the run's own source; None for none.
     """
 
     rbm: RBM
@@ -39,6 +40,7 @@ class Target(NamedTuple):
     name: str | None
     own: bool
     key: Any
+    source: str | None = None
 
     @property
     def parts(self) -> dict[str, Dataset]:
@@ -92,6 +94,7 @@ def target_of(
     binarize: str | None,
     scale: float | None,
     seed: int,
+    source: str | None = None,
     text: Mapping[str, Any] | None = None,
 ) -> Target:
     """Return a model with the rows that it is scored on.
@@ -104,6 +107,7 @@ def target_of(
         binarize: how grey levels are treated; None for as the run did.
         scale: the grey level that means 1.
         seed: random seed of the evaluation.
+        source: the file that the user names in place of the run's own source.
         text: how a text file is read, as `text_format_for` takes it.
 
     Raises:
@@ -125,12 +129,12 @@ def target_of(
         if part == "auto" and list(rows.parts) == ["train"]:  # those of a file are all alike
             rows = rows._replace(parts={GIVEN: rows.parts["train"]})
     elif is_run(run):
-        rows = own_rows(RunFolder(run))
+        rows = own_rows(RunFolder(run), source)
     key = key_of(seed)
     if rows is None:
         return Target(rbm, run, None, None, False, key)
     name = _choose(part, rows.parts, data or run)
-    return Target(rbm, run, rows, name, data is None, key)
+    return Target(rbm, run, rows, name, data is None, key, source)
 
 
 def _binarize_of(run: str) -> str:

@@ -28,8 +28,10 @@ from .display import Display
 from .ensemble import as_one, learn_together, scored_together
 from .folder import RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
+from .origin import check_hashes, config_of, remember
 from .prepare import Prepared, prepare
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
+from .rows import hashes
 from .score import finite_score, log_z_record, score_record, without_hidden_units
 
 if TYPE_CHECKING:  # a server takes time to import, and few runs are watched
@@ -81,6 +83,7 @@ def train(
     FORMS[config.checkpoints].check()
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
+        remember(folder, config, hashes(prepared.rows))
         return carry_out(config, prepared, state, folder, display, watch, callbacks)
 
 
@@ -90,8 +93,17 @@ def resume(
     display: Display,
     watch: Watch | None = None,
     callbacks: Sequence[Callback] = (),
+    source: str | None = None,
 ) -> dict[str, Any]:
     """Resume an interrupted run, or train a finished one for more epochs.
+
+    Args:
+        path: the folder of the run.
+        epochs: the total number of epochs to reach; None for the run's own.
+        display: where progress is shown.
+        watch: what shows the run in a browser, if anything.
+        callbacks: further functions that are called with each report.
+        source: the file of rows that the user names, if not the run's own source.
 
     Raises:
         InputError: there is no run to resume, or it has made more epochs; nothing is changed.
@@ -103,7 +115,7 @@ def resume(
         if are_several():
             advice += ", on a file system that all processes share"
         raise input_error(path, "the folder of a run", found, advice)
-    config = folder.config()
+    config = config_of(folder, source)
     if epochs is not None:
         check_count("--epochs", epochs)
         config = replace(config, epochs=epochs)
@@ -111,10 +123,14 @@ def resume(
         prepared = prepare(config, folder.columns())
         like = prepared.start_with(folder.checkpoints.learned_of_rows)
         state = folder.checkpoints.state(like, prepared.fingerprint, config.source)
+        rows = prepared.rows
+        if source is None:
+            check_hashes(folder, config, hashes(rows), rows.columns is not None)
         updates = int(state.updates)
         _refuse_fewer_epochs(config, prepared, updates)
         config = prepared.config
         folder.write_config(config)
+        remember(folder, config, hashes(rows))
         folder.drop_summary()
         folder.keep_metrics_until(updates)
         display.say(f"resuming {path} after {updates:,} updates")

@@ -35,6 +35,7 @@ def score(
     overwrite: bool,
     display: Display,
     text: Mapping[str, Any] | None = None,
+    guard: bool = False,
 ) -> dict[str, Any]:
     """Return log p of each row of a table, and its least expected cells; write them if asked.
 
@@ -47,6 +48,7 @@ def score(
         overwrite: whether an existing file is replaced.
         display: shows progress.
         text: how a text file is read, as `text_format_for` takes it.
+        guard: whether cells that a spreadsheet would run as formulas are guarded.
 
     Raises:
         InputError: a file that cannot be read or written, or a table that does not fit the run.
@@ -70,7 +72,9 @@ def score(
         named = np.array(reasons, object)
         scores = {"row": numbers, "log_p": np.round(log_p.astype(float), 4)}
         write_table(
-            frame_of({**_identifiers(columns, frame), **scores, "least_expected": named}), out
+            frame_of({**_identifiers(columns, frame), **scores, "least_expected": named}),
+            out,
+            guard,
         )
     order = np.argsort(log_p)[:SHOWN]
     return {

@@ -8,14 +8,19 @@ with a secret word that is printed once; all others are refused.
 from __future__ import annotations
 
 import hmac
+import html
 import ipaddress
 import json
+import os
 import secrets
 import socket
+import tempfile
 import threading
 import time
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -32,6 +37,7 @@ SECONDS_BETWEEN_MODELS = 2.0  # encoding 784 × 500 weights takes 30 ms
 SECONDS_OF_INTEREST = 10.0  # after a question, somebody looks
 SECONDS_TO_SAY_GOODBYE = 5.0
 SECONDS_OF_A_REQUEST = 10.0
+DEBUG = "HARMONIUM_DEBUG"
 LOOPBACK = "127.0.0.1"
 EVERY_COMPUTER = ("0.0.0.0", "::")
 NOT_YET = (
@@ -41,11 +47,18 @@ NOT_YET = (
 )
 
 
+DOOR = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>A run</title>'
+    '<meta http-equiv="refresh" content="0; url={url}"><a href="{url}">the run</a></html>'
+)
+
+
 class Watch:
     """A server that shows one run; a callback of `fit`, and a context manager that ends it.
 
     Attributes:
         url: the address of the page, with the secret word.
+        door: a file that leads a browser there, until the page is asked for; None without one.
     """
 
     def __init__(self, address: str = LOOPBACK):
@@ -69,7 +82,10 @@ class Watch:
                 f"--watch-on {address}", expected, f"{address} ({reason})", "give another"
             ) from None
         name = socket.gethostname() if _is_any(host) else host
+        if ":" in name:  # of IPv6, whose colons are not the port's
+            name = f"[{name.replace('%', '%25')}]"
         self.url = f"http://{name}:{self.server.server_port}/{token}/"
+        self.door: Path | None = None
         self.lock, self.goodbye = threading.Lock(), threading.Event()
         self.content: dict[str, Any] = {}
         self.records: list[dict[str, Any]] = []
@@ -91,10 +107,37 @@ class Watch:
         trace: TracebackType | None,
     ) -> None:
         """Stop; an open page that is owed the final report gets it first."""
+        self.close_door()
         if self.report is not None and self.is_watched:
             self.goodbye.wait(SECONDS_TO_SAY_GOODBYE)
         self.server.shutdown()
         self.server.server_close()
+
+    def make_door(self) -> Path:
+        """Write a file that only this user can read, which leads a browser to the page.
+
+        The command line of a browser, which every user of the computer can see, then has no secret
+        word. The file goes when the page is first asked for. It is in the working folder, since
+        browsers in containers of their own see no /tmp.
+
+        Raises:
+            OSError: no folder can be written to.
+        """
+        try:
+            number, name = tempfile.mkstemp(".html", "harmonium-watch-", os.curdir)
+        except OSError:
+            number, name = tempfile.mkstemp(".html", "harmonium-watch-")
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(DOOR.format(url=html.escape(self.url)))
+        self.door = Path(name).absolute()
+        return self.door
+
+    def close_door(self) -> None:
+        """Remove the file that leads to the page, if there is one."""
+        if self.door is not None:
+            with suppress(OSError):
+                self.door.unlink()
+            self.door = None
 
     @property
     def is_watched(self) -> bool:
@@ -144,6 +187,7 @@ class Watch:
     def page_now(self) -> str:
         """Return the page with what the run has come to."""
         with self.lock:
+            self.close_door()
             self.asked = time.monotonic()
             if not self.content:
                 return NOT_YET
@@ -182,13 +226,20 @@ class _Server(ThreadingHTTPServer):
         (A page elsewhere can let its own name point to 127.0.0.1 and so ask in its visitor's place;
         it does not know the secret word either.)
         """
-        name = host.rpartition(":")[0].strip("[]") if host.rpartition(":")[2].isdigit() else host
+        before, _, port = host.rpartition(":")
+        is_alone = host.endswith("]") or not port.isdigit()  # the colons of [::1] are its own
+        name = (host if is_alone else before).strip("[]")
         own = self.server_address[0]
         known = {"localhost", LOOPBACK, "::1", str(own)}
         return name in known or (
             _is_any(str(own))
             and (_is_address(name) or name in (socket.gethostname(), socket.getfqdn()))
         )
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a page that was closed, or of a request that is none."""
+        if os.environ.get(DEBUG):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -197,7 +248,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer the page or its news; refuse all else."""
-        parts, watch = urlsplit(self.path), self.server.watch
+        try:
+            parts = urlsplit(self.path)
+        except ValueError:
+            self.refuse(HTTPStatus.BAD_REQUEST)
+            return
+        watch = self.server.watch
         token, _, name = parts.path.removeprefix("/").partition("/")
         if not self.server.accepts(self.headers.get("Host", "")):
             self.refuse(HTTPStatus.MISDIRECTED_REQUEST)

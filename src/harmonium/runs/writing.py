@@ -20,13 +20,18 @@ def frame_of(columns: dict[str, np.ndarray]) -> Frame:
     return Frame(tuple(RawColumn(name, values) for name, values in columns.items()))
 
 
-def write_table(frame: Frame, out: str) -> None:
-    """Write a table as text, separated by tabs for .tsv, else by commas."""
-    write_whole(Path(out), text_of(frame, out).encode())
+def write_table(frame: Frame, out: str, guard: bool = False) -> None:
+    """Write a table as text, as `text_of` returns it."""
+    write_whole(Path(out), text_of(frame, out, guard).encode())
 
 
 def write_filled(
-    frame: Frame, kept: Frame, source: str, out: str, text_format: TextFormat | None = None
+    frame: Frame,
+    kept: Frame,
+    source: str,
+    out: str,
+    text_format: TextFormat | None = None,
+    guard: bool = False,
 ) -> None:
     """Write a table, or several below each other, with all cells of the source as they are there.
 
@@ -36,11 +41,12 @@ def write_filled(
         source: the file from which it was read.
         out: the file to write, separated by tabs for .tsv, else as the source is.
         text_format: how the source was read.
+        guard: whether cells that a spreadsheet would run as formulas are guarded.
     """
     cells = cells_of(source, len(kept), text_format, kept)
     if cells is None:
-        write_table(frame, out)
+        write_table(frame, out, guard)
         return
     content = unzipped(bytes_of(Path(source), source), source)
-    style = TextStyle.of(content, cells.delimiter, len(kept.columns))
+    style = TextStyle.of(content, cells.delimiter, len(kept.columns))._replace(is_guarded=guard)
     write_whole(Path(out), text_with(frame, kept, cells, out, style).encode())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 BEGINNING = 2**18  # bytes by which the style is found
+# What makes a spreadsheet take a cell for a formula, also in the wide letters of East Asian text.
+FORMULAS = tuple("=+-@\t\r\n＝＋－＠")
 UTF8, UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -18,12 +21,14 @@ class TextStyle(NamedTuple):
         line_end: what ends its lines.
         names_are_quoted: whether its names are in quotes.
         quoted: the places of columns whose cells are in quotes.
+        is_guarded: whether cells that a spreadsheet would run as formulas are written as `guarded`.
     """
 
     mark: str = ""
     line_end: str = "\n"
     names_are_quoted: bool = False
     quoted: frozenset[int] = frozenset()
+    is_guarded: bool = False
 
     @classmethod
     def of(cls, content: bytes, delimiter: str, width: int) -> TextStyle:
@@ -62,13 +67,35 @@ class TextStyle(NamedTuple):
         """
         special = re.compile(rf'["\r\n{re.escape(delimiter)}]')
         parts = []
-        for place, cell in enumerate(cells, -added):
+        shown = map(guarded, cells) if self.is_guarded else cells
+        for place, cell in enumerate(shown, -added):
             is_quoted = self.names_are_quoted if are_names else place in self.quoted
             # a missing cell stays without quotes, in which it would be an empty word to some
             needs_quotes = special.search(cell) or (is_quoted and cell)
             parts.append(f'"{cell.replace(chr(34), chr(34) * 2)}"' if needs_quotes else cell)
         line = delimiter.join(parts)
         return f"{line or chr(34) * 2}{self.line_end}"
+
+
+def guarded(cell: str) -> str:
+    """Return a cell with ' before it if a spreadsheet would take it for a formula; numbers stay.
+
+    Example:
+        >>> from harmonium.tables.text_style import guarded
+        >>> [guarded(cell) for cell in ("=1+1", "@home", "-1.5", "x=1")]
+        ["'=1+1", "'@home", '-1.5', 'x=1']
+    """
+    return f"'{cell}" if cell.startswith(FORMULAS) and not _is_number(cell) else cell
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether a cell is a number, perhaps of money or percent, such as -$1,250.50."""
+    core = "".join(letter for letter in cell if unicodedata.category(letter) != "Sc")
+    try:
+        float(core.removesuffix("%").replace(",", ""))
+    except ValueError:
+        return False
+    return cell == cell.strip()  # float takes a tab before a number, and a spreadsheet acts on it
 
 
 def _are_quoted(cells: Iterable[str]) -> bool:

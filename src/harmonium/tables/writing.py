@@ -19,16 +19,19 @@ SUFFIXES = (".csv", ".tsv")
 PLAIN = TextStyle()
 
 
-def text_of(frame: Frame, path: str | Path) -> str:
+def text_of(frame: Frame, path: str | Path, guard: bool = False) -> str:
     """Return a frame as text: separated by tabs for .tsv, else by commas.
 
     Numbers are written with as many digits after the point as all numbers of their column had; if
     these differed, whole numbers without a point, others with the fewest digits that read back as
     the same number. Dates have the form in which they were read, and missing cells are empty. A
-    table without names is written without names.
+    table without names is written without names. With `guard`, cells that a
+    spreadsheet would run as formulas are guarded.
     """
     cells = zip(*map(_cells, frame.columns), strict=True)
-    return _text(frame.names if frame.has_names else (), cells, path, ",")
+    return _text(
+        frame.names if frame.has_names else (), cells, path, ",", PLAIN._replace(is_guarded=guard)
+    )
 
 
 def text_with(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..errors import InputError
 from ..parameters import data_field
 from .base import AbstractWeights, dense, over_rows, projected
 
@@ -30,6 +32,18 @@ class Scaled(AbstractWeights):
 
     weights: Any
     scale: Float[Array, ...] = data_field()
+
+    @classmethod
+    def from_fields(cls, **fields: Any) -> Scaled:
+        """Return the weights that `to_fields` described: those of one model, with one scale.
+
+        Raises:
+            InputError: several scales, which would make as many copies of W.
+        """
+        scaled = cls(**fields)
+        if jnp.shape(scaled.scale) != ():
+            raise InputError(f"Scaled: expected one scale; got shape {jnp.shape(scaled.scale)}.")
+        return scaled
 
     @property
     def shape(self) -> tuple[int, ...]:

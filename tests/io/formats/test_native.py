@@ -4,6 +4,7 @@ import importlib
 import json
 import random
 import sys
+import types
 from pathlib import Path
 
 import jax
@@ -237,36 +238,103 @@ def others(tmp_path, monkeypatch):
 def test_a_layer_of_another_module_comes_back_as_it_was(others, name):
     rbm = model(getattr(others, name)(3, jnp.arange(3.0)), hm.Mixed(hm.Ising(1), hm.Ising(1)))
     hm.save(rbm, "m.safetensors")
-    del sys.modules[others.__name__]
-    back = hm.load("m.safetensors")  # its module is imported again
-    assert type(back.visible).__module__ == others.__name__
-    assert type(back.visible).__name__ == name
+    back = hm.load("m.safetensors")
+    assert type(back.visible) is type(rbm.visible)
     np.testing.assert_array_equal(back.visible.bias, [0.0, 1.0, 2.0])
 
 
-def test_a_layer_whose_module_is_gone_is_refused(others, monkeypatch):
-    hm.save(model(others.Ternary(3)), "m.safetensors")
-    del sys.modules[others.__name__]
-    Path(others.__file__).unlink()
-    importlib.invalidate_caches()
-    assert f"{others.__name__}:Ternary" in refusal("m.safetensors")
+def test_a_module_beside_a_file_runs_only_if_the_user_names_it(others):
+    module = others.__name__
+    hm.save(model(others.Ternary(3, jnp.arange(3.0))), "m.safetensors")
+    del sys.modules[module]
+    message = refusal("m.safetensors")
+    assert f"{module}:Ternary" in message
+    assert f"import it first, or call hm.load(..., trust=['{module}'])" in message
+    assert f"--trust {module}" in message
+    assert module not in sys.modules
+    back = hm.load("m.safetensors", trust=[module])
+    assert (type(back.visible).__module__, type(back.visible).__name__) == (module, "Ternary")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "", "a b", "..", "wrong"])
+def test_a_trusted_module_that_cannot_be_imported_is_named(name):
+    Path("wrong.py").write_text("raise RuntimeError('not today')")
+    hm.save(model(), "m.safetensors")
+    sys.path.insert(0, "")
+    try:
+        with pytest.raises(hm.InputError, match="trust: expected names of modules that can be"):
+            hm.load("m.safetensors", trust=name)
+    finally:
+        sys.path.remove("")
 
 
 @pytest.mark.parametrize("module", ["this", "os.path", "m", "m.inner", "nowhere", "..", "", "a b"])
-def test_a_file_runs_no_module_that_has_no_such_layer(module, capsys):
+def test_a_file_runs_no_module(module, capsys):
     Path("m").mkdir()
-    Path("m/__init__.py").write_text("raise SystemExit('run')")
-    Path("m/inner.py").write_text("raise SystemExit('run')")
+    Path("m/__init__.py").write_text(f"raise SystemExit('run')\n{TERNARY.format(name='Ternary')}")
+    Path("m/inner.py").write_text(f"raise SystemExit('run')\n{TERNARY.format(name='Ternary')}")
     sys.path.insert(0, "")
     try:
-        hm.save(model(), "m.safetensors")
-        header = read_header("m.safetensors")
-        header["visible"]["type"] = f"{module}:Ternary"
-        save_file(load_file("m.safetensors"), "o.safetensors", {"harmonium": json.dumps(header)})
-        assert "layers that can be imported here" in refusal("o.safetensors")
+        renamed(f"{module}:Ternary")
+        assert "layers of modules that are imported" in refusal("o.safetensors")
     finally:
         sys.path.remove("")
     assert not capsys.readouterr().out
+
+
+def test_a_size_makes_no_default_array_of_another_module(others):
+    hm.save(model(others.Ternary(3)), "m.safetensors")
+    header = read_header("m.safetensors")
+    header["visible"]["fields"] |= {"size": 65_000, "bias": None}
+    save_file(load_file("m.safetensors"), "o.safetensors", {"harmonium": json.dumps(header)})
+    assert "a value that is no array and no layer as its bias" in refusal("o.safetensors")
+
+
+def renamed(kind: str, **fields) -> None:
+    """Write a model file whose visible layer has another type, and other fields."""
+    hm.save(model(), "m.safetensors")
+    header = read_header("m.safetensors")
+    header["visible"]["type"] = kind
+    header["visible"]["fields"] |= fields
+    save_file(load_file("m.safetensors"), "o.safetensors", {"harmonium": json.dumps(header)})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "os:system",
+        "builtins:print",
+        "harmonium:load",
+        "harmonium:RBM",
+        "harmonium:sklearn",
+        "harmonium.layers:AbstractLayer",
+        "harmonium.layers.clamped:AbstractPartial",
+        "jax:jit",
+        "AbstractWeights",
+        "__name__",
+        "base",
+    ],
+)
+def test_nothing_but_a_layer_is_called(kind):
+    renamed(kind)
+    refusal("o.safetensors")
+
+
+def test_a_module_of_other_names_is_not_asked_for_them(monkeypatch):
+    """A module's `__getattr__` is code, which a file must not start."""
+    module = types.ModuleType("lazy")
+    module.__getattr__ = lambda name: sys.exit("run")
+    monkeypatch.setitem(sys.modules, "lazy", module)
+    renamed("lazy:Ternary")
+    assert "'lazy:Ternary'" in refusal("o.safetensors")
+
+
+def test_our_layers_have_arrays_by_whatever_name_a_file_calls_them():
+    kind = "harmonium.layers.bernoulli:Bernoulli"
+    renamed(kind, size=10_000, bias=None)
+    assert "a value that is no array and no layer as its bias" in refusal("o.safetensors")
+    renamed(kind, size=10**9, bias=None)
+    assert "1,000,000,000 at visible.size" in refusal("o.safetensors")
 
 
 def test_a_layer_that_cannot_be_imported_is_not_saved():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import sys
+from collections.abc import Iterable
 from importlib import import_module
-from importlib.machinery import PathFinder
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from ...errors import input_error
 from ...layers import AbstractLayer
 from ...weights import AbstractWeights
 from ..convert.base import short
-from .base import file_error
+from .base import COPY_AGAIN, file_error
 
 HOMES = (layers, weights)
 KINDS = (AbstractLayer, AbstractWeights)
@@ -38,52 +36,50 @@ def name_of_type(kind: type, source: str) -> str:
 
 
 def type_named(name: Any, path: Path) -> Any:
-    """Return the type with this name; a third-party module is imported if it defines the class.
+    """Return the type with this name, of harmonium or of a module that is imported already.
 
-    Whether it defines the class is read from its source first, so that a model file cannot make
-    any other module run.
+    A model file never makes a module run: a file named `mylayers.py` may have come with it.
 
     Raises:
-        ModelFileError: there is no such type in this environment.
+        ModelFileError: no module that is imported has such a type.
     """
     module, colon, qualified = str(name).partition(":")
     if not colon:
-        kind = next((getattr(home, module) for home in HOMES if hasattr(home, module)), None)
+        homes = [vars(home) for home in HOMES]
+        kind = next((home[module] for home in homes if module in home), None)
         advice = "install a newer harmonium"
+    elif module in sys.modules:
+        # Not getattr: a module may have a __getattr__, which would run.
+        kind = vars(sys.modules[module]).get(qualified)
+        advice = f"define it in {short(module)}, which is imported"
     else:
-        kind = _imported(module, qualified)
-        advice = f"put {short(module)} where Python finds it"
+        kind, advice = None, COPY_AGAIN
+        if all(part.isidentifier() for part in module.split(".")):
+            advice = f"if you trust {module}, import it first, or call"
+            advice += f" hm.load(..., trust=[{module!r}]), or add --trust {module}"
     if not (isinstance(kind, type) and issubclass(kind, KINDS)):
-        found = f"the type {short(name)}"
-        raise file_error(path, "layers that can be imported here", found, advice)
+        expected = "layers of modules that are imported"
+        raise file_error(path, expected, f"the type {short(name)}", advice)
     return kind
 
 
-def _imported(module: str, name: str) -> Any:
-    """Return a class of a module, or None if there is none."""
-    if module not in sys.modules:
-        if not _defines(module, name):
-            return None
+def import_trusted(modules: Iterable[str], what: str) -> None:
+    """Import modules whose layers and weights files may name.
+
+    Args:
+        modules: their names, given by the user.
+        what: the argument or option that names them, for error messages.
+
+    Raises:
+        InputError: one is no name of a module, or cannot be imported.
+    """
+    names = [modules] if isinstance(modules, str) else list(modules)
+    for name in names:
         try:
-            import_module(module)
-        except Exception:  # whatever a third-party module raises, it cannot be imported
-            return None
-    return getattr(sys.modules[module], name, None)
-
-
-def _defines(module: str, name: str) -> bool:
-    """Return whether a module's source, which is not run, defines this class at the top level."""
-    first, *rest = module.split(".")
-    if first in sys.stdlib_module_names:
-        return False
-    try:
-        found = find_spec(first)  # of a submodule, this would import the package
-        for part in rest:
-            folders = found.submodule_search_locations if found else None
-            found = PathFinder.find_spec(part, folders) if folders else None
-        if found is None or not str(found.origin).endswith(".py"):
-            return False
-        tree = ast.parse(Path(str(found.origin)).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return False
-    return any(isinstance(node, ast.ClassDef) and node.name == name for node in tree.body)
+            import_module(name)
+        except Exception as error:  # whatever a module raises while it is imported
+            expected = "names of modules that can be imported"
+            reason = next(iter(str(error).splitlines()), "")
+            found = f"{short(name)} ({type(error).__name__}: {reason})"
+            advice = "put the module where Python finds it, as by PYTHONPATH=FOLDER"
+            raise input_error(what, expected, found, advice) from None

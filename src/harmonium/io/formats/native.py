@@ -23,12 +23,15 @@ from ...rbm import RBM
 from ...sharding import fetched
 from ..convert.base import checked_model, clause, finite, listed, short
 from .base import COPY_AGAIN, AbstractFormat, file_error, write_whole
+from .base_fields import wrong_field, wrong_number
 from .base_types import KINDS, name_of_type, type_named
 
 FORMAT = "harmonium"
 VERSION = 1
 CHECKSUM = "sha256"
 EXPECTED = "a model file that harmonium wrote"
+NUMBERS = "sizes that fit the arrays, and finite numbers"
+PARTS = ("visible", "hidden", "weights")
 
 
 class Native(AbstractFormat):
@@ -46,14 +49,15 @@ class Native(AbstractFormat):
         return start[8:9] == b"{"
 
     def read(self, path: Path, part: str | None = None) -> RBM:
-        """Read a model with any layers that harmonium knows or can import."""
+        """Read a model with layers of harmonium's, and of modules that are imported."""
         tensors, header = _read(path)
         try:
             with parser_errors(path, "a description of a model", COPY_AGAIN):  # or of anything
-                visible = _rebuild(header["visible"], tensors, path)
-                hidden = _rebuild(header["hidden"], tensors, path)
+                model = _Described(header, tensors, path)
+                visible = model.rebuilt(header["visible"])
+                hidden = model.rebuilt(header["hidden"])
                 weights = header.get("weights", {"tensor": "weights"})  # for old files
-                return RBM(visible, hidden, _rebuild(weights, tensors, path))
+                return RBM(visible, hidden, model.rebuilt(weights))
         except ModelFileError:
             raise
         except InputError as error:
@@ -76,6 +80,10 @@ def described(rbm: RBM, source: str) -> tuple[dict[str, Any], dict[str, np.ndarr
     tensors: dict[str, np.ndarray] = {}
     parts = {"visible": rbm.visible, "hidden": rbm.hidden, "weights": rbm.weights}
     header = {name: _describe(part, name, tensors, source) for name, part in parts.items()}
+    for name, part in header.items():
+        wrong = wrong_number(part, name, _entries(tensors))
+        if wrong is not None:  # which could not be read again
+            raise input_error(source, NUMBERS, wrong, "store such a number as an array")
     return header, tensors
 
 
@@ -115,6 +123,11 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     return _read(Path(path))[1]
 
 
+def _entries(tensors: dict[str, np.ndarray]) -> int:
+    """Return the number of entries of all arrays."""
+    return sum(array.size for array in tensors.values())
+
+
 def _serialised(tensors: dict[str, np.ndarray], header: dict[str, Any]) -> bytes:
     # not np.ascontiguousarray, which turns a scalar into an array with one axis
     arrays = {k: np.asarray(fetched(v), order="C") for k, v in tensors.items()}
@@ -152,33 +165,47 @@ def _describe(value: Any, place: str, tensors: dict[str, np.ndarray], source: st
     raise input_error(source, expected, f"{short(value)} at {place}", "change the layer's field")
 
 
-def _rebuild(described: Any, tensors: dict[str, np.ndarray], path: Path) -> Any:
-    """Build layers, weights, or one of their fields from a description."""
-    if isinstance(described, list):
-        return tuple(_rebuild(item, tensors, path) for item in described)
-    if not isinstance(described, dict):
-        return described
-    if "tensor" in described:
-        return _tensor(tensors, described["tensor"], path)
-    told = described.get("type")
-    kind = type_named(told, path)
-    names = {field.name for field in dataclasses.fields(kind)}
-    if set(described["fields"]) != names:
-        found = listed(sorted(described["fields"]))
-        raise file_error(path, f"fields {', '.join(sorted(names))}", found, COPY_AGAIN)
-    if None in described["fields"].values() and ":" not in str(told):
-        # Our own layers have none; a default array would be as large as the file says.
-        raise file_error(path, "arrays and sizes", f"a field of {told} without", COPY_AGAIN)
-    fields = {name: _rebuild(value, tensors, path) for name, value in described["fields"].items()}
-    return kind.from_fields(**fields)
+class _Described:
+    """A model file's arrays, from which layers and weights are built as its header says.
 
+    Each array is used once, and whole numbers are bounded by the number of their entries, so that
+    what is built takes no more memory than the file.
+    """
 
-def _tensor(tensors: dict[str, np.ndarray], name: str, path: Path) -> Any:
-    """Return a parameter array in JAX's current default precision, checked to be finite in it."""
-    if name not in tensors:
-        raise file_error(path, f"an array {name!r}", listed(sorted(tensors)), COPY_AGAIN)
-    array = tensors[name]
-    return from_numpy(array if array.dtype == bool else finite(array, name, str(path)))
+    def __init__(self, header: dict[str, Any], tensors: dict[str, np.ndarray], path: Path):
+        self.tensors, self.path = dict(tensors), path
+        for name in PARTS:
+            wrong = wrong_number(header.get(name), name, _entries(tensors))
+            if wrong is not None:
+                raise file_error(path, NUMBERS, wrong, COPY_AGAIN)
+
+    def rebuilt(self, described: Any) -> Any:
+        """Return layers, weights, or one of their fields from a description."""
+        if isinstance(described, list):
+            return tuple(self.rebuilt(item) for item in described)
+        if not isinstance(described, dict):
+            return described
+        if "tensor" in described:
+            return self.array(described["tensor"])
+        kind, fields = type_named(described.get("type"), self.path), described["fields"]
+        names = {field.name for field in dataclasses.fields(kind)}
+        if set(fields) != names:
+            expected = f"fields {', '.join(sorted(names))}"
+            raise file_error(self.path, expected, listed(sorted(fields)), COPY_AGAIN)
+        for name, value in fields.items():
+            wrong = wrong_field(kind, name, value)
+            if wrong is not None:
+                expected = f"arrays and sizes that fit together in {kind.__name__}"
+                raise file_error(self.path, expected, f"{wrong} as its {name}", COPY_AGAIN)
+        return kind.from_fields(**{name: self.rebuilt(value) for name, value in fields.items()})
+
+    def array(self, name: Any) -> Any:
+        """Return a parameter array in JAX's current default precision, checked to be finite."""
+        array = self.tensors.pop(name, None)
+        if array is None:
+            expected, found = f"an array {short(name)} of its own", listed(sorted(self.tensors))
+            raise file_error(self.path, expected, f"{found} left", COPY_AGAIN)
+        return from_numpy(array if array.dtype == bool else finite(array, name, str(self.path)))
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -1,0 +1,60 @@
+"""The one way of text to a terminal: what names and cells of files hold cannot steer it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import printable_lines
+
+
+class Shown:
+    """A stream of text for people: control characters and turns of direction become ?.
+
+    Rich writes past it, since its own colours are such characters; `PatientConsole` does the same
+    for the text that Rich arranges.
+
+    Attributes:
+        rich_proxied_file: the stream below, by the name under which Rich looks for it.
+    """
+
+    def __init__(self, stream: Any):
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Write text, line breaks and tabs as they are."""
+        self.rich_proxied_file.write(printable_lines(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write lines."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the stream has."""
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextmanager
+def shown_text() -> Iterator[None]:
+    """Let all that is printed pass `Shown`, until the end of the context."""
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (stream and Shown(stream) for stream in streams)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def below(stream: Any) -> Any:
+    """Return the stream below `Shown`, to which Rich writes even while its display is live."""
+    return stream.rich_proxied_file if isinstance(stream, Shown) else stream
+
+
+def print_data(text: str) -> None:
+    """Print rows or a path: byte for byte for a program, and as all text on a terminal."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    print(text, end="", file=sys.stdout if is_terminal else below(sys.stdout))

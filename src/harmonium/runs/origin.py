@@ -1,0 +1,101 @@
+"""Whether a command may use the rows of a run's source, which its folder only names.
+
+A folder from others can name any file of the computer where a command reads it, and the report
+would show that file's rows. So rows outside the folder are used only if the folder holds their
+hashes, which nobody can write who does not have the rows, or if the user names the file in this
+command.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from .._files import parsed_json
+from ..data.builtin import BUILTIN
+from ..errors import input_error
+from ..io.formats.base import write_whole
+from ..processes import by_first
+from .config import RunConfig
+from .folder import COLUMNS, ROWS, RunFolder
+
+
+def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
+    """Return a run's options, to read its rows.
+
+    Args:
+        folder: the folder of the run.
+        source: the file of rows that the user names in this command; None for the run's own.
+
+    Raises:
+        InputError: the run's source is a file outside its folder, of which the folder knows no
+            hashes.
+    """
+    config = folder.config()
+    if source is not None:
+        return replace(config, source=source, folder=str(Path.cwd()))
+    if not _is_own(folder, config) and not hashes_in(folder):
+        raise input_error(
+            str(folder.path),
+            "a source of which the run holds hashes",
+            f"{config.origin}, outside the run, and none: another version or user made it",
+            f"if you know this file and may use its rows, add --source {config.origin}",
+        )
+    return config
+
+
+def check_hashes(
+    folder: RunFolder, config: RunConfig, hashes: Mapping[str, str], has_columns: bool
+) -> None:
+    """Refuse rows of a source that nobody has named, unless the run is known to have had them.
+
+    Args:
+        folder: the folder of the run.
+        config: its options.
+        hashes: those of the rows that were read, by the name of the part.
+        has_columns: whether the source is a table, whose names and words are shown.
+
+    Raises:
+        InputError: they are other rows.
+    """
+    if _is_own(folder, config):
+        return
+    known = hashes_in(folder)
+    # What the columns mean must not come from the file either: its names are content too.
+    has_meaning = folder.file(COLUMNS).is_file() or not has_columns
+    if any(known.get(part) != digest for part, digest in hashes.items()) or not has_meaning:
+        expected = f"the rows that {folder.path} began with"
+        advice = "restore the source, or name one with --source, if its rows may be used"
+        raise input_error(config.origin, expected, "other rows", advice)
+
+
+def remember(folder: RunFolder, config: RunConfig, hashes: Mapping[str, str]) -> None:
+    """Write the hashes of a run's rows into its folder, for later commands that need them."""
+    if not _is_own(folder, config):
+        _write(folder, json.dumps(dict(hashes), indent=2) + "\n")
+
+
+@by_first
+def _write(folder: RunFolder, text: str) -> None:
+    write_whole(folder.file(ROWS), text.encode())
+
+
+def hashes_in(folder: RunFolder) -> dict[str, str]:
+    """Return the hashes that a folder holds; none if there is no such file, or a damaged one."""
+    path = folder.file(ROWS)
+    try:
+        known = parsed_json(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _is_own(folder: RunFolder, config: RunConfig) -> bool:
+    """Return whether a run's rows are harmonium's own, or lie in the folder of the run."""
+    if config.source in BUILTIN and config.origin == config.source:
+        return not folder.file(COLUMNS).is_file()  # with which it would be read as a file
+    names = (config.origin, config.origin.rpartition(":")[0])  # FILE, or FILE.npz:KEY
+    path = next((Path(name) for name in names if name and Path(name).is_file()), None)
+    return path is not None and path.resolve().is_relative_to(folder.path.resolve())

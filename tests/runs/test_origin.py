@@ -1,0 +1,145 @@
+"""Which files a run folder that comes from others can make a command read and show."""
+
+import json
+import shutil
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.runs.compare import compare
+from harmonium.runs.config import RunConfig
+from harmonium.runs.display import Display, PatientConsole
+from harmonium.runs.evaluate import EvaluationConfig, evaluate
+from harmonium.runs.folder import RunFolder
+from harmonium.runs.report import report
+from harmonium.runs.rows import own_rows
+from harmonium.runs.sample import picture_shape
+from harmonium.runs.train import resume, train
+
+QUIET = Display(PatientConsole(file=StringIO()))
+COMMANDS = {
+    "report": lambda source: report("theirs", None, QUIET, source),
+    "evaluate": lambda source: evaluate(
+        EvaluationConfig(run="theirs", quick=True, source=source), QUIET
+    ),
+    "compare": lambda source: compare(["theirs", "theirs-2"], None, source),
+    "resume": lambda source: resume("theirs", 2, QUIET, source=source),
+}
+
+
+def table(word, number, rows=60):
+    """Return a CSV of words and numbers."""
+    draw = np.random.default_rng(number)
+    cells = zip(draw.choice([f"{word}1", f"{word}2"], rows), draw.normal(size=rows), strict=True)
+    return "name,size\n" + "".join(f"{name},{size:.3f}\n" for name, size in cells)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a folder with a run on a table, and another file."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("own.csv").write_text(table("own", 0))
+        Path("secret.csv").write_text(table("own", 1))
+        np.save("bits.npy", np.random.default_rng(0).integers(0, 2, (60, 8, 2)))
+        options = {"source": "own.csv", "hidden": 2, "epochs": 1, "validation": 0.2}
+        train(RunConfig(**options), "run", False, QUIET)
+        train(RunConfig(**(options | {"source": "bits.npy"})), "bits", False, QUIET)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def theirs(made, tmp_path, monkeypatch):
+    """Copy the run into an empty folder as one that somebody else has sent."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("own.csv", "secret.csv", "bits.npy"):
+        shutil.copy(made / name, name)
+    for name in ("theirs", "theirs-2"):
+        shutil.copytree(made / "run", name)
+        changed(name, folder=str(tmp_path))
+    shutil.copytree(made / "bits", "bits")
+    changed("bits", folder=str(tmp_path))
+
+
+def changed(run, **options):
+    file = Path(run, "config.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | options))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_run_on_a_file_of_the_user_needs_no_word(name):
+    COMMANDS[name](None)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_another_file_is_not_used(name):
+    for run in ("theirs", "theirs-2"):
+        changed(run, source=str(Path("secret.csv").absolute()))
+    with pytest.raises(hm.InputError, match="found other rows"):
+        COMMANDS[name](None)
+    assert not [page for page in Path().rglob("*.html") if "secret" in page.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_without_hashes_only_a_file_that_the_user_names_is_used(name):
+    for run in ("theirs", "theirs-2"):
+        Path(run, "rows.json").unlink()
+    with pytest.raises(hm.InputError, match=r"outside the run, and none.*add --source .*own\.csv"):
+        COMMANDS[name](None)
+    shutil.move("own.csv", "moved.csv")
+    COMMANDS[name]("moved.csv")
+
+
+@pytest.mark.parametrize("part", ["train", "validation"])
+def test_each_part_of_the_rows_has_its_hash(part):
+    """Who knows one row of a file must not get the others, as held-out rows."""
+    known = json.loads(Path("theirs/rows.json").read_text())
+    del known[part]
+    Path("theirs/rows.json").write_text(json.dumps(known))
+    with pytest.raises(hm.InputError, match="found other rows"):
+        own_rows(RunFolder("theirs"))
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"train": 5}', '{"validation": "ab"}'])
+def test_a_damaged_file_of_hashes_is_none(content):
+    Path("theirs/rows.json").write_text(content)
+    with pytest.raises(hm.InputError, match=r"other rows|--source"):
+        own_rows(RunFolder("theirs"))
+
+
+def test_names_of_columns_do_not_come_from_a_file_either():
+    Path("theirs/columns.json").unlink()
+    with pytest.raises(hm.InputError, match="expected the rows that theirs began with"):
+        own_rows(RunFolder("theirs"))
+
+
+def test_rows_in_the_folder_of_the_run_are_its_own():
+    shutil.copy("own.csv", "theirs/own.csv")
+    Path("theirs/rows.json").unlink()
+    changed("theirs", source="theirs/own.csv")
+    assert len(own_rows(RunFolder("theirs")).parts) == 2
+    Path("theirs/own.csv").unlink()
+    Path("theirs/own.csv").symlink_to(Path("own.csv").absolute())
+    with pytest.raises(hm.InputError, match="--source"):
+        own_rows(RunFolder("theirs"))
+
+
+def test_a_picture_takes_no_shape_from_an_unknown_file():
+    assert picture_shape("bits", 16) == (8, 2)
+    Path("bits/rows.json").unlink()
+    assert picture_shape("bits", 16) == (4, 4)
+
+
+def test_a_built_in_set_needs_no_hash():
+    train(RunConfig(source="bars", hidden=2, epochs=1), "built-in", False, QUIET)
+    assert not Path("built-in/rows.json").exists()
+    assert own_rows(RunFolder("built-in")).name == "bars"
+
+
+def test_a_source_is_named_once():
+    with pytest.raises(hm.InputError, match="--source: expected"):
+        EvaluationConfig(run="theirs", data="own.csv", source="own.csv")
