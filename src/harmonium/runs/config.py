@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from .._files import parser_errors
 from ..data.block_files import is_in_blocks
 from ..data.builtin import BUILTIN
 from ..errors import InputError, ModelFileError, input_error
@@ -28,6 +27,7 @@ from .options import (
     check_seed,
     is_number,
 )
+from .schema import Misfit, as_kind
 
 # What runs did whose folders do not say.
 BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False, "window": 0}
@@ -210,12 +210,9 @@ class RunConfig:
             ModelFileError: the file is missing, is not JSON, or holds invalid options.
         """
         try:
-            found = read_json(Path(path))
-            known = {field.name for field in fields(cls)}
-            with parser_errors(path, "a JSON object", "restore it"):
-                known_options = {name: found[name] for name in found if name in known}
-                return cls(**(BEFORE | known_options))
-        except InputError as error:
+            options = read_json(Path(path))
+            return as_kind(BEFORE | options if isinstance(options, dict) else options, cls)
+        except (InputError, Misfit) as error:
             reason = str(error).rstrip(".")
             raise ModelFileError(
                 f"{path}: expected the options of a run; found that they cannot be read ({reason});"

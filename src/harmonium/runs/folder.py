@@ -24,7 +24,8 @@ from ..tables import Columns
 from ..training import TrainState
 from .checkpoints import CHECKPOINTS, Checkpoints
 from .config import RunConfig
-from .jsonable import is_record, is_summary, read_json, to_json
+from .jsonable import read_json, to_json
+from .summaries import Summary, is_record
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -288,14 +289,14 @@ class RunFolder:
         """Write the summary that the command reports."""
         write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
 
-    def summary(self) -> dict[str, Any]:
-        """Read the summary that the command reported; empty if there is none, or a damaged one."""
+    def summary(self) -> Summary | None:
+        """Read the summary that the command reported; None if the run has not ended.
+
+        Raises:
+            InputError: the file is damaged; names the field.
+        """
         path = self.file(SUMMARY)
-        try:
-            found = parsed_json(path.read_bytes() if path.is_file() else "{}")
-        except (OSError, ValueError):
-            return {}
-        return found if is_summary(found) else {}
+        return Summary.read(path) if path.is_file() else None
 
     @by_first
     def drop_summary(self) -> None:

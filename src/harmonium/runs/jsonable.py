@@ -1,4 +1,4 @@
-"""JSON, which has no NaN and no infinity: values for it, and objects from files, checked."""
+"""JSON, which has no NaN and no infinity: values for it, and values from files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from .._files import bytes_of, parsed_json, parser_errors
-from .options import is_number
-
-ENDS = ("value", "low", "high")
-SCORES = {  # what other functions take from a summary
-    "log_z": {*ENDS, "method", "converged", "message"},
-    "log_likelihood": {*ENDS, "converged", "rows"},
-}
 
 
 def jsonable(value: Any) -> Any:
@@ -45,23 +38,3 @@ def read_json(path: Path) -> Any:
     content = bytes_of(path, str(path))
     with parser_errors(path, "a JSON file", "restore it, or write it again"):
         return parsed_json(content)
-
-
-def is_record(found: Any) -> bool:
-    """Return whether a value is a record of metrics: numbers by name, None for infinite ones."""
-    if not isinstance(found, dict) or not all(is_number(found.get(n)) for n in ("update", "epoch")):
-        return False
-    return all(value is None or is_number(value) for value in found.values())
-
-
-def is_summary(found: Any) -> bool:
-    """Return whether a value has the scores of a summary, as far as there are any."""
-    if not isinstance(found, dict) or not isinstance(found.get("message", ""), str):
-        return False
-    scores = [(name, found[name]) for name in SCORES if found.get(name) is not None]
-    return all(
-        isinstance(score, dict)
-        and SCORES[name] <= score.keys()
-        and all(score[end] is None or is_number(score[end]) for end in ENDS)
-        for name, score in scores
-    )
