@@ -49,7 +49,7 @@ def test_metrics_end_at_the_first_line_that_is_none(tmp_path):
     ("score", "words"),
     [
         (5, "expected an object or null as log_z; found 5"),
-        ({}, "expected an object with value as log_z; found {}"),
+        ({}, "expected a number as log_z.value; found nothing"),
         ({"value": "1"}, "expected a number as log_z.value; found '1'"),
         ([[]], "expected an object or null as log_z; found a list"),
     ],

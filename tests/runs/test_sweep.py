@@ -229,9 +229,9 @@ def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
     assert pruned
     for one in pruned:
         summary = RunFolder(one["run"]).summary()
-        assert (summary["status"], summary["log_likelihood"]) == ("pruned", None)
-        assert summary["message"] == one["message"]
-        assert summary["updates"] == one["updates"] < 400
+        assert (summary.status, summary.log_likelihood) == ("pruned", None)
+        assert summary.message == one["message"]
+        assert summary.updates == one["updates"] < 400
     whole = resume(pruned[0]["run"], None, QUIET)
     assert (whole["status"], whole["updates"]) == ("done", 400)
 

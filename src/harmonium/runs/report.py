@@ -58,6 +58,8 @@ def report(run: str, out: str | None, display: Display) -> Path:
     shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
     summary = folder.summary()
     record = {} if summary is None else summary.to_json()
+    if summary is not None and summary.log_likelihood is not None:
+        summary.log_likelihood.part_of(rows.parts, folder.path)
     return write_report(folder, content_of_run(folder, config, rows, rbm, shown, record), out)
 
 

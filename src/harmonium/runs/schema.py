@@ -38,7 +38,7 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
     Attributes:
         place: the names and numbers that lead to the value.
         expected: what should be there, in words.
-        value: what is there.
+        value: what is there, `MISSING` for nothing.
     """
 
     def __init__(self, place: tuple[str | int, ...], expected: str, value: Any):
@@ -49,12 +49,11 @@ class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error o
         """Return "expected ... as FIELD; found ..."."""
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.place)
         at = f" as {''.join(steps).removeprefix('.')}" if self.place else ""
-        found = shortened(_WORDS[type(self.value)] if self._is_long else repr(self.value))
+        found = "nothing" if self.value is MISSING else repr(self.value)
+        if isinstance(self.value, list | dict) and self.value:  # which may be long
+            found = _WORDS[type(self.value)]
+        found = shortened(found)
         return printable(f"expected {self.expected}{at}; found {found}")
-
-    @property
-    def _is_long(self) -> bool:
-        return isinstance(self.value, list | dict) and bool(self.value)
 
 
 def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:
@@ -145,7 +144,7 @@ def _object(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any:
         if field.name in value:
             values[field.name] = as_kind(value[field.name], types[field.name], (*place, field.name))
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise Misfit(place, f"an object with {field.name}", value)
+            raise Misfit((*place, field.name), in_words(types[field.name]), MISSING)
     return kind(**values)
 
 

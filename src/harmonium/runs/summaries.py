@@ -51,8 +51,8 @@ class ScoreSummary:
     high: float | None
     converged: bool | None
     rows: str
-    method: str = ""
-    n_rows: int | None = None
+    n_rows: int
+    method: str
     stderr_rows: float | None = None
     without_hidden_units: float | None = None
 
