@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..signals import Asked
+from .output import check_output
 
 DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
 BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
@@ -58,12 +59,12 @@ def run_command(command: Callable[[], int | None], company: Any = None) -> int:
             _give_memory_back()
             _configure_jax()
             with company:
+                status = DONE
                 try:
                     status = command() or DONE
-                    sys.stdout.flush()
-                except BrokenPipeError:  # its reader has closed the output, as `head` does
-                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                    status = DONE
+                    check_output()
+                except OSError as error:
+                    check_output(error)
         return _status(status, ended_by)
     except (Exception, KeyboardInterrupt) as error:
         status, line = _outcome(error)
@@ -140,8 +141,9 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
 
 
 def complain(message: str) -> None:
-    """Print one line on standard error."""
-    print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
+    """Print one line on standard error, if that can be written."""
+    with suppress(OSError):  # the exit status says it too
+        print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
 
 
 def display(as_json: bool) -> Any:

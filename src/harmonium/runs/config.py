@@ -210,7 +210,7 @@ class RunConfig:
             ModelFileError: the file is missing, is not JSON, or holds invalid options.
         """
         try:
-            options = read_json(Path(path))
+            options = read_json(Path(path), has_paths=True)
             return as_kind(BEFORE | options if isinstance(options, dict) else options, cls)
         except (InputError, Misfit) as error:
             reason = str(error).rstrip(".")

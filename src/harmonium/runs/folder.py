@@ -39,6 +39,7 @@ from .leftovers import (
     SUMMARY,
     are_of_run,
 )
+from .options import check_path
 from .summaries import Summary, is_record
 
 OTHER_NAME = "choose another name"
@@ -338,6 +339,7 @@ def check_folder(name: str, path: Path) -> None:
     Raises:
         InputError: the path is a file, or may not be written to.
     """
+    check_path(name, path)
     if path.exists() and not path.is_dir():
         raise input_error(name, "a folder", "a file", OTHER_NAME)
     there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())

@@ -29,12 +29,16 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
     return json.dumps(jsonable(value), indent=indent, allow_nan=False)
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, *, has_paths: bool = False) -> Any:
     """Return what a JSON file holds.
+
+    Args:
+        path: the file.
+        has_paths: whether it names files, as `parsed_json` takes it.
 
     Raises:
         InputError: there is no such file, or it holds something else.
     """
     content = bytes_of(path, str(path))
     with parser_errors(path, "a JSON file", "restore it, or write it again"):
-        return parsed_json(content)
+        return parsed_json(content, has_paths=has_paths)

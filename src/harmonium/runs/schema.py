@@ -68,7 +68,7 @@ def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:
         InputError: there is no such file, or it is no JSON.
         ModelFileError: a field is missing or of another type; names the file and the field.
     """
-    return record_from(kind, read_json(path), str(path), advice)
+    return record_from(kind, read_json(path, has_paths=True), str(path), advice)
 
 
 def record_from(kind: type[T], value: Any, label: str, advice: str = RESTORE) -> T:
