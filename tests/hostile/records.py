@@ -19,8 +19,52 @@ from typing import Any, NamedTuple
 
 from harmonium.cli import main
 
+# What reads a run of each kind, on files beside it: RUN is the damaged copy, OWN the run itself.
+ALL = ("info RUN", "report RUN", "evaluate RUN --quick", "resume RUN", "compare RUN OWN")
+COMMANDS = {
+    "table": [
+        *ALL,
+        "sample RUN -n 3 --sweeps 2",
+        "ask RUN x|who=bob",
+        "impute table.csv RUN --out filled.csv --overwrite",
+        "score table.csv RUN",
+    ],
+    "family": [
+        *ALL,
+        "sample RUN -n 3 --sweeps 2",
+        "score family.fasta RUN",
+        "contacts RUN",
+        "motifs RUN",
+        "scan RUN s1",
+    ],
+    "plain": [*ALL, "sample RUN -n 3 --sweeps 2"],
+    "several": ["info RUN", "report RUN", "resume RUN", "compare RUN OWN"],
+}
+TRAIN = "--hidden 3 --chains 8 --batch 8 --epochs 2 --out"
+SOURCES = {
+    "table": "table.csv",
+    "family": "family.fasta",
+    "plain": "plain.csv",
+    "several": "plain.csv --ensemble 2",
+}
+FILES = ("config.json", "summary.json", "columns.json", "sites.json", "metrics.jsonl")
+
 NUMBERS = [0, 1, -1, 2, 0.5, -0.0, 1e-320, 1e308, -1e308, 2**31 - 1, 2**31, 2**63 - 1, -(2**63)]
-TEXTS = ["", "auto", "a", "nan", "\x00", "\x1b[2J", "é", "x" * 300, "/", "..", "category", "test"]
+TEXTS = [
+    "\udcff",
+    "",
+    "auto",
+    "a",
+    "nan",
+    "\x00",
+    "\x1b[2J",
+    "é",
+    "x" * 300,
+    "/",
+    "..",
+    "category",
+    "test",
+]
 OTHERS = [None, True, False, [], {}, [[]], [None], {"": None}, {"kind": "date"}, [1, 2], ["a", "a"]]
 EDGES = [*NUMBERS, *TEXTS, *OTHERS]
 RAW = ["NaN", "Infinity", "-1e999", "9" * 40, "{", "", "null", "[" * 200, '{"a": 1, "a": 2}']
@@ -93,6 +137,20 @@ def damaged_file(content: bytes, name: str, rng: random.Random) -> bytes:
     return json.dumps(damaged(json.loads(content), rng)).encode()
 
 
+def make_runs(folder: Path) -> None:
+    """Write sources and train a run of each kind, in the current folder."""
+    rng = random.Random(0)
+    lines = (f"{rng.choice(['ann', 'bob', 'eve'])},{rng.gauss(0, 1):.2f}" for _ in range(60))
+    (folder / "table.csv").write_text("who,x\n" + "\n".join(lines) + "\n")
+    rows = ("".join(rng.choices("ACGU-", k=10)) for _ in range(40))
+    (folder / "family.fasta").write_text("".join(f">s{i}\n{row}\n" for i, row in enumerate(rows)))
+    bits = (",".join(rng.choices("01", k=4)) for _ in range(60))
+    (folder / "plain.csv").write_text("a,b,c,d\n" + "\n".join(bits) + "\n")
+    for name, source in SOURCES.items():
+        ended = ending_of(f"train {source} {TRAIN} {name}".split(), 600)
+        assert ended.status == 0, ended
+
+
 def ending_of(words: list[str], seconds: int = SECONDS) -> Ended:
     """Run a command in this process, and return how it ended; it is interrupted if it takes long.
 
@@ -119,4 +177,5 @@ def read_by(run: Path, words: list[str], name: str, content: bytes, work: Path) 
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(run, target)
     (target / name).write_bytes(content)
-    return ending_of([str(target) if word == "RUN" else word for word in words])
+    places = {"RUN": str(target), "OWN": str(run)}
+    return ending_of([places.get(word, word) for word in words])

@@ -29,6 +29,7 @@ from .options import (
 )
 from .schema import Misfit, as_kind
 
+USUAL = {"chains": 500, "batch": 200}  # where nothing is asked for, and one device computes
 # What runs did whose folders do not say.
 BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False, "window": 0}
 
@@ -46,10 +47,12 @@ class RunConfig:
         hidden_states: number of states of each hidden unit that holds codes, such as Potts.
         method: a gradient method, one of `METHODS`.
         k: Gibbs sweeps per update.
-        chains: total number of chains, for methods that have chains.
+        chains: total number of chains, for methods that have chains; None for 500, or the next
+            number that the devices of a mesh can share. A run's folder has the number.
         epochs: passes over the rows; None for at least 20 passes and at least 10,000 updates,
             up to 40,000 for a small model of more than 2,000 rows.
-        batch: rows per update.
+        batch: rows per update; None for 200, or the next number that the devices of a mesh can
+            share. A run's folder has the number.
         lr: learning rate of the first half, which falls to zero over the second; None for the
             default of the method and the model.
         seed: random seed of the run.
@@ -90,9 +93,9 @@ class RunConfig:
     hidden_states: int | None = None
     method: str = "pcd"
     k: int = 1
-    chains: int = 500
+    chains: int | None = None
     epochs: int | None = None
-    batch: int = 200
+    batch: int | None = None
     lr: float | None = None
     seed: int = 0
     split: int | None = None
@@ -128,10 +131,9 @@ class RunConfig:
             check_choice(f"--{name}", getattr(self, name), allowed)
         if self.hidden != "auto":
             check_count("--hidden", self.hidden)
-        for name in ("k", "chains", "batch", "ensemble"):
-            check_count(f"--{name}", getattr(self, name))
-        if self.epochs is not None:
-            check_count("--epochs", self.epochs)
+        for name in ("k", "chains", "batch", "ensemble", "epochs"):
+            if getattr(self, name) is not None or name in ("k", "ensemble"):
+                check_count(f"--{name}", getattr(self, name))
         for name in ("states", "hidden_states"):
             if getattr(self, name) is not None:
                 check_count(f"--{name.replace('_', '-')}", getattr(self, name), least=2)
@@ -167,7 +169,7 @@ class RunConfig:
 
     def updates_an_epoch(self, rows: int) -> int:
         """Return the number of updates in one epoch over this many rows."""
-        return -(-rows // min(self.batch, rows))
+        return -(-rows // min(self.batch or USUAL["batch"], rows))
 
     @property
     def origin(self) -> str:
@@ -194,8 +196,9 @@ class RunConfig:
             if each.name == "kinds":
                 for name, kind in self.kinds.items():
                     words += ["--drop", name] if kind == "left out" else ["--as", f"{name}={kind}"]
-            elif each.name not in ("source", "groups", "folder") and value != each.default:
-                words += [option, str(value)]
+            elif each.name not in ("source", "groups", "folder"):
+                is_usual = value in (each.default, USUAL.get(each.name))
+                words += [] if is_usual else [option, str(value)]
         return shlex.join(words)
 
     def to_json(self) -> str:

@@ -21,9 +21,10 @@ from ..rbm import RBM
 from ..sequences import Sites
 from ..tables import Columns
 from ..tables.records import entries_of
+from .agreement import check_hidden, check_units
 from .checks import refuse_misfit
 from .config import RunConfig
-from .folder import RunFolder
+from .folder import CONFIG, MODEL, RunFolder
 from .jsonable import read_json
 from .streamed import is_streamed, opened, parts_of_stream
 
@@ -243,4 +244,7 @@ def own_rows(folder: RunFolder) -> Rows:
         advice = "restore the source, or name the rows as a file"
         expected = f"the rows that {folder.path} began with"
         raise input_error(config.origin, expected, "other rows", advice)
+    options, model = folder.file(CONFIG), folder.path / MODEL
+    check_units(rows.visible, options, model)
+    check_hidden(config.hidden, options, model)
     return rows
