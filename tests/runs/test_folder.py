@@ -169,13 +169,12 @@ def test_a_run_whose_options_are_empty_can_be_overwritten():
     assert RunFolder(folder).config() == CONFIG
 
 
-@pytest.mark.parametrize("content", [b"", b'{"source": "bars", "vis', b'{"source": 5}'])
-def test_a_run_with_a_checkpoint_and_damaged_options_can_be_overwritten(content):
+def test_a_run_with_a_checkpoint_and_empty_options_can_be_overwritten():
     folder = claim("mine").path
     header = {"format": "harmonium", "version": 1, "holds": "training state", "rows": "ab"}
     save_tree({"a": np.zeros(2)}, folder / "checkpoints/last.safetensors", header)
     (folder / "summary.json").write_text("{}")
-    (folder / "config.json").write_bytes(content)
+    (folder / "config.json").write_bytes(b"")
     claim("mine", overwrite=True)
     assert RunFolder(folder).config() == CONFIG
     assert not (folder / "summary.json").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -214,7 +215,13 @@ class RunConfig:
         """
         try:
             options = read_json(Path(path), has_paths=True)
-            return as_kind(BEFORE | options if isinstance(options, dict) else options, cls)
+            if not isinstance(options, dict):
+                return as_kind(options, cls)
+            known = {name: options[name] for name in options if name in cls.__dataclass_fields__}
+            # An option's own check says what it may be, its type only of what kind that is.
+            with suppress(TypeError, AttributeError):
+                cls(**(BEFORE | known))
+            return as_kind(BEFORE | known, cls)
         except (InputError, Misfit) as error:
             reason = str(error).rstrip(".")
             raise ModelFileError(

@@ -35,15 +35,14 @@ PARTIAL = ".partial"  # the end of the name of a file that is being written
 
 
 def are_of_run(folder: Path) -> bool:
-    """Return whether the files of a folder whose config.json is damaged are those of a run.
+    """Return whether the files of a folder without options are those of a run.
 
-    A disk that was full, or a computer that lost its power, may leave config.json empty or cut
-    short. Such a folder may be replaced by a new run, but never one that may be anything else: it
-    has a checkpoint of harmonium's, or empty files of the names that a run begins with and nothing
-    more.
+    A disk that was full, or a computer that lost its power, may leave config.json empty. Such a
+    folder may be replaced by a new run, but never one that may be anything else: it has a
+    checkpoint of harmonium's, or empty files of the names that a run begins with and nothing more.
     """
     names = {path.name for path in folder.iterdir() if not path.name.endswith(PARTIAL)}
-    if CONFIG not in names or not names <= {CONFIG, *LEFT_BY_RUNS}:
+    if CONFIG not in names or not names <= {CONFIG, *LEFT_BY_RUNS} or _size(folder / CONFIG):
         return False
     return _has_checkpoint(folder) or (names <= BEGUN and not any(map(_size, folder.iterdir())))
 
