@@ -13,6 +13,7 @@ import harmonium as hm
 from harmonium.errors import InputError, ModelFileError
 from harmonium.runs.compare import compare
 from harmonium.runs.config import RunConfig
+from harmonium.runs.contacts import contacts
 from harmonium.runs.folder import RunFolder, check_target
 from harmonium.runs.info import info
 from harmonium.runs.options import check_target as check_file
@@ -171,6 +172,11 @@ def test_a_score_of_rows_that_the_source_does_not_have_is_refused(trained):
     (run / "summary.json").write_text(json.dumps(summary))
     with pytest.raises(ModelFileError, match=r"b/config\.json has; found one of 'test'"):
         compare([str(run), str(trained / "b")], None)
+
+
+def test_an_alignment_of_few_sites_has_fewer_pairs_than_are_shown(trained):
+    found = contacts(str(trained / "f"), None, None, 8.0, 4, False, Lines())
+    assert found["pairs"] == len(found["best"])
 
 
 # --- what is written before it is drawn, and names ---------------------------------------

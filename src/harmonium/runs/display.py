@@ -40,7 +40,7 @@ class PatientConsole(Console):
 class _PatientFile:
     """A stream whose errors, other than a closed pipe, silence its console.
 
-    What could not be written stays in the stream, so that the command notices at its end.
+    The command's own standard output remembers them, so that it ends with an error.
     """
 
     def __init__(self, console: Console, stream: Any):
