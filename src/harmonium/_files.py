@@ -278,8 +278,13 @@ def read_npz(path: Path, label: str, expected: str, names: Iterable[str] | None 
 # --- JSON -----------------------------------------------------------------------------------
 
 
-def parsed_json(text: str | bytes) -> Any:
+def parsed_json(text: str | bytes, *, has_paths: bool = False) -> Any:
     """Return what standard JSON holds.
+
+    Args:
+        text: the JSON.
+        has_paths: whether it may name files, of which a name may be any bytes: Python writes those
+            that are no UTF-8 as surrogates.
 
     Raises:
         ValueError: it is no JSON, or has a name twice in an object, a number that is not finite or
@@ -290,11 +295,11 @@ def parsed_json(text: str | bytes) -> Any:
         value = json.loads(text, parse_int=_whole, parse_float=_real, **hooks)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    level = [value]
+    level, errors = [value], "surrogateescape" if has_paths else "strict"
     for _ in range(MOST_NESTED):
         for word in level:
             if isinstance(word, str):
-                word.encode()  # a lone surrogate raises a ValueError
+                word.encode(errors=errors)  # another surrogate raises a ValueError
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return value

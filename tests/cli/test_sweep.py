@@ -83,7 +83,7 @@ def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report,
             assert time.monotonic() < until
             time.sleep(0.02)
         process.kill()
-    assert RunFolder("swept/trial-0000").summary() == {}
+    assert RunFolder("swept/trial-0000").summary() is None
     made = json.loads(metrics.read_text().splitlines()[2])["update"]
     begun = []
 
@@ -159,7 +159,7 @@ def test_ctrl_c_ends_all_processes_and_keeps_their_trials(spec):
     assert err.count("\n") == 1
     assert "trials under way are saved" in err
     for number in range(2):
-        assert RunFolder(f"swept/trial-{number:04}").summary()["status"] == "interrupted"
+        assert RunFolder(f"swept/trial-{number:04}").summary().status == "interrupted"
 
 
 def test_optuna_that_is_missing_is_named_before_anything_is_written(cli, spec, monkeypatch):

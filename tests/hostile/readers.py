@@ -54,7 +54,8 @@ SUMMARY = {
     "message": "done",
     "log_z": {"value": 1.0, "low": 0.5, "high": 1.5, "method": "exact", "converged": True}
     | {"message": ""},
-    "log_likelihood": {"value": -1.0, "low": -2, "high": 0.0, "converged": True, "rows": "train"},
+    "log_likelihood": {"value": -1.0, "low": -2, "high": 0.0, "converged": True, "rows": "train"}
+    | {"method": "exact", "n_rows": 9},
 }
 METRICS = [{"update": n, "epoch": n / 2, "free_energy": -1.5, "gap": None} for n in range(3)]
 

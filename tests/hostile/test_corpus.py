@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,14 +50,23 @@ def test_metrics_end_at_the_first_line_that_is_none(tmp_path):
         assert len(RunFolder(tmp_path).metrics()) == 1
 
 
-@pytest.mark.parametrize("score", [5, {}, {"value": "1"}, [[]]])
-def test_a_summary_with_other_scores_is_none(score, tmp_path):
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        (5, "expected an object or null as log_z; found 5"),
+        ({}, "expected a number as log_z.value; found nothing"),
+        ({"value": "1"}, "expected a number as log_z.value; found '1'"),
+        ([[]], "expected an object or null as log_z; found a list"),
+    ],
+)
+def test_a_summary_with_other_scores_is_refused(score, words, tmp_path):
     content = BY_FILE["summary.json"].example()
     (tmp_path / "summary.json").write_bytes(content)
-    assert RunFolder(tmp_path).summary()["message"] == "done"
+    assert RunFolder(tmp_path).summary().message == "done"
     changed = json.loads(content) | {"log_z": score}
     (tmp_path / "summary.json").write_text(json.dumps(changed))
-    assert RunFolder(tmp_path).summary() == {}
+    with pytest.raises(hm.ModelFileError, match=re.escape(f"summary.json: {words}")):
+        RunFolder(tmp_path).summary()
 
 
 # --- Links, pipes and code --------------------------------------------------------------------

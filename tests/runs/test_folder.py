@@ -1,5 +1,6 @@
 """The folder of a run: how it is chosen, what is cleared, and what remains after a crash."""
 
+import errno
 import json
 import math
 import os
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from harmonium.errors import InputError
+from harmonium.io.formats.base import write_new, write_whole
+from harmonium.io.formats.native import save_tree
 from harmonium.runs.config import RunConfig
 from harmonium.runs.folder import RunFolder, check_target
 from harmonium.runs.jsonable import jsonable, to_json
@@ -146,3 +149,84 @@ def test_json_holds_no_number_that_json_does_not_have():
     expected |= {"e": [0, 1], "f": [3, True, None, "text"], "5": {"g": 1}}
     assert jsonable(values) == expected
     assert json.loads(to_json(values)) == expected
+
+
+# --- damage and names -------------------------------------------------------------------
+
+
+def as_after_a_full_disk(name="mine") -> Path:
+    """Return the folder of a run whose options found no room, as earlier versions left it."""
+    folder = claim(name).path
+    (folder / "config.json").write_bytes(b"")
+    return folder
+
+
+def test_a_run_whose_options_are_empty_can_be_overwritten():
+    folder = as_after_a_full_disk()
+    with pytest.raises(InputError, match=r"found one that holds a run; .* or add --overwrite"):
+        claim("mine")
+    claim("mine", overwrite=True)
+    assert RunFolder(folder).config() == CONFIG
+
+
+def test_a_run_with_a_checkpoint_and_empty_options_can_be_overwritten():
+    folder = claim("mine").path
+    header = {"format": "harmonium", "version": 1, "holds": "training state", "rows": "ab"}
+    save_tree({"a": np.zeros(2)}, folder / "checkpoints/last.safetensors", header)
+    (folder / "summary.json").write_text("{}")
+    (folder / "config.json").write_bytes(b"")
+    claim("mine", overwrite=True)
+    assert RunFolder(folder).config() == CONFIG
+    assert not (folder / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes.txt", b""),
+        ("model.safetensors", b"theirs"),
+        ("report.html", b""),
+        ("metrics.jsonl", b"{}"),
+        ("checkpoints/epoch-1.pt", b"theirs"),
+        ("checkpoints/last.safetensors", b"theirs"),
+        ("evaluation/rows.png", b"theirs"),
+    ],
+)
+def test_a_folder_with_empty_options_and_other_things_is_never_taken(name, content):
+    folder = as_after_a_full_disk("theirs")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(InputError, match="something else than a run"):
+        claim("theirs", overwrite=True)
+    assert sorted(folder.rglob("*")) == before
+    assert (folder / name).read_bytes() == content
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_options_that_find_no_room_leave_no_file(monkeypatch, links):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def refuse(*_):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(InputError, match=r"--out mine: .* found no space left on device"):
+            claim("mine")
+    assert list(Path("mine").iterdir()) == []
+    claim("mine")
+    with pytest.raises(InputError, match="found one that holds a run"):
+        claim("mine")
+    assert not list(Path("mine").glob(".*"))
+
+
+def test_a_file_whose_name_is_as_long_as_names_can_be_is_written():
+    name = "x" * 251 + ".npz"
+    write_whole(name, b"rows")
+    write_new("y" * 255, b"rows")
+    assert sorted(path.name for path in Path().iterdir()) == [name, "y" * 255]
+    assert Path(name).read_bytes() == Path("y" * 255).read_bytes() == b"rows"

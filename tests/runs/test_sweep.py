@@ -119,7 +119,7 @@ def test_trials_are_judged_by_held_out_rows_and_never_by_test_rows():
     found = sweep(spec("lr = [0.1, 0.2]", source="parts.npz"), None, 1, QUIET)
     for one in found["trials"]:
         score, rbm = one["log_likelihood"], hm.load(one["run"])
-        assert RunFolder(one["run"]).summary()["log_likelihood"]["rows"] == "test"
+        assert RunFolder(one["run"]).summary().log_likelihood.rows == "test"
         assert score["rows"] == "validation"
         log_p = -hm.free_energies(rbm, parts["valid"]) - hm.log_z(rbm).value
         assert score["value"] == pytest.approx(log_p.mean(), abs=1e-4)
@@ -229,9 +229,9 @@ def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
     assert pruned
     for one in pruned:
         summary = RunFolder(one["run"]).summary()
-        assert (summary["status"], summary["log_likelihood"]) == ("pruned", None)
-        assert summary["message"] == one["message"]
-        assert summary["updates"] == one["updates"] < 400
+        assert (summary.status, summary.log_likelihood) == ("pruned", None)
+        assert summary.message == one["message"]
+        assert summary.updates == one["updates"] < 400
     whole = resume(pruned[0]["run"], None, QUIET)
     assert (whole["status"], whole["updates"]) == ("done", 400)
 

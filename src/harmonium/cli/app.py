@@ -11,13 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from .ask import ASK_HELP, ask_cli
-from .base import INTERRUPTED, USERS_MISTAKE, complain
+from .base import DONE, INTERRUPTED, USERS_MISTAKE, complain
 from .compare import COMPARE_HELP, compare_cli
 from .errors import sentence_of
 from .evaluate import EVALUATE_HELP, evaluate_cli
 from .export import EXPORT_HELP, export_cli
 from .impute import IMPUTE_HELP, impute_cli
 from .info import INFO_HELP, info_cli
+from .output import Output, check_output, open_closed_streams, remembered_errors
 from .report import REPORT_HELP, report_cli
 from .sample import SAMPLE_HELP, sample_cli
 from .score import SCORE_HELP, score_cli
@@ -110,19 +111,21 @@ def _command() -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an error on the command line is one line and exit status 2."""
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # so that a terminal without − still prints
             stream.reconfigure(errors="replace")
     given = None if arguments is None else list(arguments)
-    with shown_text():
-        status = _status_of(given)
+    # Rich and Typer write to the outer one; the inner one remembers why the system refused.
+    with remembered_errors() as output, shown_text():
+        status = _status_of(given, output)
     sys.exit(status)
 
 
-def _status_of(arguments: list[str] | None) -> int:
-    """Run the command and return its exit status."""
+def _status_of(arguments: list[str] | None, output: Output) -> int:
+    """Run the command and return its exit status; an error is one line."""
     try:
-        return _command()(arguments, prog_name="harmonium", standalone_mode=False) or 0
+        return _status(arguments, output)
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted.")
         return INTERRUPTED
@@ -132,3 +135,21 @@ def _status_of(arguments: list[str] | None) -> int:
             raise
         complain(sentence)
         return USERS_MISTAKE
+
+
+def _status(given: list[str] | None, output: Output) -> int:
+    """Run the command, and return its exit status.
+
+    Raises:
+        InputError: what it printed cannot be written.
+    """
+    status = DONE
+    try:
+        status = _command()(given, prog_name="harmonium", standalone_mode=False) or DONE
+        check_output()
+    except OSError as error:  # of help, say, which no command of ours prints
+        check_output(error)
+    except SystemExit:  # with which Typer ends where the reader of its help has gone
+        if not isinstance(output.cause, BrokenPipeError):
+            raise
+    return status

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .interruption import signals_as_interrupts
+from .output import check_output
 from .terminal import below
 
 DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -57,12 +58,12 @@ def run_command(command: Callable[[], int | None], company: Any = None) -> int:
             _give_memory_back()
             configure_jax()
             with company:
+                status = DONE
                 try:
                     status = command() or DONE
-                    sys.stdout.flush()
-                except BrokenPipeError:  # its reader has closed the output, as `head` does
-                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                    status = DONE
+                    check_output()
+                except OSError as error:
+                    check_output(error)
         return _status(status, ended_by)
     except (Exception, KeyboardInterrupt) as error:
         status, line = _outcome(error)
@@ -139,8 +140,9 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
 
 
 def complain(message: str) -> None:
-    """Print one line on standard error."""
-    print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
+    """Print one line on standard error, if that can be written."""
+    with suppress(OSError):  # the exit status says it too
+        print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
 
 
 def display(as_json: bool) -> Any:

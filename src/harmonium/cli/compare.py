@@ -77,8 +77,8 @@ def _tell(found: list[Any]) -> None:
             nats(one.value) + ("" if one.converged else " (?)"),
             "" if first else nats(one.behind),
             "" if first else interval,
-            f"{one.updates:,}",
-            f"{one.seconds:,.0f}",
+            "unknown" if one.updates is None else f"{one.updates:,}",
+            "unknown" if one.seconds is None else f"{one.seconds:,.0f}",
         )
         print(f"{one.run:<{width}}  " + "  ".join(f"{cell:>16}" for cell in cells))
     if not all(one.converged for one in found):

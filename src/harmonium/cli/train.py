@@ -101,8 +101,13 @@ def train_cli(
     ] = "pcd",
     k: Annotated[int, whole("--k", help="Gibbs sweeps per update.")] = 1,
     chains: Annotated[
-        int, whole("--chains", help="Number of chains, for methods that have chains.")
-    ] = 500,
+        int | None,
+        whole(
+            "--chains",
+            help="Number of chains, for methods that have chains.  [default: 500; with --mesh the"
+            " next number that the devices can share]",
+        ),
+    ] = None,
     epochs: Annotated[
         int | None,
         whole(
@@ -111,7 +116,14 @@ def train_cli(
             " up to 40,000 for a small model of more than 2,000 rows]",
         ),
     ] = None,
-    batch: Annotated[int, whole("--batch", help="Rows per update (batch size).")] = 200,
+    batch: Annotated[
+        int | None,
+        whole(
+            "--batch",
+            help="Rows per update (batch size).  [default: 200; with --mesh the next number that"
+            " the devices can share]",
+        ),
+    ] = None,
     lr: Annotated[
         float | None,
         number(

@@ -20,6 +20,7 @@ from typing import Any
 IMPORT = re.compile(r"^import \{([^}]*)\} from \"\./(\w+)\.js\";\n", re.MULTILINE)
 EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
 ENTRY = "main"
+ENDS = ("low", "high")  # of the interval of a score
 
 
 def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> str:
@@ -39,7 +40,9 @@ def page_of(content: dict[str, Any], title: str, *, is_live: bool = False) -> st
         "script": script,
         "plain": _plain(content, title),
     }
-    return re.sub(r"@(\w+)@", lambda found: pieces[found[1]], _read("page.html"))
+    page = re.sub(r"@(\w+)@", lambda found: pieces[found[1]], _read("page.html"))
+    # The name of a file may hold bytes that are no UTF-8; a page shows ? in their place.
+    return page.encode(errors="replace").decode()
 
 
 def _plain(content: dict[str, Any], title: str) -> str:
@@ -47,7 +50,9 @@ def _plain(content: dict[str, Any], title: str) -> str:
     lines = ["The rest of this page is drawn by JavaScript, which is switched off here."]
     score = (content.get("summary") or {}).get("log_likelihood")
     if score:
-        interval = f"in [{score['low']:.4g}, {score['high']:.4g}]"
+        # JSON has no infinite numbers: an end of the interval may be null.
+        low, high = ("unknown" if score[end] is None else f"{score[end]:.4g}" for end in ENDS)
+        interval = f"in [{low}, {high}]"
         rows = f"{score['n_rows']:,} {score['rows']} rows"
         sure = "" if score["converged"] else " It has not converged: do not quote it."
         value = f"{score['value']:.6g} nats per row, {interval}, of {rows} ({score['method']})."

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from .._files import inside
 from ..errors import InputError, ModelFileError, input_error
+from ..io.formats.base import sync_folder
 from ..processes import by_first, told
 from ..training import TrainState
 from .base_states import AbstractStates
@@ -114,6 +115,7 @@ class Checkpoints:
                 _remove(str(self.previous))
             last.replace(self._in(f"{PREVIOUS}{last.suffix}"))
         Path(new).replace(self._in(f"{LAST}{suffix}"))
+        sync_folder(last.parent)
 
     @property
     def learned_of_rows(self) -> set[str]:

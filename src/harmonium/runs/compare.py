@@ -20,6 +20,7 @@ from .folder import RunFolder, trials_in
 from .jsonable import jsonable
 from .options import EVALUATION_SEED
 from .rows import own_rows
+from .summaries import ScoreSummary, Summary
 from .target import is_run
 
 NORMAL = 1.96  # standard deviations on either side of a 95 % interval
@@ -31,29 +32,29 @@ class Compared(NamedTuple):
     Attributes:
         run: its folder.
         value: its log-likelihood, nats per row.
-        low: lower end of the 95 % interval from the error of log Z.
-        high: upper end.
+        low: lower end of the 95 % interval from the error of log Z; None if it is not finite.
+        high: upper end; None if it is not finite.
         converged: whether log Z is trusted.
         behind: how far it is behind the best run, nats per row.
         behind_low: lower end of the 95 % interval of that: rows are paired, so what they have in
             common cancels.
         behind_high: upper end.
-        seconds: time of training.
-        updates: number of updates.
+        seconds: time of training; None if it is not known.
+        updates: number of updates; None if it is not known.
         weights: number of weights.
         command: the command that made it.
     """
 
     run: str
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     converged: bool
     behind: float
     behind_low: float
     behind_high: float
-    seconds: float
-    updates: int
+    seconds: float | None
+    updates: int | None
     weights: int
     command: str
 
@@ -64,7 +65,8 @@ class _Scored(NamedTuple):
     log_p: np.ndarray
     weights_of_rows: np.ndarray  # which sum to 1
     error: float  # standard error of log Z
-    record: dict[str, Any]
+    summary: Summary
+    score: ScoreSummary
     command: str
     weights: int
     history: list[dict[str, Any]]
@@ -114,7 +116,7 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
         content = {
             "kind": "comparison",
             "title": f"{best.name}: {len(found)} runs",
-            "rows": count_of(len(best.rows), f"{best.record['log_likelihood']['rows']} row"),
+            "rows": count_of(len(best.rows), f"{best.score.rows} row"),
             "runs": [jsonable(one._asdict()) for one in found],
             "histories": [jsonable(one.history) for one in scored],
         }
@@ -123,51 +125,55 @@ def compare(runs: list[str], out: str | None, source: str | None = None) -> list
 
 
 def _has_score(run: str) -> bool:
-    return bool(RunFolder(run).summary().get("log_likelihood"))
+    summary = RunFolder(run).summary()
+    return summary is not None and summary.log_likelihood is not None
 
 
 def _scored(run: str, source: str | None) -> _Scored:
     folder = RunFolder(run)
-    record = folder.summary() if is_run(run) else {}
-    if not record.get("log_likelihood"):
+    summary = folder.summary() if is_run(run) else None
+    if summary is None or summary.log_likelihood is None or summary.log_z is None:
         found = "a run without a score" if is_run(run) else "no run"
         advice = "let it end, with harmonium resume"
         raise input_error(run, "the folder of a run that has ended", found, advice)
     config = folder.config()
     rows = own_rows(folder, source)
-    part: Dataset = rows.parts[record["log_likelihood"]["rows"]]
+    score = summary.log_likelihood
+    part: Dataset = score.part_of(rows.parts, folder.path)
     values = np.asarray(part.rows(key=key_of(EVALUATION_SEED)))
-    rbm, log_z = load(run), record["log_z"]
-    log_p = -free_energies(rbm, values, key=key_of(EVALUATION_SEED)) - log_z["value"]
+    rbm, log_z = load(run), summary.log_z
+    log_p = -free_energies(rbm, values, key=key_of(EVALUATION_SEED)) - log_z.value
     if part.log_density is not None:
         log_p = log_p + np.asarray(part.log_density)
     share = np.ones(len(part)) if part.weights is None else np.asarray(part.weights, float)
-    error = (log_z["high"] - log_z["low"]) / (2 * NORMAL)
+    low = -math.inf if log_z.low is None else log_z.low
+    high = math.inf if log_z.high is None else log_z.high
+    error = (high - low) / (2 * NORMAL)
     parts = () if rows.columns is None else rows.columns.columns
     names = {column.name for column in parts if column.parts}
     size = int(np.prod(rbm.dense_weights.shape))
     about = (config.command, size, folder.metrics(), rows.name, names)
-    return _Scored(run, values, log_p, share / share.sum(), error, record, *about)
+    return _Scored(run, values, log_p, share / share.sum(), error, summary, score, *about)
 
 
 def _beside(one: _Scored, best: _Scored) -> Compared:
     apart, share = best.log_p - one.log_p, one.weights_of_rows
     behind = float(apart @ share)
-    score, paired = one.record["log_likelihood"], 0.0
+    score, paired = one.score, 0.0
     if one.run != best.run:
         spread = float((apart - behind) ** 2 @ share / max(effective_size(share) - 1.0, 1.0))
         paired = NORMAL * math.sqrt(spread + one.error**2 + best.error**2)
     return Compared(
         run=one.run,
-        value=score["value"],
-        low=score["low"],
-        high=score["high"],
-        converged=score["converged"],
+        value=score.value,
+        low=score.low,
+        high=score.high,
+        converged=bool(score.converged),
         behind=behind,
         behind_low=behind - paired,
         behind_high=behind + paired,
-        seconds=one.record["seconds"],
-        updates=one.record["updates"],
+        seconds=one.summary.seconds,
+        updates=one.summary.updates,
         weights=one.weights,
         command=one.command,
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from .._files import parser_errors
 from ..data.block_files import is_in_blocks
 from ..data.builtin import BUILTIN
 from ..errors import InputError, ModelFileError, input_error
@@ -29,8 +29,10 @@ from .options import (
     check_seed,
     is_number,
 )
+from .schema import Misfit, as_kind
 
 TEXT_OPTIONS = ("header", "separator", "missing", "skip")
+USUAL = {"chains": 500, "batch": 200}  # where nothing is asked for, and one device computes
 # What runs did whose folders do not say.
 BEFORE: dict[str, Any] = {"penalty": 0.0, "keep": "last", "groups": False, "window": 0}
 
@@ -48,10 +50,12 @@ class RunConfig:
         hidden_states: number of states of each hidden unit that holds codes, such as Potts.
         method: a gradient method, one of `METHODS`.
         k: Gibbs sweeps per update.
-        chains: total number of chains, for methods that have chains.
+        chains: total number of chains, for methods that have chains; None for 500, or the next
+            number that the devices of a mesh can share. A run's folder has the number.
         epochs: passes over the rows; None for at least 20 passes and at least 10,000 updates,
             up to 40,000 for a small model of more than 2,000 rows.
-        batch: rows per update.
+        batch: rows per update; None for 200, or the next number that the devices of a mesh can
+            share. A run's folder has the number.
         lr: learning rate of the first half, which falls to zero over the second; None for the
             default of the method and the model.
         seed: random seed of the run.
@@ -99,9 +103,9 @@ class RunConfig:
     hidden_states: int | None = None
     method: str = "pcd"
     k: int = 1
-    chains: int = 500
+    chains: int | None = None
     epochs: int | None = None
-    batch: int = 200
+    batch: int | None = None
     lr: float | None = None
     seed: int = 0
     split: int | None = None
@@ -143,10 +147,9 @@ class RunConfig:
             check_choice(f"--{name}", getattr(self, name), allowed)
         if self.hidden != "auto":
             check_count("--hidden", self.hidden)
-        for name in ("k", "chains", "batch", "ensemble"):
-            check_count(f"--{name}", getattr(self, name))
-        if self.epochs is not None:
-            check_count("--epochs", self.epochs)
+        for name in ("k", "chains", "batch", "ensemble", "epochs"):
+            if getattr(self, name) is not None or name in ("k", "ensemble"):
+                check_count(f"--{name}", getattr(self, name))
         for name in ("states", "hidden_states"):
             if getattr(self, name) is not None:
                 check_count(f"--{name.replace('_', '-')}", getattr(self, name), least=2)
@@ -188,7 +191,7 @@ class RunConfig:
 
     def updates_an_epoch(self, rows: int) -> int:
         """Return the number of updates in one epoch over this many rows."""
-        return -(-rows // min(self.batch, rows))
+        return -(-rows // min(self.batch or USUAL["batch"], rows))
 
     @property
     def origin(self) -> str:
@@ -218,8 +221,9 @@ class RunConfig:
             elif each.name == "missing":
                 for word in self.missing:
                     words += [option, word]
-            elif each.name not in ("source", "groups", "folder") and value != each.default:
-                words += [option, str(value)]
+            elif each.name not in ("source", "groups", "folder"):
+                is_usual = value in (each.default, USUAL.get(each.name))
+                words += [] if is_usual else [option, str(value)]
         return shlex.join(words)
 
     def to_json(self) -> str:
@@ -234,12 +238,15 @@ class RunConfig:
             ModelFileError: the file is missing, is not JSON, or holds invalid options.
         """
         try:
-            found = read_json(Path(path))
-            known = {field.name for field in fields(cls)}
-            with parser_errors(path, "a JSON object", "restore it"):
-                known_options = {name: found[name] for name in found if name in known}
-                return cls(**(BEFORE | known_options))
-        except InputError as error:
+            options = read_json(Path(path), has_paths=True)
+            if not isinstance(options, dict):
+                return as_kind(options, cls)
+            known = {name: options[name] for name in options if name in cls.__dataclass_fields__}
+            # An option's own check says what it may be, its type only of what kind that is.
+            with suppress(TypeError, AttributeError):
+                cls(**(BEFORE | known))
+            return as_kind(BEFORE | known, cls)
+        except (InputError, Misfit) as error:
             reason = str(error).rstrip(".")
             raise ModelFileError(
                 f"{path}: expected the options of a run; found that they cannot be read ({reason});"

@@ -75,7 +75,8 @@ def contacts(
     elif out is not None:
         write_table(frame_of({name: cells.astype(float) for name, cells in pairs.items()}), out)
     best = [
-        {name: values[k].item() for name, values in pairs.items()} for k in range(min(SHOWN, n))
+        {name: values[k].item() for name, values in pairs.items()}
+        for k in range(min(SHOWN, n, len(i)))
     ]
     return {"run": run, "out": out, "pairs": len(i), "best": best} | _precision(known, i, j, near)
 

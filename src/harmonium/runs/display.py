@@ -24,10 +24,11 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class PatientConsole(Console):
-    """A console for text that may come from files, and that outlives its reader.
+    """A console for text that may come from files, and that goes on where it cannot be written.
 
-    Nothing in a name or a cell steers the terminal, and [red] is no colour. When its reader closes
-    the pipe, as `head` does, it stops writing, and the run itself goes on.
+    Nothing in a name or a cell steers the terminal, and [red] is no colour. The reader of a pipe
+    may close it, as `head` does; a terminal may be closed, or a disk full: then it stops writing,
+    and the run itself goes on.
     """
 
     def __init__(self, **options: Any):
@@ -46,6 +47,40 @@ class PatientConsole(Console):
         """Stop writing."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+    @property
+    def file(self) -> Any:
+        """The stream that the console writes to."""
+        return _PatientFile(self, Console.file.fget(self))  # pyright: ignore
+
+
+class _PatientFile:
+    """A stream whose errors, other than a closed pipe, silence its console.
+
+    The command's own standard output remembers them, so that it ends with an error.
+    """
+
+    def __init__(self, console: Console, stream: Any):
+        self._console, self._stream = console, stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write text, unless that fails."""
+        return self._attempt(self._stream.write, text) or len(text)
+
+    def flush(self) -> None:
+        """Write what the stream still holds, unless that fails."""
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, call: Any, *given: Any) -> Any:
+        try:
+            return call(*given)
+        except BrokenPipeError:
+            raise  # of which the console hears
+        except OSError:
+            self._console.quiet = True
 
 
 def short(number: float) -> str:

@@ -15,42 +15,35 @@ from typing import Any, TypeVar
 
 from .._files import inside, parsed_json
 from ..errors import InputError, ModelFileError, input_error
-from ..io.formats.base import write_whole
+from ..io.formats.base import write_new, write_whole
 from ..io.storage import MODEL, format_to_write
 from ..processes import by_first
 from ..rbm import RBM
 from ..sequences import Sites
 from ..tables import Columns
 from ..training import TrainState
-from .checkpoints import CHECKPOINTS, Checkpoints
+from .agreement import check_units
+from .checkpoints import Checkpoints
 from .config import RunConfig
-from .jsonable import is_record, is_summary, read_json, to_json
-
-CONFIG = "config.json"
-METRICS = "metrics.jsonl"
-COLUMNS = "columns.json"
-SITES = "sites.json"
-ROWS = "rows.json"  # hashes of the rows, by which later commands know them
-SUMMARY = "summary.json"
-REPORT = "report.html"
-STUDY = "study.journal"  # of a sweep: its runs are folders beside it
-EVALUATION = "evaluation"  # pictures of `harmonium evaluate`
-ENSEMBLE = "ensemble"  # all models of a run of several
-LEFT_BY_RUNS = (
-    METRICS,
+from .jsonable import read_json, to_json
+from .leftovers import (
     COLUMNS,
-    SITES,
-    ROWS,
-    MODEL,
-    SUMMARY,
-    REPORT,
-    CHECKPOINTS,
-    "pictures",  # of earlier versions
-    EVALUATION,
+    CONFIG,
     ENSEMBLE,
+    EVALUATION,
+    LEFT_BY_RUNS,
+    METRICS,
+    REPORT,
+    SITES,
+    STUDY,
+    SUMMARY,
+    are_of_run,
 )
+from .options import check_path
+from .summaries import Summary, is_record
+
 OTHER_NAME = "choose another name"
-T = TypeVar("T")
+T = TypeVar("T", Columns, Sites)
 
 
 class RunFolder:
@@ -136,8 +129,7 @@ class RunFolder:
                     _remove(self.path / name)
                 self.write_config(config)
         else:
-            with self.file(CONFIG).open("x", encoding="utf-8") as file:
-                file.write(config.to_json())
+            write_new(self.file(CONFIG), config.to_json().encode())
         self.file(METRICS).touch()
         self.checkpoints.make_folder()
 
@@ -169,7 +161,7 @@ class RunFolder:
         """Read what the columns of the run's table mean; None if its rows are plain numbers.
 
         Raises:
-            InputError: the file is damaged.
+            InputError: the file is damaged, or does not belong to the run's model.
         """
         return self._meaning(COLUMNS, Columns.from_record)
 
@@ -186,7 +178,7 @@ class RunFolder:
         """Read what the sites of the run's alignment mean; None if its rows are no sequences.
 
         Raises:
-            InputError: the file is damaged.
+            InputError: the file is damaged, or does not belong to the run's model.
         """
         return self._meaning(SITES, Sites.from_record)
 
@@ -202,7 +194,11 @@ class RunFolder:
     def _meaning(self, name: str, from_record: Callable[[Any, str], T]) -> T | None:
         """Read a file that says what the run's rows mean; None if there is none."""
         path = self.file(name)
-        return from_record(read_json(path), str(path)) if path.is_file() else None
+        if not path.is_file():
+            return None
+        meaning = from_record(read_json(path), str(path))
+        check_units(meaning.layer, path, self.path / MODEL)
+        return meaning
 
     def _needed(self, meaning: T | None, expected: str, found: str, source: str) -> T:
         """Return what the run's rows mean, or raise InputError if that is not known."""
@@ -290,14 +286,14 @@ class RunFolder:
         """Write the summary that the command reports."""
         write_whole(self.file(SUMMARY), (to_json(summary, indent=2) + "\n").encode())
 
-    def summary(self) -> dict[str, Any]:
-        """Read the summary that the command reported; empty if there is none, or a damaged one."""
+    def summary(self) -> Summary | None:
+        """Read the summary that the command reported; None if the run has not ended.
+
+        Raises:
+            InputError: the file is damaged; names the field.
+        """
         path = self.file(SUMMARY)
-        try:
-            found = parsed_json(path.read_bytes() if path.is_file() else "{}")
-        except (OSError, ValueError):
-            return {}
-        return found if is_summary(found) else {}
+        return Summary.read(path) if path.is_file() else None
 
     @by_first
     def drop_summary(self) -> None:
@@ -326,8 +322,9 @@ def check_target(path: Path, *, overwrite: bool) -> None:
     try:
         RunFolder(path).config()
     except ModelFileError:
-        found = "a folder that holds something else than a run"
-        raise input_error(f"--out {path}", "a new or empty folder", found, OTHER_NAME) from None
+        if not are_of_run(path):
+            found = "a folder that holds something else than a run"
+            raise input_error(f"--out {path}", "a new or empty folder", found, OTHER_NAME) from None
     if not overwrite:
         raise _taken(path)
 
@@ -342,6 +339,7 @@ def check_folder(name: str, path: Path) -> None:
     Raises:
         InputError: the path is a file, or may not be written to.
     """
+    check_path(name, path)
     if path.exists() and not path.is_dir():
         raise input_error(name, "a folder", "a file", OTHER_NAME)
     there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())

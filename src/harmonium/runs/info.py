@@ -21,6 +21,7 @@ from ..tables import Columns
 from .checks import states_to_sum
 from .display import nats
 from .folder import CONFIG, RunFolder
+from .summaries import Summary
 
 UNITS_IN_WORDS = 12
 UNFINISHED = "not finished"
@@ -68,14 +69,15 @@ def _describe_run(folder: RunFolder) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": "run", "run": str(folder.path)}
     options = {k: v for k, v in asdict(folder.config()).items() if v is not None}
     found["options"] = [f"{name} = {value}" for name, value in options.items()]
-    summary = folder.summary()
-    found["state"] = summary.get("message", UNFINISHED)
-    if score := summary.get("log_likelihood"):
-        interval = (
-            f"{nats(score['value'], 3)} in [{nats(score['low'], 3)}, {nats(score['high'], 3)}]"
-        )
-        unsure = "" if score["converged"] else ", NOT converged"
-        found["score"] = f"{interval} nats per row, {score['rows']} rows{unsure}"
+    try:
+        summary = folder.summary() or Summary(message=UNFINISHED)
+    except HarmoniumError as error:
+        summary = Summary(message=str(error))
+    found["state"] = summary.message
+    if (score := summary.log_likelihood) is not None:
+        interval = f"{nats(score.value, 3)} in [{nats(score.low, 3)}, {nats(score.high, 3)}]"
+        unsure = "" if score.converged else ", NOT converged"
+        found["score"] = f"{interval} nats per row, {score.rows} rows{unsure}"
     try:
         rbm = load(folder.path)
         found |= describe_model(rbm)

@@ -1,4 +1,4 @@
-"""JSON, which has no NaN and no infinity: values for it, and objects from files, checked."""
+"""JSON, which has no NaN and no infinity: values for it, and values from files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from .._files import bytes_of, parsed_json, parser_errors
-from .options import is_number
-
-ENDS = ("value", "low", "high")
-SCORES = {  # what other functions take from a summary
-    "log_z": {*ENDS, "method", "converged", "message"},
-    "log_likelihood": {*ENDS, "converged", "rows"},
-}
 
 
 def jsonable(value: Any) -> Any:
@@ -36,32 +29,16 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
     return json.dumps(jsonable(value), indent=indent, allow_nan=False)
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, *, has_paths: bool = False) -> Any:
     """Return what a JSON file holds.
+
+    Args:
+        path: the file.
+        has_paths: whether it names files, as `parsed_json` takes it.
 
     Raises:
         InputError: there is no such file, or it holds something else.
     """
     content = bytes_of(path, str(path))
     with parser_errors(path, "a JSON file", "restore it, or write it again"):
-        return parsed_json(content)
-
-
-def is_record(found: Any) -> bool:
-    """Return whether a value is a record of metrics: numbers by name, None for infinite ones."""
-    if not isinstance(found, dict) or not all(is_number(found.get(n)) for n in ("update", "epoch")):
-        return False
-    return all(value is None or is_number(value) for value in found.values())
-
-
-def is_summary(found: Any) -> bool:
-    """Return whether a value has the scores of a summary, as far as there are any."""
-    if not isinstance(found, dict) or not isinstance(found.get("message", ""), str):
-        return False
-    scores = [(name, found[name]) for name in SCORES if found.get(name) is not None]
-    return all(
-        isinstance(score, dict)
-        and SCORES[name] <= score.keys()
-        and all(score[end] is None or is_number(score[end]) for end in ENDS)
-        for name, score in scores
-    )
+        return parsed_json(content, has_paths=has_paths)

@@ -75,6 +75,7 @@ def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) 
         overwrite: whether the file may exist already.
     """
     path = Path(out)
+    check_path(name, path)
     if path.suffix.lower() not in suffixes:
         expected = f"a name ending in {', '.join(suffixes[:-1])} or {suffixes[-1]}"
         raise input_error(name, expected, repr(path.name), "the ending names the format")
@@ -86,6 +87,22 @@ def check_target(name: str, out: str, suffixes: Sequence[str], overwrite: bool) 
     if path.exists() and not overwrite:
         advice = "choose another name, or add --overwrite"
         raise input_error(name, "a new file", "one that exists", advice)
+
+
+def check_path(name: str, path: Path) -> None:
+    """Refuse a name that no file can have, or a link that leads nowhere, which may be a mistake.
+
+    Args:
+        name: what error messages call the file or folder.
+        path: where it is to be written.
+    """
+    if "\0" in str(path):
+        expected = "a name without the character NUL"
+        raise input_error(name, expected, repr(str(path)), "choose another name")
+    for link in (path, *path.parents):
+        if link.is_symlink() and not link.exists():
+            found = f"a link to {link.readlink()}, which is not there"
+            raise input_error(name, "a place to write to", found, f"remove the link {link}")
 
 
 def is_number(value: Any) -> bool:

@@ -19,7 +19,8 @@ from ..errors import input_error
 from ..io.formats.base import write_whole
 from ..processes import by_first
 from .config import RunConfig
-from .folder import COLUMNS, ROWS, RunFolder
+from .folder import RunFolder
+from .leftovers import COLUMNS, ROWS
 
 
 def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:

@@ -32,7 +32,7 @@ from ..training.penalties import AbstractPenalty
 from ..training.side_by_side import stacked, unstacked
 from ..training.start import first_state
 from .checks import refuse_many_states
-from .config import RunConfig
+from .config import USUAL, RunConfig
 from .memory import refuse_beyond_memory
 from .options import LARGEST_COUNT, ROWS_TO_START_FROM, WITHOUT_CHAINS
 from .rows import Rows, fingerprint, hashes, rows_of_run
@@ -189,7 +189,7 @@ def _begun(
         gradient,
         Recipe(rate=rate, penalties=penalties_of(config)),
         config.epochs,
-        config.batch,
+        int(config.batch or USUAL["batch"]),
         precision,
     )
     if config.ensemble > 1:  # whose models go through the same updates
@@ -230,8 +230,11 @@ def with_choices(config: RunConfig, rows: Rows) -> RunConfig:
             held = len(rows.parts.get("validation", ()))
             validation = held / (held + len(rows.stream))
     hidden = hidden_count(config, rows)
+    batch, chains = config.batch or usual_batch(len(rows.learned)), config.chains
+    chains = chains or shared_by_devices(USUAL["chains"], ROWS)
     window = 0 if rows.stream is None else rows.stream.window
     chosen = {"keep": keep, "penalty": penalty, "hidden": hidden, "window": window}
+    chosen |= {"batch": batch, "chains": chains}
     return replace(config, validation=validation, **chosen)
 
 
@@ -240,7 +243,21 @@ def hidden_count(config: RunConfig, rows: Rows) -> int:
     if config.hidden != "auto":
         return config.hidden
     train = rows.learned
-    return usual_hidden(0 if rows.exhaustive else len(train), train.columns)
+    usual = usual_hidden(0 if rows.exhaustive else len(train), train.columns)
+    return shared_by_devices(usual, HIDDEN)
+
+
+def usual_batch(rows: int) -> int:
+    """Return the number of rows in an update of a run of so many rows, which devices can share."""
+    devices, usual = size_of_axis(ROWS), shared_by_devices(USUAL["batch"], ROWS)
+    # An update has all rows where they are few: of these as many as the devices share equally.
+    return usual if devices <= 1 or rows < devices else min(usual, rows - rows % devices)
+
+
+def shared_by_devices(count: int, axis: str) -> int:
+    """Return a number, or the next one that the devices of an axis of the mesh share equally."""
+    devices = size_of_axis(axis)
+    return devices * -(-count // devices)
 
 
 def usual_hidden(rows: int, columns: int) -> int:
@@ -286,7 +303,7 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
     if config.method == "exact":
         advice = "choose --method pcd, or a smaller --hidden"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)
-    return method_named(config.method, config.k, config.chains)
+    return method_named(config.method, config.k, config.chains or USUAL["chains"])
 
 
 def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
@@ -297,13 +314,15 @@ def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
             updates.
     """
     hidden = int(config.hidden)
-    batch, units = min(config.batch, rows), visible.size + hidden
-    chains = 0 if config.method in WITHOUT_CHAINS else config.chains
+    batch, units = min(config.batch or USUAL["batch"], rows), visible.size + hidden
+    chains = 0 if config.method in WITHOUT_CHAINS else config.chains or USUAL["chains"]
     numbers = COPIES_OF_WEIGHTS * visible.size * hidden
     numbers += COPIES_IN_FLIGHT * (batch + chains) * units
     numbers += 3 * min(rows, ROWS_TO_START_FROM) * visible.size
     sizes = {config.source: visible.size / 1_000, "--hidden": hidden / FEWEST_HIDDEN}
-    sizes |= {"--batch": batch / RunConfig.batch, "--chains": chains / RunConfig.chains}
+    sizes |= {
+        f"--{name}": count / USUAL[name] for name, count in (("batch", batch), ("chains", chains))
+    }
     sizes |= {"--ensemble": config.ensemble}
     refuse_beyond_memory(BYTES * numbers * config.ensemble, sizes)
     updates = config.updates_an_epoch(rows)

@@ -57,9 +57,11 @@ def report(run: str, out: str | None, display: Display, source: str | None = Non
     rbm, rows = load(folder.path / MODEL), own_rows(folder, source)
     display.say(f"drawing samples for the report of {run}")
     shown = rows_to_show(rows, rbm, jax.random.fold_in(key_of(config.seed), 2))
-    return write_report(
-        folder, content_of_run(folder, config, rows, rbm, shown, folder.summary()), out
-    )
+    summary = folder.summary()
+    record = {} if summary is None else summary.to_json()
+    if summary is not None and summary.log_likelihood is not None:
+        summary.log_likelihood.part_of(rows.parts, folder.path)
+    return write_report(folder, content_of_run(folder, config, rows, rbm, shown, record), out)
 
 
 def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
@@ -108,7 +110,7 @@ def content_of_run(
         history=jsonable(folder.metrics()),
         baselines=_baselines(rows, summary.get("log_likelihood")),
         command=config.command,
-        about=[rows.about, *summary.get("notes", rows.notes)],
+        about=[rows.about, *(summary.get("notes") or rows.notes)],
         config={k: v for k, v in jsonable(asdict(config)).items() if k != "folder"},
         versions=f"harmonium {__version__}, JAX {jax.__version__}, on {jax.default_backend()}.",
     )

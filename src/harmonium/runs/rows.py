@@ -24,9 +24,10 @@ from ..sequences import Sites
 from ..tables import Columns
 from ..tables.records import entries_of
 from ..tables.text_format import TextFormat
+from .agreement import check_hidden, check_units
 from .checks import refuse_misfit
 from .config import RunConfig
-from .folder import RunFolder
+from .folder import CONFIG, MODEL, RunFolder
 from .jsonable import read_json
 from .origin import check_hashes, config_of
 from .streamed import is_streamed, opened, parts_of_stream
@@ -283,4 +284,7 @@ def own_rows(folder: RunFolder, source: str | None = None) -> Rows:
         raise input_error(config.origin, expected, "other rows", advice)
     if source is None:
         check_hashes(folder, config, hashes(rows), rows.columns is not None)
+    options, model = folder.file(CONFIG), folder.path / MODEL
+    check_units(rows.visible, options, model)
+    check_hidden(config.hidden, options, model)
     return rows

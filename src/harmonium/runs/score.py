@@ -103,11 +103,10 @@ def score_record(
 
 def known_log_z(folder: RunFolder, rbm: RBM) -> LogZ | None:
     """Return log Z as the run computed it when it ended; None if it is not known or not sure."""
-    record = folder.summary().get("log_z")
-    if not record or not record.get("converged") or rbm.visible.n_totals:
+    summary = folder.summary()
+    if summary is None or summary.log_z is None or rbm.visible.n_totals:
         return None
-    names = ("value", "low", "high", "method", "converged", "message")
-    return LogZ(**{name: record[name] for name in names})
+    return summary.log_z.trusted
 
 
 def scored_by_run(

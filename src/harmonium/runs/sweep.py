@@ -15,7 +15,7 @@ import jax
 from rich.console import Console
 
 from .._threefry import key_of
-from ..errors import input_error
+from ..errors import InputError, input_error
 from ..io.convert.base import optional
 from ..io.storage import load
 from ..likelihood import log_likelihood
@@ -23,7 +23,7 @@ from ..precision import cores
 from ..signals import Asked
 from .display import Display, nats
 from .ensemble import mean_of
-from .folder import STUDY, RunFolder, check_folder
+from .folder import METRICS, STUDY, RunFolder, check_folder
 from .options import EVALUATION_SEED, check_count
 from .progress import Unknown, attempt
 from .pruning import PRUNED, SCORE, Curves, Pruner
@@ -134,8 +134,8 @@ def carried_out(study: Study, taken: Taken, curves: Curves) -> tuple[float | Non
     """
     spec, path = study.spec, study.spec.run(taken.number)
     folder = RunFolder(path)
-    summary = folder.summary()
-    if summary.get("status") not in ENDED:
+    summary = _summary_at_end(folder)
+    if summary is None:
         silent = Display(Console(quiet=True))
         callbacks = [Pruner(path, curves)] if spec.prune else []
         if folder.checkpoints.exist:
@@ -152,6 +152,21 @@ def carried_out(study: Study, taken: Taken, curves: Curves) -> tuple[float | Non
     return score.get("value"), result | {SCORE: score}
 
 
+def _summary_at_end(folder: RunFolder) -> dict[str, Any] | None:
+    """Return the summary of a trial that has ended; None if it has to go on.
+
+    One whose summary is damaged goes on from its last checkpoint, which scores it again.
+    """
+    try:
+        summary = folder.summary()
+    except InputError:
+        return None
+    if summary is None or summary.status not in ENDED:
+        return None
+    has_score = summary.log_likelihood is not None or summary.status != DONE
+    return summary.to_json() if has_score else None
+
+
 def score_of(folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:
     """Return the log-likelihood of rows that a run held out, never that of test rows.
 
@@ -160,6 +175,9 @@ def score_of(folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:
     """
     if summary["status"] == PRUNED:
         known = [each[SCORE] for each in folder.metrics() if each.get(SCORE) is not None]
+        if not known:
+            found, advice = "none", "remove the folder, and sweep again"
+            raise input_error(str(folder.file(METRICS)), "log-likelihoods", found, advice)
         return {"value": max(known)}
     record, several = summary[SCORE] or {}, summary.get("ensemble")
     if several is not None:

@@ -30,6 +30,7 @@ from .folder import RunFolder, check_target
 from .options import EVALUATION_SEED, check_count
 from .origin import check_hashes, config_of, remember
 from .prepare import Prepared, prepare
+from .progress import Unknown, attempt
 from .report import Shown, content_of_run, rows_of_data, rows_to_show, write_report
 from .rows import hashes
 from .score import finite_score, log_z_record, score_record, without_hidden_units
@@ -248,8 +249,15 @@ def finish(
             summary |= score(result.rbm)
             models = checkpointer.models
             summary |= scored_together(checkpointer.folder, models, summary, score)
-        shown = drawing.result()
-    return summary | reported(checkpointer, shown, summary, watch)
+        # What was computed is on the disk before it is drawn: drawing may fail, or take long.
+        checkpointer.folder.write_summary(summary | {"report": None})
+        report = attempt(lambda: reported(checkpointer, drawing.result(), summary, watch))
+    if isinstance(report, Unknown):
+        reason = f"no report: {report.reason}"
+        report = {"report": None, "notes": [*summary["notes"], reason]}
+    if report["report"] is None and "notes" in report:
+        display.say(f"  {report['notes'][-1]}")
+    return summary | report
 
 
 def contents(checkpointer: Checkpointer, shown: Shown, summary: dict[str, Any]) -> dict[str, Any]:

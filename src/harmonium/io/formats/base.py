@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -92,17 +96,58 @@ def file_error(path: Any, expected: str, found: Any, advice: str) -> ModelFileEr
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
     """Write a file through a temporary one, so that a crash leaves the old content intact."""
     target = Path(path)
-    partial = target.with_name(target.name + ".partial")
+    # A name of few letters: that of the target may be as long as names can be.
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
+    with _written_beside(target, name, content) as partial:
+        partial.replace(target)
+
+
+def write_new(path: str | os.PathLike, content: bytes) -> None:
+    """Write a file that must not exist, so that it is there with all its content or not at all.
+
+    Raises:
+        FileExistsError: it exists, perhaps since another process has written it just now.
+    """
+    target = Path(path)
+    with _written_beside(target, secrets.token_hex(6), content) as partial:  # others write it too
+        try:
+            os.link(partial, target)
+            partial.unlink()
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links: another process may come between
+            if os.path.lexists(target):
+                raise FileExistsError(str(target)) from None
+            partial.replace(target)
+
+
+@contextmanager
+def _written_beside(target: Path, name: str, content: bytes) -> Iterator[Path]:
+    """Write content to a temporary file, which is put in the target's place within the context."""
+    partial = target.with_name(f".{name}.partial")
     try:
         partial.unlink(missing_ok=True)  # a link there must not lead the content elsewhere
         with partial.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(target)
-    except BaseException:
+        yield partial
+        sync_folder(target.parent)
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(target)  # not that of the temporary file, or none
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names of a folder's files on the disk, as far as the system can do that."""
+    with suppress(OSError):  # Windows opens no folders, and some file systems sync none
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def first_member(start: bytes) -> bytes:

@@ -1,0 +1,66 @@
+"""Files of a run that have to belong together: what its rows mean, its options, and its model."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import HarmoniumError, count_of, input_error
+from ..evaluation.moments import states_of
+from ..io.storage import load
+from ..layers import AbstractLayer
+from ..rbm import RBM
+from .schema import RESTORE
+
+
+def check_units(layer: AbstractLayer, file: Path, model: Path) -> None:
+    """Refuse a file that describes other visible units than those of the run's model.
+
+    A model that is not there yet, or is damaged, is no reason to refuse: a run may go on from its
+    checkpoint without it, and who loads the model hears of the damage.
+
+    Args:
+        layer: the units that the file describes.
+        file: columns.json, sites.json, or config.json, which names the source of the rows.
+        model: the file of the model.
+
+    Raises:
+        InputError: other numbers of units or states, or other values of a unit; names both files.
+    """
+    rbm = _model_in(model)
+    if rbm is not None and _values_of(rbm.visible) != _values_of(layer):
+        expected = f"the units of {model}, {rbm.visible}"
+        raise input_error(str(file), expected, f"those of {layer}", RESTORE)
+
+
+def check_hidden(count: int | str, file: Path, model: Path) -> None:
+    """Refuse options that name another number of hidden units than the run's model has.
+
+    Raises:
+        InputError: names both files.
+    """
+    rbm = _model_in(model)
+    if rbm is not None and count not in ("auto", rbm.hidden.n_units):
+        expected = f"the {count_of(rbm.hidden.n_units, 'hidden unit')} of {model}"
+        raise input_error(str(file), expected, f"{count:,}", RESTORE)
+
+
+def _model_in(file: Path) -> RBM | None:
+    try:
+        status = file.stat()
+        return _loaded(file, status.st_mtime_ns, status.st_size)
+    except (OSError, HarmoniumError):
+        return None
+
+
+@lru_cache(1)  # several files of a run are compared with its one model
+def _loaded(file: Path, *_: int) -> RBM:
+    return load(file)
+
+
+def _values_of(layer: AbstractLayer) -> tuple[list[int], list[float], list[float]]:
+    """Return each unit's number of states, and the lowest and highest value of each column."""
+    low, high = (np.asarray(end, float).tolist() for end in layer.support)
+    return states_of(layer), low, high

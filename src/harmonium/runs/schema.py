@@ -1,0 +1,163 @@
+"""Records from files, checked as a whole: JSON on one side, frozen dataclasses on the other.
+
+The types of a dataclass's fields are the schema. A field that a file does not have takes its
+default, since files of earlier versions lack it; names that the dataclass does not have are passed
+over, since later versions write more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .._files import shortened
+from ..errors import ModelFileError, printable
+from .jsonable import read_json
+from .options import is_number
+
+T = TypeVar("T")
+RESTORE = "restore the file, or train anew"
+_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    NoneType: "null",
+    list: "a list",
+    tuple: "a list",
+    dict: "an object",
+}
+
+
+class Misfit(Exception):  # noqa: N818  (the reader of the file makes an error of it)
+    """A value is not of the type of its field.
+
+    Attributes:
+        place: the names and numbers that lead to the value.
+        expected: what should be there, in words.
+        value: what is there, `MISSING` for nothing.
+    """
+
+    def __init__(self, place: tuple[str | int, ...], expected: str, value: Any):
+        super().__init__(place, expected, value)
+        self.place, self.expected, self.value = place, expected, value
+
+    def __str__(self) -> str:
+        """Return "expected ... as FIELD; found ..."."""
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.place)
+        at = f" as {''.join(steps).removeprefix('.')}" if self.place else ""
+        found = "nothing" if self.value is MISSING else repr(self.value)
+        if isinstance(self.value, list | dict) and self.value:  # which may be long
+            found = _WORDS[type(self.value)]
+        found = shortened(found)
+        return printable(f"expected {self.expected}{at}; found {found}")
+
+
+def read_record(kind: type[T], path: Path, advice: str = RESTORE) -> T:
+    """Return the record that a JSON file holds.
+
+    Args:
+        kind: a dataclass.
+        path: the file.
+        advice: what to do with a damaged one.
+
+    Raises:
+        InputError: there is no such file, or it is no JSON.
+        ModelFileError: a field is missing or of another type; names the file and the field.
+    """
+    return record_from(kind, read_json(path, has_paths=True), str(path), advice)
+
+
+def record_from(kind: type[T], value: Any, label: str, advice: str = RESTORE) -> T:
+    """Return the record that a value of JSON stands for, as `read_record` does."""
+    try:
+        return as_kind(value, kind)
+    except Misfit as misfit:
+        raise ModelFileError(f"{label}: {misfit}; {advice}.") from None
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Return whether a value of JSON is of a type."""
+    try:
+        as_kind(value, kind)
+    except Misfit:
+        return False
+    return True
+
+
+def as_kind(value: Any, kind: Any, place: tuple[str | int, ...] = ()) -> Any:
+    """Return a value of JSON as the type says: dataclasses for objects, tuples for lists.
+
+    Args:
+        value: what JSON holds.
+        kind: a dataclass, bool, int, float, str, None, Any, or a Literal, union, list, tuple or
+            dict of these.
+        place: names and numbers that lead to the value.
+
+    Raises:
+        Misfit: it is of another type.
+    """
+    outer, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if is_dataclass(kind):
+        return _object(value, kind, place)
+    if outer in (UnionType, Union):
+        return _first_that_fits(value, kind, place)
+    if outer in (list, tuple) and isinstance(value, list):
+        return outer(as_kind(item, inner[0], (*place, i)) for i, item in enumerate(value))
+    if outer is dict and isinstance(value, dict):
+        return {name: as_kind(item, inner[1], (*place, name)) for name, item in value.items()}
+    if outer is Literal and isinstance(value, str) and value in inner:
+        return value
+    if outer is None and _is_plain(value, kind):
+        return value
+    raise Misfit(place, in_words(kind), value)
+
+
+def _is_plain(value: Any, kind: Any) -> bool:
+    if kind in (int, float):  # a bool is no number, and a whole number is one of the reals
+        return is_number(value) and isinstance(value, int | kind)
+    return isinstance(value, NoneType if kind is None else kind)
+
+
+def _first_that_fits(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any:
+    misfits = []
+    for option in get_args(kind):
+        try:
+            return as_kind(value, option, place)
+        except Misfit as misfit:
+            misfits.append(misfit)
+    deepest = max(misfits, key=lambda misfit: len(misfit.place))
+    # A wrong field within an object says more than that the object is neither of two kinds.
+    raise deepest if len(deepest.place) > len(place) else Misfit(place, in_words(kind), value)
+
+
+def _object(value: Any, kind: Any, place: tuple[str | int, ...]) -> Any:
+    if not isinstance(value, dict):
+        raise Misfit(place, in_words(kind), value)
+    types, values = _types_of(kind), {}
+    for field in fields(kind):
+        if field.name in value:
+            values[field.name] = as_kind(value[field.name], types[field.name], (*place, field.name))
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise Misfit((*place, field.name), in_words(types[field.name]), MISSING)
+    return kind(**values)
+
+
+@cache
+def _types_of(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def in_words(kind: Any) -> str:
+    """Return a type in words, such as "a whole number or null"."""
+    outer, inner = get_origin(kind), get_args(kind)
+    if outer in (UnionType, Union):
+        return " or ".join(map(in_words, inner))
+    if outer is Literal:
+        return " or ".join(map(str, inner))
+    return "an object" if is_dataclass(kind) else _WORDS[outer or kind]
