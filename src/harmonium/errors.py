@@ -4,6 +4,10 @@ Every error that a user can cause is a `HarmoniumError`, so that one `except` ca
 the command can print each as a single line.
 """
 
+import sys
+import warnings
+from pathlib import Path
+
 __all__ = [  # the errors; the other functions are internal
     "HarmoniumError",
     "InputError",
@@ -95,3 +99,14 @@ def printable(text: str) -> str:
 def count_of(number: int, noun: str) -> str:
     """Return "1 row", "1,437 rows"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of something at the line outside this package that called it, however deep it is."""
+    package = str(Path(__file__).parent)
+    level = 2  # of the caller, as `warnings.warn` counts
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
