@@ -4,6 +4,7 @@ Every error that a user can cause is a `HarmoniumError`, so that one `except` ca
 the command can print each as a single line.
 """
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -103,7 +104,7 @@ def count_of(number: int, noun: str) -> str:
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn of something at the line outside this package that called it, however deep it is."""
-    package = str(Path(__file__).parent)
+    package = f"{Path(__file__).parent}{os.sep}"
     level = 2  # of the caller, as `warnings.warn` counts
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):

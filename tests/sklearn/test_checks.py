@@ -8,6 +8,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from harmonium.sklearn import RBM, BernoulliRBM, RBMClassifier, RBMImputer
 
+# Their rows are normal numbers, and few for a classifier; to warn of that is no failure of a check.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:X. expected values in .0, 1.:UserWarning"),
+    pytest.mark.filterwarnings("ignore:RBMClassifier:sklearn.exceptions.ConvergenceWarning"),
+]
 STOCHASTIC = "batches are drawn at random, so weighted and repeated rows agree only in distribution"
 EXPECTED = {
     f"check_sample_weight_equivalence_on_{kind}_data": STOCHASTIC for kind in ("dense", "sparse")

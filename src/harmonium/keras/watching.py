@@ -1,4 +1,4 @@
-"""What is watched during a run of Keras: divergence, the progress bar, and what callbacks monitor."""
+"""What a run of Keras is watched for: divergence, its progress, and what callbacks monitor."""
 
 from __future__ import annotations
 
@@ -18,11 +18,21 @@ LARGEST_GAP = 100.0
 SECONDS_BETWEEN_COPIES = 1.0  # as parameters are looked at and copied on the host
 # Arguments of Keras's methods in their order, after those that ours name.
 OF_FIT = (
-    "verbose callbacks validation_split validation_data shuffle class_weight sample_weight"
-    " initial_epoch steps_per_epoch validation_steps validation_batch_size validation_freq"
-).split()
-OF_EVALUATE = "batch_size verbose sample_weight steps callbacks return_dict".split()
-OF_PREDICT = "batch_size verbose steps callbacks".split()
+    "verbose",
+    "callbacks",
+    "validation_split",
+    "validation_data",
+    "shuffle",
+    "class_weight",
+    "sample_weight",
+    "initial_epoch",
+    "steps_per_epoch",
+    "validation_steps",
+    "validation_batch_size",
+    "validation_freq",
+)
+OF_EVALUATE = ("batch_size", "verbose", "sample_weight", "steps", "callbacks", "return_dict")
+OF_PREDICT = ("batch_size", "verbose", "steps", "callbacks")
 
 
 class Divergence(keras.callbacks.Callback):

@@ -26,9 +26,7 @@ from .monitors import Monitors, RowStatistics
 from .update import batch_of
 
 FEWEST_UPDATES = 100  # shorter runs have hardly left their start
-LEAST_LOSS = (
-    0.05  # nats below independent units, so that a start that was left by chance is not one
-)
+LEAST_LOSS = 0.05  # nats below independent units, which short runs differ from by chance
 ERRORS = 3.0  # of the mean over rows, likewise
 # Of two equal clusters, the model has a quarter or less in one of them.
 FAR_OFF = 0.25
