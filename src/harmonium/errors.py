@@ -4,8 +4,12 @@ Every error that a user can cause is a `HarmoniumError`, so that one `except` ca
 the command can print each as a single line.
 """
 
+import os
 import re
+import sys
 import unicodedata
+import warnings
+from pathlib import Path
 
 JOINERS = "\u200c\u200d"  # of Arabic and Indic letters, and of emoji
 
@@ -124,3 +128,14 @@ def _in_place_of(letter: str) -> str:
 def count_of(number: int, noun: str) -> str:
     """Return "1 row", "1,437 rows"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of something at the line outside this package that called it, however deep it is."""
+    package = f"{Path(__file__).parent}{os.sep}"
+    level = 2  # of the caller, as `warnings.warn` counts
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

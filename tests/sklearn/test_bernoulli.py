@@ -226,7 +226,8 @@ def test_other_methods_learn(method):
 def test_any_finite_number_is_used_linearly():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(50, 6)) * 3
-    model = BernoulliRBM(3, n_iter=5, random_state=0).fit(rows)
+    with pytest.warns(UserWarning, match="used linearly"):
+        model = BernoulliRBM(3, n_iter=5, random_state=0).fit(rows)
     assert np.isfinite(model.components_).all()
     np.testing.assert_allclose(
         model.free_energy(rows),
@@ -236,6 +237,38 @@ def test_any_finite_number_is_used_linearly():
     )
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(rows > 3, np.nan, rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "advice"),
+    [
+        (255 * DIGITS[:40], r"found 0 to 255, .*; divide by 255, or scale"),
+        (np.round(90 * DIGITS[:40]), r"found 0 to 90, .*; divide by 255"),
+        (16 * DIGITS[:40], r"found 0 to 16, .*; divide by 16"),
+        (2 * DIGITS[:40] - 1, r"found -1 to 1, .*; scale the columns by sklearn.*MinMaxScaler, or"),
+        (scipy.sparse.csr_matrix(255 * DIGITS[:40]), "divide by 255"),
+    ],
+)
+def test_values_outside_0_and_1_are_taken_with_a_warning_by_fit_and_by_scores(rows, advice):
+    model = BernoulliRBM(3, n_iter=1, random_state=0)
+    for use in (model.fit, model.score, model.score_samples):
+        with pytest.warns(UserWarning, match=advice) as caught:
+            found = use(rows)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+    assert np.isfinite(found).all()
+    model.transform(rows)  # which no warning follows: it is called again and again
+
+
+def test_a_stream_is_warned_of_its_first_portion_alone():
+    model = BernoulliRBM(3, random_state=0)
+    with pytest.warns(UserWarning, match="found 0 to 255"):
+        model.partial_fit(255 * DIGITS[:40])
+    model.partial_fit(255 * DIGITS[:40])
+
+
+def test_rounding_of_a_scaler_is_no_reason_to_warn():
+    BernoulliRBM(3, n_iter=1, random_state=0).fit(np.nextafter(BINARY[:40], 2)).score(BINARY[:40])
 
 
 @pytest.mark.parametrize(
@@ -299,7 +332,7 @@ def test_draws_are_never_drawn_twice():
 
 def test_a_first_portion_that_diverges_leaves_a_model():
     model = BernoulliRBM(8, learning_rate=1e20, random_state=0)
-    with pytest.warns(RuntimeWarning, match="diverged"):
+    with pytest.warns(UserWarning, match="divide by 1e"), pytest.warns(RuntimeWarning, match="div"):
         model.partial_fit(BINARY * 1e25 + 1)
     assert np.isfinite(model.components_).all()
 

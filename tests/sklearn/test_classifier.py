@@ -1,7 +1,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
 import harmonium as hm
@@ -66,3 +67,40 @@ def test_continuous_columns():
     model = RBMClassifier(16, n_iter=1_000, learning_rate=0.3, random_state=0)
     scores = cross_val_score(model, *load_iris(return_X_y=True), cv=3)
     assert scores.mean() > 0.9
+
+
+def test_a_run_that_was_too_short_says_so():
+    """It has 0.69 of iris right; with the default number of updates, 0.97."""
+    X, y = load_iris(return_X_y=True)
+    model = RBMClassifier(16, n_iter=150, random_state=0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert message.startswith("RBMClassifier: 300 updates were too few: the log-probability of")
+    assert "still rose in the second half of the run, by 0.3" in message
+    assert message.endswith("raise n_iter (None makes at least 10,000 updates) or learning_rate.")
+    assert caught[0].filename == __file__
+
+
+def test_a_run_that_learned_no_labels_says_so():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(
+        ConvergenceWarning, match=r"labels have -1.09\d nats each, and -1.099 by the"
+    ):
+        RBMClassifier(16, n_iter=10, random_state=0).fit(X, y)
+
+
+def test_rows_with_gaps_count_by_those_that_are_complete():
+    X, y = load_iris(return_X_y=True)
+    X[::3, 1] = np.nan
+    with pytest.warns(ConvergenceWarning, match="20 updates were too few"):
+        RBMClassifier(16, n_iter=10, random_state=0).fit(X, y)
+
+
+def test_a_run_that_was_long_enough_is_silent():
+    RBMClassifier(8, n_iter=300, learning_rate=0.3, random_state=0).fit(*load_wine(return_X_y=True))
+
+
+def test_labels_of_one_class_have_nothing_to_learn():
+    RBMClassifier(2, n_iter=2, random_state=0).fit(X[:30], np.zeros(30))

@@ -10,6 +10,11 @@ from sklearn.pipeline import make_pipeline
 import harmonium as hm
 from harmonium.sklearn import RBM, RBMClassifier, RBMImputer
 
+# Most fits here are short; how well they learn is tested elsewhere.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:RBMClassifier:sklearn.exceptions.ConvergenceWarning"
+)
+
 
 def people(n=400, missing=0.1, seed=0):
     """Return a data frame whose columns depend on a class, and the class."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +15,22 @@ import numpy as np
 from ..errors import InputError, MissingDependencyError
 
 _INSTALL = "install it with: pip install keras"
+
+
+def _backend_in_file() -> str:
+    """Return the backend that Keras's own file names; TensorFlow if there is none, as in Keras."""
+    folder = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
+    try:
+        return json.loads((folder / "keras.json").read_text())["backend"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "tensorflow"
+
+
+# Keras takes TensorFlow unless told otherwise, also where it is not installed, and writes that into
+# its file. JAX is always there, since harmonium needs it.
+_is_open = "keras" not in sys.modules and not os.environ.get("KERAS_BACKEND")
+if _is_open and _backend_in_file() == "tensorflow" and find_spec("tensorflow") is None:
+    os.environ["KERAS_BACKEND"] = "jax"
 
 try:  # no import statement, so that types can be checked without Keras
     keras: Any = import_module("keras")

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InputError
 from .base import to_numpy
 from .model import check_width
+from .watching import off_scale
 
 
 def adapt(model: Any, data: Any) -> None:
@@ -28,6 +29,7 @@ def adapt(model: Any, data: Any) -> None:
         total, squares = total + weights @ rows, squares + weights @ rows**2
     if not n or not worth > 0:
         raise InputError("data: expected at least one row of positive weight; got none.")
+    off_scale(model, total / worth, squares / worth, "data")
     model.visible.fit_moments(n, total / worth, squares / worth)
     model.hidden.bias.assign(np.zeros(model.hidden.size))
     kernel = _numpy(model.kernel)
@@ -82,10 +84,17 @@ def check_rows(model: Any, rows: np.ndarray, name: str, first_row: int = 0) -> N
 def check_input(model: Any, x: Any, name: str) -> None:
     """Check the rows of an array or a tensor, or of the first batch of a `tf.data.Dataset`."""
     if hasattr(x, "shape"):
-        check_rows(model, _numpy(x), name)
+        checked = [_numpy(x)]
     elif hasattr(x, "element_spec") and hasattr(x, "take"):
-        for rows, _ in batches(x.take(1)):
-            check_rows(model, rows, name)
+        checked = [rows for rows, _ in batches(x.take(1))]
+    else:
+        return
+    for rows in checked:
+        check_rows(model, rows, name)
+        if name == "x" and model.visible.has_scale:
+            # Without a float64 copy of all rows.
+            squares = np.einsum("ij,ij->j", rows, rows, dtype=np.float64, casting="unsafe")
+            off_scale(model, rows.mean(0, dtype=np.float64), squares / len(rows), name)
 
 
 def targets(x: Any, y: Any, weights: Any) -> Any:

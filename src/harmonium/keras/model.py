@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, input_error
+from . import convert
 from .base import arithmetic_dtype, keras, ops, positive_integer
 from .units.base import Tensor, Unit
+
+HDF5 = (".h5", ".hdf5")
 
 
 class BaseModel(keras.Model):
@@ -93,6 +97,61 @@ class BaseModel(keras.Model):
         zeros = ops.zeros((positive_integer(n, "n"), self.hidden.size), arithmetic_dtype(self))
         v = self.sample_v_from_h(self.hidden.sample(zeros, self._seed()))
         return self.gibbs(v, sweeps)
+
+    # ---------------------------------------------------------------- files and summaries
+
+    def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
+        """Save the model with its chains and seeds, as `keras.Model.save` does, to a .keras file.
+
+        Raises:
+            InputError: the older HDF5 format, which Keras cannot write for such a model.
+        """
+        if str(filepath).lower().endswith(HDF5):
+            expected, found = "a name that ends in .keras", f"{str(filepath)!r}"
+            advice = (
+                "Keras's older HDF5 format has no place for weights of the model itself; save as"
+                " .keras, or call save_weights with a name that ends in .weights.h5"
+            )
+            raise input_error("filepath", expected, found, advice)
+        super().save(filepath, *args, **kwargs)
+
+    def export(
+        self,
+        filepath: Any,
+        format: str = "tf_saved_model",  # noqa: A002  (Keras's name)
+        verbose: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write the model for serving without harmonium and without Keras.
+
+        A SavedModel has the endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other
+        formats have `serve` alone.
+
+        Raises:
+            MissingDependencyError: a SavedModel on the PyTorch backend; the error says what to do.
+        """
+        if format == "tf_saved_model" and not kwargs:
+            convert.export_saved_model(self, filepath, verbose)
+        else:
+            kwargs.setdefault("input_signature", convert.signature(self))
+            super().export(filepath, format=format, verbose=verbose, **kwargs)
+
+    def summary(self, *args: Any, **kwargs: Any) -> None:
+        """Print Keras's summary, and what it leaves out: the kernel and the chains."""
+        super().summary(*args, **kwargs)
+        if self.built:
+            show = kwargs.get("print_fn") or print
+            show(f" Of these, in the RBM itself: {', '.join(self._own_weights())}")
+
+    def _own_weights(self) -> list[str]:
+        """Return each variable of the model itself in words."""
+        in_layers = {id(x) for layer in self.layers for x in layer.weights}
+        return [
+            f"{x.name} {' × '.join(map(str, x.shape))} = {math.prod(x.shape):,}"
+            + ("" if x.trainable else " (not trained)")
+            for x in self.weights
+            if id(x) not in in_layers and len(x.shape) == 2
+        ]
 
     @property
     def both_units(self) -> tuple:

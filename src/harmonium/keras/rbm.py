@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import InputError
-from . import convert, gap, monitors
+from . import convert, gap, monitors, watching
 from . import initialization as start
 from .base import PACKAGE, arithmetic_dtype, keras, ops, positive_integer
 from .default_run import DefaultRun, Penalty, split_of
@@ -95,6 +95,7 @@ class RBM(BaseModel):
         self._watched: tuple[str, ...] = ()
         self._means = [keras.metrics.Mean(name=name) for name in monitors.NAMES]
         self.penalty, self._has_penalty, self._is_told = Penalty(name="penalty"), False, True
+        self.is_told_of_scale = False  # whether a warning has been given
 
     def build(self, input_shape: Any) -> None:
         """Create the parameters for rows with as many columns as the last axis has."""
@@ -225,10 +226,15 @@ class RBM(BaseModel):
         printed unless `verbose` is 0. With `epochs` or an optimiser, none of this happens. A data
         set without `epochs` is visited once.
 
+        A run that diverges ends with the last model before that, and a `DivergenceWarning`. Further
+        warnings say where continuous columns are not standardised, and where a callback monitors
+        the loss, which does not measure the model.
+
         Raises:
             InputError: values that the visible units do not take: in an array, or in the first
                 batch of a `tf.data.Dataset`.
         """
+        kwargs |= dict(zip(watching.OF_FIT, args, strict=False))
         start.check_input(self, x, "x")
         held_out = kwargs.get("validation_data")
         some = held_out[0] if isinstance(held_out, tuple | list) else held_out
@@ -241,15 +247,13 @@ class RBM(BaseModel):
         if epochs is None and not self._is_told and hasattr(x, "shape"):
             split = split_of(x, weights, kwargs.get("validation_split"), held_out)
             own = DefaultRun(self, split, batch_size or 32)
-            epochs, kwargs["callbacks"] = own.epochs, [own, *_listed(kwargs.get("callbacks"))]
+        run = watching.Run(self, own, kwargs)
         self._set_penalty(own is not None)
         try:
-            history = super().fit(x, y, batch_size, epochs or 1, *args, **kwargs)
+            history = super().fit(x, y, batch_size, run.epochs(epochs), **run.options)
         finally:
             self._set_penalty(False)
-        history.message = "" if own is None else own.message
-        if own is not None and kwargs.get("verbose", args[0] if args else "auto"):
-            print(f"harmonium: {own.message}.")
+        history.message = run.end()
         return history
 
     def _set_penalty(self, present: bool) -> None:
@@ -264,9 +268,15 @@ class RBM(BaseModel):
         Raises:
             InputError: values that the visible units do not take, as in `fit`.
         """
+        kwargs |= dict(zip(watching.OF_EVALUATE, args, strict=False))
         start.check_input(self, x, "x")
         y = start.targets(x, y, kwargs.get("sample_weight"))
-        return super().evaluate(x, y, *args, **kwargs)
+        return super().evaluate(x, y, **watching.with_bar(kwargs))
+
+    def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return ⟨h | v⟩ of rows x as an array, as `keras.Model.predict` does."""
+        kwargs |= dict(zip(watching.OF_PREDICT, args, strict=False))
+        return super().predict(x, **watching.with_bar(kwargs))
 
     def compute_loss(
         self,
@@ -348,31 +358,3 @@ class RBM(BaseModel):
             InputError: hidden units other than Bernoulli (sigmoid) and Ising (tanh).
         """
         return convert.to_dense(self)
-
-    def export(
-        self,
-        filepath: Any,
-        format: str = "tf_saved_model",  # noqa: A002  (Keras's name)
-        verbose: bool | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Write the model for serving without harmonium and without Keras.
-
-        A SavedModel has the endpoints `serve` (⟨h | v⟩), `free_energy` and `reconstruct`; other
-        formats have `serve` alone.
-
-        Raises:
-            MissingDependencyError: a SavedModel on the PyTorch backend; the error says what to do.
-        """
-        if format == "tf_saved_model" and not kwargs:
-            convert.export_saved_model(self, filepath, verbose)
-        else:
-            kwargs.setdefault("input_signature", convert.signature(self))
-            super().export(filepath, format=format, verbose=verbose, **kwargs)
-
-
-def _listed(callbacks: Any) -> list:
-    """Return callbacks as a list."""
-    if callbacks is None:
-        return []
-    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]

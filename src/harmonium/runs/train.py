@@ -18,7 +18,7 @@ from ..processes import are_several, by_first
 from ..rbm import RBM
 from ..sharding import clock
 from ..signals import Asked
-from ..training import DivergenceWarning, Fit, TrainState
+from ..training import DivergenceWarning, Fit, PoorModelWarning, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import Callback, run_plan
 from .checkpointing import Checkpointer
@@ -204,7 +204,8 @@ def learn(
     if watch is not None:
         called.append(lambda report: watch.update(report, checkpointer.rbm))
     with display, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)  # the summary reports it
+        for category in (DivergenceWarning, PoorModelWarning):  # the summary reports them
+            warnings.simplefilter("ignore", category)
         if prepared.others:
             fits = learn_together(prepared, state, called)
         else:

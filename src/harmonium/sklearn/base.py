@@ -103,12 +103,16 @@ class BaseRBM(BaseEstimator):
             epochs=self.n_iter,
             validation=held_out,
             keep="last" if held_out is None else "best",
-            callbacks=[self._reporter(dataset)] if self.verbose else [],
+            callbacks=self._callbacks(dataset),
             **learning,
         )
         self.message_ = "; ".join([found.message, *found.notes])
         self._state = self._kept(found)
         return found.rbm
+
+    def _callbacks(self, dataset: Dataset) -> list[Callable[[Report], None]]:
+        """Return what looks at the model during `fit`."""
+        return [self._reporter(dataset)] if self.verbose else []
 
     def _held_off(self) -> dict[str, Any]:
         """Return the arguments that hold off overfitting in `fit`, but not in `partial_fit`."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..checks import positive_integer
 from ..data import Dataset
 from ..data.parts import in_parts
-from ..errors import InputError, input_error
+from ..errors import InputError, warn_user
 from ..evaluation import pseudo_log_likelihoods
 from ..initialization import initialize
 from ..io.convert import to_sklearn
@@ -41,6 +41,7 @@ from .base import (
 )
 
 MONITORED_ROWS = 500
+ROUNDING = 1e-5  # a scaler's own rounding leaves [0, 1] by less
 
 
 class AnyReals(AbstractBernoulli):
@@ -73,7 +74,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
     `partial_fit` makes one pass over its rows in batches of `batch_size`. In addition the model can
     be sampled and its likelihood computed.
 
-    Rows may hold any finite numbers; those outside [0, 1] are used linearly, as in scikit-learn.
+    Rows may hold any finite numbers; those outside [0, 1] are used linearly, as in scikit-learn,
+    with a warning from `fit` and from scores, since 0/1 units have no probability of them.
     Features, means, free energies and pseudo-likelihoods are in the precision of the rows;
     training, sampling and log Z are in float32.
 
@@ -172,6 +174,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         """
         self._learning()  # raises before anything has changed
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        _warn_outside(X)
         self.__dict__.pop("h_samples_", None)
         self.random_state_ = check_random_state(self.random_state)
         hidden = Bernoulli(self._n_hidden())
@@ -185,6 +188,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         """
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
+        if first:  # once for a stream, whose portions are alike
+            _warn_outside(X)
 
         def begin(dataset: Dataset, key: Any) -> Model:
             if not first:
@@ -319,6 +324,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         This is the full sum, the mean of that estimate.
         """
         X = self._rows(X)
+        _warn_outside(X)
         with at_precision(X.dtype):
             model = in_dtype(self._model(), X.dtype)
             parts = range(0, X.shape[0], 1024)
@@ -331,17 +337,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         It is exact if the smaller layer can be enumerated; otherwise log Z is estimated by forward
         and reverse annealing runs. The settings are those of `hm.log_likelihood`.
 
-        Raises
-        ------
-        InputError
-            Values outside [0, 1], of which a model of 0/1 units has no probability.
+        Values outside [0, 1] are used linearly, with a warning: the number is then no probability.
         """
         X, settings = self._rows(X), {"key": key_from(self.random_state, SCORING)} | settings
-        low, high = _ends(X)
-        if low < 0 or high > 1:
-            expected, found = "values from 0 to 1", f"{low:g} to {high:g}"
-            advice = "divide by the largest, or use harmonium.sklearn.RBM for numbers"
-            raise input_error("X", expected, found, advice)
+        _warn_outside(X)
         return log_likelihood(self._model(), Dataset(X, name="X"), **settings)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -369,9 +368,19 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         return tags
 
 
-def _ends(X: Any) -> tuple[float, float]:
-    """Return the smallest and the largest value."""
-    return float(X.min()), float(X.max())
+def _warn_outside(X: Any) -> None:
+    """Warn of values outside [0, 1], and say how to scale them."""
+    low, high = float(X.min()), float(X.max())
+    if low >= -ROUNDING and high <= 1.0 + ROUNDING:
+        return
+    scaling = "scale the columns by sklearn.preprocessing.MinMaxScaler"
+    if low >= -ROUNDING:
+        scaling = f"divide by {255 if 16 < high <= 255 else high:g}, or {scaling}"
+    warn_user(
+        f"X: expected values in [0, 1]; found {low:g} to {high:g}, which are used linearly, as in"
+        " scikit-learn: features and scores of 0/1 units say little of them;"
+        f" {scaling}, or use harmonium.sklearn.RBM for other numbers."
+    )
 
 
 def _dense(rows: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -10,24 +11,34 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._numerics import product
 from ..checks import positive_integer
+from ..data import Dataset
 from ..data.parts import rows_at_once
-from ..errors import InputError
+from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient, Contrastive, Discriminative, WeightedSum
 from ..layers import Mixed, Potts
 from ..missing import impute
 from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
+from ..training import Report
 from .base import MOVING, SAMPLING, BaseRBM, key_from
 from .columns import hidden_layer
 from .rbm import COMPLETIONS, SWEEPS
 from .tables import columns_and_rows
+
+WATCHED_ROWS = 500
+# On iris, wine, breast cancer and digits, runs of 10,000 updates gained 2 to 6 % of their label
+# log-probability in the second half, where the rate falls; runs that were too short 11 % and more.
+STILL_RISING, LEAST_RISE = 0.1, 0.005
+LEAST_GAIN = 0.01  # nats above the shares of the classes: nothing was learned
+FEWEST_WATCHED = 10
 
 
 class RBMClassifier(ClassifierMixin, BaseRBM):
@@ -136,7 +147,18 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         label = Potts(1, states=max(2, len(self.classes_)))
         rows = np.column_stack([self.columns_.encode(X), codes])
         self.rbm_ = self._learn(Mixed(self.columns_.layer, label), hidden, rows, sample_weight)
+        curve = self.__dict__.pop("_curve", None)
+        reason = curve.reason if curve is not None and len(self.classes_) > 1 else ""
+        if reason:
+            advice = "raise n_iter (None makes at least 10,000 updates) or learning_rate"
+            if self.n_iter is None:
+                advice = "give a larger n_iter or learning_rate"
+            warn_user(f"{reason}: {advice}.", ConvergenceWarning)
         return self
+
+    def _callbacks(self, dataset: Dataset) -> list[Callable[[Report], None]]:
+        self._curve = LabelCurve(dataset)
+        return [*super()._callbacks(dataset), self._curve]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return log p(label | row), shape (n_samples, n_classes).
@@ -198,6 +220,71 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+class LabelCurve:
+    """A callback that sees whether a run was long enough for its labels.
+
+    It needs log p(label | row) of some training rows at two points: half-way and at the end. What
+    the model knows at the start are the shares of the classes.
+    """
+
+    def __init__(self, dataset: Dataset):
+        some = dataset.some(WATCHED_ROWS)
+        rows = np.asarray(some.rows())
+        complete = ~np.isnan(rows).any(1)
+        weights = np.ones(len(rows)) if some.weights is None else np.asarray(some.weights)
+        self.weights = weights[complete]
+        self.rows = rows[complete][:, :-1]
+        self.labels = rows[complete][:, -1].astype(int)
+        self.half: float | None = None
+        self.end: float | None = None
+        self.updates = 0
+
+    def __call__(self, report: Report) -> None:
+        """Score the labels, if this is the first report after half of the run, or the last."""
+        is_first_after_half = self.half is None and 2 * report.updates >= report.total
+        is_last = report.updates >= report.total
+        if not (is_first_after_half or is_last) or not self._is_enough:
+            return
+        score = self._score(report.rbm)
+        if is_last:
+            self.end = score
+        elif is_first_after_half:
+            self.half = score
+        self.updates = report.updates
+
+    @property
+    def _is_enough(self) -> bool:
+        return len(self.labels) >= FEWEST_WATCHED and self.weights.sum() > 0
+
+    def _score(self, rbm: Model) -> float:
+        """Return the mean of log p(label | row)."""
+        log_odds = np.asarray(_log_odds(rbm, jnp.asarray(self.rows)), np.float64)
+        each = log_softmax(log_odds, axis=-1)[np.arange(len(self.labels)), self.labels]
+        return float(np.average(each, weights=self.weights))
+
+    @property
+    def reason(self) -> str:
+        """Why the run was too short, in words; empty if nothing shows that it was."""
+        if self.end is None:
+            return ""
+        shares = np.bincount(self.labels, self.weights) / self.weights.sum()
+        without = float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
+        gain = self.end - without
+        few = f"RBMClassifier: {self.updates:,} updates were too few"
+        if gain < LEAST_GAIN:
+            return (
+                f"{few}, or the columns say nothing of the labels: the training labels have"
+                f" {self.end:.3f} nats each, and {without:.3f} by the shares of the classes alone"
+            )
+        rise = 0.0 if self.half is None else self.end - self.half
+        if rise > max(LEAST_RISE, STILL_RISING * gain):
+            return (
+                f"{few}: the log-probability of the training labels still rose in the second half"
+                f" of the run, by {rise:.2f} of {gain:.2f} nats in all"
+            )
+        return ""
 
 
 @eqx.filter_jit

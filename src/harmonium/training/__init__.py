@@ -30,3 +30,4 @@ from .state import Fit as Fit
 from .state import Report as Report
 from .state import TrainState as TrainState
 from .stopping import EarlyStopping as EarlyStopping
+from .verdict import PoorModelWarning as PoorModelWarning

@@ -271,4 +271,9 @@ class _Between:
         history: list[Any] = [{"update": updates, "epoch": epochs}]
         if self.recorders:
             notes, history = self.recorders[i].notes(state), self.histories[i]
-        return Fit(self._model(i, state), history, state, message, diverged, notes)
+        rbm = self._model(i, state)
+        reason = (
+            "" if diverged or not self.recorders else self.recorders[i].reason_against(state, rbm)
+        )
+        notes = (*notes, reason) if reason else notes
+        return Fit(rbm, history, state, message, diverged, notes)

@@ -13,7 +13,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from ..checks import checked_key
 from ..data import Dataset
-from ..errors import InputError
+from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from ..sharding import clock, use_mesh
@@ -24,6 +24,7 @@ from .recorder import Recorder
 from .schedules import rate_of, reschedule
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
+from .verdict import PoorModelWarning
 
 Callback = Callable[[Report], Any]
 SHARE_FOR_RATIOS = 0.005  # share of a run's time that update ratios may take
@@ -106,7 +107,8 @@ def fit(
     Returns:
         A `Fit`: the averaged model, the history of measurements, the state to continue from, and a
         message. If the run diverges at a rate that was given, or again and again, the last finite
-        model, with a `DivergenceWarning`.
+        model, with a `DivergenceWarning`. If the model is worth less than its units by themselves,
+        or its means are far from those of the rows, the notes say so, with a `PoorModelWarning`.
 
     Raises:
         InputError: an invalid argument, or data outside the visible layer's domain.
@@ -224,7 +226,12 @@ class _Run:
             message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
         if not made:
             message = f"nothing to do: the run was complete {done}; choose more epochs"
-        return Fit(rbm, history, state, message, False, self._notes(state, usual))
+        notes = self._notes(state, usual)
+        reason = self.recorder.reason_against(state, rbm) if made else ""
+        if reason:
+            warn_user(reason, PoorModelWarning)
+            notes = (*notes, reason)
+        return Fit(rbm, history, state, message, False, notes)
 
     def _begun_anew(self, rate: float, old: TrainState) -> TrainState:
         """Return the state before the first update, at a lower rate, after a run that diverged."""

@@ -13,16 +13,19 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from ..data import Dataset
+from ..likelihood import is_exact_cheap
+from ..partition_function.finite import finite_z
 from ..rbm import RBM
 from .arguments import Plan
 from .base import same_shapes
 from .cross_validation import cross_validate, is_for, unknown
-from .held_out import HeldOut, Tracker, judged
+from .held_out import EXACT_WORK, HeldOut, Tracker, judged
 from .monitors import Monitors, adjusted_gap
 from .optimizers import averaged_model
 from .penalties import size_of_weights
 from .state import TrainState
 from .strength import next_strength, strength_of, with_strength
+from .verdict import FEWEST_UPDATES, known_exactly, known_of_chains, reason_against
 
 MOST_RECORDS, FEWEST_RECORDS = 100, 10
 FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
@@ -150,6 +153,29 @@ class Recorder:
                 found, last, updates, lambda rbm: self.monitors.measured(rbm)[-1].energy
             )
         return self.judgements[updates]
+
+    def reason_against(self, state: TrainState, rbm: RBM) -> str:
+        """Return why the model that a run ends with is worth little, by what the run knows of it.
+
+        Args:
+            state: the state at the end.
+            rbm: the model that was `kept`.
+        """
+        # Where log Z differs from row to row, or does not exist, no model has one worth.
+        if int(state.updates) < FEWEST_UPDATES or self.plan.layer.n_totals or not finite_z(rbm):
+            return ""
+        if is_exact_cheap(rbm, EXACT_WORK):
+            return reason_against(rbm, self.monitors, known_exactly(rbm))
+        found = state.held_out
+        if found is not None and rbm is found.best and int(found.update) < int(state.updates):
+            return ""  # an earlier model: neither chains nor log Z are its own
+        log_z, error = None, 0.0
+        # A run that a callback stopped between records does not know log Z of its last model.
+        if found is not None and bool(found.found.is_known) and self.is_due(int(state.updates)):
+            log_z = float(found.found.log_z)
+            error = 2.0 * float(found.found.variance) ** 0.5
+        chains = self.method.gradient.status(state.rbm, state.gradient).chains
+        return reason_against(rbm, self.monitors, known_of_chains(chains, log_z, error))
 
     def notes(self, state: TrainState) -> tuple[str, ...]:
         """Return what the method and the run changed automatically, a sentence each."""

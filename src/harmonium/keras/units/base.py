@@ -32,6 +32,7 @@ class Unit(keras.layers.Layer):
     activation: str | None = None  # of a Dense layer with the same mean
     states_each: int | None = None  # values that a unit can take; None if continuous
     columns_each = 1
+    has_scale = False  # whether data may have any scale, which then matters to the learning rate
 
     def __init__(self, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
@@ -72,6 +73,10 @@ class Unit(keras.layers.Layer):
     def shift(self, delta: np.ndarray) -> None:
         """Add a constant input to the bias: b + `delta`."""
         self.bias.assign_add(delta)
+
+    def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
+        """Return a column of data that is far from the scale that learning needs, or None."""
+        return None
 
     # ---------------------------------------------------------------- what each type defines
 

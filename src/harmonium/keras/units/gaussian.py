@@ -12,6 +12,8 @@ from .base import Tensor, Unit
 
 SMALLEST_PRECISION = 1e-6
 LOG_2PI = math.log(2.0 * math.pi)
+# Plain ascent at 0.05 diverges on columns of mean 5; grey levels in [0, 1] are learned as they are.
+LARGEST_MEAN, LARGEST_DEVIATION, SMALLEST_DEVIATION = 2.0, 3.0, 0.1
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -47,6 +49,7 @@ class Gaussian(Unit):
     """
 
     registered = "gaussian"
+    has_scale = True
 
     def build(self, input_shape: Any) -> None:
         """Create the bias and the precision."""
@@ -88,6 +91,17 @@ class Gaussian(Unit):
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Mark no entry: every finite number is in the domain."""
         return np.zeros(rows.shape, bool)
+
+    def off_scale(self, mean: np.ndarray, deviation: np.ndarray) -> int | None:
+        """Return the column furthest from mean 0 and standard deviation 1, if it is too far.
+
+        Narrow columns count only if most are: those of some pixels that hardly change do no harm.
+        """
+        excess = np.maximum(abs(mean) / LARGEST_MEAN, deviation / LARGEST_DEVIATION)
+        varying = deviation[deviation > 0.0]
+        if len(varying) and np.median(varying) < SMALLEST_DEVIATION and excess.max() <= 1.0:
+            return int(np.argmin(np.where(deviation > 0.0, deviation, np.inf)))
+        return int(np.argmax(excess)) if excess.max() > 1.0 else None
 
     def domain(self) -> str:
         """Return in words the values that a unit takes."""
