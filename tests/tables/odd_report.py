@@ -1,6 +1,6 @@
 """Open every odd file and tell which are read rightly, refused, lost or silently wrong.
 
-    python tests/tables/odd_report.py            # all: counts, and a line for each that is not right
+    python tests/tables/odd_report.py            # all: counts, and each that is not right
     python tests/tables/odd_report.py --all      # also those that are right
     python tests/tables/odd_report.py WORD …     # those whose name has one of the words, with notes
 
@@ -33,7 +33,8 @@ CRASHED = "crashed"
 VERDICTS = (RIGHT, NOTED, REFUSED, WITH_REASON, HINT, NEEDLESS, UNCLEAR, LOST, WRONG, CRASHED)
 FINE = {RIGHT, NOTED, REFUSED}
 FAULTS = {UNCLEAR, LOST, WRONG, CRASHED}
-NO_NUMBERS = {"category", "date", "calendar", "left out", "time"}
+OUT = {"left out", "key", "identifier"}
+NO_NUMBERS = OUT | {"category", "date", "calendar", "time"}
 # A column that was left out has a reason if its line tells what its cells nearly are.
 REASON = r"but for|nearly|almost|such as|--as|--missing|unit|order"
 OPTION = r"--(header|skip|separator|missing|as|label|weight|scale|visible|drop)\b"
@@ -45,12 +46,13 @@ def is_kind(column, values, kind):
     seen = {str(v) for v in values if not is_missing(v)}
     return {
         "any": True,
-        "out": column.kind == "left out",
+        "out": column.kind in OUT,
         "number": column.kind not in NO_NUMBERS,
         "category": column.kind == "category",
-        "yes-no": column.kind not in {"left out", "date", "calendar"} and len(seen) <= 2,
+        "yes-no": column.kind not in OUT | {"date", "calendar"} and len(seen) <= 2,
         "date": column.kind in {"date", "calendar"},
-        "time": column.kind not in {"left out", "category"},
+        "time": column.kind not in OUT | {"category"},
+        "reasoned": False,  # `of_kind` looks at the reason
     }[kind]
 
 
@@ -70,7 +72,9 @@ def agrees(value, wanted, kind):
             return False
         apart = abs(np.datetime64(value, "s") - np.datetime64(wanted, "s"))
         day = np.timedelta64(1, "D") - np.timedelta64(1, "s")
-        return apart <= (np.timedelta64(31, "D") if kind == "calendar" else MINUTES if "T" in wanted else day)
+        return apart <= (
+            np.timedelta64(31, "D") if kind == "calendar" else MINUTES if "T" in wanted else day
+        )
     if isinstance(wanted, str):
         return str(value) == wanted
     try:
@@ -95,26 +99,35 @@ def of_columns(table, reading):
     if len(table.train) != reading.rows:
         faults.append((WRONG, f"{len(table.train)} rows instead of {reading.rows}"))
     for (name, kinds), column, values in zip(wanted, columns, decoded, strict=True):
-        if name and not (column.name == name or (name.endswith("*") and column.name.startswith(name[:-1]))):
+        if name and not (
+            column.name == name or (name.endswith("*") and column.name.startswith(name[:-1]))
+        ):
             faults.append((WRONG, f"a column is named {column.name!r} instead of {name!r}"))
         faults += of_kind(column, values, kinds.lstrip("?"))
-    if faults:
+    if any(verdict == WRONG for verdict, _ in faults):
         return faults
     found = {c.name: j for j, c in enumerate(columns)}
     for row, place, value in reading.cells:
         j = found.get(place, place)
         if isinstance(j, int) and reading.columns[0][1].startswith("?") and isinstance(place, int):
             j -= len(reading.columns) - len(wanted)
-        if not isinstance(j, int) or columns[j].kind == "left out":
+        if not isinstance(j, int) or columns[j].kind in OUT:
             continue
         if not agrees(decoded[j][row], value, columns[j].kind):
             kind = LOST if is_missing(decoded[j][row]) else WRONG
-            faults.append((kind, f"{columns[j].name!r}, row {row}: {decoded[j][row]} instead of {value!r}"))
+            faults.append(
+                (kind, f"{columns[j].name!r}, row {row}: {decoded[j][row]} instead of {value!r}")
+            )
     for name, count in reading.missing.items():
         column = columns[found[name]]
         there = sum(map(is_missing, decoded[found[name]]))
-        if column.kind != "left out" and there != count:
-            faults.append((LOST if there > count else WRONG, f"{name!r}: {there} cells missing instead of {count}"))
+        if column.kind not in OUT and there != count:
+            faults.append(
+                (
+                    LOST if there > count else WRONG,
+                    f"{name!r}: {there} cells missing instead of {count}",
+                )
+            )
     return faults
 
 
@@ -123,9 +136,11 @@ def of_kind(column, values, kinds):
     if any(is_kind(column, values, kind) for kind in kinds.split("/")):
         return []
     words = f"{column.name!r} is {column.kind} ({column.summary[:70]}) instead of {kinds}"
-    if column.kind != "left out":
+    if column.kind not in OUT:
         return [(WRONG, words)]
-    return [(WITH_REASON if re.search(REASON, column.summary) else LOST, words)]
+    if not re.search(REASON, column.summary):
+        return [(LOST, words)]
+    return [(NOTED if "reasoned" in kinds else WITH_REASON, words)]
 
 
 def of_rows(table, reading):
@@ -137,8 +152,12 @@ def of_rows(table, reading):
     if shape != (reading.rows, reading.columns):
         return [(WRONG, f"{shape} instead of {(reading.rows, reading.columns)}")]
     for row, site, value in reading.cells:
-        found = table.sites.words(table.train[row : row + 1])[0] if site is None else table.train[row, site]
-        if found != value:
+        found = (
+            table.sites.words(table.train[row : row + 1])[0]
+            if site is None
+            else table.train[row, site]
+        )
+        if not (found in value if isinstance(value, tuple) else found == value):
             return [(WRONG, f"row {row}, column {site}: {found} instead of {value}")]
     return []
 
@@ -147,26 +166,38 @@ def held(table, reading):
     """Return the verdict on one reading, and why."""
     is_table = table.kind == "columns"
     if is_table != (reading.kind == "columns"):
-        names = ", ".join(f"{c.name!r} {c.kind}" for c in table.columns.columns[:6]) if is_table else ""
+        names = (
+            ", ".join(f"{c.name!r} {c.kind}" for c in table.columns.columns[:6]) if is_table else ""
+        )
         words = f"{table.kind} of {tuple(table.train.shape)} instead of {reading.kind}"
         return WRONG, f"{words}: {names}" if names else words
     faults = of_columns(table, reading) if is_table else of_rows(table, reading)
     notes = "\n".join(table.notes)
-    if faults:
-        worst = max((verdict for verdict, _ in faults), key=VERDICTS.index)
+    worst = max((verdict for verdict, _ in faults), key=VERDICTS.index, default=RIGHT)
+    if worst not in FINE:
         has_hint = worst in {LOST, WRONG} and re.search(OPTION, notes)
-        return HINT if has_hint else worst, "; ".join(dict.fromkeys(words for _, words in faults[:3]))
-    if reading.note and not re.search(reading.note, notes):
-        return LOST, f"read rightly, but not said (a note that matches {reading.note!r})"
-    return (NOTED if others(table) else RIGHT), others(table)
+        return HINT if has_hint else worst, "; ".join(
+            dict.fromkeys(words for _, words in faults[:3])
+        )
+    for wanted, words in ((reading.note, others(table)), (reading.remark, notes)):
+        if wanted and not re.search(wanted, words):
+            return LOST, f"read rightly, but not said (a note that matches {wanted!r})"
+    said = "; ".join([*(words for _, words in faults), others(table)]).strip("; ")
+    return (NOTED if said else RIGHT), said
 
 
 def others(table):
-    """Return the notes that are not the list of columns, or not the usual line of a file."""
+    """Return the notes that are not the list of columns, or not the usual lines on rows."""
     if table.columns is None:
-        return "; ".join(table.notes[1:])
-    names = tuple(c.name.strip()[:12] for c in table.columns.columns)
-    return "; ".join(n for n in table.notes if not n.strip().startswith(tuple(n for n in names if n)))
+        usual = re.compile(r": \d[\d,]* (rows|sequences) of ")
+        return "\n".join(note for note in table.notes if not usual.search(note))
+    listed = [(c.name[:8].strip(), c.kind) for c in table.columns.columns]
+    lines = [line for text in table.notes for line in text.split("\n")]
+    return "\n".join(
+        line
+        for line in lines
+        if not any(line.startswith(name) and f" {kind}" in line for name, kind in listed)
+    )
 
 
 def judged(case, folder):
