@@ -558,7 +558,7 @@ for label, cell in SPANS.items():
 # Files of other programs: they are read, or the message says what they are.
 
 # The words of the file itself, quoted in a message, do not say what it is.
-MARKUP = r"(?i)web page|markup|(html|xml) (page|file|document|table|text)|(is|holds|like|an?|found) (html|xml)"
+MARKUP = r"(?i)web page|markup|page of html|(html|xml) (page|file|document|table|text)|(is|holds|like|an?|found) (html|xml)"
 EITHER = {"refusal": r"(?i)expected .*; found .*;"}
 case("MySQL: a drawn table", f"+--------+-------+-----+\n| {'drink':<6} | price | age |\n+--------+-------+-----+\n" + lines(None, lambda i: f"| {DRINK[i]:<6} | {x(i):>5} | {AGE[i]:>3} |") + "+--------+-------+-----+\n60 rows in set (0.00 sec)\n", plain("line|rows|table|skip"), suffix="txt", refusal="line|column|table|separat")
 case("psql: pipes and a dashed line", " drink  | price | age\n--------+-------+-----\n" + lines(None, lambda i: f" {DRINK[i]:<6} | {x(i):>5} | {AGE[i]:>3}") + "(60 rows)\n", plain("line|rows|table|skip"), suffix="txt", refusal="line|column|table|separat")
@@ -656,7 +656,8 @@ family("FASTA of DNA", FASTA(DNA), DNA)
 family("FASTA of RNA", FASTA(RNA), RNA)
 family("FASTA of RNA in lower case", FASTA([s.lower() for s in RNA]), RNA)
 family("FASTA of proteins in lower case", FASTA([s.lower() for s in PROTEIN]), note="", refusal="lower")
-family("FASTA of DNA in lower case with gaps", FASTA([s.lower()[:3] + "-" + s.lower()[4:] for s in DNA]), DNA, first=DNA[0][:3] + "-" + DNA[0][4:])
+GAPPED = [s[: i % 20] + "-" + s[i % 20 + 1 :] for i, s in enumerate(DNA)]
+family("FASTA of DNA in lower case with gaps", FASTA([s.lower() for s in GAPPED]), GAPPED)
 family("FASTA: half the sequences in lower case", FASTA([s.lower() if i % 2 else s for i, s in enumerate(DNA)]), DNA)
 family("FASTA wrapped at 10", "".join(f">s{i}\n{s[:10]}\n{s[10:20]}\n{s[20:]}\n" for i, s in enumerate(PROTEIN)))
 family("FASTA with CRLF", FASTA(PROTEIN).replace("\n", "\r\n"))
@@ -669,7 +670,7 @@ family("FASTA with comments of semicolons", "; made by hand\n" + FASTA(PROTEIN),
 family("FASTA with long descriptions", "".join(f">sp|P{i:05}|X_HUMAN Protein {i} OS=Homo sapiens, OX=9606 | a=b\n{s}\n" for i, s in enumerate(PROTEIN)))
 family("FASTA with stars at the ends", FASTA([s + "*" for s in PROTEIN]), sites=24, refusal="\\*", first=(PROTEIN[0], PROTEIN[0] + "-"))
 family("FASTA with NUL at the end", FASTA(PROTEIN) + "\0")
-family("FASTA with NUL after each sequence", FASTA(PROTEIN).replace("\n>", "\n\0>"), suffix="a3m")
+family("FASTA with NUL after each sequence", FASTA(PROTEIN).replace("\n>", "\n\0>"), suffix="a3m", refusal="(?i)nul|famil")
 family("FASTA with gaps _", FASTA([s.replace("-", "_") for s in PROTEIN]))
 family("FASTA with gaps ~", FASTA([s.replace("-", "~") for s in PROTEIN]))
 family("FASTA with gaps .", FASTA([s.replace("-", ".") for s in PROTEIN]))

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -189,15 +190,34 @@ def held(table, reading):
 def others(table):
     """Return the notes that are not the list of columns, or not the usual lines on rows."""
     if table.columns is None:
-        usual = re.compile(r": \d[\d,]* (rows|sequences) of ")
-        return "\n".join(note for note in table.notes if not usual.search(note))
+        usual = re.compile(r": \d[\d,]* (rows|sequences) of \d")
+        return "\n".join(
+            note
+            for note in table.notes
+            if not usual.search(note) and re.sub(r"\d+", "0", note) not in usual_notes()
+        )
+    usual = usual_notes()
     listed = [(c.name[:8].strip(), c.kind) for c in table.columns.columns]
     lines = [line for text in table.notes for line in text.split("\n")]
     return "\n".join(
         line
         for line in lines
-        if not any(line.startswith(name) and f" {kind}" in line for name, kind in listed)
+        if re.sub(r"\d+", "0", line) not in usual
+        and not any(line.startswith(name) and f" {kind}" in line for name, kind in listed)
     )
+
+
+@cache
+def usual_notes():
+    """Return the notes on a table that is not odd, with 0 for all numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "odd.csv"
+        path.write_text(
+            "drink,price\n"
+            + "".join(f"{'tea' if i % 3 else 'milk'},{i * 7 % 61}.5\n" for i in range(60))
+        )
+        notes = hm.open_source(str(path)).notes
+    return {re.sub(r"\d+", "0", line) for note in notes for line in note.split("\n")}
 
 
 def judged(case, folder):
