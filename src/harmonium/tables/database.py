@@ -48,6 +48,8 @@ class Database:
         with parser_errors(label, expected):
             if self.connection is None:
                 self.connection = duckdb.connect(config=SETTINGS)
+                # After two seconds it would stand among what a command prints.
+                self.connection.execute("set enable_progress_bar = false")
             self.connection.execute(f"set memory_limit = '{most}B'")
             try:
                 yield self.connection
