@@ -137,6 +137,12 @@ def test_numbers_with_what_is_lost_are_read_and_it_is_said(columns, name):
     assert note in column.note if note else not column.note
 
 
+def test_rare_errors_of_several_kinds_are_no_units(tmp_path):
+    cells = among([str(i) for i in range(400)], "5x", "6y", "7z")
+    column = read(tmp_path / "t.tsv", {"a": cells, "b": ["u"]})["a"]
+    assert column.note == "read as missing: '5x' (1 cell), '6y' (1 cell), '7z' (1 cell)"
+
+
 GAPS = (
     *("..", "--", "---", "—", "–", "*", "**", "***", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?"),
     *("unknown", "Missing", "not available", "n.a.", "N/D", "x", "TBD", "(blank)", "no data"),

@@ -157,9 +157,10 @@ def _of_bits(contents: Contents) -> Contents:
     frame = contents.frame
     if frame is None or len(frame.columns) > 1 or frame.columns[0].values.dtype.kind == "M":
         return contents
-    cells = words_of(frame.columns[0]).tolist()
-    lengths = {len(cell or "") for cell in cells}
-    if len(lengths) > 1 or lengths & {0, 1} or not all(set(cell) <= {"0", "1"} for cell in cells):
+    cells = [cell or "" for cell in words_of(frame.columns[0]).tolist()]
+    lengths = set(map(len, cells))
+    # One sign a row is a column of 0 and 1 already.
+    if len(lengths) > 1 or lengths & {0, 1} or not set("".join(cells)) <= {"0", "1"}:
         return contents
     rows = np.array([[int(sign) for sign in cell] for cell in cells])
     note = f"strings of {rows.shape[1]:,} signs are read as a column for each sign"

@@ -29,8 +29,10 @@ def adapt(model: Any, data: Any) -> None:
         total, squares = total + weights @ rows, squares + weights @ rows**2
     if not n or not worth > 0:
         raise InputError("data: expected at least one row of positive weight; got none.")
-    off_scale(model, total / worth, squares / worth, "data")
-    model.visible.fit_moments(n, total / worth, squares / worth)
+    mean = np.asarray(total / worth)
+    square = np.asarray(squares / worth)
+    off_scale(model, mean, square, "data")
+    model.visible.fit_moments(n, mean, square)
     model.hidden.bias.assign(np.zeros(model.hidden.size))
     kernel = _numpy(model.kernel)
     means = [_numpy(unit.mean(np.zeros(unit.size, kernel.dtype))) for unit in model.both_units]

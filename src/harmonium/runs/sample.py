@@ -133,7 +133,7 @@ def _gaps_of(run: str) -> np.ndarray:
     if not (Path(run) / CONFIG).is_file():
         advice = "leave it out, or name the folder"
         raise input_error("--with-missing", "the folder of a run", repr(run), advice)
-    rows = own_rows(RunFolder(run)).learned.rows()
+    rows = own_rows(RunFolder(run)).parts["train"].rows()
     gaps = np.isnan(rows)
     if not gaps.any():
         expected = "a run on rows with missing values"

@@ -210,7 +210,7 @@ class Columns:
             stays = {raw.name: ~raw.is_missing[repeated] for raw in known.columns}
         columns = []
         for raw in frame.columns:
-            missing = gaps[:, parts[raw.name]].any(axis=1)
+            missing = np.asarray(gaps[:, parts[raw.name]].any(axis=1))
             if raw.name in stays:
                 missing &= ~stays[raw.name]
             columns.append(replace(raw, values=with_gaps(raw.values, missing)))

@@ -77,12 +77,13 @@ def log_odds(
     total = math.log10(as_names)
     total += math.log10(WORDS_ARE_NAMES) if "word" in kinds else 0.0
     total += math.log10(DATES) if "date" in kinds else 0.0
-    repeated = Counter(cells)
+    before: set[str] = set()
     for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
         column = _column_of([row[place] for row in rows if place < len(row)], blanks)
         if kind == "word":
             total += math.log10(_word_as_name(cell, column))
-            total += math.log10(TWICE) if repeated[cell] > 1 else 0.0
+            total += math.log10(TWICE) if cell in before else 0.0
+            before.add(cell)
         elif kind == "missing":
             empty = EMPTY if place else EMPTY_FIRST
             total += math.log10(GAP if cell else empty)
