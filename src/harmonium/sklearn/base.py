@@ -21,7 +21,7 @@ from .._threefry import key_of
 from ..checks import positive_integer
 from ..data import Dataset
 from ..data.parts import in_parts
-from ..errors import InputError
+from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient
 from ..initialization import initialize
 from ..layers import AbstractLayer
@@ -41,6 +41,7 @@ from ..training import (
 )
 
 FLOATS = (np.float64, np.float32)
+ROUNDING = 1e-5  # a scaler's own rounding leaves [0, 1] by less
 
 
 LEARNING, SAMPLING, SCORING, MOVING = range(4)  # purposes of random keys
@@ -59,6 +60,21 @@ def floats(X: Any, **options: Any) -> Any:
     """Check rows that need not have the columns of `fit`, and return them as floats."""
     every: dict[str, Any] = {"dtype": FLOATS} | options
     return check_array(X, **every)
+
+
+def warn_outside(X: Any) -> None:
+    """Warn of values outside [0, 1], and say how to scale them."""
+    low, high = float(X.min()), float(X.max())
+    if low >= -ROUNDING and high <= 1.0 + ROUNDING:
+        return
+    scaling = "scale the columns by sklearn.preprocessing.MinMaxScaler"
+    if low >= -ROUNDING:
+        scaling = f"divide by {255 if 16 < high <= 255 else high:g}, or {scaling}"
+    warn_user(
+        f"X: expected values in [0, 1]; found {low:g} to {high:g}, which are used linearly, as in"
+        " scikit-learn: features and scores of 0/1 units say little of them;"
+        f" {scaling}, or use harmonium.sklearn.RBM for other numbers."
+    )
 
 
 def at_precision(dtype: Any) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..checks import positive_integer
 from ..data import Dataset
 from ..data.parts import in_parts
-from ..errors import InputError, warn_user
+from ..errors import InputError
 from ..evaluation import pseudo_log_likelihoods
 from ..initialization import initialize
 from ..io.convert import to_sklearn
@@ -38,10 +38,10 @@ from .base import (
     key_from,
     mean_v,
     sweeps,
+    warn_outside,
 )
 
 MONITORED_ROWS = 500
-ROUNDING = 1e-5  # a scaler's own rounding leaves [0, 1] by less
 
 
 class AnyReals(AbstractBernoulli):
@@ -174,7 +174,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         """
         self._learning()  # raises before anything has changed
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
-        _warn_outside(X)
+        warn_outside(X)
         self.__dict__.pop("h_samples_", None)
         self.random_state_ = check_random_state(self.random_state)
         hidden = Bernoulli(self._n_hidden())
@@ -189,7 +189,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=first)
         if first:  # once for a stream, whose portions are alike
-            _warn_outside(X)
+            warn_outside(X)
 
         def begin(dataset: Dataset, key: Any) -> Model:
             if not first:
@@ -324,7 +324,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         This is the full sum, the mean of that estimate.
         """
         X = self._rows(X)
-        _warn_outside(X)
+        warn_outside(X)
         with at_precision(X.dtype):
             model = in_dtype(self._model(), X.dtype)
             parts = range(0, X.shape[0], 1024)
@@ -340,7 +340,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         Values outside [0, 1] are used linearly, with a warning: the number is then no probability.
         """
         X, settings = self._rows(X), {"key": key_from(self.random_state, SCORING)} | settings
-        _warn_outside(X)
+        warn_outside(X)
         return log_likelihood(self._model(), Dataset(X, name="X"), **settings)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -366,21 +366,6 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.non_deterministic = False
         return tags
-
-
-def _warn_outside(X: Any) -> None:
-    """Warn of values outside [0, 1], and say how to scale them."""
-    low, high = float(X.min()), float(X.max())
-    if low >= -ROUNDING and high <= 1.0 + ROUNDING:
-        return
-    scaling = "scale the columns by sklearn.preprocessing.MinMaxScaler"
-    if low >= -ROUNDING:
-        scaling = f"divide by {255 if 16 < high <= 255 else high:g}, or {scaling}"
-    warn_user(
-        f"X: expected values in [0, 1]; found {low:g} to {high:g}, which are used linearly, as in"
-        " scikit-learn: features and scores of 0/1 units say little of them;"
-        f" {scaling}, or use harmonium.sklearn.RBM for other numbers."
-    )
 
 
 def _dense(rows: Any) -> np.ndarray:

@@ -93,11 +93,12 @@ def test_a_run_that_is_not_told_how_ends_with_a_model_that_is_finite(monkeypatch
         (STANDARD + 5 * np.eye(6)[3], "mean 4.8.* and standard deviation 1.* in column 3"),
         (STANDARD * [1, 1, 1000, 1, 1, 1], "standard deviation .* in column 2"),
         (STANDARD * 1e-3, "standard deviation 0.00"),
-        (STANDARD * 255 + 128, "mean 1[0-9][0-9]"),
+        (STANDARD * 60 + 128, "mean 1[0-9][0-9]"),
     ],
     ids=["offset", "one wide", "narrow", "grey"],
 )
 @pytest.mark.parametrize("call", ["adapt", "fit"])
+@pytest.mark.filterwarnings("ignore:diverged")  # as some of them do at once
 def test_columns_that_are_not_standardised_are_said_once(rows, found, call):
     rows = rows.astype(np.float32)
     rbm = hk.RBM(3, seed=0, visible="gaussian", chains=10)
