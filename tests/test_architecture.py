@@ -13,7 +13,7 @@ import harmonium as hm
 ROOT = Path(hm.__file__).parent
 LEVELS = [
     {"errors", "_host", "_html", "_threefry", "parameters", "signals", "statistics"},
-    {"checks", "_files", "_numerics", "processes", "sharding"},
+    {"checks", "_files", "_linalg", "_numerics", "processes", "sharding"},
     {"layers", "weights"},
     {"tables", "sequences"},
     {"data", "rbm"},
@@ -158,6 +158,23 @@ def test_no_module_has_the_name_of_what_its_folder_exports(file):
     if file.parent == ROOT:
         exported = {name for name in dir(hm) if callable(getattr(hm, name))}
     assert not beside & exported
+
+
+def test_only_one_module_calls_lapack():
+    """Elsewhere `jax.vmap` could make a call of several matrices, which may wait for ever."""
+    without_lapack = {"norm", "block_diag"}
+    calls = [
+        f"{'.'.join(parts_of(file))}: {ast.unparse(node)}"
+        for file in MODULES
+        if file.name != "_linalg.py"
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute)
+        and re.match(
+            r"(jnp|jax|lax)\b.*\blinalg\.|jax\.random\.(multivariate|ortho)", ast.unparse(node)
+        )
+        and node.attr not in without_lapack
+    ]
+    assert not calls
 
 
 def test_no_module_grows_long():

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from ._linalg import inverse, orthogonal_basis
 from ._numerics import from_numpy, product
 from ._threefry import key_of
 from .checks import checked_key, positive_integer
@@ -184,13 +185,13 @@ def _sharing_covariance(
         return visible, weights
     kept, dimension = 1.0 - SHARE_OF_HIDDEN, len(columns)
     count = min(hidden.size, dimension, MOST_SHARING)
-    chosen = jnp.linalg.qr(jax.random.normal(key, (dimension, dimension), dtype))[0][:, :count]
+    chosen = orthogonal_basis(jax.random.normal(key, (dimension, dimension), dtype))[:, :count]
     basis, along = visible.whitening, product(chosen, chosen.T)
-    inverse = jnp.linalg.inv(basis)
-    mean = product(along, product(inverse, visible.mean(visible.zero_inputs)[columns]))
+    unwhitening = inverse(basis)
+    mean = product(along, product(unwhitening, visible.mean(visible.zero_inputs)[columns]))
     wider = jnp.eye(dimension, dtype=dtype) + (kept**-0.5 - 1.0) * along
-    visible = visible.along(product(basis, product(wider, inverse)))
-    to_mean = product(inverse.T, mean) * (1.0 - kept**0.5) / kept
+    visible = visible.along(product(basis, product(wider, unwhitening)))
+    to_mean = product(unwhitening.T, mean) * (1.0 - kept**0.5) / kept
     visible = visible.shift(visible.zero_inputs.at[columns].set(to_mean))
     directions = jnp.pad(chosen, ((0, 0), (0, hidden.size - count)))
     low, high = hidden.support
@@ -198,4 +199,4 @@ def _sharing_covariance(
     power = np.where(np.isfinite(low) & np.isfinite(high), 2.0, 1.0).astype(dtype)
     squares = SHARE_OF_HIDDEN / (kept**power * hidden.variance(hidden.zero_inputs))
     of_whitened = weights[columns] + directions * jnp.sqrt(squares)
-    return visible, weights.at[columns].set(product(inverse.T, of_whitened))
+    return visible, weights.at[columns].set(product(unwhitening.T, of_whitened))

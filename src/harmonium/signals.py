@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +18,19 @@ class Asked:
 
     Attributes:
         number: the signal's; 0 for none.
+        heard_at: when Python called a handler of ours for the last time, by `time.monotonic`.
         act: does what a signal asks for.
     """
 
     number = 0
+    heard_at = -math.inf
     act: Callable[[int], Any] = signal.raise_signal
+
+    @classmethod
+    def hear(cls, number: int) -> None:
+        """Keep a signal in mind until it is acted on: handlers call this."""
+        cls.number = number
+        cls.heard_at = time.monotonic()
 
     @classmethod
     def act_on(cls, number: int) -> None:

@@ -382,6 +382,38 @@ def test_ctrl_c_while_scoring_keeps_the_trained_model():
     assert hm.load("run").hidden.size == 4
 
 
+# After three updates a compiled program does not come back: its threads wait for each other, say.
+HANG = (
+    "import os; os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
+    "import jax, harmonium.runs.checkpointing as c, harmonium.cli.interruption as i\n"
+    "i.SECONDS_TO_ACT = 1.0; c.SECONDS_BETWEEN_CHECKPOINTS = -1.0; call = c.Checkpointer.__call__\n"
+    "def hang(self, report):\n"
+    "    call(self, report)\n"
+    "    if report.updates < 3: return\n"
+    "    print('hanging', flush=True)\n"
+    "    jax.jit(lambda x: jax.lax.while_loop(lambda x: x < 2, lambda x: 1 - x, x))(0).item()\n"
+    "c.Checkpointer.__call__ = hang\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("signals", "status"), [([signal.SIGINT] * 2, 130), ([signal.SIGTERM], 143)]
+)
+def test_a_command_ends_although_a_computation_does_not(cli, no_report, signals, status):
+    options = f"{SMALL} --epochs 40 --out run".split()
+    with start("train", "bars", *options, before=HANG) as process:
+        read_until(process.stdout, "hanging")
+        for number in signals:
+            time.sleep(0.8)  # less than half a second apart, two signals are one press
+            process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == status
+    assert err.count("\n") == 1, err
+    assert "ended without saving, since a computation did not come back" in err
+    assert cli("resume run").status == 0
+    assert json.loads(Path("run/summary.json").read_text())["updates"] == 160
+
+
 def test_a_reader_that_goes_away_is_no_error(trained):
     with start("sample", str(trained), "-n", "9999", "--sweeps", "1") as process:
         assert process.stdout.readline().count(",") == 15

@@ -8,9 +8,7 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..signals import Asked
+from .interruption import signals_as_interrupts
 from .terminal import below
 
 DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -55,7 +53,7 @@ def run_command(command: Callable[[], int | None], company: Any = None) -> int:
     """
     company, ended_by = company or Alone(), list[int]()
     try:
-        with _quiet(), _termination_as_interrupt(ended_by):
+        with _quiet(), signals_as_interrupts(ended_by, company.fail):
             _give_memory_back()
             configure_jax()
             with company:
@@ -182,40 +180,6 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-@contextmanager
-def _termination_as_interrupt(ended_by: list[int]) -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP as Ctrl-C, so that a run is saved, and see that none gets lost.
-
-    Batch systems send the one before they kill a job; the other comes when a terminal is closed or
-    a connection is lost, unless the command was started by nohup, which ignores it. The number of
-    the signal is added to `ended_by`.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: Any) -> None:
-        ended_by.append(number)
-        Asked.number = number
-        raise KeyboardInterrupt
-
-    def tell(dropped: Any) -> None:
-        if not issubclass(dropped.exc_type, KeyboardInterrupt):
-            told(dropped)
-
-    names = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
-    known = [number for name in names if (number := getattr(signal, name, None)) is not None]
-    heard = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in heard}
-    told, sys.unraisablehook = sys.unraisablehook, tell
-    try:
-        yield
-    finally:
-        Asked.number, sys.unraisablehook = 0, told
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def configure_jax() -> None:

@@ -109,7 +109,7 @@ class Together:
         """Keep in mind what the system asks for; Ctrl-C twice ends at once, without saving."""
         if number == signal.SIGINT and Asked.number == number:
             self.fail(INTERRUPTED, "interrupted twice: not saved.")
-        Asked.number = number
+        Asked.hear(number)
 
     def _act(self, number: int) -> None:
         """Interrupt the run here, once: later signals do not keep it from being saved."""

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from .._linalg import inverse_factor
 from ..checks import positive_integer
 from ..layers import AbstractLayer
 from ..rbm import RBM
@@ -104,12 +105,15 @@ def with_mean_totals(layer: AbstractLayer, model: Cloud, data: Cloud) -> Cloud:
     """
     if not layer.n_totals:
         return model
-    away = layer.totals(model.states)
-    away, short = away - away.mean(0), data.mean_of(layer.totals(data.states)) - away.mean(0)
-    spread = away.T @ away / len(away)
-    ridge = jnp.finfo(spread.dtype).eps * (1.0 + jnp.trace(spread)) * jnp.eye(layer.n_totals)
-    factor = 1.0 + away @ jnp.linalg.solve(spread + ridge, short)
-    return model._replace(weights=model.weights * factor)
+    totals = layer.totals(model.states)
+    centred = totals - totals.mean(0)
+    deficit = data.mean_of(layer.totals(data.states)) - totals.mean(0)
+    covariance = centred.T @ centred / len(centred)
+    # Chains that all have one total leave no slope to find: the ridge makes it 0.
+    ridge = jnp.finfo(covariance.dtype).eps * (1.0 + jnp.trace(covariance))
+    factor = inverse_factor(covariance + ridge * jnp.eye(layer.n_totals))
+    slope = factor.T @ (factor @ deficit)
+    return model._replace(weights=model.weights * (1.0 + centred @ slope))
 
 
 def _of_0_and_1(layer: AbstractLayer) -> bool:

@@ -1,5 +1,6 @@
 """Real units with a full precision matrix."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
+from .._linalg import eigh, inverse_factor
 from .._numerics import LOG_2PI, normals
 from ..checks import positive_integer
 from ..errors import InputError
@@ -74,25 +76,25 @@ class MultivariateGaussian(AbstractLayer):
 
     def unit_cgfs(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch units"]:
         """Return ½ y_i² + ½ log 2π − log L_ii with y = L⁻¹(I + b); only their sum has a meaning."""
-        factor = _inverse_factor(self._symmetric())
+        factor = inverse_factor(self._symmetric())
         return _cgfs(inputs + self.bias, factor)
 
     def mean(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return Λ⁻¹(I + b)."""
-        factor = _inverse_factor(self._symmetric())
+        factor = inverse_factor(self._symmetric())
         return _solved(inputs + self.bias, factor)
 
     def variance(self, inputs: Float[Array, "*batch columns"]) -> Float[Array, "*batch columns"]:
         """Return the diagonal of Λ⁻¹, whatever the inputs."""
-        factor = _inverse_factor(self._symmetric())
-        return jnp.broadcast_to((factor**2).sum(-2), inputs.shape)
+        factor = inverse_factor(self._symmetric())
+        return _variances(inputs, factor)
 
     def sample(
         self, inputs: Float[Array, "*batch columns"], *, key: PRNGKeyArray
     ) -> Float[Array, "*batch columns"]:
         """Draw from the normal distribution with mean Λ⁻¹(I + b) and covariance Λ⁻¹."""
-        factor = _inverse_factor(self._symmetric())
-        return _drawn(inputs + self.bias, factor, key)
+        factor = inverse_factor(self._symmetric())
+        return _drawn(inputs + self.bias, factor, normals(inputs.shape, inputs.dtype, key=key))
 
     # ------------------------------------------------------------------ given some units
 
@@ -101,20 +103,50 @@ class MultivariateGaussian(AbstractLayer):
         """One block of all units."""
         return np.zeros(self.size, int)
 
-    def _given(self, inputs: Array, known: Array, values: Array) -> tuple[Array, Array, Array]:
-        """Return the field and the inverse factor of the units that are not known, and the rest.
+    def _field_given(self, inputs: Array, known: Array, values: Array) -> Array:
+        """Return the field on each unit if the known units are held: I + b − Λv over these."""
+        return inputs + self.bias - _times(jnp.where(known, values, 0.0), self._symmetric())
 
-        Known units have the field 0 and a row of the identity, so that they add nothing.
+    def _of_unknown(
+        self, known: Array, field: Array, statistic: Callable[..., Array], *more: Array
+    ) -> Array:
+        """Return a statistic of the unknown units of each row, and 0 for known ones.
+
+        Most rows lack few cells, so only the rows and columns of Λ of unknown units are factorised,
+        in a matrix of the smallest of `_sizes` that holds those of every row.
+
+        Args:
+            known: a mask of the known units.
+            field: the field on each unit.
+            statistic: of the field and the inverse factor, and of `more`.
+            more: further numbers for each unit.
         """
         precision = self._symmetric()
-        values = jnp.where(known, values, 0.0)
-        free = ~known
-        field = jnp.where(free, inputs + self.bias - _times(values, precision), 0.0)
-        both = free[..., :, None] & free[..., None, :]
-        identity = jnp.eye(self.size, dtype=precision.dtype)
-        factor = _inverse_factor(jnp.where(both, precision, identity))
-        held = values * (inputs + self.bias - 0.5 * _times(values, precision))
-        return field, factor, held
+        shape = jnp.broadcast_shapes(known.shape, field.shape)
+        order = jnp.argsort(known, axis=-1, stable=True)  # the unknown units first, in their order
+        place = jnp.argsort(order, axis=-1)
+
+        def padded_to(size: int) -> Callable[[], Array]:
+            def result() -> Array:
+                first = order[..., :size]
+                is_free = ~jnp.take_along_axis(known, first, -1)
+                both = is_free[..., :, None] & is_free[..., None, :]
+                block = precision[first[..., :, None], first[..., None, :]]
+                factor = inverse_factor(jnp.where(both, block, jnp.eye(size, dtype=block.dtype)))
+                columns = jnp.broadcast_to(first, (*shape[:-1], size))
+                taken = [jnp.take_along_axis(x, columns, -1) for x in (field, *more)]
+                # Known units among them have a row of the identity and the field 0.
+                taken[0] = jnp.where(is_free, taken[0], 0.0)
+                of_first = statistic(taken[0], factor, *taken[1:])
+                back = jnp.broadcast_to(jnp.minimum(place, size - 1), shape)
+                return jnp.where(known, 0.0, jnp.take_along_axis(of_first, back, -1))
+
+            return result
+
+        sizes = _sizes(self.size)
+        largest = (~known).sum(-1).max()
+        index = jnp.searchsorted(jnp.asarray(sizes), largest)
+        return jax.lax.switch(index, [padded_to(size) for size in sizes])
 
     def unit_cgfs_given(
         self,
@@ -123,8 +155,9 @@ class MultivariateGaussian(AbstractLayer):
         values: Float[Array, "*rows columns"],
     ) -> Float[Array, "*all units"]:
         """Return the cgfs with the known units held; only their sum has a meaning."""
-        field, factor, held = self._given(inputs, known, values)
-        return held + jnp.where(known, 0.0, _cgfs(field, factor))
+        values = jnp.where(known, values, 0.0)
+        held = values * (inputs + self.bias - 0.5 * _times(values, self._symmetric()))
+        return held + self._of_unknown(known, self._field_given(inputs, known, values), _cgfs)
 
     def mean_given(
         self,
@@ -133,8 +166,8 @@ class MultivariateGaussian(AbstractLayer):
         values: Float[Array, "*rows columns"],
     ) -> Float[Array, "*all columns"]:
         """Return the conditional means of the units that are not known."""
-        field, factor, _ = self._given(inputs, known, values)
-        return jnp.where(known, values, _solved(field, factor))
+        field = self._field_given(inputs, known, values)
+        return jnp.where(known, values, self._of_unknown(known, field, _solved))
 
     def variance_given(
         self,
@@ -143,8 +176,8 @@ class MultivariateGaussian(AbstractLayer):
         values: Float[Array, "*rows columns"],
     ) -> Float[Array, "*all columns"]:
         """Return the conditional variances of the units that are not known."""
-        field, factor, _ = self._given(inputs, known, values)
-        return jnp.where(known, 0.0, jnp.broadcast_to((factor**2).sum(-2), field.shape))
+        field = jnp.broadcast_to(inputs, jnp.broadcast_shapes(inputs.shape, known.shape))
+        return self._of_unknown(known, field, _variances)
 
     def sample_given(
         self,
@@ -155,8 +188,9 @@ class MultivariateGaussian(AbstractLayer):
         key: PRNGKeyArray,
     ) -> Float[Array, "*all columns"]:
         """Draw the units that are not known together, given those that are."""
-        field, factor, _ = self._given(inputs, known, values)
-        return jnp.where(known, values, _drawn(field, factor, key))
+        field = self._field_given(inputs, known, values)
+        noise = normals(field.shape, field.dtype, key=key)
+        return jnp.where(known, values, self._of_unknown(known, field, _drawn, noise))
 
     # ------------------------------------------------------------------ parameters
 
@@ -223,7 +257,7 @@ class MultivariateGaussian(AbstractLayer):
     @property
     def whitening(self) -> Float[Array, "*models size size"]:
         """S = L⁻ᵀ, where Λ = LLᵀ."""
-        return jnp.swapaxes(_inverse_factor(self._symmetric()), -1, -2)
+        return jnp.swapaxes(inverse_factor(self._symmetric()), -1, -2)
 
     def along(self, basis: Float[Array, "size size"]) -> "MultivariateGaussian":
         """Return the layer of y, where x = S y: Λ′ = SᵀΛS and b′ = Sᵀb."""
@@ -248,15 +282,8 @@ class MultivariateGaussian(AbstractLayer):
     @property
     def curvature(self) -> Float[Array, " columns"]:
         """The smallest eigenvalue of Λ, for each column."""
-        smallest = jnp.linalg.eigvalsh(self._symmetric())[..., :1]
-        return jnp.broadcast_to(smallest, self.bias.shape)
-
-
-def _inverse_factor(precision: Array) -> Array:
-    """Return L⁻¹, where Λ = LLᵀ."""
-    factor = jnp.linalg.cholesky(precision)
-    identity = jnp.broadcast_to(jnp.eye(precision.shape[-1], dtype=precision.dtype), factor.shape)
-    return jax.scipy.linalg.solve_triangular(factor, identity, lower=True)
+        values, _ = eigh(self._symmetric())
+        return jnp.broadcast_to(values[..., :1], self.bias.shape)
 
 
 def _raised(precision: Array, limit: Array, least: Array) -> Array:
@@ -266,12 +293,12 @@ def _raised(precision: Array, limit: Array, least: Array) -> Array:
     """
 
     def raised(precision: Array) -> Array:
-        values, vectors = jnp.linalg.eigh(precision)
+        values, vectors = eigh(precision)
         values = jnp.maximum(values, least[..., None])
         return _times(vectors * values[..., None, :], jnp.swapaxes(vectors, -1, -2))
 
     identity = jnp.eye(precision.shape[-1], dtype=precision.dtype)
-    above = jnp.linalg.cholesky(precision - limit[..., None, None] * identity)
+    above = inverse_factor(precision - limit[..., None, None] * identity)
     return jax.lax.cond(jnp.isfinite(above).all(), lambda p: p, raised, precision)
 
 
@@ -291,10 +318,20 @@ def _cgfs(field: Array, factor: Array) -> Array:
     return 0.5 * (y**2 + LOG_2PI) + jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1))
 
 
-def _drawn(field: Array, factor: Array, key: Any) -> Array:
-    """Draw from N(Λ⁻¹f, Λ⁻¹)."""
+def _variances(field: Array, factor: Array) -> Array:
+    """Return the diagonal of Λ⁻¹, whatever the field."""
+    return jnp.broadcast_to((factor**2).sum(-2), field.shape)
+
+
+def _drawn(field: Array, factor: Array, noise: Array) -> Array:
+    """Return Λ⁻¹f + L⁻ᵀε, which is a draw from N(Λ⁻¹f, Λ⁻¹) if ε is standard normal."""
     y = _times(field, jnp.swapaxes(factor, -1, -2))
-    return _times(y + normals(y.shape, y.dtype, key=key), factor)
+    return _times(y + noise, factor)
+
+
+def _sizes(size: int) -> list[int]:
+    """Return the sizes of blocks for which programs are compiled: powers of four, and all units."""
+    return [few for few in (2, 8, 32) if few < size] + [size]
 
 
 def _covariance(x: Array, weights: Array, centre: Array) -> Float[Array, "size size"]:
@@ -314,7 +351,7 @@ def _precision(covariance: Array, share: Array) -> Float[Array, "size size"]:
     scale = jnp.sqrt(jnp.where(variance > 0, variance, typical))
     correlation = covariance / jnp.outer(scale, scale)
     identity = jnp.eye(len(scale), dtype=scale.dtype)
-    factor = _inverse_factor((1.0 - share) * correlation + share * identity) / scale
+    factor = inverse_factor((1.0 - share) * correlation + share * identity) / scale
     return _times(factor.T, factor)
 
 
@@ -330,8 +367,8 @@ def _likeliest_share(x: Array, weights: Array) -> Float[Array, ""]:
 
         def loss(share: Array) -> Float[Array, ""]:
             precision = _precision(_covariance(x, inside, mean), share)
-            factor = jnp.linalg.cholesky(precision)
-            return 0.5 * (precision * moments).sum() - jnp.log(jnp.diagonal(factor)).sum()
+            factor = inverse_factor(precision)
+            return 0.5 * (precision * moments).sum() + jnp.log(jnp.diagonal(factor)).sum()
 
         return outside.sum() * jax.lax.map(loss, shares)
 

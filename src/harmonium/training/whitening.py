@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
+from .._linalg import inverse
 from .._numerics import product
 from ..parameters import map_parameters
 from ..rbm import RBM
@@ -76,7 +77,7 @@ def whitened(inner: optax.GradientTransformation) -> optax.GradientTransformatio
 def _begun(rbm: RBM) -> tuple[RBM, Array, Array]:
     """Return the model of y, S and its inverse, by one compiled program."""
     basis = rbm.visible.whitening
-    return _along(rbm, basis), basis, jnp.linalg.inv(basis)
+    return _along(rbm, basis), basis, inverse(basis)
 
 
 def _along(rbm: RBM, basis: Array) -> RBM:

@@ -1,0 +1,108 @@
+"""Factorisations of small matrices in compiled programs; all others call these.
+
+Up to JAX 0.10, a LAPACK call of several matrices divides them among the threads of the pool that
+runs the call, and waits for them. Where as many calls wait as the pool has threads, none is left
+to do the work, and the program never ends. A call of one matrix does not wait, and neither does
+arithmetic of our own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import sequential_vmap
+from jaxtyping import Array, Float
+
+# From this size on, matrices are eliminated one after the other: one of 64 × 64 and its identity
+# fill 32 KB, the fastest cache of a core, and many at once would pass through memory at each step.
+ONE_AT_A_TIME = 64
+
+
+@jax.custom_jvp
+def inverse_factor(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
+    """Return L⁻¹ of symmetric, positive definite matrices A = LLᵀ; NaN where one is not definite.
+
+    Gaussian elimination without pivots turns (A, 1) into (DLᵀ, DL⁻¹), where D is the diagonal of L.
+    It needs n steps of 2n² multiplications, but no call of LAPACK, and is as quick for one matrix.
+    """
+    size = matrices.shape[-1]
+    if size >= ONE_AT_A_TIME and matrices.ndim > 2:
+        flat = jax.lax.map(_eliminated, matrices.reshape(-1, size, size))
+        return flat.reshape(matrices.shape)
+    return _eliminated(matrices)
+
+
+@inverse_factor.defjvp
+def _inverse_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """d(L⁻¹) = −φ(L⁻¹ dA L⁻ᵀ) L⁻¹, where φ takes the lower triangle and half of the diagonal.
+
+    Stated, since the elimination would keep its table of every step for the backward pass.
+
+    Source: Murray 2016, Differentiation of the Cholesky decomposition.
+    """
+    factor = inverse_factor(*primals)
+    times = functools.partial(jnp.matmul, precision="highest")
+    inner = times(times(factor, tangents[0]), jnp.swapaxes(factor, -1, -2))
+    lower = jnp.tril(inner) - 0.5 * inner * jnp.eye(inner.shape[-1], dtype=inner.dtype)
+    return factor, -times(lower, factor)
+
+
+def _eliminated(matrices: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
+    size = matrices.shape[-1]
+    identity = jnp.broadcast_to(jnp.eye(size, dtype=matrices.dtype), matrices.shape)
+    below = jnp.arange(size)[:, None]
+
+    def step(pivot: Array, table: Array) -> Array:
+        row = jax.lax.dynamic_index_in_dim(table, pivot, -2)
+        column = jax.lax.dynamic_index_in_dim(table, pivot, -1)
+        ratios = column / jax.lax.dynamic_index_in_dim(row, pivot, -1)
+        return table - jnp.where(below > pivot, ratios, 0.0) * row
+
+    table = jnp.concatenate([matrices, identity], axis=-1)
+    table = jax.lax.fori_loop(0, size, step, table)
+    pivots = jnp.diagonal(table, axis1=-2, axis2=-1)
+    # A pivot that is not positive makes its row NaN; the others would look like a factor.
+    is_definite = (pivots > 0).all(-1)[..., None, None]
+    factor = jnp.tril(table[..., size:]) * jax.lax.rsqrt(pivots)[..., None]
+    return jnp.where(is_definite, factor, jnp.nan)
+
+
+def singly(decomposition: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """Return a decomposition of one matrix that takes several one after the other.
+
+    So it does under `jax.vmap`, too. It has no derivative.
+    """
+    of_one = sequential_vmap(decomposition)
+
+    @functools.wraps(decomposition)
+    def of_all(matrices: Array) -> Any:
+        if matrices.ndim == 2:
+            return of_one(matrices)
+        batch = matrices.shape[:-2]
+        results = jax.lax.map(of_one, matrices.reshape(-1, *matrices.shape[-2:]))
+        return jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), results)
+
+    return of_all
+
+
+@singly
+def eigh(matrix: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+    """Return the eigenvalues and eigenvectors of a symmetric matrix."""
+    values, vectors = jnp.linalg.eigh(matrix)
+    return values, vectors
+
+
+@singly
+def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Return the inverse of a matrix."""
+    return jnp.linalg.inv(matrix)
+
+
+@singly
+def orthogonal_basis(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Return the orthogonal factor of a matrix."""
+    return jnp.linalg.qr(matrix)[0]

@@ -1,0 +1,120 @@
+"""Ctrl-C, SIGTERM and SIGHUP: a run is saved, and a command ends even if a computation does not."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..signals import Asked
+
+SECONDS_TO_ACT = 10.0  # after SIGTERM: batch systems kill half a minute after it
+SECONDS_TO_HINT = 2.0  # a chunk of updates takes about one
+SECONDS_OF_A_PRESS = 0.5  # two signals within this are one press, or one call of `timeout`
+
+
+@contextmanager
+def signals_as_interrupts(ended_by: list[int], fail: Callable[[int, str], Any]) -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP as Ctrl-C, so that a run is saved, and see that none gets lost.
+
+    Batch systems send the one before they kill a job; the other comes when a terminal is closed or
+    a connection is lost, unless the command was started by nohup, which ignores it.
+
+    Args:
+        ended_by: to which the number of the signal is added.
+        fail: takes an exit status and a line to say, where a signal cannot be acted on.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: Any) -> None:
+        ended_by.append(number)
+        Asked.hear(number)
+        raise KeyboardInterrupt
+
+    def show(unraisable: Any) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            hook(unraisable)
+
+    names = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+    known = [number for name in names if (number := getattr(signal, name, None)) is not None]
+    heard = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heard}
+    hook = sys.unraisablehook
+    sys.unraisablehook = show
+    try:
+        with _watched(fail):
+            yield
+    finally:
+        Asked.number = 0
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _watched(fail: Callable[[int, str], Any]) -> Iterator[None]:
+    """End the process if the main thread does not come back to Python after a signal.
+
+    Python calls handlers between two steps of the main thread, so never while that waits for a
+    compiled program. But the system's own handler writes each signal's number to a socket at once.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    watch = threading.Thread(target=_watch, args=(reader, fail), daemon=True)
+    watch.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        writer.close()
+        watch.join()
+        reader.close()
+
+
+def _watch(reader: socket.socket, fail: Callable[[int, str], Any]) -> None:
+    """Read the numbers of signals until the socket is closed."""
+    first, came_at, is_hinted = 0, 0.0, False
+    while True:
+        # Without an open signal there is nothing to count down.
+        ready, _, _ = select.select([reader], [], [], 0.1 if first else None)
+        numbers = reader.recv(64) if ready else b""
+        if ready and not numbers:
+            return
+        now = time.monotonic()
+        # A handler may have been called before this thread read of the signal.
+        if first and Asked.heard_at > came_at - SECONDS_OF_A_PRESS:
+            first = 0
+        if not first:
+            if numbers:
+                first, came_at, is_hinted = numbers[0], now, False
+            continue
+        waited = now - came_at
+        if (numbers and waited > SECONDS_OF_A_PRESS) or (
+            first != signal.SIGINT and waited > SECONDS_TO_ACT
+        ):
+            _end(numbers[-1] if numbers else first, fail)
+        if waited > SECONDS_TO_HINT and first == signal.SIGINT and not is_hinted:
+            is_hinted = True
+            _say("a computation has not come back yet; Ctrl-C again ends without saving.")
+
+
+def _end(number: int, fail: Callable[[int, str], Any]) -> None:
+    """End the process, whatever its main thread waits for; files are always written whole."""
+    line = "ended without saving, since a computation did not come back; checkpoints are whole."
+    fail(128 + number, line)
+    os._exit(128 + number)
+
+
+def _say(line: str) -> None:
+    # Not by print: the main thread may hold the lock of the stream.
+    os.write(2, f"harmonium: {line}\n".encode())
