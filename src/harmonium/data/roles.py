@@ -155,9 +155,10 @@ def _labels(column: RawColumn) -> np.ndarray:
 def _of_bits(contents: Contents) -> Contents:
     """Return a single column of strings such as 0110 as a column for each of their signs."""
     frame = contents.frame
-    if frame is None or len(frame.columns) > 1 or frame.columns[0].values.dtype.kind == "M":
+    if frame is None or len(frame.columns) != 1 or frame.columns[0].values.dtype.kind == "M":
         return contents
-    cells = [cell or "" for cell in words_of(frame.columns[0]).tolist()]
+    (column,) = frame.columns
+    cells = [cell or "" for cell in words_of(column).tolist()]
     lengths = set(map(len, cells))
     # One sign a row is a column of 0 and 1 already.
     if len(lengths) > 1 or lengths & {0, 1} or not set("".join(cells)) <= {"0", "1"}:
