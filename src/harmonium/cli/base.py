@@ -17,10 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .interruption import signals_as_interrupts
-<<<<<<< HEAD
 from .output import check_output
-=======
->>>>>>> hostile
 from .terminal import below
 
 DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
