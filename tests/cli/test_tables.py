@@ -66,12 +66,12 @@ def run(finished, table):
 
 def test_what_was_inferred_is_printed_and_kept(run):
     for words in (
-        "id       left out    an identifier: it counts the rows",
+        "id       key         an identifier: it counts the rows",
         "species  category    cat, cow",
         "legs     discrete    3, 4",
         "seen     date        2024-",
         "planet   left out    always Earth",
-        "note     left out    text: 120 different values",
+        "note     key         an identifier: 120 different ones of one form",
     ):
         assert words in run
     assert "missing" in next(line for line in run.splitlines() if line.startswith("  mass"))
@@ -97,7 +97,8 @@ def test_new_rows_look_like_those_of_the_table(cli, table, run):
     assert {row[1] for row in rows} <= {"cat", "cow"}
     assert {row[3] for row in rows} <= {"3", "4"}
     assert {row[5] for row in rows} == {"Earth"}
-    assert {row[0] + row[6] for row in rows} == {""}
+    assert [row[0] for row in rows] == [str(number) for number in range(121, 151)]
+    assert [row[6] for row in rows] == [f"no. {number}" for number in range(120, 150)]
     assert all(len(row[4]) == 10 and row[4].startswith("2024-0") for row in rows)
     printed = cli("sample run -n 2 --sweeps 20 --given species=cat,legs=4").out.splitlines()
     assert [line.split(",")[1] + line.split(",")[3] for line in printed[1:]] == ["cat4"] * 2
@@ -206,7 +207,7 @@ def test_columns_that_the_run_left_out_stay_as_they_are_and_are_named(cli, table
     for said in (
         "id (1 empty; an identifier: it counts the rows)",
         "planet (1 empty; always Earth)",
-        "note (1 empty; text: 120 different values)",
+        "note (1 empty; an identifier: 120 different ones of one form)",
         f"internal ({120 - 120 // 9:,} empty; not a column of the run)",
     ):
         assert said in line

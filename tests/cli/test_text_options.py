@@ -93,7 +93,7 @@ def test_info_reads_a_file_as_told(run, cli):
     assert f"{QUESTION}  category" in found
     assert "15% missing" in found or "12% missing" in found
     left = cli("info", "odd.txt", "--separator", "!", "--skip", "2", "--header", "none").out
-    assert "60 rows × 2 columns" in left
+    assert "60 rows × 3 columns" in left
     assert "column 3" in left
 
 

@@ -89,7 +89,7 @@ def test_a_log_z_that_is_not_known_well_proves_nothing():
 def run(rate, **options):
     rows = hm.bars_and_stripes(3)
     rbm = hm.initialize(hm.Bernoulli(9), hm.Bernoulli(4), rows, key=KEY)
-    options = {"epochs": 120, "optimizer": hm.Recipe(rate=rate)} | options
+    options = {"epochs": 1_200, "optimizer": hm.Recipe(rate=rate)} | options
     return hm.fit(rbm, rows, key=KEY, gradient=hm.method_named("pcd", 1, 20), **options)
 
 

@@ -104,8 +104,8 @@ def train_cli(
         int | None,
         whole(
             "--chains",
-            help="Number of chains, for methods that have chains.  [default: 500; with --mesh the"
-            " next number that the devices can share]",
+            help="Number of chains, for methods that have chains; with --mesh by default the next"
+            " number that the devices can share.  [default: 500]",
         ),
     ] = None,
     epochs: Annotated[
@@ -120,8 +120,8 @@ def train_cli(
         int | None,
         whole(
             "--batch",
-            help="Rows per update (batch size).  [default: 200; with --mesh the next number that"
-            " the devices can share]",
+            help="Rows per update (batch size); with --mesh by default the next number that the"
+            " devices can share.  [default: 200]",
         ),
     ] = None,
     lr: Annotated[

@@ -95,8 +95,10 @@ def is_picture(frame: Frame) -> bool:
 def _names(contents: Contents) -> Sequence[str]:
     if contents.frame is not None:
         return contents.frame.names
-    shape = np.shape(contents.train)
-    return [f"column {i + 1}" for i in range(shape[1])] if len(shape) == 2 else []
+    rows = contents.train
+    if rows is None or rows.ndim != 2 or rows.dtype.kind not in "biuf" or not rows.size:
+        return []  # what is wrong with such rows is said where they are read
+    return [f"column {i + 1}" for i in range(rows.shape[1])]
 
 
 def _has(contents: Contents, name: str, roles: Roles, source: str, option: str) -> bool:

@@ -29,7 +29,7 @@ from .builtin import BUILTIN, builtin
 from .coding import as_table
 from .frames import frame_in
 from .ratings import note_on_ratings
-from .readers import is_readable, read_file, stem_of
+from .readers import Contents, is_readable, read_file, stem_of
 from .roles import Roles, is_picture, set_aside, without_dropped
 from .table import Table, table_of, table_of_alignment, table_of_sequences
 
@@ -162,12 +162,10 @@ def open_source(
         raise input_error(
             source, expected, seen, f"leave {option} out: columns are then told apart"
         )
-    shape = np.shape(found.train)
-    if found.frame is None and not told and len(shape) == 2 and shape[1] in (3, 4):
-        ratings = note_on_ratings(frame_of_array(np.asarray(found.train), ()))
-        if ratings:  # whole numbers without names, which would be refused as levels
-            advice = "or give them names, to learn them as a table"
-            raise input_error(source, "a row for each of what is learned", ratings, advice)
+    ratings = "" if told else _ratings_in(found)
+    if ratings:
+        advice = "or give them names, to learn them as a table"
+        raise input_error(source, "a row for each of what is learned", ratings, advice)
     return as_table(
         found.train,
         name=found.name,
@@ -188,6 +186,16 @@ def _refuse_format(source: str, text_format: TextFormat, what: str) -> None:
     if text_format != TextFormat():
         expected = "no header, separator, missing words or lines to skip"
         raise input_error(source, f"{expected} with {what}", "some", "leave them out")
+
+
+def _ratings_in(found: Contents) -> str:
+    """Return what whole numbers without names seem to be if they would be refused as levels."""
+    rows = found.train
+    if found.frame is not None or rows is None or rows.dtype.kind not in "iu" or not rows.size:
+        return ""
+    if rows.ndim != 2 or rows.shape[1] not in (3, 4):
+        return ""
+    return note_on_ratings(frame_of_array(np.asarray(rows), ()))
 
 
 def _left_out(columns: Columns | Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .._files import parsed_json
+from ..data.block_files import is_in_blocks
 from ..data.builtin import BUILTIN
 from ..errors import input_error
 from ..io.formats.base import write_whole
@@ -37,6 +38,8 @@ def config_of(folder: RunFolder, source: str | None = None) -> RunConfig:
     config = folder.config()
     if source is not None:
         return replace(config, source=source, folder=str(Path.cwd()))
+    if not _exists(config.origin):
+        return config  # of no file: the reader says what it looked for
     if not _is_own(folder, config) and not hashes_in(folder):
         raise input_error(
             str(folder.path),
@@ -91,6 +94,16 @@ def hashes_in(folder: RunFolder) -> dict[str, str]:
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
+
+
+def _exists(origin: str) -> bool:
+    """Return whether a source may name anything that can be read: a file, a folder or a pattern."""
+    names = (origin, origin.rpartition(":")[0])  # FILE, or FILE.npz:KEY
+    return (
+        origin in BUILTIN
+        or is_in_blocks(origin)
+        or any(name and Path(name).exists() for name in names)
+    )
 
 
 def _is_own(folder: RunFolder, config: RunConfig) -> bool:

@@ -109,8 +109,8 @@ class Key(AbstractColumn):
 
     @property
     def summary(self) -> str:
-        """How the column is known, and what drawn rows get."""
-        return f"{self.why}; drawn rows get new ones"
+        """How the column is known."""
+        return self.why
 
     @property
     def parts(self) -> tuple[AbstractPart, ...]:

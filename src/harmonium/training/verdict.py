@@ -25,7 +25,9 @@ from ..statistics import effective_size
 from .monitors import Monitors, RowStatistics
 from .update import batch_of
 
-FEWEST_UPDATES = 100  # shorter runs have hardly left their start
+# Shorter runs have hardly left their start: from biases of 0, as scikit-learn's begin, a hundred
+# updates are often worth less than the rows' means.
+FEWEST_UPDATES = 1_000
 LEAST_LOSS = 0.05  # nats below independent units, which short runs differ from by chance
 ERRORS = 3.0  # of the mean over rows, likewise
 # Of two equal clusters, the model has a quarter or less in one of them.
