@@ -137,12 +137,13 @@ def test_zeros_are_no_spins_however_late_they_come(monkeypatch):
     assert len(dataset.checked_for(hm.Bernoulli(2))) == 6
 
 
-def test_weights_of_a_table_stay_with_the_rows_that_are_learned_from():
+def test_weights_of_a_table_stay_with_their_rows():
     table = numbered(60, weights=np.arange(60))
     parts, _ = datasets_of(table, validation=0.2, binarize="none", seed=3)
-    rows, weights = parts["train"].rows()[:, 0], np.asarray(parts["train"].weights)
-    np.testing.assert_allclose(weights / weights.sum(), rows / rows.sum(), rtol=1e-6)
-    assert parts["validation"].weights is None
+    for part in (parts["train"], parts["validation"]):
+        rows = part.rows()[:, 0]
+        weights = np.asarray(part.weights)
+        np.testing.assert_allclose(weights / weights.sum(), rows / rows.sum(), rtol=1e-6)
 
 
 def test_an_unknown_use_of_grey_levels_is_refused():
