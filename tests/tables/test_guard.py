@@ -8,6 +8,7 @@ import pytest
 
 from harmonium.tables import Frame, RawColumn
 from harmonium.tables.text import Cells
+from harmonium.tables.text_style import TextStyle
 from harmonium.tables.writing import text_of, text_with
 
 
@@ -34,4 +35,4 @@ def test_cells_that_stand_as_they_stood_are_guarded_too():
     filled = Frame((RawColumn("x", np.array(["=1", "@b"], object)),))
     source = Cells(";", [["=1"], [""]])
     assert text_with(filled, kept, source, "t.csv") == "x\n=1\n@b\n"
-    assert text_with(filled, kept, source, "t.csv", True) == "x\n'=1\n'@b\n"
+    assert text_with(filled, kept, source, "t.csv", TextStyle(is_guarded=True)) == "x\n'=1\n'@b\n"

@@ -84,4 +84,4 @@ def test_declared_categories_are_categories():
     codes = words(*(str(7 * i) for i in range(N)))
     columns = columns_of(Frame((REAL, RawColumn("code", codes, is_category=True))))
     assert columns.columns[1].kind == "category"  # though all differ
-    assert columns_of(Frame((REAL, RawColumn("code", codes)))).columns[1].kind == "left out"
+    assert columns_of(Frame((REAL, RawColumn("code", codes)))).columns[1].kind == "key"
