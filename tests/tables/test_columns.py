@@ -58,18 +58,19 @@ def test_the_kind_is_what_a_person_would_say(name):
 
 
 @pytest.mark.parametrize(
-    ("raw", "why"),
+    ("raw", "kind", "why"),
     [
-        (column(np.arange(1.0, N + 1)), "an identifier: it counts the rows"),
-        (column(RNG.permutation(9 * N)[:N], "customerId"), "an identifier: all different"),
-        (words([f"person {i}" for i in range(N)]), "text: 400 different values"),
-        (column(np.full(N, 7.0)), "always 7"),
-        (column(np.full(N, np.nan)), "no cell has a value"),
+        (column(np.arange(1.0, N + 1)), "key", "an identifier: it counts the rows"),
+        (column(RNG.permutation(9 * N)[:N], "customerId"), "key", "an identifier: all different"),
+        (words([f"person {i}" for i in range(N)]), "key", "an identifier: 400 different ones"),
+        (words([f"{'x' * i} person" for i in range(N)]), "left out", "text: 400 different values"),
+        (column(np.full(N, 7.0)), "left out", "always 7"),
+        (column(np.full(N, np.nan)), "left out", "no cell has a value"),
     ],
 )
-def test_what_no_unit_models_is_left_out_with_the_reason(raw, why):
+def test_what_no_unit_models_has_no_part_and_a_reason(raw, kind, why):
     found = kind_of(raw)
-    assert (found.kind, found.parts) == ("left out", ())
+    assert (found.kind, found.parts) == (kind, ())
     assert found.summary.startswith(why)
 
 
@@ -81,7 +82,7 @@ def test_years_and_numbers_that_differ_by_chance_are_no_identifiers():
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "start", "is_left_out"),
+    ("name", "place", "start", "is_key"),
     [
         ("x", 0, 1, True),
         ("x", 0, 0, True),
@@ -96,11 +97,11 @@ def test_years_and_numbers_that_differ_by_chance_are_no_identifiers():
         ("rowing time", 1, 1, False),
     ],
 )
-def test_a_counter_begins_at_0_or_1_and_is_first_or_is_named_so(name, place, start, is_left_out):
+def test_a_counter_begins_at_0_or_1_and_is_first_or_is_named_so(name, place, start, is_key):
     others = [words(["a", "b"] * (N // 2), f"other {i}") for i in range(place)]
     counter = column(np.arange(start, start + N), name)
     found = columns_of(Frame((*others, counter, words(["u", "v"] * (N // 2), "last"))))
-    assert (found.columns[place].kind == "left out") == is_left_out
+    assert (found.columns[place].kind == "key") == is_key
 
 
 SALARIES = [24_000, 31_000, 35_000, 43_000, 52_000, 61_000, 75_000, 97_000]
@@ -302,7 +303,7 @@ def test_a_cell_that_a_column_does_not_know_is_named(name, cell, message):
         ({"continuous": "date"}, "column 'continuous': expected dates"),
         (
             {"continuous": "gausian"},
-            "a kind among category, discrete, continuous, date, calendar, left out",
+            "a kind among category, discrete, continuous, date, calendar, key, left out",
         ),
     ],
 )

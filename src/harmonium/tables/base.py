@@ -107,6 +107,35 @@ class AbstractColumn(ABC):
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class AbstractUnmodelled(AbstractColumn):
+    """A column without a unit.
+
+    Attributes:
+        why: the reason.
+    """
+
+    why: str = "left out as told"
+
+    @property
+    def summary(self) -> str:
+        """The reason."""
+        return self.why
+
+    @property
+    def parts(self) -> tuple[AbstractPart, ...]:
+        """None: no unit models the column."""
+        return ()
+
+    def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
+        """Return nothing."""
+        return ()
+
+    def log_density(self, raw: RawColumn) -> np.ndarray:
+        """Return zeros: the column has no part in probabilities."""
+        return np.zeros(len(raw.values))
+
+
 class AbstractPart(AbstractColumn):
     """A column, or a part of one, that has one unit, whose states are its codes."""
 

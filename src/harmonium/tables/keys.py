@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import AbstractColumn, AbstractPart
+from .base import AbstractUnmodelled
 from .frames import RawColumn
 
 SHORTEST = 6  # signs of a key without a number; shorter texts of one length are often words
@@ -31,11 +31,10 @@ LARGEST = 2**53 - 1  # whole numbers above it are not exact, and are no numbers 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key(AbstractColumn):
+class Key(AbstractUnmodelled):
     """A column in which each row has a name of its own: a counter, a number in text, or signs.
 
     Attributes:
-        why: how it is known.
         before: the text before the number of each row.
         after: the text behind it.
         width: the number of its digits, if zeros fill it up; 0 for as many as there are; −1 for a
@@ -45,7 +44,6 @@ class Key(AbstractColumn):
     """
 
     kind = "key"
-    why: str
     before: str = ""
     after: str = ""
     width: int = -1
@@ -107,20 +105,6 @@ class Key(AbstractColumn):
             return None
         return cls(name=name, why=why, signs=signs)
 
-    @property
-    def summary(self) -> str:
-        """How the column is known."""
-        return self.why
-
-    @property
-    def parts(self) -> tuple[AbstractPart, ...]:
-        """None: no unit models the column."""
-        return ()
-
-    def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
-        """Return nothing."""
-        return ()
-
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
@@ -136,10 +120,6 @@ class Key(AbstractColumn):
             width = max(self.width, 0)
             names[:] = [f"{self.before}{number:0{width}d}{self.after}" for number in numbers]
         return names
-
-    def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return zeros: the column has no part in probabilities."""
-        return np.zeros(len(raw.values))
 
 
 def _alphabet(signs: set[str], rows: int) -> str:

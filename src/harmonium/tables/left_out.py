@@ -8,22 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from .base import AbstractColumn, AbstractPart
+from .base import AbstractUnmodelled
 from .frames import RawColumn
 from .moments import is_date
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOut(AbstractColumn):
+class LeftOut(AbstractUnmodelled):
     """A column without a unit: a constant, an identifier, free text, or one without cells.
 
     Attributes:
-        why: the reason.
         value: the value of all cells of a constant column, a date with the year first; else None.
     """
 
     kind = "left out"
-    why: str = "left out as told"
     value: Any = None
 
     @classmethod
@@ -44,20 +42,6 @@ class LeftOut(AbstractColumn):
         """Whether the column is constant, and its value a number."""
         return isinstance(self.value, int | float)
 
-    @property
-    def summary(self) -> str:
-        """The reason."""
-        return self.why
-
-    @property
-    def parts(self) -> tuple[AbstractPart, ...]:
-        """None: no unit models the column."""
-        return ()
-
-    def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
-        """Return nothing."""
-        return ()
-
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
     ) -> np.ndarray:
@@ -67,7 +51,3 @@ class LeftOut(AbstractColumn):
         if self.value is not None and is_date(self.form):
             return np.full(rows, np.datetime64(self.value, "us"))
         return np.full(rows, self.value, object)
-
-    def log_density(self, raw: RawColumn) -> np.ndarray:
-        """Return zeros: the column has no part in probabilities."""
-        return np.zeros(len(raw.values))
