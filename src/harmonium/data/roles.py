@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import count_of, input_error
 from ..tables import Frame, RawColumn
 from ..tables.frames import words_of
+from ..tables.inference import counts_rows
 from .parts import holds_only
 from .readers import Contents
 
@@ -54,6 +55,7 @@ def set_aside(contents: Contents, roles: Roles, source: str, scale: float | None
     Raises:
         InputError: there is no such column, or a weight is no finite number of at least 0.
     """
+    contents = _without_counter(contents)
     if roles.weight is not None and _has(contents, roles.weight, roles, source, "--weight"):
         weights = _weights(_column(contents, roles.weight), source)
         note = f"{roles.weight!r} is the weight of each row, {weights.sum():,g} in all"
@@ -66,6 +68,21 @@ def set_aside(contents: Contents, roles: Roles, source: str, scale: float | None
         note = f"{label!r} is set aside as labels ({classes}); --label none learns it"
         contents = _without(contents, label, note)._replace(labels=_labels(column))
     return contents
+
+
+def _without_counter(contents: Contents) -> Contents:
+    """Return a file of pictures without a first column that numbers them."""
+    frame = contents.frame
+    if frame is None or not frame.has_names or len(frame.names) <= FEWEST_PIXELS:
+        return contents
+    first, *others = frame.columns
+    if first.values.dtype.kind != "f" or not counts_rows(first.name, first.values, is_first=True):
+        return contents
+    # A label may stand behind the counter, which is no part of the picture either.
+    without_label = [column for column in others if column.name.strip().lower() not in LABELS]
+    if not is_picture(Frame(tuple(without_label))):
+        return contents
+    return _without(contents, first.name, f"{first.name!r} counts the rows, and is left out")
 
 
 def without_dropped(contents: Contents, roles: Roles, source: str) -> Contents:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ COUNTER = (  # names of columns that count the rows, wherever they begin and sta
     r"|(row|line|record|case|obs|observation|serial|seq|sequence|sample)s?[ _.-]*(id|n[or]\.?|num"
     r"|number|index|names?)?|s\.? ?no\.?|rownames?)|.*[a-z]I[Dd]"
 )
+MOST_SHOWN = 30  # characters of a cell
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
 
 
@@ -116,9 +118,8 @@ def _column_of(
     if values.dtype.kind == "O":
         hardly_repeats = different > max(MOST_WORDS, IS_TEXT * len(values))
         if hardly_repeats or different == len(values) > 10 or different > MOST_DIFFERENT:
-            return LeftOut(
-                name=raw.name, form=raw.form, why=f"text: {different:,} different values"
-            )
+            why = f"text: {different:,} different values{_likeness(values)}"
+            return LeftOut(name=raw.name, form=raw.form, why=why)
         return Words.of(raw, raw.name)
     if values.dtype.kind == "M":
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
@@ -127,6 +128,21 @@ def _column_of(
     if why:
         return LeftOut(name=raw.name, form=raw.form, why=f"an identifier: {why}")
     return _numbers_of(raw, raw.name)
+
+
+def _likeness(cells: np.ndarray) -> str:
+    """Return which cell shows how most of them are written, if they have digits."""
+    shapes = Counter(_shape_of(cell) for cell in cells)
+    usual, count = shapes.most_common(1)[0]
+    if "0" not in usual or 2 * count < len(cells):
+        return ""
+    example = next(cell for cell in cells if _shape_of(cell) == usual)
+    share = "all" if count == len(cells) else "most"
+    return f", {share} of them such as {example[:MOST_SHOWN]!r}"
+
+
+def _shape_of(cell: str) -> str:
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", cell))
 
 
 def _numbers_of(raw: RawColumn, name: str) -> AbstractPart:
@@ -262,18 +278,31 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
     return KINDS[kind].of(raw, raw.name)
 
 
+def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
+    """Return whether numbers rise by one from row to row, and are no years, which are a trend.
+
+    They begin at 0 or 1 in the first column, or are named so.
+
+    Example:
+        >>> counts_rows("index", np.arange(20), is_first=False)
+        True
+    """
+    if len(values) <= 10:
+        return False
+    years = "year" in name.lower() or YEARS[0] <= values.min() <= values.max() <= YEARS[1]
+    # Ages or days in order rise by one as well; a counter is known by its place or its name.
+    is_counter = (is_first and values[0] in (0, 1)) or re.fullmatch(COUNTER, name) is not None
+    return bool((np.diff(values) == 1).all()) and is_counter and not years
+
+
 def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
     """Return why numbers identify rows, or "" if they do not seem to.
 
-    They rise by one from row to row, and either begin at 0 or 1 in the first column or are named
-    so, but for years, which are a trend; or they are whole, all different, and named so.
+    They count the rows, or they are whole, all different, and named so.
     """
     if len(values) <= 10:
         return ""
-    years = "year" in name.lower() or YEARS[0] <= values.min() <= values.max() <= YEARS[1]
-    # Ages or days in order rise by one as well; a counter is known by its place or its name.
-    is_counter = (is_first and values[0] in (0, 1)) or re.fullmatch(COUNTER, name)
-    if (np.diff(values) == 1).all() and is_counter and not years:
+    if counts_rows(name, values, is_first=is_first):
         return "it counts the rows"
     is_whole = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
     return "all different" if is_whole and re.search(IDENTIFIER, name) else ""
