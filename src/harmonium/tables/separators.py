@@ -237,9 +237,13 @@ def _with_quotes(mark: str, lines: Sequence[str]) -> Splitter:
     skips_blanks = not mark.isspace() and re.search(rf'{re.escape(mark)} +"', text) is not None
     has_escapes = re.search(rf'\\"[^{re.escape(mark)}\r\n]', text) is not None
     quote = '"' if '"' in text or not _has_single_quotes(mark, lines) else "'"
-    plain = [line.strip() for line in lines if line.strip() and not re.fullmatch(RULE, line.strip())]
-    is_framed = mark == "|" and all(line[0] == line[-1] == mark for line in plain)
-    return Splitter(mark, skips_blanks, has_escapes, quote, is_framed and len(plain) > 0)
+    plain = [
+        line.strip() for line in lines if line.strip() and not re.fullmatch(RULE, line.strip())
+    ]
+    framed = [line for line in plain if len(line) > 1 and line[0] == line[-1] == mark]
+    # All but a line or two that say what the table is.
+    is_framed = mark == "|" and len(plain) > 0 and len(framed) >= ALIGNED * len(plain)
+    return Splitter(mark, skips_blanks, has_escapes, quote, is_framed)
 
 
 def _has_single_quotes(mark: str, lines: Sequence[str]) -> bool:

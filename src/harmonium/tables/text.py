@@ -97,7 +97,9 @@ class TextTable:
         splitter = self.layout.splitter
         mark = None if splitter.is_blank else splitter.mark
         try:
-            values = np.loadtxt(lines, delimiter=mark, ndmin=2, comments=None, quotechar=splitter.quote)
+            values = np.loadtxt(
+                lines, delimiter=mark, ndmin=2, comments=None, quotechar=splitter.quote
+            )
         except ValueError:
             return None
         if not values.size or values.shape[1] != self.layout.width:
