@@ -271,7 +271,9 @@ def _read_text(source: _Source) -> Contents:
     signs = text.signs if source.known is None else None
     numbers = text.numbers() if signs is None else signs
     if numbers is None:
-        frame = text.frame(source.known)
+        levels = text.levels() if source.known is None else None
+        names = text.layout.names or ()
+        frame = text.frame(source.known) if levels is None else frame_of_array(levels, names)
         return Contents(source.name, frame.numbers(), notes=tuple(notes), frame=frame)
     if numbers is signs and text.layout.width != numbers.shape[1]:
         what = f"strings of {numbers.shape[1]:,} signs are read as a column for each sign"

@@ -7,6 +7,8 @@ grey levels stay grey levels.
 from __future__ import annotations
 
 import math
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +24,12 @@ from .readers import Contents
 FEWEST_PIXELS = 64  # so many columns of levels with names are a picture
 NONE = "none"
 LABELS = ("label", "labels", "class", "target", "digit", "y")
+OCCURRENCES = (  # names of columns that say how often a row was seen
+    *("shots", "num occurrences", "occurrences", "multiplicity", "weights", "sample weight"),
+    *("sample weights",),
+)
+COUNTS = ("count", "counts", "freq", "freqs", "frequency", "frequencies", "n")
+FEW = 20  # different numbers of a column that tells rows apart as words do
 MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
 GREY = (128, 255)  # the largest level of a picture whose levels are bytes
 
@@ -107,6 +115,38 @@ def is_picture(frame: Frame) -> bool:
     low, high = numbers.min(), numbers.max()
     is_levels = low >= 0 and (high <= 1 or (numbers.dtype.kind == "i" and high <= GREY[1]))
     return is_levels and len(frame.names) >= FEWEST_PIXELS
+
+
+def note_on_weights(frame: Frame) -> str:
+    """Return that a column may say how often each row counts, or "" if none does.
+
+    Its name says so, and a name such as "count" does if all others are words or few numbers and no
+    two rows agree in them, as in a table of what was seen and how often.
+    """
+    for place, column in enumerate(frame.columns):
+        name = re.sub(r"[ _.-]+", " ", column.name).strip().lower()
+        others = frame.columns[:place] + frame.columns[place + 1 :]
+        if not others or not _may_be_weights(column):
+            continue
+        if name in OCCURRENCES or (name in COUNTS and _are_different_cases(others)):
+            option = f"--weight {shlex.quote(column.name)}"
+            return f"if {column.name!r} says how often each row counts, give {option}"
+    return ""
+
+
+def _may_be_weights(column: RawColumn) -> bool:
+    values = column.values
+    return values.dtype.kind == "f" and bool((np.isfinite(values) & (values >= 0)).all())
+
+
+def _are_different_cases(columns: Sequence[RawColumn]) -> bool:
+    """Return whether columns hold words or few numbers, and each row differs from all others."""
+    if any(c.values.dtype.kind == "M" for c in columns):
+        return False
+    if any(c.values.dtype.kind == "f" and len(np.unique(c.values)) > FEW for c in columns):
+        return False
+    rows = list(zip(*(words_of(column).tolist() for column in columns), strict=True))
+    return len(set(rows)) == len(rows)
 
 
 def _names(contents: Contents) -> Sequence[str]:

@@ -20,10 +20,10 @@ TOTAL = (
 
 
 def comments_before(lines: Sequence[str]) -> int:
-    """Return how many of the first lines are comments by a sign that no other line begins with.
+    r"""Return how many of the first lines are comments by a sign that no other line begins with.
 
     Example:
-        >>> comments_before(["// of the kitchen\\n", "a,b\\n", "1,2\\n"])
+        >>> comments_before(["// of the kitchen\n", "a,b\n", "1,2\n"])
         1
     """
     for sign in OTHER_COMMENTS:

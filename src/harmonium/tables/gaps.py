@@ -25,9 +25,8 @@ SPREADSHEET = r"#(?:div/0!|n/?a!?|value!|ref!|num!|name\?|null!|spill!|calc!|fie
 OF_PROGRAM = r"\.[a-z_]|:(?: [a-z]{1,3})?"  # SAS and Stata write .a, Eurostat : and a flag
 IN_BRACKETS = r"[\[(<{]{1,2}[^\W\d][^\d\[\](){}<>]*[\])>}]{1,2}"  # [REDACTED], <no value>
 NO_DAY = r"(?:0000|9999|0001)[-/.]\d\d?[-/.]\d\d?.*|\d\d?[-/.]\d\d?[-/.](?:0000|9999|0001).*"
-GAP = re.compile(
-    f"{NO_SIGN}|{SPREADSHEET}|{NO_DAY}|{OF_PROGRAM}|{IN_BRACKETS}|{'|'.join(map(re.escape, (*MISSING, *AMONG_VALUES)))}"
-)
+NAMED = "|".join(map(re.escape, (*MISSING, *AMONG_VALUES)))
+GAP = re.compile(f"{NO_SIGN}|{SPREADSHEET}|{NO_DAY}|{OF_PROGRAM}|{IN_BRACKETS}|{NAMED}")
 IN_ERROR = 0.01  # share of cells that may be errors of writing; more of them mean something
 WORDS_SHOWN = 3
 NINES = re.compile(r"-?9{2,}(\.9+)?|-9")  # -999 and its like

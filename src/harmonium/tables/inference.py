@@ -19,6 +19,7 @@ from .dependence import classes_of
 from .discrete import FEW_NUMBERS, Discrete
 from .frames import Frame, RawColumn, words_of
 from .habits import LONG, parts_of
+from .keys import Key
 from .left_out import LeftOut
 from .moments import NAMES, YEARS, divided, ends_of, has_times, only, since_1970, span_of
 from .records import KINDS, column_from, entries_of
@@ -119,14 +120,16 @@ def _column_of(
         hardly_repeats = different > max(MOST_WORDS, IS_TEXT * len(values))
         if hardly_repeats or different == len(values) > 10 or different > MOST_DIFFERENT:
             why = f"text: {different:,} different values{_likeness(values)}"
-            return LeftOut(name=raw.name, form=raw.form, why=why)
+            # What nearly is numbers or dates names no rows, though all of it is different.
+            key = None if raw.note else Key.of_text(raw)
+            return key or LeftOut(name=raw.name, form=raw.form, why=why)
         return Words.of(raw, raw.name)
     if values.dtype.kind == "M":
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
     check_numbers(raw, label)
     why = "" if keep_counters else _identifier(raw.name, values, is_first=is_first)
     if why:
-        return LeftOut(name=raw.name, form=raw.form, why=f"an identifier: {why}")
+        return Key.of_numbers(raw, f"an identifier: {why}")
     return _numbers_of(raw, raw.name)
 
 
@@ -263,6 +266,8 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
         raise input_error(
             f"{label}: column {raw.name!r}", "cells with values", "none", "leave it out"
         )
+    if kind == Key.kind:
+        return _key(raw, label)
     if kind != Words.kind:
         wanted = "M" if kind in (Dates.kind, Calendar.kind) else "f"
         if raw.values.dtype.kind != wanted:
@@ -293,6 +298,22 @@ def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
     # Ages or days in order rise by one as well; a counter is known by its place or its name.
     is_counter = (is_first and values[0] in (0, 1)) or re.fullmatch(COUNTER, name) is not None
     return bool((np.diff(values) == 1).all()) and is_counter and not years
+
+
+def _key(raw: RawColumn, label: str) -> Key:
+    """Return a column that was told to name the rows.
+
+    Raises:
+        InputError: its cells are neither different whole numbers nor texts of one form.
+    """
+    values = raw.values[~raw.is_missing]
+    if values.dtype.kind == "f" and (values == np.rint(values)).all():
+        return Key.of_numbers(raw, "an identifier as told")
+    key = Key.of_text(raw) if values.dtype.kind == "O" else None
+    if key is None:
+        expected = "whole numbers, or different texts of one form"
+        raise input_error(f"{label}: column {raw.name!r}", expected, "others", "leave it out")
+    return key
 
 
 def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:

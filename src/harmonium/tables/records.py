@@ -11,11 +11,12 @@ from .calendars import Calendar
 from .continuous import Continuous
 from .dates import Dates
 from .discrete import Discrete
+from .keys import Key
 from .left_out import LeftOut
 from .words import Words
 
 KINDS: dict[str, Any] = {
-    kind.kind: kind for kind in (Words, Discrete, Continuous, Dates, Calendar, LeftOut)
+    kind.kind: kind for kind in (Words, Discrete, Continuous, Dates, Calendar, Key, LeftOut)
 }
 
 

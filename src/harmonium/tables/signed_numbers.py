@@ -86,7 +86,7 @@ class Signs(NamedTuple):
 
     @property
     def are_flags(self) -> bool:
-        """Whether what stands after some numbers are Eurostat's flags: provisional, a break, …
+        """Whether what stands after some numbers are Eurostat's flags, as p for provisional.
 
         Two or more, all single letters after a blank; seconds and days have no p, b or e.
         """

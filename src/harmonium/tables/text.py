@@ -44,6 +44,8 @@ OTHER_FORMATS = {  # how they begin, and what to do
     ),
 }
 MOST_EVEN = 0.9  # of strings have one length, if another is an error
+MANY_LEVELS = 64  # columns, of which the levels of pictures have at least so many
+LARGEST_LEVEL = 255
 FEWEST_BITS = 4  # in a string that begins with no 0 in any row: 10 and 11 are numbers
 
 
@@ -84,7 +86,25 @@ class TextTable:
 
     def numbers(self) -> np.ndarray | None:
         """Return rows of complete numbers without names as a matrix; None for any other table."""
-        if self.layout.names is not None or any(map(_is_number, self.missing)):
+        return None if self.layout.names is not None else self._matrix()
+
+    def levels(self) -> np.ndarray | None:
+        """Return rows of many grey levels with names as a matrix; None for any other table.
+
+        Such a file needs no look at each column, which takes a hundredth of a second. Its first or
+        last column may be of other numbers, as labels are.
+        """
+        if self.layout.names is None or self.layout.width < MANY_LEVELS:
+            return None
+        values = self._matrix()
+        if values is None or values.dtype.kind != "i":
+            return None
+        inner = values[:, 1:-1]
+        return values if inner.min() >= 0 and inner.max() <= LARGEST_LEVEL else None
+
+    def _matrix(self) -> np.ndarray | None:
+        """Return rows of complete numbers, whole ones as integers; None for any other table."""
+        if any(map(_is_number, self.missing)):
             return None
         body = self.lines[self.layout.first - 1 : self.layout.last]
         lines = [

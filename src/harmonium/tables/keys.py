@@ -1,0 +1,155 @@
+"""Columns that name their rows: no unit models them, and drawn rows get new names."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .base import AbstractColumn, AbstractPart
+from .frames import RawColumn
+
+SHORTEST = 6  # signs of a key without a number; shorter texts of one length are often words
+MOST_ALIKE = 0.01  # chance that two drawn keys are equal, above which there are too few of them
+ALPHABETS = (  # the first that has all signs of a place is that of new keys there
+    string.digits,
+    string.digits + "abcdef",
+    string.digits + "ABCDEF",
+    string.ascii_lowercase,
+    string.ascii_uppercase,
+    string.digits + string.ascii_lowercase,
+    string.digits + string.ascii_uppercase,
+    string.ascii_letters,
+    string.digits + string.ascii_letters,
+)
+BY_CHANCE = 1e-3
+MOST_DIGITS = 15
+LARGEST = 2**53 - 1  # whole numbers above it are not exact, and are no numbers of rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key(AbstractColumn):
+    """A column in which each row has a name of its own: a counter, a number in text, or signs.
+
+    Attributes:
+        why: how it is known.
+        before: the text before the number of each row.
+        after: the text behind it.
+        width: the number of its digits, if zeros fill it up; 0 for as many as there are; −1 for a
+            column of numbers, which has no text.
+        last: the largest number.
+        signs: for names without a number, the signs of each place; else empty.
+    """
+
+    kind = "key"
+    why: str
+    before: str = ""
+    after: str = ""
+    width: int = -1
+    last: int = 0
+    signs: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        """Check numbers and lengths, which may come from a file."""
+        super().__post_init__()
+        if not -1 <= self.width <= MOST_DIGITS or abs(self.last) > LARGEST:
+            raise ValueError(f"{self.width} digits and {self.last} as the numbers of a key")
+        if not all(self.signs):
+            raise ValueError("a place without signs in a key")
+
+    @classmethod
+    def of_numbers(cls, raw: RawColumn, why: str) -> Key:
+        """Return the column of whole numbers that identify the rows."""
+        last = int(min(max(np.nanmax(raw.values), -LARGEST), LARGEST))
+        return cls(name=raw.name, form=raw.form, digits=raw.digits, why=why, last=last)
+
+    @classmethod
+    def of_text(cls, raw: RawColumn) -> Key | None:
+        """Return the column if all its cells are different and have one form; else None."""
+        cells = raw.values[~raw.is_missing].tolist()
+        if not cells or len(set(cells)) < len(cells):
+            return None
+        why = f"an identifier: {len(cells):,} different ones of one form"
+        numbered = [
+            re.fullmatch(r"(\D*)(\d{1,15})(\D*)", cell, re.ASCII | re.DOTALL) for cell in cells
+        ]
+        first = numbered[0]
+        if first is not None and all(
+            match is not None and (match[1], match[3]) == (first[1], first[3]) for match in numbered
+        ):
+            digits = [match[2] for match in numbered if match is not None]
+            widths = set(map(len, digits))
+            is_padded = len(widths) == 1 and (len(digits[0]) > 1 or digits[0] == "0")
+            return cls(
+                name=raw.name,
+                why=why,
+                before=first[1],
+                after=first[3],
+                width=len(digits[0]) if is_padded else 0,
+                last=max(map(int, digits)),
+            )
+        return cls._of_signs(raw.name, cells, why)
+
+    @classmethod
+    def _of_signs(cls, name: str, cells: list[str], why: str) -> Key | None:
+        """Return the column of names of one length, with digits and letters at certain places."""
+        if len(set(map(len, cells))) > 1 or len(cells[0]) < SHORTEST:
+            return None
+        signs = tuple(_alphabet(set(place), len(cells)) for place in zip(*cells, strict=True))
+        # Twice as many rows may be drawn as there are, and two of them may hardly ever be alike.
+        log_names = float(sum(np.log(len(alphabet)) for alphabet in signs if alphabet))
+        is_large = log_names > np.log(2.0 * len(cells) ** 2 / MOST_ALIKE)
+        has_digits = any(set(alphabet) & set(string.digits) for alphabet in signs)
+        if not (all(signs) and is_large and has_digits):
+            return None
+        return cls(name=name, why=why, signs=signs)
+
+    @property
+    def summary(self) -> str:
+        """How the column is known, and what drawn rows get."""
+        return f"{self.why}; drawn rows get new ones"
+
+    @property
+    def parts(self) -> tuple[AbstractPart, ...]:
+        """None: no unit models the column."""
+        return ()
+
+    def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
+        """Return nothing."""
+        return ()
+
+    def merged(
+        self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return names that no row has: the numbers after the last one, or drawn signs."""
+        numbers = np.arange(self.last + 1, self.last + 1 + rows)
+        if self.width < 0 and not self.signs:
+            return numbers.astype(float)
+        names = np.empty(rows, object)
+        if self.signs:
+            places = [rng.choice(list(alphabet), rows) for alphabet in self.signs]
+            names[:] = ["".join(signs) for signs in zip(*places, strict=True)]
+        else:
+            width = max(self.width, 0)
+            names[:] = [f"{self.before}{number:0{width}d}{self.after}" for number in numbers]
+        return names
+
+    def log_density(self, raw: RawColumn) -> np.ndarray:
+        """Return zeros: the column has no part in probabilities."""
+        return np.zeros(len(raw.values))
+
+
+def _alphabet(signs: set[str], rows: int) -> str:
+    """Return the signs of new names at a place, those of a kind, or "" if they are of none.
+
+    Where some of a kind would hardly be absent from so many rows by chance, the place has only
+    those that were seen, such as 8, 9, a and b for the variant of a UUID.
+    """
+    alphabet = next((alphabet for alphabet in ALPHABETS if signs <= set(alphabet)), "")
+    log_chance = rows * np.log(len(signs) / max(1, len(alphabet)))
+    if len(signs) == 1 or (alphabet and log_chance < np.log(BY_CHANCE)):
+        return "".join(sorted(signs))
+    return alphabet
