@@ -83,13 +83,16 @@ def notes_behind(
         if last < 2:
             break
         try:
-            (cells,) = [record.cells for record in splitter.records(lines[last - 1 : last], 1, "")]
+            (record,) = splitter.records(lines[last - 1 : last], last, "")
         except (InputError, ValueError):  # part of a cell in quotes
             break
+        cells = record.cells
         # A row with its first cell alone may be one; in two columns it often is.
         is_note = len(cells) == 1 < width or (len(cells) >= width > 2 and not is_usual)
         is_whole = lines[last - 1].count(splitter.quote) % 2 == 0
         if not (is_note and is_whole and _is_first_alone(cells)) or cells[0] in texts:
+            break
+        if splitter.is_aside(record, width):
             break
         # A single word may be the beginning of a row that was cut off.
         if len(cells[0].split()) < 2 or is_numbers(cells):

@@ -213,6 +213,9 @@ def _forms_of_cell(cell: str) -> list[str]:
         return [f"%Y%m%d{digits[1]}%H%M{seconds}{digits[3]}"]
     if re.fullmatch(r"\d{4}M\d\d", rest):
         return ["%YM%m"]  # of Eurostat
+    with_word = re.fullmatch(r"(.*\d:\d\d)( Uhr| h| hrs)", rest)
+    if with_word:
+        return [prefix + form + with_word[2] for form in _forms_of_cell(with_word[1])]
     clock = re.search(rf"(?P<gap>(?<=\d)[T_]|, | at | |:)?(?<!\d){CLOCK}(?=$| )", rest)
     if clock is None:
         return [prefix + day for day in _days(rest)]

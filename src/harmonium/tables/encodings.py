@@ -86,7 +86,7 @@ def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
     zeros = text[len(bare) :].count("\0")
     found = re.findall(CONTROLS, bare)
     lines = len(re.findall(r"\r\n?|\n", bare))
-    if len(found) > max(1, STRAY_CONTROLS * lines) or (found and lines < 2):
+    if len(found) > max(1, STRAY_CONTROLS * lines) or ((found or zeros) and lines < 2):
         return None, ""
     said = f"{count_of(zeros, 'zero byte')} at its end" if zeros > 1 else ""
     if found:
