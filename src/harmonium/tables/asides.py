@@ -36,30 +36,42 @@ def comments_before(lines: Sequence[str]) -> int:
 
 
 def repeated_names(
-    lines: Sequence[str], names: Record, rows: Sequence[Record], last: int
-) -> tuple[str, tuple[str, ...]]:
-    """Return the line of names if it stands among the rows again, "" if not, and a note on that.
+    splitter: Splitter, lines: Sequence[str], names: Record, rows: Sequence[Record], last: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the cells of the names if they stand among the rows again, and a note on that.
 
     Args:
+        splitter: how lines are divided.
         lines: all lines of the file.
         names: the record that names the columns.
         rows: the first rows.
         last: the number of the last line that may be a row.
     """
-    line = lines[names.line - 1].strip()
-    count = sum(other.strip() == line for other in lines[names.line : last])
-    others = [row.cells for row in rows if row.cells != names.cells]
-    if not count or len(names.cells) < 2 or any("\n" in cell for cell in names.cells):
-        return "", ()
+    wanted = bare(names.cells)
+    likely = [  # which are few, so that only these are divided
+        line for line in lines[names.line : last] if wanted[0] in line and wanted[-1] in line
+    ]
+    try:
+        count = sum(bare(record.cells) == wanted for record in splitter.records(likely, 1, ""))
+    except InputError:  # part of a cell in quotes
+        count = 0
+    others = [row.cells for row in rows if bare(row.cells) != wanted]
+    if not count or len(wanted) < 2:
+        return (), ()
     # A row of answers that were all ticked repeats the names: other rows have these words too.
     is_row = all(
         any(place < len(cells) and cells[place].strip() == name.strip() for cells in others)
         for place, name in enumerate(names.cells)
     )
     if is_row:
-        return "", ()
+        return (), ()
     times = "once more" if count == 1 else f"{count:,} times more"
-    return line, (f"the names stand among the rows {times}: set aside",)
+    return wanted, (f"the names stand among the rows {times}: set aside",)
+
+
+def bare(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return cells without blanks around them."""
+    return tuple(cell.strip() for cell in cells)
 
 
 def notes_behind(
@@ -79,17 +91,22 @@ def notes_behind(
         return last
     texts = {cells[0] for cells in others}
     is_usual = any(_is_first_alone(cells) and len(cells) == width for cells in others)
+    if width == 1:
+        return last  # in which an empty line is a missing cell
+    end = last
     for _ in range(MOST_LINES_BEHIND):
-        if last < 2:
+        while end > 1 and not lines[end - 1].strip():
+            end -= 1
+        if end < 2:
             break
         try:
-            (record,) = splitter.records(lines[last - 1 : last], last, "")
+            (record,) = splitter.records(lines[end - 1 : end], end, "")
         except (InputError, ValueError):  # part of a cell in quotes
             break
         cells = record.cells
         # A row with its first cell alone may be one; in two columns it often is.
         is_note = len(cells) == 1 < width or (len(cells) >= width > 2 and not is_usual)
-        is_whole = lines[last - 1].count(splitter.quote) % 2 == 0
+        is_whole = lines[end - 1].count(splitter.quote) % 2 == 0
         if not (is_note and is_whole and _is_first_alone(cells)) or cells[0] in texts:
             break
         if splitter.is_aside(record, width):
@@ -97,7 +114,8 @@ def notes_behind(
         # A single word may be the beginning of a row that was cut off.
         if len(cells[0].split()) < 2 or is_numbers(cells):
             break
-        last -= 1
+        end -= 1
+        last = end
     return last
 
 
@@ -127,8 +145,7 @@ def note_on_turning(rows: Sequence[Record], width: int) -> tuple[str, ...]:
     first = [row[0].strip() for row in cells]
     of_numbers = [is_numbers(row[1:]) for row in cells]
     are_names = len(set(first)) == len(first) and not any(is_numbers([name]) for name in first)
-    # Columns of numbers and words together are those of a table that lies on its side.
-    if not are_names or all(of_numbers) or not any(of_numbers):
+    if not are_names or not any(of_numbers):
         return ()
     return ("each row seems to be a variable, whose name is first: if so, transpose the table",)
 

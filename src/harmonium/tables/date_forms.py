@@ -40,7 +40,8 @@ FRACTION_OF_FORM = re.compile(r"[.,]%(\d?)f")
 WEEKDAY_OF_FORM = re.compile(r"%\^?[aA](\.?,? )")
 KNOWN_CODES = re.compile(r"(?:[^%]|%[YymdbBHMSIp])*")
 CODES = "YymdbBaAHMSIpPfe"
-SEPARATORS = r"[-/., ']{1,3}|[年月日년월일] ?"  # the latter in Chinese, Japanese and Korean
+# "1 de enero de 2023", and the words for year, month and day of East Asia
+SEPARATORS = r" (?:de|of) |[-/., ']{1,3}|[年月日년월일] ?"
 ORDERS: dict[
     tuple[str, bool], dict[int, tuple[str, ...]]
 ] = {  # of the numbers of a date, by whether it has a year of four digits and a month's name

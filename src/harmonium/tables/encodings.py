@@ -32,6 +32,7 @@ FEWEST = 5  # letters beyond ASCII by which it is said that the encoding is none
 MOST_ODD = 0.34  # of the letters beyond ASCII: usual text has nearly none
 CONTROLS = r"[\x00-\x08\x0e-\x1f]"
 STRAY_CONTROLS = 0.02  # of the lines may have one: more of them separate cells, or are binary
+LINE_END = r"\r\n?|\n"
 ENDS = "\x1a\x00"  # of a file of DOS, and of a block that was not filled
 
 
@@ -82,11 +83,11 @@ def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
         text = content.decode(encoding)
     except UnicodeDecodeError:
         return None, ""
-    bare = text.rstrip(ENDS)
+    bare = _without_end(text)
     zeros = text[len(bare) :].count("\0")
     found = re.findall(CONTROLS, bare)
-    lines = len(re.findall(r"\r\n?|\n", bare))
-    if len(found) > max(1, STRAY_CONTROLS * lines) or ((found or zeros) and lines < 2):
+    lines = len(re.findall(LINE_END, bare))
+    if len(found) > max(1, STRAY_CONTROLS * lines) or (found and lines < 2):
         return None, ""
     said = f"{count_of(zeros, 'zero byte')} at its end" if zeros > 1 else ""
     if found:
@@ -98,10 +99,16 @@ def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
 def _text(content: bytes, encoding: str) -> str | None:
     """Return the text of an encoding; None if the bytes are none, or steer a terminal."""
     try:
-        text = content.decode(encoding).rstrip(ENDS)
+        text = _without_end(content.decode(encoding))
     except UnicodeDecodeError:
         return None
     return None if re.search(CONTROLS, text) else text
+
+
+def _without_end(text: str) -> str:
+    """Return a text without what ends a file of DOS, and without zeros that fill its last block."""
+    bare = text.rstrip(ENDS)
+    return bare if len(re.findall(LINE_END, bare)) > 1 else text.rstrip("\x1a")
 
 
 def _wide(content: bytes) -> str | None:

@@ -26,6 +26,7 @@ USUAL_NAMES = frozenset(
         *("unit", "user", "value", "weight", "year"),
     )
 )
+NAME_OF_RANGE = r"[<>≤≥]?=? ?\d+ ?\+?|\d.*[%‰<>]|\d+ ?[-–:] ?\d+"  # 2021, <18, 18-65, 65+, 5%
 DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
 # Probabilities of what stands in a line of names, where no other reason is given.
 NEW_WORD, SEEN_WORD, ONLY_WORD = 0.95, 0.05, 0.6  # a word that its column has not, has, has alone
@@ -234,7 +235,7 @@ def _numbers_as_names(numbers: list[str]) -> float:
         return SPACED
     if all(re.fullmatch(r"\d{4}", cell) and _is_year(float(cell)) for cell in numbers):
         return YEAR
-    if all(re.fullmatch(r"\d+|\d.*[%‰<>]|\d+ ?[-–:] ?\d+", cell) for cell in numbers):
+    if all(re.fullmatch(NAME_OF_RANGE, cell) for cell in numbers):
         return DIFFERENT
     return max(DECIMAL ** len(numbers), 1e-300)
 

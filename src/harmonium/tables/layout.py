@@ -10,6 +10,7 @@ from itertools import islice
 
 from ..errors import InputError, count_of, input_error
 from .asides import (
+    bare,
     comments_before,
     note_on_totals,
     note_on_turning,
@@ -39,7 +40,7 @@ class Layout:
         last: the number of the last line that may be a row.
         counted: the line by which the columns are counted, in words.
         ends_with_mark: whether rows may end with a separator, behind which there is nothing.
-        repeated: the line of names where it stands among the rows again, and is no row there.
+        repeated: the names where they stand among the rows again, which are no row there.
         notes: what a person should know about it, as sentences without a full stop.
     """
 
@@ -51,7 +52,7 @@ class Layout:
     last: int
     counted: str = "the first line"
     ends_with_mark: bool = False
-    repeated: str = ""
+    repeated: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def rows(self, lines: Sequence[str]) -> Iterator[list[str]]:
@@ -68,7 +69,7 @@ class Layout:
         for record in self.splitter.records(body, self.first, self.label):
             if self.splitter.is_aside(record, self.width):
                 continue
-            if self.repeated and lines[record.line - 1].strip() == self.repeated:
+            if self.repeated and bare(record.cells) == self.repeated:
                 continue
             if not record.cells or (record.is_blank and len(record.cells) == 1):
                 blank += 1
@@ -146,7 +147,7 @@ def layout_of(
         expected, found = f"at most {MOST_COLUMNS:,} columns of words", f"{layout.width:,}"
         raise input_error(label, expected, found, "write numbers as an array, in .npy")
     if isinstance(text_format.header, int):
-        return _named_by_line(layout, records, text_format.header)
+        return _named_by_line(layout, lines, records, text_format.header)
     found = names_in(
         records,
         layout.width,
@@ -159,9 +160,9 @@ def layout_of(
     counted = found.counted.line
     is_first = counted == records[0].line
     notes = (*layout.notes, *found.notes, *_note_on_comments(layout, lines, found.by_comment))
-    repeated = ""
+    repeated: tuple[str, ...] = ()
     if found.names is not None and not found.by_comment:
-        repeated, note = repeated_names(lines, found.counted, found.rows, layout.last)
+        repeated, note = repeated_names(splitter, lines, found.counted, found.rows, layout.last)
         notes = (*notes, *note)
     if found.names is None:
         notes = (*notes, *note_on_turning(found.rows, found.width))
@@ -292,7 +293,9 @@ def _without_empty_rows(layout: Layout, lines: Sequence[str], end: int) -> Layou
     return replace(layout, last=end, notes=(*layout.notes, note) if count else layout.notes)
 
 
-def _named_by_line(layout: Layout, records: list[Record], line: int) -> Layout:
+def _named_by_line(
+    layout: Layout, lines: Sequence[str], records: list[Record], line: int
+) -> Layout:
     """Return the layout of a table whose line of names is told."""
     record, *others = records
     if record.line != line:
@@ -307,11 +310,13 @@ def _named_by_line(layout: Layout, records: list[Record], line: int) -> Layout:
         cells = ["", *cells]
     names, notes = different(cells)
     rows = [other for other in others if not layout.splitter.is_aside(other, len(cells))]
+    repeated, again = repeated_names(layout.splitter, lines, record, rows, layout.last)
     return replace(
         layout,
+        repeated=repeated,
         names=names,
         width=len(names),
         first=rows[0].line if rows else layout.last + 1,
         counted=f"line {line:,}" if line > 1 else "the first line",
-        notes=(*layout.notes, *notes),
+        notes=(*layout.notes, *notes, *again),
     )

@@ -142,7 +142,10 @@ class _Finder:
         return len(record.cells) == self.width or not record.cells[self.width].strip()
 
     def _is_sentence(self, record: Record, rows: Sequence[Record]) -> bool:
-        """Return whether blanks follow the commas of a record, and those of no row."""
+        """Return whether blanks follow the commas of a record, and those of no row.
+
+        A part of it has two words, so that it is no list of names above their units.
+        """
 
         def has_blanks(cells: Sequence[str]) -> bool:
             return all(cell[:1] == " " for cell in cells[1:])
@@ -152,6 +155,7 @@ class _Finder:
             self.mark == ","
             and len(record.cells) > 1
             and has_blanks(record.cells)
+            and any(len(cell.split()) > 1 for cell in record.cells)
             and are_rows_plain
         )
 

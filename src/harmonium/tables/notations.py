@@ -7,6 +7,7 @@ from typing import NamedTuple
 from .number_forms import NumberForm
 
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?((?i:inf(inity)?)|∞)"
+ADDRESS = r"(1?\d?\d|2[0-4]\d|25[0-5])(\.(1?\d?\d|2[0-4]\d|25[0-5])){3}"  # 192.168.100.101
 COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
 CONTINENTAL = r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?"  # 1.234,5
 THREE = r"[+-]?[1-9]\d{0,2}\.\d{3}"  # 1.234, which may be 1234

@@ -281,7 +281,7 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
         lines: the lines.
         others: the share of lines that have equally many cells by another separator.
     """
-    text = [line.strip() for line in lines if line.strip() and not line.startswith(COMMENTS)]
+    text = _without_repeated_names(_plain_lines(lines))
     records = [Splitter(BLANKS)._between_blanks(line) for line in text]
     wide = [Splitter(WIDE_BLANKS)._between_blanks(line) for line in text]
     alike, width = _common(records)
@@ -298,6 +298,15 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
     if wide_width > 1 and len(text) > 2 and aligned >= ALIGNED and aligned > alike:
         return WIDE_BLANKS
     return BLANKS if width > 1 and _is_table(text, records, alike, width) else None
+
+
+def _without_repeated_names(text: list[str]) -> list[str]:
+    """Return lines without those that are the first one again, if it has no digit and most have."""
+    if not text or re.search(r"\d", text[0]):
+        return text
+    others = [line for line in text[1:] if line.split() != text[0].split()]
+    has_digits = 2 * sum(bool(re.search(r"\d", line)) for line in others) > len(others)
+    return [text[0], *others] if has_digits else text
 
 
 def _is_table(text: list[str], records: list[list[str]], alike: float, width: int) -> bool:

@@ -13,6 +13,7 @@ from .discrete import FEW_NUMBERS
 from .frames import RawColumn
 from .gaps import note_on_sentinels
 from .notations import (
+    ADDRESS,
     DOTTED,
     GROUPED,
     LABEL,
@@ -131,10 +132,11 @@ def numbers_readings(
         connection.execute(f"update seen set bare = null where {where}")
         signs = Signs.of(connection, cell)
     counted = connection.execute(
-        "select count(bare), count_if(regexp_full_match(bare, '" + LABEL + "')) from seen"
+        f"select count(bare), count_if(regexp_full_match(bare, '{LABEL}')),"
+        f" count_if(regexp_full_match(bare, '{ADDRESS}')) from seen"
     ).fetchone()
-    numbers, labels = counted
-    if labels or not numbers:
+    numbers, labels, addresses = counted
+    if labels or not numbers or addresses == numbers:
         return [], ""
     way, fits, is_grouped = _notation(connection, (DOTTED, *ways) if dots else ways, numbers)
     if way is None:
