@@ -56,7 +56,8 @@ def repeated_names(
     except InputError:  # part of a cell in quotes
         count = 0
     others = [row.cells for row in rows if bare(row.cells) != wanted]
-    if not count or len(wanted) < 2:
+    # Numbers may be names and a row as well.
+    if not count or len(wanted) < 2 or is_numbers(wanted):
         return (), ()
     # A row of answers that were all ticked repeats the names: other rows have these words too.
     is_row = all(

@@ -147,7 +147,7 @@ def layout_of(
         expected, found = f"at most {MOST_COLUMNS:,} columns of words", f"{layout.width:,}"
         raise input_error(label, expected, found, "write numbers as an array, in .npy")
     if isinstance(text_format.header, int):
-        return _named_by_line(layout, lines, records, text_format.header)
+        return _named_by_line(layout, records, text_format.header)
     found = names_in(
         records,
         layout.width,
@@ -293,9 +293,7 @@ def _without_empty_rows(layout: Layout, lines: Sequence[str], end: int) -> Layou
     return replace(layout, last=end, notes=(*layout.notes, note) if count else layout.notes)
 
 
-def _named_by_line(
-    layout: Layout, lines: Sequence[str], records: list[Record], line: int
-) -> Layout:
+def _named_by_line(layout: Layout, records: list[Record], line: int) -> Layout:
     """Return the layout of a table whose line of names is told."""
     record, *others = records
     if record.line != line:
@@ -310,13 +308,11 @@ def _named_by_line(
         cells = ["", *cells]
     names, notes = different(cells)
     rows = [other for other in others if not layout.splitter.is_aside(other, len(cells))]
-    repeated, again = repeated_names(layout.splitter, lines, record, rows, layout.last)
     return replace(
         layout,
-        repeated=repeated,
         names=names,
         width=len(names),
         first=rows[0].line if rows else layout.last + 1,
         counted=f"line {line:,}" if line > 1 else "the first line",
-        notes=(*layout.notes, *notes, *again),
+        notes=(*layout.notes, *notes),
     )

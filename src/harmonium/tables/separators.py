@@ -21,6 +21,7 @@ MOMENT = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[
 DECIMAL_COMMA = r"[+-]?\d+,\d+([eE][+-]?\d+)?"
 COMMENTS = ("#", "%")  # begin a line that is no row
 RULE = r"[-+:=|\s]{3,}"  # between rows, in tables that were drawn
+RULE_OF_BLANKS = r"(={2,}|-{3,})(\s+(={2,}|-{3,}))*"  # and no row of spins
 MOSTLY = 0.5  # of the lines have equally many cells, if they are a table
 ALIGNED = 0.9
 FEW_WORDS = 6  # in a table of signs such as X and Z
@@ -131,6 +132,8 @@ class Splitter(NamedTuple):
 
     def is_rule(self, cells: list[str]) -> bool:
         """Return whether a record is a line that was drawn between rows."""
+        if self.is_blank:
+            return re.fullmatch(RULE_OF_BLANKS, " ".join(cells)) is not None
         return self.mark == "|" and re.fullmatch(RULE, "|".join(cells)) is not None
 
     def _between_blanks(self, line: str) -> list[str]:
@@ -184,7 +187,8 @@ def splitter_of(lines: Sequence[str], told: str | None, label: str) -> Splitter:
 
 
 def _plain_lines(lines: Sequence[str]) -> list[str]:
-    return [line.strip() for line in lines if line.strip() and not line.startswith(COMMENTS)]
+    plain = (line.strip() for line in lines if not line.startswith(COMMENTS))
+    return [line for line in plain if line and not re.fullmatch(RULE_OF_BLANKS, line)]
 
 
 def _divides_all(mark: str, lines: Sequence[str]) -> bool:
