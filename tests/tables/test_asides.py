@@ -129,6 +129,7 @@ NAMES = {
     "ranges": "0-4,5-9,10-14",
     "decimals": "0.125,0.25,0.5",
     "tags": "<b>x</b>,<i>y</i>,z",
+    "tags alone": "<x>,<y>,<z>",
 }
 
 
@@ -165,6 +166,17 @@ def test_strings_of_bits_of_two_lengths_are_refused_by_their_row(tmp_path):
     path = tmp_path / "bits.txt"
     path.write_text("01011\n" * 20 + "0101\n" + "11111\n" * 5)
     with pytest.raises(InputError, match=r"of one length, 5; found 4 signs in row 21"):
+        hm.open_source(str(path))
+
+
+def test_a_name_in_tags_above_a_single_column_is_no_page(tmp_path):
+    assert opened(tmp_path, "<x>\n" + "\n".join(PRICES))[0].layout.names == ("<x>",)
+
+
+def test_a_file_without_any_column_says_what_its_cells_nearly_are(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("price\n" + "".join(f"{i}.25\n" for i in range(40)) + "Source: the kitchen\n")
+    with pytest.raises(InputError, match="since 'Source: the kitchen' is no number"):
         hm.open_source(str(path))
 
 

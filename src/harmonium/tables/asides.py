@@ -48,16 +48,18 @@ def repeated_names(
         last: the number of the last line that may be a row.
     """
     wanted = bare(names.cells)
+    # Numbers may be names and a row as well.
+    if len(wanted) < 2 or is_numbers(wanted):
+        return (), ()
     likely = [  # which are few, so that only these are divided
-        line for line in lines[names.line : last] if wanted[0] in line and wanted[-1] in line
+        line for line in lines[names.line : last] if all(name in line for name in wanted)
     ]
     try:
         count = sum(bare(record.cells) == wanted for record in splitter.records(likely, 1, ""))
     except InputError:  # part of a cell in quotes
         count = 0
     others = [row.cells for row in rows if bare(row.cells) != wanted]
-    # Numbers may be names and a row as well.
-    if not count or len(wanted) < 2 or is_numbers(wanted):
+    if not count:
         return (), ()
     # A row of answers that were all ticked repeats the names: other rows have these words too.
     is_row = all(

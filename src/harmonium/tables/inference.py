@@ -36,6 +36,7 @@ COUNTER = (  # names of columns that count the rows, wherever they begin and sta
     r"|(row|line|record|case|obs|observation|serial|seq|sequence|sample)s?[ _.-]*(id|n[or]\.?|num"
     r"|number|index|names?)?|s\.? ?no\.?|rownames?)|.*[a-z]I[Dd]"
 )
+LOOKED_AT = 1_000  # cells of a text by which it is said how they are written
 MOST_SHOWN = 30  # characters of a cell
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
 
@@ -82,7 +83,10 @@ def columns_of(
         expected = "no column with the name of a part of a date"
         raise input_error(label, expected, repr(twice), "rename it, or read the date as date")
     if not found.modelled:
-        reasons = "; ".join(f"{c.name}: {c.summary}" for c in columns[:5])
+        reasons = "; ".join(
+            f"{c.name}: {c.summary}{f' ({raw.note})' if raw.note else ''}"
+            for c, raw in zip(columns[:5], frame.columns[:5], strict=True)
+        )
         raise input_error(label, "a column that can be modelled", reasons, "check how it was read")
     return found
 
@@ -135,6 +139,7 @@ def _column_of(
 
 def _likeness(cells: np.ndarray) -> str:
     """Return which cell shows how most of them are written, if they have digits."""
+    cells = cells[:LOOKED_AT]
     shapes = Counter(_shape_of(cell) for cell in cells)
     usual, count = shapes.most_common(1)[0]
     if "0" not in usual or 2 * count < len(cells):

@@ -32,7 +32,8 @@ TAG = r"<[!?/a-zA-Z][^<>]*>"
 OTHER_FORMATS = {  # how they begin, and what to do
     # A name may be in tags as well: <b>x</b>,<i>y</i>
     "a page of HTML or XML": (
-        rf"(?i)\s*(<[!?]|</?(html|head|body|table|div|svg|rss)\b|({TAG}[^,;\t|\r\n<>]*)+\s*[\r\n])",
+        rf"(?i)\s*(<[!?]|</?(html|head|body|table|div|p|svg|rss)\b"
+        rf"|({TAG}[^,;\t|\r\n<>]*)+[\r\n]\s*<)",
         AS_CSV,
     ),
     "JSON": (r'\s*(\{\s*"[^"]*"\s*:|\[\s*[\[{]\s*["\d{-])', AS_CSV),
