@@ -144,6 +144,30 @@ def test_a_counter_beside_pictures_is_no_pixel():
     assert hm.open_source(write("all.csv", names[2:], rows)).train.shape == (60, 64)
 
 
+@pytest.mark.parametrize("name", ["number", "species", "Y true"])
+def test_a_column_of_classes_beside_numbered_pixels_is_their_label(name):
+    rows = np.concatenate([np.arange(60)[:, None] * 7 % 10, pictures()], axis=1)
+    names = [name, *(f"pixel{i}" for i in range(64))]
+    table = hm.open_source(write("t.csv", names, rows))
+    assert (table.kind, table.train.shape) == ("grey", (60, 64))
+    assert any(f"{name!r} is set aside as labels" in note for note in table.notes)
+
+
+def test_a_column_beside_answers_with_numbers_is_learned():
+    rows = np.concatenate([np.arange(60)[:, None] % 2, pictures(highest=4)], axis=1)
+    names = ["sex", *(f"q{i}" for i in range(64))]
+    assert not any(
+        "labels" in note for note in hm.open_source(write("t.csv", names, rows), scale=4).notes
+    )
+
+
+@pytest.mark.parametrize(("name", "step"), [("num_occurrences", 1), ("energy", 3), ("pixel64", 1)])
+def test_a_column_beside_pixels_that_holds_no_classes_is_learned(name, step):
+    rows = np.concatenate([pictures(), np.arange(60)[:, None] * 7 % 10 * step], axis=1)
+    names = [*(f"pixel{i}" for i in range(64)), name]
+    assert hm.open_source(write("t.csv", names, rows)).train.shape == (60, 65)
+
+
 @pytest.mark.parametrize(
     ("names", "is_hinted"),
     [("sex,class,freq", True), ("sex,class,shots", True), ("sex,class,price", False)],

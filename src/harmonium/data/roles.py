@@ -124,7 +124,7 @@ def note_on_weights(frame: Frame) -> str:
     two rows agree in them, as in a table of what was seen and how often.
     """
     for place, column in enumerate(frame.columns):
-        name = re.sub(r"[ _.-]+", " ", column.name).strip().lower()
+        name = _plain(column.name)
         others = frame.columns[:place] + frame.columns[place + 1 :]
         if not others or not _may_be_weights(column):
             continue
@@ -132,6 +132,14 @@ def note_on_weights(frame: Frame) -> str:
             option = f"--weight {shlex.quote(column.name)}"
             return f"if {column.name!r} says how often each row counts, give {option}"
     return ""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[ _.-]+", " ", name).strip().lower()
+
+
+def _means_occurrences(name: str) -> bool:
+    return _plain(name) in (*OCCURRENCES, *COUNTS)
 
 
 def _may_be_weights(column: RawColumn) -> bool:
@@ -237,11 +245,34 @@ def _label_in(contents: Contents, scale: float | None) -> str | None:
             others = contents.frame.columns[:place] + contents.frame.columns[place + 1 :]
             # A column of 0 and 1 among others of 0 and 1 may be one of them, whatever its name.
             is_alike = holds_only(contents.train, 0, 1) if contents.train is not None else False
-            if name.strip().lower() in LABELS and not is_alike and is_picture(Frame(others)):
+            is_named = name.strip().lower() in LABELS or _stands_apart(contents.frame, place)
+            if is_named and not is_alike and is_picture(Frame(others)):
                 return name
         elif contents.train is not None and _are_classes(contents.train, place, scale):
             return name
     return None
+
+
+def _stands_apart(frame: Frame, place: int) -> bool:
+    """Return whether a column holds classes, and the others, as pixel0, levels up to 255."""
+    skeletons = [re.sub(r"\d+", "0", name) for name in frame.names]
+    own = skeletons.pop(place)
+    if len(set(skeletons)) > 1 or own in skeletons or _means_occurrences(frame.names[place]):
+        return False
+    column = frame.columns[place]
+    if column.is_missing.any() or column.values.dtype.kind == "M":
+        return False
+    classes = np.unique(column.values)
+    if not 2 <= len(classes) <= min(MOST_CLASSES, len(frame) // 2):
+        return False
+    others = [other.values for k, other in enumerate(frame.columns) if k != place]
+    # Answers of a survey have names with numbers too, but low levels.
+    if any(v.dtype.kind != "f" for v in others) or max(map(np.max, others)) < GREY[0]:
+        return False
+    # Numbers of classes leave none out; an energy or an age does.
+    return column.values.dtype.kind == "O" or (
+        classes[0] in (0, 1) and classes[-1] - classes[0] + 1 == len(classes)
+    )
 
 
 def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:
