@@ -124,6 +124,67 @@ def test_ratings_are_known_and_it_is_said_how_they_are_learned(names):
         hm.open_source("bare.csv")
 
 
+def test_ratings_without_names_are_known_by_their_times():
+    pairs = [(u, i) for u in range(30) for i in range(12) if (3 * u + 5 * i) % 7 < 3]
+    lines = [f"{u + 1}\t{i + 100}\t{(u * i) % 5 + 1}\t{881250949 + 7 * u * i}" for u, i in pairs]
+    Path("u.data").write_text("\n".join(lines) + "\n")
+    with pytest.raises(hm.InputError, match="these seem to be ratings"):
+        hm.open_source("u.data")
+
+
+def test_a_counter_beside_pictures_is_no_pixel():
+    rows = pictures()
+    counted = np.concatenate([np.arange(60)[:, None], np.arange(60)[:, None] % 10, rows], axis=1)
+    names = ["", "label", *(f"p{i}" for i in range(64))]
+    table = hm.open_source(write("counted.csv", names, counted))
+    assert (table.kind, table.train.shape) == ("grey", (60, 64))
+    assert table.labels is not None
+    assert any("counts the rows, and is left out" in note for note in table.notes)
+    # A first pixel that does not count stays.
+    assert hm.open_source(write("all.csv", names[2:], rows)).train.shape == (60, 64)
+
+
+@pytest.mark.parametrize("name", ["number", "species", "Y true"])
+def test_a_column_of_classes_beside_numbered_pixels_is_their_label(name):
+    rows = np.concatenate([np.arange(60)[:, None] * 7 % 10, pictures()], axis=1)
+    names = [name, *(f"pixel{i}" for i in range(64))]
+    table = hm.open_source(write("t.csv", names, rows))
+    assert (table.kind, table.train.shape) == ("grey", (60, 64))
+    assert any(f"{name!r} is set aside as labels" in note for note in table.notes)
+
+
+def test_a_column_beside_answers_with_numbers_is_learned():
+    rows = np.concatenate([np.arange(60)[:, None] % 2, pictures(highest=4)], axis=1)
+    names = ["sex", *(f"q{i}" for i in range(64))]
+    assert not any(
+        "labels" in note for note in hm.open_source(write("t.csv", names, rows), scale=4).notes
+    )
+
+
+@pytest.mark.parametrize(("name", "step"), [("num_occurrences", 1), ("energy", 3), ("pixel64", 1)])
+def test_a_column_beside_pixels_that_holds_no_classes_is_learned(name, step):
+    rows = np.concatenate([pictures(), np.arange(60)[:, None] * 7 % 10 * step], axis=1)
+    names = [*(f"pixel{i}" for i in range(64)), name]
+    assert hm.open_source(write("t.csv", names, rows)).train.shape == (60, 65)
+
+
+@pytest.mark.parametrize(
+    ("names", "is_hinted"),
+    [("sex,class,freq", True), ("sex,class,shots", True), ("sex,class,price", False)],
+)
+def test_a_column_that_may_count_rows_is_hinted_at(names, is_hinted):
+    cells = [f"{sex},{level},{11 + 7 * level}" for sex in ("m", "f") for level in range(1, 9)]
+    Path("t.csv").write_text("\n".join([names, *cells]) + "\n")
+    notes = "".join(hm.open_source("t.csv").notes)
+    assert ("--weight" in notes) == is_hinted
+
+
+def test_a_count_beside_rows_that_repeat_is_a_column_like_others():
+    cells = [f"{'mf'[i % 2]},{i % 3},{20 + i}" for i in range(60)]
+    Path("t.csv").write_text("\n".join(["sex,class,count", *cells]) + "\n")
+    assert "--weight" not in "".join(hm.open_source("t.csv").notes)
+
+
 def test_a_table_of_other_things_is_no_table_of_ratings():
     rng = np.random.default_rng(0)
     rows = np.stack([rng.integers(0, 90, 200), rng.integers(0, 9, 200), rng.normal(size=200)], 1)

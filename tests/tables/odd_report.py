@@ -97,6 +97,7 @@ def of_columns(table, reading):
     if len(wanted) != len(columns):
         return [(WRONG, f"{len(columns)} columns instead of {len(wanted)}: {names[:120]}")]
     faults = []
+    printed = {column.name: line_of(table, column) for column in columns}
     if len(table.train) != reading.rows:
         faults.append((WRONG, f"{len(table.train)} rows instead of {reading.rows}"))
     for (name, kinds), column, values in zip(wanted, columns, decoded, strict=True):
@@ -104,7 +105,7 @@ def of_columns(table, reading):
             column.name == name or (name.endswith("*") and column.name.startswith(name[:-1]))
         ):
             faults.append((WRONG, f"a column is named {column.name!r} instead of {name!r}"))
-        faults += of_kind(column, values, kinds.lstrip("?"))
+        faults += of_kind(column, values, kinds.lstrip("?"), printed[column.name])
     if any(verdict == WRONG for verdict, _ in faults):
         return faults
     found = {c.name: j for j, c in enumerate(columns)}
@@ -132,14 +133,21 @@ def of_columns(table, reading):
     return faults
 
 
-def of_kind(column, values, kinds):
-    """Return what differs in the kind of a column."""
+def line_of(table, column):
+    """Return what a person reads of a column: its line in the list, with the note at its end."""
+    lines = (line for note in table.notes for line in note.split("\n"))
+    shown = (line for line in lines if line.startswith(column.name[:8]) and column.kind in line)
+    return next(shown, column.summary)
+
+
+def of_kind(column, values, kinds, printed):
+    """Return what differs in the kind of a column, whose line was printed."""
     if any(is_kind(column, values, kind) for kind in kinds.split("/")):
         return []
     words = f"{column.name!r} is {column.kind} ({column.summary[:70]}) instead of {kinds}"
     if column.kind not in OUT:
         return [(WRONG, words)]
-    if not re.search(REASON, column.summary):
+    if not re.search(REASON, printed):
         return [(LOST, words)]
     return [(NOTED if "reasoned" in kinds else WITH_REASON, words)]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from harmonium.tables import Frame, columns_of
+from harmonium.tables.month_names import LONG, SHORT
 from harmonium.tables.number_forms import NumberForm, dressed, number_in
 from harmonium.tables.text import read_text
 from harmonium.tables.writing import plain, text_of
@@ -69,6 +70,9 @@ WRITTEN = {  # cells, their numbers, their form; what is written again is the sa
     "area": (["5.5 m²", "7.25 m²"], [5.5, 7.25], "# m²"),
     "degrees": (["5.5 °C", "-7.25 °C"], [5.5, -7.25], "# °C"),
     "feet": (["5'", "6'"], [5.0, 6.0], "#'"),
+    "inches": (['5.5"', '6.5"'], [5.5, 6.5], '#"'),
+    "of ten points": (["7.5/10", "8.5/10"], [7.5, 8.5], "#/10"),
+    "text in a spreadsheet": (["'5.5", "'7.5"], [5.5, 7.5], "'#"),
     "crowns": (["SEK 5", "SEK 7"], [5.0, 7.0], "SEK #"),
     "dollars": (["US$ 5", "US$ 7"], [5.0, 7.0], "US$ #"),
     "rupees": (["Rs. 5", "Rs. 7"], [5.0, 7.0], "Rs. #"),
@@ -110,6 +114,14 @@ READ = {  # cells, their numbers, what is said
     "ends": ([str(min(i, 90)) + "+" * (i >= 90) for i in range(100)], None, "'90+' and such"),
     "exponents": (["1e5", "2.5E-3", "1"], [1e5, 0.0025, 1.0], ""),
     "points": (["5.", ".5", "7"], [5.0, 0.5, 7.0], ""),
+    "Fortran": (["1.5D+01", "-2.5D-01", "0.0D+00"], [15.0, -0.25, 0.0], ""),
+    "circa": (
+        [f"ca. {i}" if i % 9 == 0 else f"{i}" for i in range(1, 90)],
+        None,
+        "'ca. 9' and such",
+    ),
+    "flags of Eurostat": (["5.5 b", "6.5 p", "7", "8 e"], [5.5, 6.5, 7.0, 8.0], "'5.5 b' and such"),
+    "raised figures": (["5.5¹", "6.5", "7", "8"], [5.5, 6.5, 7.0, 8.0], "'5.5¹' and such"),
     "full width": (["５", "１２．５"], [5.0, 12.5], ""),
     "blanks": (["5\u00a0", " 7.5"], [5.0, 7.5], ""),
     "sign before": (["$(1.5)", "$2.25"], [-1.5, 2.25], ""),
@@ -146,6 +158,7 @@ def test_rare_errors_of_several_kinds_are_no_units(tmp_path):
 GAPS = (
     *("..", "--", "---", "—", "–", "*", "**", "***", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?"),
     *("unknown", "Missing", "not available", "n.a.", "N/D", "x", "TBD", "(blank)", "no data"),
+    *("[REDACTED]", "<suppressed>", "(not asked)", ".a", ".Z", ":", ": c"),
 )
 
 
@@ -165,6 +178,12 @@ WORDS = {  # columns that stay words, and why
     "codes": (["A12", "A13"], ""),
     "units": (["5 kg", "7 lb"], "'kg' and 'lb'"),
     "signs": (["+", "-", "+", "++"], ""),
+    "pipes": (['4" pipe', '5" pipe'], ""),
+    "powers": (["10³", "12³"], ""),
+    "addresses": (["192.168.100.101", "192.168.100.102"], ""),
+    "codes with a D": (["1D5", "2D7", "12D3"], ""),
+    "seconds and days": (["5 s", "6 d", "7"], "'d' and 's'"),
+    "answers in brackets": (["[1]", "[2]"], ""),
     "prices": (["47.-", "56.-"], ""),
     "houses": ([f"{i}" if i % 5 else f"{i}b" for i in range(60)], "but for"),
     "fractions": (["1/2", "3/4"], ""),
@@ -178,6 +197,7 @@ WORDS = {  # columns that stay words, and why
         "read as words: dates, but for 3 cells such as '31.06.2020'",
     ),
     "two formats": (["2024-01-31", "31.01.2024", "2024-02-01"], "dates, but for"),
+    "two formats alike often": (["2024-01-31", "31.01.2024"], "dates of two forms"),
     "days of a year": (["22 Aug", "25 Mar"], ""),
     "mixed clocks": (["59:45", "1:02:33", "58:45"], "times of day, but for"),
     "some zones": (["2024-01-31 10:00:00Z", "2024-01-31 10:00:00", "2024-01-31 11:00:00Z"], "but"),
@@ -265,6 +285,11 @@ def test_a_damaged_form_of_numbers_does_no_harm(form):
 # --- Dates and times --------------------------------------------------------------------------
 
 
+def ordinal(day):
+    last = 0 if day in (11, 12, 13) else day % 10
+    return f"{day}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+
+
 def in_form(form, times=TIMES):
     return [time.item().strftime(form) for time in times]
 
@@ -331,6 +356,30 @@ DATES |= {
 }
 
 
+def in_language(names, form):
+    """Return dates whose form has {} for the month."""
+    names = names.split()
+    return [form.format(names[t.month - 1], t=t) for t in TIMES.tolist()]
+
+
+DATES |= {
+    "German months": (in_language(LONG["de"], "{t:%d}. {} {t:%Y}"), "%d. %B{de} %Y"),
+    "French months": (in_language(SHORT["fr"], "{t.day} {} {t:%Y}"), "%-d %b{fr} %Y"),
+    "Spanish months": (in_language(LONG["es"], "{t.day} de {} de {t:%Y}"), "%-d de %B{es} de %Y"),
+    "Dutch capitals": (in_language(SHORT["nl"].upper(), "{t:%d}-{}-{t:%Y}"), "%d-%^b{nl}-%Y"),
+    "German with times": (
+        in_language(LONG["de"], "{t.day}. {} {t:%Y %H:%M} Uhr"),
+        "%-d. %B{de} %Y %H:%M Uhr",
+    ),
+    "Chinese": (in_form("%Y年%m月%d日"), "%Y年%m月%d日"),
+    "ordinals": (
+        [f"{t:%B} {ordinal(t.day)}, {t:%Y}" for t in TIMES.tolist()],
+        "%B %-d{th}, %Y",
+    ),
+    "of Eurostat": (in_form("%YM%m"), "%YM%m"),
+}
+
+
 @pytest.mark.parametrize("name", DATES)
 def test_dates_are_read_and_written_in_their_form(columns, name):
     cells, form = DATES[name]
@@ -338,7 +387,7 @@ def test_dates_are_read_and_written_in_their_form(columns, name):
     assert column.values.dtype.kind == "M"
     assert column.form == form
     assert back(column) == cells
-    unit = "M" if form == "%b-%y" else "D"
+    unit = "D" if "d" in form or "%e" in form else "M"
     days = column.values.astype(f"datetime64[{unit}]")
     assert (days == TIMES.astype(f"datetime64[{unit}]")).all()
 

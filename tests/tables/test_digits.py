@@ -9,7 +9,7 @@ import pytest
 from harmonium.errors import InputError
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
 from harmonium.tables.base import decimals_of
-from harmonium.tables.text import read_cells, read_text
+from harmonium.tables.text import open_text, read_text
 from harmonium.tables.text_style import TextStyle
 from harmonium.tables.writing import text_of, text_with
 
@@ -63,7 +63,7 @@ def test_a_filled_cell_has_the_digits_of_its_column_and_others_stay(tmp_path):
     columns = columns_of(frame)
     codes = np.nan_to_num(columns.encode(frame, "t.csv"))
     filled = columns.completed(frame, codes)
-    after = text_with(filled, frame, read_cells(path, "t.csv"), "t.csv").splitlines()
+    after = text_with(filled, frame, open_text(path, "t.csv").cells(), "t.csv").splitlines()
     before = path.read_text().splitlines()
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     assert len(changed) == 1
@@ -128,7 +128,7 @@ def test_a_file_is_written_in_its_own_style(tmp_path, name):
     content = STYLES[name].encode()
     (tmp_path / "t.csv").write_bytes(content)
     frame = read_text(tmp_path / "t.csv", "t.csv")
-    cells = read_cells(tmp_path / "t.csv", "t.csv")
+    cells = open_text(tmp_path / "t.csv", "t.csv").cells()
     style = TextStyle.of(content, cells.delimiter, 3)
     untouched = text_with(frame, frame, cells, tmp_path / "u.csv", style)
     assert untouched.encode() == content

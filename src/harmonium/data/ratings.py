@@ -11,13 +11,15 @@ from ..tables.frames import words_of
 
 PEOPLE = (
     *("user", "customer", "reviewer", "rater", "person", "member", "subject", "viewer", "reader"),
-    *("listener", "player", "voter"),
+    *("listener", "player", "voter", "row"),
 )
 THINGS = (
     *("item", "movie", "film", "product", "book", "song", "track", "artist", "game", "joke"),
-    *("article", "anime", "isbn", "asin"),
+    *("article", "anime", "isbn", "asin", "col", "column"),
 )
 FEWEST = 5  # users and items
+FEWEST_NUMBERED = 20  # of each, where no name says what they are
+SECONDS = 5e8  # since 1970: times of ratings are later, and no column of counts is like them
 MOST_VALUES = 101  # of a rating: 0 to 100
 
 
@@ -39,7 +41,8 @@ def note_on_ratings(frame: Frame) -> str:
         user, item = who[0], what[0]
     else:
         user, item = 0, 1
-        if not _are_numbers_of_things(columns[0]) or not _are_numbers_of_things(columns[1]):
+        fewest = FEWEST if len(columns) == 4 and _are_times(columns[3]) else FEWEST_NUMBERED
+        if not all(_are_numbers_of_things(column, fewest) for column in columns[:2]):
             return ""
     value = next(i for i in range(3) if i not in (user, item))
     users = words_of(columns[user])
@@ -70,10 +73,16 @@ def _names_one(column: RawColumn, nouns: tuple[str, ...]) -> bool:
     return last in nouns
 
 
-def _are_numbers_of_things(column: RawColumn) -> bool:
+def _are_times(column: RawColumn) -> bool:
+    """Return whether a column holds seconds, or milliseconds, since 1970."""
+    values = column.values
+    return values.dtype.kind == "M" or (values.dtype.kind == "f" and np.nanmin(values) > SECONDS)
+
+
+def _are_numbers_of_things(column: RawColumn, fewest: int) -> bool:
     """Return whether a column without a name holds many different whole numbers from 0 on."""
     values = column.values
     if values.dtype.kind != "f" or np.isnan(values).any():
         return False
     is_whole = bool((values == np.rint(values)).all()) and values.min() >= 0
-    return is_whole and len(np.unique(values)) > 4 * FEWEST
+    return is_whole and len(np.unique(values)) > fewest

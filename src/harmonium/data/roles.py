@@ -7,6 +7,8 @@ grey levels stay grey levels.
 from __future__ import annotations
 
 import math
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,12 +17,19 @@ import numpy as np
 from ..errors import count_of, input_error
 from ..tables import Frame, RawColumn
 from ..tables.frames import words_of
+from ..tables.inference import counts_rows
 from .parts import holds_only
 from .readers import Contents
 
 FEWEST_PIXELS = 64  # so many columns of levels with names are a picture
 NONE = "none"
 LABELS = ("label", "labels", "class", "target", "digit", "y")
+OCCURRENCES = (  # names of columns that say how often a row was seen
+    *("shots", "num occurrences", "occurrences", "multiplicity", "weights", "sample weight"),
+    *("sample weights",),
+)
+COUNTS = ("count", "counts", "freq", "freqs", "frequency", "frequencies", "n")
+FEW = 20  # different numbers of a column that tells rows apart as words do
 MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
 GREY = (128, 255)  # the largest level of a picture whose levels are bytes
 
@@ -54,6 +63,7 @@ def set_aside(contents: Contents, roles: Roles, source: str, scale: float | None
     Raises:
         InputError: there is no such column, or a weight is no finite number of at least 0.
     """
+    contents = _without_counter(contents)
     if roles.weight is not None and _has(contents, roles.weight, roles, source, "--weight"):
         weights = _weights(_column(contents, roles.weight), source)
         note = f"{roles.weight!r} is the weight of each row, {weights.sum():,g} in all"
@@ -66,6 +76,21 @@ def set_aside(contents: Contents, roles: Roles, source: str, scale: float | None
         note = f"{label!r} is set aside as labels ({classes}); --label none learns it"
         contents = _without(contents, label, note)._replace(labels=_labels(column))
     return contents
+
+
+def _without_counter(contents: Contents) -> Contents:
+    """Return a file of pictures without a first column that numbers them."""
+    frame = contents.frame
+    if frame is None or not frame.has_names or len(frame.names) <= FEWEST_PIXELS:
+        return contents
+    first, *others = frame.columns
+    if first.values.dtype.kind != "f" or not counts_rows(first.name, first.values, is_first=True):
+        return contents
+    # A label may stand behind the counter, which is no part of the picture either.
+    without_label = [column for column in others if column.name.strip().lower() not in LABELS]
+    if not is_picture(Frame(tuple(without_label))):
+        return contents
+    return _without(contents, first.name, f"{first.name!r} counts the rows, and is left out")
 
 
 def without_dropped(contents: Contents, roles: Roles, source: str) -> Contents:
@@ -90,6 +115,46 @@ def is_picture(frame: Frame) -> bool:
     low, high = numbers.min(), numbers.max()
     is_levels = low >= 0 and (high <= 1 or (numbers.dtype.kind == "i" and high <= GREY[1]))
     return is_levels and len(frame.names) >= FEWEST_PIXELS
+
+
+def note_on_weights(frame: Frame) -> str:
+    """Return that a column may say how often each row counts, or "" if none does.
+
+    Its name says so, and a name such as "count" does if all others are words or few numbers and no
+    two rows agree in them, as in a table of what was seen and how often.
+    """
+    for place, column in enumerate(frame.columns):
+        name = _plain(column.name)
+        others = frame.columns[:place] + frame.columns[place + 1 :]
+        if not others or not _may_be_weights(column):
+            continue
+        if name in OCCURRENCES or (name in COUNTS and _are_different_cases(others)):
+            option = f"--weight {shlex.quote(column.name)}"
+            return f"if {column.name!r} says how often each row counts, give {option}"
+    return ""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[ _.-]+", " ", name).strip().lower()
+
+
+def _means_occurrences(name: str) -> bool:
+    return _plain(name) in (*OCCURRENCES, *COUNTS)
+
+
+def _may_be_weights(column: RawColumn) -> bool:
+    values = column.values
+    return values.dtype.kind == "f" and bool((np.isfinite(values) & (values >= 0)).all())
+
+
+def _are_different_cases(columns: Sequence[RawColumn]) -> bool:
+    """Return whether columns hold words or few numbers, and each row differs from all others."""
+    if any(c.values.dtype.kind == "M" for c in columns):
+        return False
+    if any(c.values.dtype.kind == "f" and len(np.unique(c.values)) > FEW for c in columns):
+        return False
+    rows = list(zip(*(words_of(column).tolist() for column in columns), strict=True))
+    return len(set(rows)) == len(rows)
 
 
 def _names(contents: Contents) -> Sequence[str]:
@@ -182,11 +247,34 @@ def _label_in(contents: Contents, scale: float | None) -> str | None:
             others = contents.frame.columns[:place] + contents.frame.columns[place + 1 :]
             # A column of 0 and 1 among others of 0 and 1 may be one of them, whatever its name.
             is_alike = holds_only(contents.train, 0, 1) if contents.train is not None else False
-            if name.strip().lower() in LABELS and not is_alike and is_picture(Frame(others)):
+            is_named = name.strip().lower() in LABELS or _stands_apart(contents.frame, place)
+            if is_named and not is_alike and is_picture(Frame(others)):
                 return name
         elif contents.train is not None and _are_classes(contents.train, place, scale):
             return name
     return None
+
+
+def _stands_apart(frame: Frame, place: int) -> bool:
+    """Return whether a column holds classes, and the others, as pixel0, levels up to 255."""
+    skeletons = [re.sub(r"\d+", "0", name) for name in frame.names]
+    own = skeletons.pop(place)
+    if len(set(skeletons)) > 1 or own in skeletons or _means_occurrences(frame.names[place]):
+        return False
+    column = frame.columns[place]
+    if column.is_missing.any() or column.values.dtype.kind == "M":
+        return False
+    classes = np.unique(column.values)
+    if not 2 <= len(classes) <= min(MOST_CLASSES, len(frame) // 2):
+        return False
+    others = [other.values for k, other in enumerate(frame.columns) if k != place]
+    # Answers of a survey have names with numbers too, but low levels.
+    if any(v.dtype.kind != "f" for v in others) or max(map(np.max, others)) < GREY[0]:
+        return False
+    # Numbers of classes leave none out; an energy or an age does.
+    return column.values.dtype.kind == "O" or (
+        classes[0] in (0, 1) and classes[-1] - classes[0] + 1 == len(classes)
+    )
 
 
 def _are_classes(rows: np.ndarray, place: int, scale: float | None) -> bool:

@@ -30,7 +30,7 @@ from .coding import as_table
 from .frames import frame_in
 from .ratings import note_on_ratings
 from .readers import Contents, is_readable, read_file, stem_of
-from .roles import Roles, is_picture, set_aside, without_dropped
+from .roles import Roles, is_picture, note_on_weights, set_aside, without_dropped
 from .table import Table, table_of, table_of_alignment, table_of_sequences
 
 __all__ = ["open_source"]
@@ -151,8 +151,9 @@ def open_source(
         if not isinstance(columns, Columns):
             columns = columns_from(columns or {"columns": []}, frame, source)
         table = table_of(frame, columns, name=found.name, source=source)
-        ratings = note_on_ratings(frame)
-        notes = (*found.notes, *table.notes, *([f"{found.name}: {ratings}."] if ratings else []))
+        hints = (note_on_ratings(frame), "" if weight else note_on_weights(frame))
+        hints = tuple(f"{found.name}: {hint}." for hint in hints if hint)
+        notes = (*found.notes, *table.notes, *hints)
         return replace(table, notes=notes, labels=found.labels, weights=found.weights)
     if found.train is None:
         option = (

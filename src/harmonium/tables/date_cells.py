@@ -55,7 +55,7 @@ def dates_readings(connection: Any, cell: str, name: str, sample: list[str]) -> 
     counts = connection.execute(
         f"select {counted} from (select unnest(?) as cell)", [sample]
     ).fetchone()
-    likely = [form for form, n in zip(forms, counts, strict=True) if 2 * n > len(sample)]
+    likely = [form for form, n in zip(forms, counts, strict=True) if 2 * n >= len(sample)]
     if not likely:
         return []
     values = [_within_years(time_in(cell, form)) for form in likely]

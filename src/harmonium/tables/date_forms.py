@@ -1,8 +1,8 @@
 """The forms of dates in text: found from cells, read by DuckDB and Python, and written again.
 
 A form is a format of `datetime.strftime`, with "%-d" for a day without a zero, "%e" with a space,
-"%^b" for capitals, "%P" for "pm", "%3f" for three digits of a second, and an offset from UTC as it
-stands in the cells: "%H:%M:%S+02:00".
+"%^b" for capitals, "%P" for "pm", "%3f" for three digits of a second, an offset from UTC as it
+stands in the cells: "%H:%M:%S+02:00", and the tags of `month_names`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from .month_names import in_english, sql_in_english, tagged, tags_of, translations, written
 from .notations import quoted
 
 ZONES = {  # hours from UTC, of names in e-mails and of Europe
@@ -39,7 +40,8 @@ FRACTION_OF_FORM = re.compile(r"[.,]%(\d?)f")
 WEEKDAY_OF_FORM = re.compile(r"%\^?[aA](\.?,? )")
 KNOWN_CODES = re.compile(r"(?:[^%]|%[YymdbBHMSIp])*")
 CODES = "YymdbBaAHMSIpPfe"
-SEPARATORS = r"[-/., ']{1,3}"
+# "1 de enero de 2023", and the words for year, month and day of East Asia
+SEPARATORS = r" (?:de|of) |[-/., ']{1,3}|[年月日년월일] ?"
 ORDERS: dict[
     tuple[str, bool], dict[int, tuple[str, ...]]
 ] = {  # of the numbers of a date, by whether it has a year of four digits and a month's name
@@ -61,16 +63,19 @@ class Parts(NamedTuple):
         weekday: the signs after the day of the week, or "".
         digits: the digits of a fraction of a second.
         zone: the offset from UTC in all cells, or "".
+        tag: a language of the names of months, or "th" for days such as 3rd, or "".
     """
 
     base: str
     weekday: str
     digits: int
     zone: str
+    tag: str = ""
 
 
 def parts_of_form(form: str) -> Parts:
     """Return the parts of a form."""
+    form, tag = tags_of(form)
     zone = ZONE_OF_FORM.search(form)
     base = ZONE_OF_FORM.sub(r"\1", form)
     fraction = FRACTION_OF_FORM.search(base)
@@ -83,6 +88,7 @@ def parts_of_form(form: str) -> Parts:
         weekday[1] if weekday else "",
         digits,
         zone[3] if zone else "",
+        tag,
     )
 
 
@@ -104,6 +110,8 @@ def time_in(cell: str, form: str) -> str:
     if not KNOWN_CODES.fullmatch(parts.base):  # a form from a file; DuckDB refuses unknown codes
         return "cast(null as timestamp)"
     text = f"regexp_replace({cell}, '\\s+', ' ', 'g')"
+    if parts.tag:
+        text = sql_in_english(text, parts.base, parts.tag)
     text = f"regexp_replace({text}, '(?i)\\bsept\\b', 'Sep')"
     shift = ""
     if parts.weekday:
@@ -136,7 +144,8 @@ def _shift(zone: str, hours: float | None) -> str:
 def read_date(text: str, form: str) -> datetime | None:
     """Return the time that a text of a form stands for; None if it has another form."""
     parts = parts_of_form(form)
-    text = re.sub(r"(?i)\bsept\b", "Sep", " ".join(text.split()))
+    text = in_english(" ".join(text.split()), parts.base, parts.tag)
+    text = re.sub(r"(?i)\bsept\b", "Sep", text)
     if parts.weekday:
         text = re.sub(rf"^{WEEKDAYS}\.?,? ", "", text)
     hours = difference = 0.0
@@ -163,7 +172,7 @@ def write_date(time: datetime, form: str) -> str:
     """Return a time in a form."""
 
     def code(match: re.Match) -> str:
-        flag, letter = match[1], match[2]
+        flag, letter, tag = match[1], match[2], match[3] or ""
         if letter not in CODES:  # a form may come from a file
             return match[0]
         if letter == "f" and flag:
@@ -172,19 +181,22 @@ def write_date(time: datetime, form: str) -> str:
             return f"{time.day:2}"
         if letter == "P":
             return time.strftime("%p").lower()
-        text = time.strftime(f"%{letter}")
+        text = written(time, letter, tag) or time.strftime(f"%{letter}")
         if flag == "-":
             return text.lstrip("0") or "0"
         return text.upper() if flag == "^" else text
 
-    return re.sub(r"%([-^\d]?)([a-zA-Z%])", code, form)
+    return re.sub(r"%([-^\d]?)([a-zA-Z%])(?:\{([a-z]{2})\})?", code, form)
 
 
 def forms_of(cells: Iterable[str]) -> list[str]:
     """Return the forms that the first cells of a column may have, by their numbers and names."""
     found: dict[str, None] = {}
     for cell in cells:
-        found |= dict.fromkeys(_forms_of_cell(" ".join(cell.split())))
+        text = " ".join(cell.split())
+        found |= dict.fromkeys(_forms_of_cell(text))
+        for english, code, tag in translations(text):
+            found |= dict.fromkeys(tagged(form, code, tag) for form in _forms_of_cell(english))
         if len(found) > MOST_FORMS:
             break
     return list(found)[:MOST_FORMS]
@@ -200,6 +212,11 @@ def _forms_of_cell(cell: str) -> list[str]:
     if digits:
         seconds = "%S" if len(digits[2]) == 6 else ""
         return [f"%Y%m%d{digits[1]}%H%M{seconds}{digits[3]}"]
+    if re.fullmatch(r"\d{4}M\d\d", rest):
+        return ["%YM%m"]  # of Eurostat
+    with_word = re.fullmatch(r"(.*\d:\d\d)( Uhr| h| hrs)", rest)
+    if with_word:
+        return [prefix + form + with_word[2] for form in _forms_of_cell(with_word[1])]
     clock = re.search(rf"(?P<gap>(?<=\d)[T_]|, | at | |:)?(?<!\d){CLOCK}(?=$| )", rest)
     if clock is None:
         return [prefix + day for day in _days(rest)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from typing import NamedTuple
 
-from ..errors import input_error
+from ..errors import count_of, input_error
 
 MARKS = (  # the four bytes of UTF-32 begin with the two of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -30,10 +31,27 @@ STRAY = 0.02  # of the other bytes
 FEWEST = 5  # letters beyond ASCII by which it is said that the encoding is none of these
 MOST_ODD = 0.34  # of the letters beyond ASCII: usual text has nearly none
 CONTROLS = r"[\x00-\x08\x0e-\x1f]"
+STRAY_CONTROLS = 0.02  # of the lines may have one: more of them separate cells, or are binary
+LINE_END = r"\r\n?|\n"
+ENDS = "\x1a\x00"  # of a file of DOS, and of a block that was not filled
 
 
-def decoded(content: bytes, label: str) -> tuple[str, str]:
-    """Return the text of a file, and its encoding in words; "" for UTF-8.
+class Decoded(NamedTuple):
+    """The text of a file.
+
+    Attributes:
+        text: the text.
+        encoding: in words; "" for UTF-8.
+        stray: which control characters were left out of it, in words; "" if there were none.
+    """
+
+    text: str
+    encoding: str = ""
+    stray: str = ""
+
+
+def decoded(content: bytes, label: str) -> Decoded:
+    """Return the text of a file.
 
     Raises:
         InputError: no text, or one of an encoding that is not known.
@@ -41,9 +59,9 @@ def decoded(content: bytes, label: str) -> tuple[str, str]:
     encodings = [name for mark, name in MARKS if content.startswith(mark)][:1]
     encodings = encodings or [name for name in (_wide(content), "utf-8") if name]
     for encoding in encodings:
-        text = _text(content, encoding)
+        text, stray = _without_strays(content, encoding)
         if text is not None:
-            return text, TITLES.get(encoding, "")
+            return Decoded(text, TITLES.get(encoding, ""), stray)
     texts = {name: text for name in EIGHT_BITS if (text := _text(content, name)) is not None}
     if encodings != ["utf-8"] or not texts:
         advice = "save it as UTF-8 text, or rename it after its format"
@@ -53,16 +71,44 @@ def decoded(content: bytes, label: str) -> tuple[str, str]:
     if odd[encoding] > MOST_ODD and len(re.findall(rb"[\x80-\xff]", content[:LOOKED_AT])) >= FEWEST:
         expected = "text in UTF-8, UTF-16, Windows-1252 or Mac Roman"
         raise input_error(label, expected, "bytes of another encoding", "save it as UTF-8")
-    return texts[encoding], TITLES[encoding]
+    return Decoded(texts[encoding], TITLES[encoding])
+
+
+def _without_strays(content: bytes, encoding: str) -> tuple[str | None, str]:
+    """Return the text of an encoding without a few control characters, and which those were.
+
+    The text is None if the bytes are none, or have more of them.
+    """
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        return None, ""
+    bare = _without_end(text)
+    zeros = text[len(bare) :].count("\0")
+    found = re.findall(CONTROLS, bare)
+    lines = len(re.findall(LINE_END, bare))
+    if len(found) > max(1, STRAY_CONTROLS * lines) or (found and lines < 2):
+        return None, ""
+    said = f"{count_of(zeros, 'zero byte')} at its end" if zeros > 1 else ""
+    if found:
+        names = ", ".join(sorted({f"{sign!r}" for sign in found})[:3])
+        said = f"{count_of(len(found), 'control character')}, such as {names}"
+    return re.sub(CONTROLS, "", bare), said
 
 
 def _text(content: bytes, encoding: str) -> str | None:
     """Return the text of an encoding; None if the bytes are none, or steer a terminal."""
     try:
-        text = content.decode(encoding).rstrip("\x1a")  # the end of a file of DOS
+        text = _without_end(content.decode(encoding))
     except UnicodeDecodeError:
         return None
     return None if re.search(CONTROLS, text) else text
+
+
+def _without_end(text: str) -> str:
+    """Return a text without what ends a file of DOS, and without zeros that fill its last block."""
+    bare = text.rstrip(ENDS)
+    return bare if len(re.findall(LINE_END, bare)) > 1 else text.rstrip("\x1a")
 
 
 def _wide(content: bytes) -> str | None:

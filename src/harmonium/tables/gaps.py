@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import count_of
 
 MISSING = (  # what stands for a missing cell, besides an empty one; upper and lower case alike
-    *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>"),
+    *("?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", r"\n"),
 )
 AMONG_VALUES = (  # these too among numbers and dates; in columns of words they are categories
     *("unknown", "unk", "missing", "not available", "not applicable", "not known", "not reported"),
@@ -22,13 +22,14 @@ AMONG_VALUES = (  # these too among numbers and dates; in columns of words they 
 )
 NO_SIGN = r"[^\w\s]+"  # a cell without a letter or a digit is no value: .. -- *** —
 SPREADSHEET = r"#(?:div/0!|n/?a!?|value!|ref!|num!|name\?|null!|spill!|calc!|field!|error!)"
+OF_PROGRAM = r"\.[a-z_]|:(?: [a-z]{1,3})?"  # SAS and Stata write .a, Eurostat : and a flag
+IN_BRACKETS = r"[\[(<{]{1,2}[^\W\d][^\d\[\](){}<>]*[\])>}]{1,2}"  # [REDACTED], <no value>
 NO_DAY = r"(?:0000|9999|0001)[-/.]\d\d?[-/.]\d\d?.*|\d\d?[-/.]\d\d?[-/.](?:0000|9999|0001).*"
-GAP = re.compile(
-    f"{NO_SIGN}|{SPREADSHEET}|{NO_DAY}|{'|'.join(map(re.escape, (*MISSING, *AMONG_VALUES)))}"
-)
+NAMED = "|".join(map(re.escape, (*MISSING, *AMONG_VALUES)))
+GAP = re.compile(f"{NO_SIGN}|{SPREADSHEET}|{NO_DAY}|{OF_PROGRAM}|{IN_BRACKETS}|{NAMED}")
 IN_ERROR = 0.01  # share of cells that may be errors of writing; more of them mean something
 WORDS_SHOWN = 3
-NINES = re.compile(r"-?9{2,}|-9")  # -999 and its like
+NINES = re.compile(r"-?9{2,}(\.9+)?|-9")  # -999 and its like
 MOST_SENTINELS = 3  # different ones: unknown, refused, does not apply
 SHOWN = 40  # characters of a cell in a message
 

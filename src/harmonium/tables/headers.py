@@ -26,6 +26,7 @@ USUAL_NAMES = frozenset(
         *("unit", "user", "value", "weight", "year"),
     )
 )
+NAME_OF_RANGE = r"[<>≤≥]?=? ?\d+ ?\+?|\d.*[%‰<>]|\d+ ?[-–:] ?\d+"  # 2021, <18, 18-65, 65+, 5%
 DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{4}[-/]\d{1,2}"
 # Probabilities of what stands in a line of names, where no other reason is given.
 NEW_WORD, SEEN_WORD, ONLY_WORD = 0.95, 0.05, 0.6  # a word that its column has not, has, has alone
@@ -48,7 +49,9 @@ class _Column(NamedTuple):
     cells: Counter[str]
     words: Counter[str]
     shapes: Counter[str]
-    largest: float | None
+    decimals: Counter[int]
+    smallest: float
+    largest: float
 
 
 def log_odds(
@@ -128,7 +131,8 @@ def _kind_of(cell: str, blanks: set[str]) -> str:
         return "number"
     # Digits without letters: amounts and percentages, told apart by their signs.
     is_number = re.fullmatch(r"[^A-Za-z]*\d[^A-Za-z]*", cell)
-    return "number" + re.sub(r"[\d.,\s+-]", "", cell) if is_number else "word"
+    # A hyphen between digits is that of a range or of a telephone.
+    return "number" + re.sub(r"[\d.,\s]|^[+-]", "", cell) if is_number else "word"
 
 
 def _is_numeric(kind: str) -> bool:
@@ -140,9 +144,22 @@ def _column_of(cells: list[str], blanks: set[str]) -> _Column:
     kinds = [_kind_of(cell, blanks) for cell in bare]
     words = [cell for cell, kind in zip(bare, kinds, strict=True) if kind == "word"]
     numbers = [cell for cell, kind in zip(bare, kinds, strict=True) if _is_numeric(kind)]
-    largest = max((abs(_number(cell)) for cell in numbers), default=None)
-    shapes = Counter(map(_shape_of, words))
-    return _Column(len(bare), Counter(kinds), Counter(bare), Counter(words), shapes, largest)
+    sizes = [abs(_number(cell)) for cell in numbers]
+    return _Column(
+        count=len(bare),
+        kinds=Counter(kinds),
+        cells=Counter(bare),
+        words=Counter(words),
+        shapes=Counter(map(_shape_of, words)),
+        decimals=Counter(_decimals(cell) for cell in numbers),
+        smallest=min(sizes, default=0.0),
+        largest=max(sizes, default=math.inf),
+    )
+
+
+def _decimals(cell: str) -> int:
+    """Return how many digits stand after the point of a number."""
+    return len(cell.partition(".")[2])
 
 
 def _number(cell: str) -> float:
@@ -170,9 +187,14 @@ def _as_row(cell: str, kind: str, column: _Column) -> float:
     """Return how probable a cell is in a column."""
     share = (column.kinds[kind] + 0.2) / (column.count + 0.4)
     if _is_numeric(kind):
-        # Numbers as 2022 or 4711 above small ones.
-        is_far = column.largest is not None and abs(_number(cell)) > 3.0 * column.largest
-        return share * (0.5 / (column.count + 1) if is_far else 1.0)
+        # Numbers as 2022 or 4711 above small ones, or above millions.
+        size = abs(_number(cell))
+        is_far = size > 3.0 * column.largest or 0.0 < 3.0 * size < column.smallest
+        if is_far:
+            return share * 0.5 / (column.count + 1)
+        if kind != "number":
+            return share
+        return share * (column.decimals[_decimals(cell)] + 0.5) / (column.count + 1)
     words = sum(column.words.values())
     if kind != "word" or not words:
         return share
@@ -207,12 +229,13 @@ def _numbers_as_names(numbers: list[str]) -> float:
         return UNLIKE_NAMES
     values = [_number(cell) for cell in numbers]
     steps = {round(b - a, 6) for a, b in pairwise(values)}
-    is_spaced = len(values) > 2 and len(steps) == 1
-    if is_spaced:
+    # Doses and penalties are spaced by their ratios: 0.001, 0.01, 0.1.
+    ratios = {round(b / a, 6) for a, b in pairwise(values)} if all(values) else set()
+    if len(values) > 2 and min(len(steps), len(ratios) or 2) == 1 and 0.0 not in steps:
         return SPACED
     if all(re.fullmatch(r"\d{4}", cell) and _is_year(float(cell)) for cell in numbers):
         return YEAR
-    if all(re.fullmatch(r"\d+|\d.*[%‰<>]", cell) for cell in numbers):
+    if all(re.fullmatch(NAME_OF_RANGE, cell) for cell in numbers):
         return DIFFERENT
     return max(DECIMAL ** len(numbers), 1e-300)
 

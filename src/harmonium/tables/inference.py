@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,8 @@ COUNTER = (  # names of columns that count the rows, wherever they begin and sta
     r"|(row|line|record|case|obs|observation|serial|seq|sequence|sample)s?[ _.-]*(id|n[or]\.?|num"
     r"|number|index|names?)?|s\.? ?no\.?|rownames?)|.*[a-z]I[Dd]"
 )
+LOOKED_AT = 1_000  # cells of a text by which it is said how they are written
+MOST_SHOWN = 30  # characters of a cell
 IS_TEXT = 0.5  # share of cells that are all different, above which words are no categories
 
 
@@ -80,7 +83,10 @@ def columns_of(
         expected = "no column with the name of a part of a date"
         raise input_error(label, expected, repr(twice), "rename it, or read the date as date")
     if not found.modelled:
-        reasons = "; ".join(f"{c.name}: {c.summary}" for c in columns[:5])
+        reasons = "; ".join(
+            f"{c.name}: {c.summary}{f' ({raw.note})' if raw.note else ''}"
+            for c, raw in zip(columns[:5], frame.columns[:5], strict=True)
+        )
         raise input_error(label, "a column that can be modelled", reasons, "check how it was read")
     return found
 
@@ -117,8 +123,10 @@ def _column_of(
     if values.dtype.kind == "O":
         hardly_repeats = different > max(MOST_WORDS, IS_TEXT * len(values))
         if hardly_repeats or different == len(values) > 10 or different > MOST_DIFFERENT:
-            why = f"text: {different:,} different values"
-            return Key.of_text(raw) or LeftOut(name=raw.name, form=raw.form, why=why)
+            why = f"text: {different:,} different values{_likeness(values)}"
+            # What nearly is numbers or dates names no rows, though all of it is different.
+            key = None if raw.note else Key.of_text(raw)
+            return key or LeftOut(name=raw.name, form=raw.form, why=why)
         return Words.of(raw, raw.name)
     if values.dtype.kind == "M":
         return Dates.of(raw, raw.name, _numbers_of(since_1970(raw), raw.name))
@@ -127,6 +135,22 @@ def _column_of(
     if why:
         return Key.of_numbers(raw, f"an identifier: {why}")
     return _numbers_of(raw, raw.name)
+
+
+def _likeness(cells: np.ndarray) -> str:
+    """Return which cell shows how most of them are written, if they have digits."""
+    cells = cells[:LOOKED_AT]
+    shapes = Counter(_shape_of(cell) for cell in cells)
+    usual, count = shapes.most_common(1)[0]
+    if "0" not in usual or 2 * count < len(cells):
+        return ""
+    example = next(cell for cell in cells if _shape_of(cell) == usual)
+    share = "all" if count == len(cells) else "most"
+    return f", {share} of them such as {example[:MOST_SHOWN]!r}"
+
+
+def _shape_of(cell: str) -> str:
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", cell))
 
 
 def _numbers_of(raw: RawColumn, name: str) -> AbstractPart:
@@ -264,6 +288,23 @@ def _told(raw: RawColumn, kind: str, label: str) -> AbstractColumn:
     return KINDS[kind].of(raw, raw.name)
 
 
+def counts_rows(name: str, values: np.ndarray, *, is_first: bool) -> bool:
+    """Return whether numbers rise by one from row to row, and are no years, which are a trend.
+
+    They begin at 0 or 1 in the first column, or are named so.
+
+    Example:
+        >>> counts_rows("index", np.arange(20), is_first=False)
+        True
+    """
+    if len(values) <= 10:
+        return False
+    years = "year" in name.lower() or YEARS[0] <= values.min() <= values.max() <= YEARS[1]
+    # Ages or days in order rise by one as well; a counter is known by its place or its name.
+    is_counter = (is_first and values[0] in (0, 1)) or re.fullmatch(COUNTER, name) is not None
+    return bool((np.diff(values) == 1).all()) and is_counter and not years
+
+
 def _key(raw: RawColumn, label: str) -> Key:
     """Return a column that was told to name the rows.
 
@@ -283,15 +324,11 @@ def _key(raw: RawColumn, label: str) -> Key:
 def _identifier(name: str, values: np.ndarray, *, is_first: bool) -> str:
     """Return why numbers identify rows, or "" if they do not seem to.
 
-    They rise by one from row to row, and either begin at 0 or 1 in the first column or are named
-    so, but for years, which are a trend; or they are whole, all different, and named so.
+    They count the rows, or they are whole, all different, and named so.
     """
     if len(values) <= 10:
         return ""
-    years = "year" in name.lower() or YEARS[0] <= values.min() <= values.max() <= YEARS[1]
-    # Ages or days in order rise by one as well; a counter is known by its place or its name.
-    is_counter = (is_first and values[0] in (0, 1)) or re.fullmatch(COUNTER, name)
-    if (np.diff(values) == 1).all() and is_counter and not years:
+    if counts_rows(name, values, is_first=is_first):
         return "it counts the rows"
     is_whole = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
     return "all different" if is_whole and re.search(IDENTIFIER, name) else ""

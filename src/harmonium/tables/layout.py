@@ -9,6 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..errors import InputError, count_of, input_error
+from .asides import (
+    bare,
+    comments_before,
+    note_on_totals,
+    note_on_turning,
+    notes_behind,
+    repeated_names,
+)
 from .frames import Frame
 from .names import different, names_in, without_hash
 from .separators import COMMENTS, MOSTLY, Record, Splitter, is_numbers, splitter_of, unclosed
@@ -32,6 +40,7 @@ class Layout:
         last: the number of the last line that may be a row.
         counted: the line by which the columns are counted, in words.
         ends_with_mark: whether rows may end with a separator, behind which there is nothing.
+        repeated: the names where they stand among the rows again, which are no row there.
         notes: what a person should know about it, as sentences without a full stop.
     """
 
@@ -43,6 +52,7 @@ class Layout:
     last: int
     counted: str = "the first line"
     ends_with_mark: bool = False
+    repeated: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def rows(self, lines: Sequence[str]) -> Iterator[list[str]]:
@@ -58,6 +68,8 @@ class Layout:
         body = lines[self.first - 1 : self.last]
         for record in self.splitter.records(body, self.first, self.label):
             if self.splitter.is_aside(record, self.width):
+                continue
+            if self.repeated and bare(record.cells) == self.repeated:
                 continue
             if not record.cells or (record.is_blank and len(record.cells) == 1):
                 blank += 1
@@ -108,6 +120,7 @@ def layout_of(
         InputError: no rows, lines of different numbers of cells, or a format that does not fit.
     """
     skip, separator, notes = _skipped(lines, label, text_format)
+    skip, notes = _without_comments(lines, skip, notes, text_format)
     beginning = _beginning(lines, skip)
     if not any(line.strip() and not line.lstrip().startswith(COMMENTS) for line in beginning):
         raise input_error(label, "rows", "only blank lines", "check how it was written")
@@ -129,6 +142,7 @@ def layout_of(
         notes=notes,
     )
     layout = _without_end(_with_width(layout, records), lines)
+    layout = _without_notes_behind(layout, lines, records)
     if layout.width > MOST_COLUMNS and not all(is_numbers(record.cells) for record in records[:2]):
         expected, found = f"at most {MOST_COLUMNS:,} columns of words", f"{layout.width:,}"
         raise input_error(label, expected, found, "write numbers as an array, in .npy")
@@ -146,8 +160,16 @@ def layout_of(
     counted = found.counted.line
     is_first = counted == records[0].line
     notes = (*layout.notes, *found.notes, *_note_on_comments(layout, lines, found.by_comment))
+    repeated: tuple[str, ...] = ()
+    if found.names is not None and not found.by_comment:
+        repeated, note = repeated_names(splitter, lines, found.counted, found.rows, layout.last)
+        notes = (*notes, *note)
+    if found.names is None:
+        notes = (*notes, *note_on_turning(found.rows, found.width))
+    notes = (*notes, *note_on_totals(layout.splitter, lines, layout.last, found.rows))
     return replace(
         layout,
+        repeated=repeated,
         names=found.names,
         width=found.width,
         first=found.rows[0].line if found.rows else layout.last + 1,
@@ -243,6 +265,25 @@ def _without_end(layout: Layout, lines: Sequence[str]) -> Layout:
         return layout
     note = f"what stands behind line {start:,} is set aside: {texts[0][0].strip()[:40]!r}"
     return replace(layout, last=start, notes=(*layout.notes, note))
+
+
+def _without_notes_behind(layout: Layout, lines: Sequence[str], rows: list[Record]) -> Layout:
+    """Return the layout without texts that follow the last row at once."""
+    last = notes_behind(layout.splitter, lines, layout.last, layout.width, rows)
+    if last == layout.last or last <= layout.first + 1:
+        return layout
+    note = f"what stands behind line {last:,} is set aside: {lines[last].strip()[:40]!r}"
+    return replace(layout, last=last, notes=(*layout.notes, note))
+
+
+def _without_comments(
+    lines: Sequence[str], skip: int, notes: tuple[str, ...], text_format: TextFormat
+) -> tuple[int, tuple[str, ...]]:
+    """Return how many lines are dropped with comments of other signs before the table."""
+    count = 0 if isinstance(text_format.header, int) else comments_before(lines[skip:])
+    if not count:
+        return skip, notes
+    return skip + count, (*notes, f"set aside as comments: {count_of(count, 'line')}")
 
 
 def _without_empty_rows(layout: Layout, lines: Sequence[str], end: int) -> Layout:

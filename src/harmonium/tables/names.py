@@ -105,6 +105,7 @@ class _Finder:
     ) -> None:
         self.records = records
         self.width = width
+        self.mark = splitter.mark
         self.missing = missing
         self.is_quoted = is_quoted
         self.plain = [r for r in records if not splitter.is_aside(r, width)] or [*records]
@@ -131,6 +132,7 @@ class _Finder:
         # Spreadsheets write a title with as many separators as the table has.
         is_title = len(filled) == 1 and bool(record.cells[0].strip()) and self.width > 1
         is_apart = bool(rows) and rows[0].line - record.line > 1 + record.cells[-1].count("\n")
+        is_title = is_title or self._is_sentence(record, rows)
         if (is_title or is_apart) and not is_numbers(filled):
             return not any(
                 all(cell.strip() for cell in row.cells) and self.odds(row, rows[k + 1 :]) > 0
@@ -138,6 +140,24 @@ class _Finder:
                 if len(row.cells) == self.width and rows[k + 1 :]
             )
         return len(record.cells) == self.width or not record.cells[self.width].strip()
+
+    def _is_sentence(self, record: Record, rows: Sequence[Record]) -> bool:
+        """Return whether blanks follow the commas of a record, and those of no row.
+
+        A part of it has two words, so that it is no list of names above their units.
+        """
+
+        def has_blanks(cells: Sequence[str]) -> bool:
+            return all(cell[:1] == " " for cell in cells[1:])
+
+        are_rows_plain = not any(has_blanks(row.cells) for row in rows if len(row.cells) > 1)
+        return (
+            self.mark == ","
+            and len(record.cells) > 1
+            and has_blanks(record.cells)
+            and any(len(cell.split()) > 1 for cell in record.cells)
+            and are_rows_plain
+        )
 
     def _may_stand_before(self, place: int, start: int) -> bool:
         """Return whether a record may be a text before the table, and no row that is too short."""
@@ -148,6 +168,7 @@ class _Finder:
         last = self.plain[start - 1]
         is_apart = self.plain[start].line - last.line > 1
         is_title = len(filled) == 1 and len(filled[0].split()) > 1
+        is_title = is_title or self._is_sentence(record, self.plain[place + 1 :])
         is_padded = len(record.cells) >= self.width and len(filled) == 1
         names = self.odds(self.plain[start], self.plain[start + 1 :]) > 0 or self.is_short(start)
         return is_apart or is_title or is_padded or (names and len(filled) == 1)

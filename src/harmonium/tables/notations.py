@@ -7,6 +7,7 @@ from typing import NamedTuple
 from .number_forms import NumberForm
 
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?((?i:inf(inity)?)|∞)"
+ADDRESS = r"(1?\d?\d|2[0-4]\d|25[0-5])(\.(1?\d?\d|2[0-4]\d|25[0-5])){3}"  # 192.168.100.101
 COMMA = r"[+-]?\d*,\d+([eE][+-]?\d+)?"
 CONTINENTAL = r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?"  # 1.234,5
 THREE = r"[+-]?[1-9]\d{0,2}\.\d{3}"  # 1.234, which may be 1234
@@ -29,17 +30,17 @@ CODES = (
 )
 CURRENCY = rf"[A-Za-z]{{0,3}}\p{{Sc}}|{'|'.join(CODES)}"
 BLANK = "[ \t\u00a0\u202f\u2009]"
-WORD = r"""[\p{L}\p{Sc}%‰°µ'"′″]+[23²³]?"""  # kg, m2, %, °C
-UNIT = rf"{BLANK}?{WORD}\.?(?:[ /·]{WORD}\.?){{0,3}}"  # kg/m2, US $, years of age
-MARK = rf"{BLANK}?(?:\*{{1,4}}|[†‡§¶]+|\[[^\]]{{1,8}}\]|\([a-z]\))"  # of a footnote
-DIGITS = (
-    rf"(?i:inf(?:inity)?)|∞|\d(?:[\d.,{SPACES}]*[\d.])?(?:[eE][+-]?\d+)?|[.,]\d+(?:[eE][+-]?\d+)?"
-)
+WORD = r"[\p{L}\p{Sc}%‰°µ][\p{L}\p{Sc}%‰°µ']*[23²³]?"  # kg, m2, %, °C
+# kg/m2, US $, years of age; inches and minutes alone, as 4" pipe is a word; of 100 points
+UNIT = rf"""{BLANK}?(?:{WORD}\.?(?:[ /·]{WORD}\.?){{0,3}}|['"′″]{{1,2}}|/ ?(?:5|[1-9]0|1000?))"""
+MARK = rf"{BLANK}?(?:\*{{1,4}}|[†‡§¶]+|[¹²³⁴-⁹]|\[[^\]]{{1,8}}\]|\([a-z]\))"  # of a footnote
+EXPONENT = r"[eE][+-]?\d+|[dD][+-]\d{2,3}"  # Fortran writes D for double precision
+DIGITS = rf"(?i:inf(?:inity)?)|∞|\d(?:[\d.,{SPACES}]*[\d.])?(?:{EXPONENT})?|[.,]\d+(?:{EXPONENT})?"
 PARTS = (
     *("opening", "bound", "minus", "before", "sign", "digits", "unit", "mark", "closing", "tail"),
 )
 SIGNED = (
-    rf"^([(]?)((?:[<>≤≥~≈]=?{BLANK}?)?)([+-]?){BLANK}?((?:(?:{CURRENCY}){BLANK}?)?)([+(-]?)"
+    rf"^([(]?)((?:[<>≤≥~≈]=?{BLANK}?|(?i:ca|circa|approx|about)\.?{BLANK})?)([+-]?){BLANK}?((?:(?:{CURRENCY}){BLANK}?|')?)([+(-]?)"
     rf"({DIGITS})((?:{UNIT})?)((?:{MARK})?)([)]?)([+-]?)$"
 )
 
@@ -70,6 +71,7 @@ class Notation(NamedTuple):
         bare = f"replace({cell}, '∞', 'inf')"
         if self.removed:
             bare = f"regexp_replace({bare}, '[{quoted(self.removed)}]', '', 'g')"
+        bare = f"regexp_replace({bare}, '[dD]([+-])', 'e\\1')"
         number = f"try_cast(replace({bare}, ',', '.') as double)"
         return f"case when regexp_full_match({cell}, '{quoted(self.pattern)}') then {number} end"
 
@@ -84,6 +86,7 @@ APART = (
     Notation(rf"{NUMBER}|{SPACED}(\.\d+)?", SPACES, some=rf"{SPACED}.*"),
     Notation(rf"{COMMA}|[+-]?\d+|{SPACED}(,\d+)?", SPACES, is_comma=True, some=rf"{SPACED}.*"),
 )
+FORTRAN = Notation(rf"{NUMBER}|[+-]?(\d+\.?\d*|\.\d+)({EXPONENT})", some=r".*\d\.?[dD][+-]\d{2,3}")
 BOTH = r".*\d,\d{3}\.\d.*|.*\d,\d\d\d?,\d{3}.*"  # no decimal comma
 # Whole numbers below 1,000 beside others with three digits after a comma: these are thousands.
 GROUPED = Notation(r"[+-]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})", ",", some=r"[+-]?\d{1,3}")
@@ -98,10 +101,12 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
     """
     english = Notation(f"{NUMBER}|{ENGLISH}", ",")
     if delimiter == ",":
-        both = DOTTED._replace(some=r".*\d\.\d{3},\d.*")
+        both = DOTTED._replace(some=r".*\d\.\d{3},\d.*|.*\d\.\d{3}\.\d{3}.*")
         # "1,3" between quotes may be two answers; "0,3" is none.
-        quoted_comma = Notation(f"{NUMBER}|{COMMA}", is_comma=True, some=r"[+-]?0,\d+|.*,\d{4,}")
-        return (PLAIN, english, both, quoted_comma, *APART)
+        quoted_comma = Notation(
+            f"{NUMBER}|{COMMA}", is_comma=True, some=r"[+-]?0,\d+|.*,\d{4,}|.*,\d+[eE].*"
+        )
+        return (PLAIN, english, both, quoted_comma, *APART, FORTRAN)
     mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
     return (
         PLAIN,
@@ -110,6 +115,7 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
         mixed,
         english._replace(some=BOTH),
         *APART,
+        FORTRAN,
     )
 
 

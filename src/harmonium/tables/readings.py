@@ -11,6 +11,7 @@ import numpy as np
 from .frames import RawColumn, with_gaps
 from .gaps import Odd
 
+NEARLY = 0.9  # of the cells have one of two forms, if that is said
 MOST_WORDS = 50  # different cells of another kind that are looked at
 
 
@@ -84,7 +85,8 @@ def best_of(
         note: what is said of a column of words.
         is_known: whether the column was none of words before.
     """
-    for reading in sorted(readings, key=lambda one: -one.fits):
+    ordered = sorted(readings, key=lambda one: -one.fits)
+    for reading in ordered:
         odd = odd_cells(connection, cell, reading, seen)
         if odd.are_gaps(is_known=is_known):
             column = reading.column(fetched(connection, reading.value))
@@ -93,4 +95,6 @@ def best_of(
             note = note or f"read as words, as it is not sure that they are {reading.plural}"
         elif 2 * reading.fits > seen and not note:
             note = odd.reason(reading.plural, reading.singular)
+    if not note and len(ordered) > 1 and sum(r.fits for r in ordered[:2]) >= NEARLY * seen:
+        note = f"read as words: {ordered[0].plural} of two forms; write them in one"
     return RawColumn(name, fetched(connection, cell), note=note)

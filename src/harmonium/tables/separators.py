@@ -12,13 +12,16 @@ from typing import Any, NamedTuple
 from ..errors import InputError, input_error
 from .cells import MISSING, NUMBER
 
+RARE_MARKS = "~^"  # these separate cells where no other sign does
 MARKS = "\t;|,"  # of those that fit alike the first: commas are in numbers and texts too
 BLANKS, WIDE_BLANKS = " ", "  "  # any number of blanks; two or more, where cells have single ones
 QUOTED = r'"(?:[^"\\]|\\.|"")*"|\S+'  # a cell between blanks
 THOUSANDS = r"\d{1,3}( \d{3})+([.,]\d+)?"
 MOMENT = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?"
+DECIMAL_COMMA = r"[+-]?\d+,\d+([eE][+-]?\d+)?"
 COMMENTS = ("#", "%")  # begin a line that is no row
 RULE = r"[-+:=|\s]{3,}"  # between rows, in tables that were drawn
+RULE_OF_BLANKS = r"(={2,}|-{3,})(\s+(={2,}|-{3,}))*"  # and no row of spins
 MOSTLY = 0.5  # of the lines have equally many cells, if they are a table
 ALIGNED = 0.9
 FEW_WORDS = 6  # in a table of signs such as X and Z
@@ -44,11 +47,15 @@ class Splitter(NamedTuple):
         mark: what separates them: a character, `BLANKS` or `WIDE_BLANKS`.
         skips_blanks: whether a quote may stand behind a blank.
         has_escapes: whether quotes in cells are written after a backslash.
+        quote: the sign around cells in quotes.
+        is_framed: whether a mark begins and ends each line, as in Markdown.
     """
 
     mark: str
     skips_blanks: bool = False
     has_escapes: bool = False
+    quote: str = '"'
+    is_framed: bool = False
 
     def records(
         self, lines: Sequence[str], first: int, label: str, *, is_whole: bool = True
@@ -68,8 +75,17 @@ class Splitter(NamedTuple):
             for number, line in enumerate(lines, first):
                 yield Record(number, self._between_blanks(line))
             return
+        for record in self._between_marks(lines, first, label, is_whole):
+            cells = record.cells
+            is_within = self.is_framed and len(cells) > 2 and not (cells[0] + cells[-1]).strip()
+            yield Record(record.line, cells[1:-1]) if is_within else record
+
+    def _between_marks(
+        self, lines: Sequence[str], first: int, label: str, is_whole: bool
+    ) -> Iterator[Record]:
         settings: dict[str, Any] = {
             "delimiter": self.mark,
+            "quotechar": self.quote,
             "skipinitialspace": self.skips_blanks,
             "escapechar": "\\" if self.has_escapes else None,
         }
@@ -116,6 +132,8 @@ class Splitter(NamedTuple):
 
     def is_rule(self, cells: list[str]) -> bool:
         """Return whether a record is a line that was drawn between rows."""
+        if self.is_blank:
+            return re.fullmatch(RULE_OF_BLANKS, " ".join(cells)) is not None
         return self.mark == "|" and re.fullmatch(RULE, "|".join(cells)) is not None
 
     def _between_blanks(self, line: str) -> list[str]:
@@ -156,10 +174,49 @@ def splitter_of(lines: Sequence[str], told: str | None, label: str) -> Splitter:
         fit = alike if width > 1 else 0.0
         fits.append(((round(fit, 2), _clean(records, mark), -place), splitter))
     best, splitter = max(fits)
+    if best[0] < MOSTLY:
+        rare = next((mark for mark in RARE_MARKS if _divides_all(mark, lines)), None)
+        if rare is not None:
+            return _with_quotes(rare, lines)
+    if _are_numbers_between_blanks(lines, splitter):
+        return Splitter(BLANKS)
     blanks = _blanks_between(lines, best[0])
     if blanks is not None:
         return Splitter(blanks)
     return splitter if best[0] else _with_quotes(",", lines)
+
+
+def _plain_lines(lines: Sequence[str]) -> list[str]:
+    plain = (line.strip() for line in lines if not line.startswith(COMMENTS))
+    return [line for line in plain if line and not re.fullmatch(RULE_OF_BLANKS, line)]
+
+
+def _divides_all(mark: str, lines: Sequence[str]) -> bool:
+    """Return whether a rare sign divides all lines into equally many cells, each of them filled."""
+    cells = [line.split(mark) for line in _plain_lines(lines)]
+    width = len(cells[0]) if cells else 0
+    columns = zip(*cells, strict=False)
+    is_even = all(len(row) == width for row in cells)
+    # Each column has a cell: "~5" alone is a number, and no second cell.
+    return width > 1 and is_even and all(any(cell.strip() for cell in c) for c in columns)
+
+
+def _are_numbers_between_blanks(lines: Sequence[str], splitter: Splitter) -> bool:
+    """Return whether another sign than blanks seems to separate cells, and is within numbers.
+
+    So it is with tabs among blanks, and with decimal commas in lines below names without any.
+    """
+    text = _plain_lines(lines)
+    if splitter.mark not in ("\t", ",") or len(text) < 2 or splitter.mark in text[0]:
+        return False
+    records = [Splitter(BLANKS)._between_blanks(line) for line in text]
+    alike, width = _common(records)
+    if width < 2 or alike < 1.0:
+        return False
+    if splitter.mark == "\t":
+        return is_numbers(chain.from_iterable(records[1:]))
+    with_commas = [cell for record in records[1:] for cell in record if "," in cell]
+    return all(re.fullmatch(DECIMAL_COMMA, cell) for cell in with_commas)
 
 
 def _records_before_error(splitter: Splitter, lines: Sequence[str], label: str) -> list[list[str]]:
@@ -183,7 +240,27 @@ def _with_quotes(mark: str, lines: Sequence[str]) -> Splitter:
     text = "".join(lines)
     skips_blanks = not mark.isspace() and re.search(rf'{re.escape(mark)} +"', text) is not None
     has_escapes = re.search(rf'\\"[^{re.escape(mark)}\r\n]', text) is not None
-    return Splitter(mark, skips_blanks, has_escapes)
+    quote = '"' if '"' in text or not _has_single_quotes(mark, lines) else "'"
+    plain = [
+        line.strip() for line in lines if line.strip() and not re.fullmatch(RULE, line.strip())
+    ]
+    framed = [line for line in plain if len(line) > 1 and line[0] == line[-1] == mark]
+    # All but a line or two that say what the table is.
+    is_framed = mark == "|" and len(plain) > 0 and len(framed) >= ALIGNED * len(plain)
+    return Splitter(mark, skips_blanks, has_escapes, quote, is_framed)
+
+
+def _has_single_quotes(mark: str, lines: Sequence[str]) -> bool:
+    """Return whether nearly all lines have cells in single quotes, and none an odd one."""
+    ends = re.escape(mark)
+    cell = rf"(?:^|{ends})\s*'(?:[^']|'')*'\s*(?=$|{ends})"
+    bare = [line.strip() for line in lines if line.strip()]
+    quoted = [re.sub(cell, "", line) for line in bare]
+    pairs = zip(bare, quoted, strict=True)
+    with_pairs = sum(len(rest) < len(line) for line, rest in pairs)
+    # An apostrophe that opens a cell and does not close it is a letter: 'tis
+    opened = any(re.search(rf"(?:^|{ends})\s*'", rest) for rest in quoted)
+    return with_pairs >= ALIGNED * len(bare) and not opened
 
 
 def _common(records: list[list[str]]) -> tuple[float, int]:
@@ -208,7 +285,7 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
         lines: the lines.
         others: the share of lines that have equally many cells by another separator.
     """
-    text = [line.strip() for line in lines if line.strip() and not line.startswith(COMMENTS)]
+    text = _without_repeated_names(_plain_lines(lines))
     records = [Splitter(BLANKS)._between_blanks(line) for line in text]
     wide = [Splitter(WIDE_BLANKS)._between_blanks(line) for line in text]
     alike, width = _common(records)
@@ -225,6 +302,15 @@ def _blanks_between(lines: Sequence[str], others: float) -> str | None:
     if wide_width > 1 and len(text) > 2 and aligned >= ALIGNED and aligned > alike:
         return WIDE_BLANKS
     return BLANKS if width > 1 and _is_table(text, records, alike, width) else None
+
+
+def _without_repeated_names(text: list[str]) -> list[str]:
+    """Return lines without those that are the first one again, if it has no digit and most have."""
+    if not text or re.search(r"\d", text[0]):
+        return text
+    others = [line for line in text[1:] if line.split() != text[0].split()]
+    has_digits = 2 * sum(bool(re.search(r"\d", line)) for line in others) > len(others)
+    return [text[0], *others] if has_digits else text
 
 
 def _is_table(text: list[str], records: list[list[str]], alike: float, width: int) -> bool:

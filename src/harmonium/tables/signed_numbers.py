@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from .discrete import FEW_NUMBERS
 from .frames import RawColumn
 from .gaps import note_on_sentinels
 from .notations import (
+    ADDRESS,
     DOTTED,
     GROUPED,
     LABEL,
@@ -27,6 +29,7 @@ from .number_forms import NumberForm
 from .readings import Reading, fetched
 
 MOST_SIGNS = 40  # pairs of signs before and after numbers that are looked at
+FLAGS_AS_MARKS = "update seen set p = struct_update(p, mark := trim(p.unit), unit := '')"
 BOUND = "p.bound <> '' or p.tail <> ''"  # <5, 90+, and 5- with its minus behind
 
 
@@ -83,6 +86,17 @@ class Signs(NamedTuple):
         return []
 
     @property
+    def are_flags(self) -> bool:
+        """Whether what stands after some numbers are Eurostat's flags, as p for provisional.
+
+        Two or more, all single letters after a blank; seconds and days have no p, b or e.
+        """
+        units = {sign for sign in self.after if sign.strip()}
+        letters = {unit.strip() for unit in units}
+        is_spaced = all(re.fullmatch(r"\s[bcdefinprsuz]{1,2}", unit) for unit in units)
+        return self.bare > 0 and len(letters) > 1 and is_spaced and bool(letters & {"p", "b", "e"})
+
+    @property
     def usual(self) -> tuple[str, str]:
         """The signs before and after most numbers."""
         return _usual(self.before), _usual(self.after)
@@ -106,6 +120,9 @@ def numbers_readings(
     signs = Signs.of(connection, cell)
     if not signs.numbers:
         return [], ""
+    if signs.are_flags:
+        connection.execute(FLAGS_AS_MARKS)
+        signs = Signs.of(connection, cell)
     if signs.several and 2 * signs.bare <= signs.numbers:
         units = " and ".join(map(repr, signs.several[:2]))
         return [], f"read as words: numbers beside different signs, such as {units}"
@@ -115,10 +132,11 @@ def numbers_readings(
         connection.execute(f"update seen set bare = null where {where}")
         signs = Signs.of(connection, cell)
     counted = connection.execute(
-        "select count(bare), count_if(regexp_full_match(bare, '" + LABEL + "')) from seen"
+        f"select count(bare), count_if(regexp_full_match(bare, '{LABEL}')),"
+        f" count_if(regexp_full_match(bare, '{ADDRESS}')) from seen"
     ).fetchone()
-    numbers, labels = counted
-    if labels or not numbers:
+    numbers, labels, addresses = counted
+    if labels or not numbers or addresses == numbers:
         return [], ""
     way, fits, is_grouped = _notation(connection, (DOTTED, *ways) if dots else ways, numbers)
     if way is None:
@@ -152,6 +170,8 @@ def _doubts(connection: Any, signs: Signs, is_known: bool) -> list[str]:
         doubts.append("p.closing = ')'")  # (1), (2): a list, and no negative numbers
     if signs.with_tail == signs.numbers:
         doubts.append("p.tail = '-'")
+    if 2 * signs.with_mark > signs.numbers:
+        doubts.append("regexp_matches(p.mark, '[¹²³⁴-⁹]')")  # 10³ is a power
     different = connection.execute("select count(distinct bare) from seen").fetchone()[0]
     # Few numbers and "3+" are categories, and nothing is lost if they stay so.
     if different <= FEW_NUMBERS and not is_known:

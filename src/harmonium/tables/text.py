@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,11 +27,24 @@ from .text_format import TextFormat
 
 WORDS_OF_A_LINE = 4
 SIGNS_OF = ({"0": 0, "1": 1}, {"-": -1, "+": 1})  # bits and spins, written without blanks or with
-OTHER_FORMATS = {
-    "a page of HTML or XML": r"\s*<[!?a-zA-Z][^,;\t]*>",
-    "JSON": r'\s*(\{\s*"[^"]*"\s*:|\[\s*[\[{]\s*["\d{-])',
-    "a document in RTF": r"\{\\rtf",
+AS_CSV = "export the table as CSV"
+TAG = r"<[!?/a-zA-Z][^<>]*>"
+OTHER_FORMATS = {  # how they begin, and what to do
+    # A name may be in tags as well: <b>x</b>,<i>y</i>
+    "a page of HTML or XML": (
+        rf"(?i)\s*(<[!?]|</?(html|head|body|table|div|p|svg|rss)\b"
+        rf"|({TAG}[^,;\t|\r\n<>]*)+[\r\n]\s*<)",
+        AS_CSV,
+    ),
+    "JSON": (r'\s*(\{\s*"[^"]*"\s*:|\[\s*[\[{]\s*["\d{-])', AS_CSV),
+    "a document in RTF": (r"\{\\rtf", AS_CSV),
+    "a pointer of Git LFS to the file": (r"version https://git-lfs\.", "fetch it: git lfs pull"),
+    "a matrix in the format of Matrix Market": (
+        r"%%MatrixMarket",
+        "save it as an array, in .npy: numpy.asarray(scipy.io.mmread(FILE).todense())",
+    ),
 }
+MOST_EVEN = 0.9  # of strings have one length, if another is an error
 MANY_LEVELS = 64  # columns, of which the levels of pictures have at least so many
 LARGEST_LEVEL = 255
 FEWEST_BITS = 4  # in a string that begins with no 0 in any row: 10 and 11 are numbers
@@ -104,7 +118,9 @@ class TextTable:
         splitter = self.layout.splitter
         mark = None if splitter.is_blank else splitter.mark
         try:
-            values = np.loadtxt(lines, delimiter=mark, ndmin=2, comments=None, quotechar='"')
+            values = np.loadtxt(
+                lines, delimiter=mark, ndmin=2, comments=None, quotechar=splitter.quote
+            )
         except ValueError:
             return None
         if not values.size or values.shape[1] != self.layout.width:
@@ -128,10 +144,13 @@ class TextTable:
         rows: list[str] = []
         for row in layout.rows(self.lines):
             rows.append("".join(row).strip())
-            width = len(rows[0])
-            if width < 2 or len(rows[-1]) != width or not re.fullmatch(usual, rows[-1]):
+            if len(rows[-1]) < 2 or not re.fullmatch(usual, rows[-1]):
                 return None
         if not rows:
+            return None
+        width = len(rows[0])
+        if any(len(row) != width for row in rows):
+            self._refuse_uneven(rows)
             return None
         numbers = next((of for of in SIGNS_OF if set("".join(rows)) <= set(of)), None)
         if numbers is None or (layout.width > 1 and width != layout.width):
@@ -139,6 +158,16 @@ class TextTable:
         if "0" in numbers and not _are_bits(rows):
             return None
         return np.array([[numbers[sign] for sign in row] for row in rows])
+
+    def _refuse_uneven(self, rows: list[str]) -> None:
+        """Raise InputError if nearly all strings of signs have one length, and some another."""
+        (length, count), *_ = Counter(map(len, rows)).most_common(1)
+        if length < FEWEST_BITS or count < MOST_EVEN * len(rows):
+            return
+        row = next(place for place, signs in enumerate(rows) if len(signs) != length)
+        expected = f"strings of bits or spins of one length, {length:,}"
+        found = f"{len(rows[row]):,} signs in row {row + 1:,}, {rows[row][:40]!r}"
+        raise input_error(self.label, expected, found, "correct it, or drop the row")
 
     def frame(self, known: Frame | None = None) -> Frame:
         """Return the columns of the table.
@@ -189,12 +218,13 @@ def open_text(
         InputError: an encoding that is not known, no rows, or lines that are no table.
     """
     text_format = text_format or TextFormat()
-    text, encoding = decoded(unzipped(bytes_of(path, label), label), label)
+    text, encoding, stray = decoded(unzipped(bytes_of(path, label), label), label)
     _refuse_other_formats(text, label)
     # Lines end as in files; str.splitlines would also divide them at signs within cells.
     lines = list(io.StringIO(text, newline=""))
     layout = layout_of(lines, label, text_format, known)
     notes = (f"the text is {encoding}, not UTF-8",) if encoding else ()
+    notes += (f"left out of the text: {stray}",) if stray else ()
     return TextTable(label, lines, layout, text_format.missing, (*notes, *layout.notes))
 
 
@@ -206,9 +236,8 @@ def read_text(
 
 
 def _refuse_other_formats(text: str, label: str) -> None:
-    for title, start in OTHER_FORMATS.items():
+    for title, (start, advice) in OTHER_FORMATS.items():
         if re.match(start, text):
-            advice = "export the table as CSV"
             raise input_error(label, "text with one row a line", title, advice)
 
 
