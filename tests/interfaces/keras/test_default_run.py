@@ -98,7 +98,8 @@ def test_what_is_told_is_done(told):
     history = new(optimizer=optimizer).fit(NOISE, validation_data=(OTHERS,), verbose=0, **options)
     assert not {"penalty", "val_log_likelihood"} & set(history.history)
     assert len(history.history["loss"]) == (3 if told == "epochs" else 1)
-    assert history.message == ""
+    visited_once = "the rows were visited once, as in Keras: `epochs` was not given"
+    assert history.message == ("" if told == "epochs" else visited_once)
 
 
 def test_weighted_rows_and_callbacks_of_the_user():
