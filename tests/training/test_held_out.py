@@ -239,6 +239,8 @@ def noisy_copies(rows):
     return (bits[:, np.arange(100) % 3] ^ (RNG.random((rows, 100)) < 0.35)).astype(np.uint8)
 
 
+# The run overfits on purpose, so its last model is worth less than independent units.
+@pytest.mark.filterwarnings("ignore::harmonium.PoorModelWarning")
 def test_the_penalty_grows_where_a_run_overfits(monkeypatch):
     x, others = noisy_copies(150), noisy_copies(150)
     given = SHORT | {"validation": others, "epochs": 150, "keep": "last"}
