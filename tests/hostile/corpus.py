@@ -249,7 +249,12 @@ HOSTILE = [
         DAMAGED,
     ),
     Hostile("rows.csv", "200,000 columns", wide, ("at most 32,768 columns", "as an array")),
-    Hostile("rows.csv", "signs that steer", lambda: b"a,b\n\x1b[2J,1\n", ("binary content",)),
+    Hostile(
+        "rows.csv",
+        "signs that steer",
+        lambda: b"a,b\n\x1b[2J,1\n",
+        ("a column that can be modelled",),
+    ),
     Hostile(
         "rows.csv",
         "a cell of 200,000 signs",
