@@ -31,7 +31,7 @@ FEWEST_UPDATES = 1_000
 LEAST_LOSS = 0.05  # nats below independent units, which short runs differ from by chance
 ERRORS = 3.0  # of the mean over rows, likewise
 # Of two equal clusters, the model has a seventh or less in one of them. Good models of digits with
-# ten chains, BernoulliRBM's default, were off by up to 0.19 in twenty seeds, and by 0.35 in another.
+# ten chains, BernoulliRBM's default, were off by up to 0.19 in twenty seeds and by 0.35 in another.
 FAR_OFF = 0.5
 # Means over n independent chains are off by 1/n on average, by ten times that once in a thousand.
 CHANCE = 10.0
