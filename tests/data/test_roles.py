@@ -190,3 +190,9 @@ def test_a_table_of_other_things_is_no_table_of_ratings():
     rows = np.stack([rng.integers(0, 90, 200), rng.integers(0, 9, 200), rng.normal(size=200)], 1)
     table = hm.open_source(write("table.csv", ["user", "age", "score"], rows.round(2)))
     assert not any("ratings" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("options", [{"label": "x"}, {"weight": "x"}])
+def test_a_built_in_set_has_no_column_of_labels_or_weights(options):
+    with pytest.raises(hm.InputError, match="no column of labels or weights with a built-in set"):
+        hm.open_source("bars", **options)

@@ -18,10 +18,10 @@ from ..errors import count_of, input_error
 from ..tables import Frame, RawColumn
 from ..tables.frames import words_of
 from ..tables.inference import counts_rows
+from ..tables.text import LARGEST_LEVEL, MANY_LEVELS
 from .parts import holds_only
 from .readers import Contents
 
-FEWEST_PIXELS = 64  # so many columns of levels with names are a picture
 NONE = "none"
 LABELS = ("label", "labels", "class", "target", "digit", "y")
 OCCURRENCES = (  # names of columns that say how often a row was seen
@@ -31,7 +31,7 @@ OCCURRENCES = (  # names of columns that say how often a row was seen
 COUNTS = ("count", "counts", "freq", "freqs", "frequency", "frequencies", "n")
 FEW = 20  # different numbers of a column that tells rows apart as words do
 MOST_CLASSES = 100  # Fashion-MNIST has 10, EMNIST 47 or 62
-GREY = (128, 255)  # the largest level of a picture whose levels are bytes
+GREY = (128, LARGEST_LEVEL)  # the largest level of a picture whose levels are bytes
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def set_aside(contents: Contents, roles: Roles, source: str, scale: float | None
 def _without_counter(contents: Contents) -> Contents:
     """Return a file of pictures without a first column that numbers them."""
     frame = contents.frame
-    if frame is None or not frame.has_names or len(frame.names) <= FEWEST_PIXELS:
+    if frame is None or not frame.has_names or len(frame.names) <= MANY_LEVELS:
         return contents
     first, *others = frame.columns
     if first.values.dtype.kind != "f" or not counts_rows(first.name, first.values, is_first=True):
@@ -114,7 +114,7 @@ def is_picture(frame: Frame) -> bool:
         return True
     low, high = numbers.min(), numbers.max()
     is_levels = low >= 0 and (high <= 1 or (numbers.dtype.kind == "i" and high <= GREY[1]))
-    return is_levels and len(frame.names) >= FEWEST_PIXELS
+    return is_levels and len(frame.names) >= MANY_LEVELS
 
 
 def note_on_weights(frame: Frame) -> str:
@@ -239,7 +239,7 @@ def _of_bits(contents: Contents) -> Contents:
 def _label_in(contents: Contents, scale: float | None) -> str | None:
     """Return the name of the first or last column if it holds the labels of pictures."""
     names = _names(contents)
-    if contents.labels is not None or len(names) <= FEWEST_PIXELS:
+    if contents.labels is not None or len(names) <= MANY_LEVELS:
         return None
     for place in (0, len(names) - 1):
         name = names[place]

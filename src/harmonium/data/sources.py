@@ -112,7 +112,7 @@ def open_source(
         skip=skip,
     )
     if source in BUILTIN and columns is None:
-        _refuse_format(source, text_format, "a built-in set")
+        _refuse_options(source, "a built-in set", text_format, label, weight)
         return _open_builtin(source, visible, scale, states, seed)
     path, key = _path_and_key(source)
     if not source or not os.path.lexists(path):
@@ -121,10 +121,7 @@ def open_source(
     is_told = columns is not None or label is not None or weight is not None
     holds_sequences = named_as_alignment(path) or (not is_told and is_alignment(path))
     if sites is not None or holds_sequences:
-        _refuse_format(source, text_format, "an alignment")
-        if label is not None or weight is not None:
-            expected = "no column of labels or weights of an alignment"
-            raise input_error(source, expected, "one of them", "leave it out: columns are sites")
+        _refuse_options(source, "an alignment", text_format, label, weight)
         if visible not in ("auto", "potts") or scale is not None or states is not None:
             expected, seen = "no kind, scale or states of an alignment", "one of them"
             raise input_error(source, expected, seen, "leave it out: letters are codes")
@@ -183,7 +180,13 @@ def open_source(
     )
 
 
-def _refuse_format(source: str, text_format: TextFormat, what: str) -> None:
+def _refuse_options(
+    source: str, what: str, text_format: TextFormat, label: str | None, weight: str | None
+) -> None:
+    """Raise InputError for options of tables with a source that is none."""
+    if label is not None or weight is not None:
+        expected = f"no column of labels or weights with {what}"
+        raise input_error(source, expected, "one of them", "leave it out")
     if text_format != TextFormat():
         expected = "no header, separator, missing words or lines to skip"
         raise input_error(source, f"{expected} with {what}", "some", "leave them out")
