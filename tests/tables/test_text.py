@@ -222,6 +222,9 @@ def r_table(names, mark=" ", quote='"'):
 def test_names_that_lack_the_first_as_r_writes_them(tmp_path, mark, quote, names):
     content = r_table(names, mark, quote)
     assert names_and_rows(tmp_path, content) == (("column 1", *names), 30)
+    count = len(names) + 1
+    note = f"the first line names all of the {count} columns but the first"
+    assert note in opened(tmp_path, content)[1]
 
 
 def test_a_frame_that_pandas_printed(tmp_path):

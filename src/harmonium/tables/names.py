@@ -215,9 +215,12 @@ class _Finder:
         joined = _joined(cells, below)
         names, more = different(joined or cells)
         line = "the first line" if record is self.records[0] else f"line {record.line:,}"
-        said = f"{line} names the {count_of(len(names), 'column')}"
+        named = f"the {count_of(len(names), 'column')}"
+        if odds is None:  # as R writes it, whose row names have no name
+            named = f"all of {named} but the first"
+        said = f"{line} names {named}"
         if joined:
-            said = f"{line} and line {below[0].line:,} name the {count_of(len(names), 'column')}"
+            said = f"{line} and line {below[0].line:,} name {named}"
         if odds is not None and odds < DOUBT:
             said += "; --header none reads it as a row"
         option = f"--header {record.line} reads it as a row"
