@@ -34,12 +34,13 @@ class Search:
 
     def __init__(self, files: list[str], seed: int, out: Path):
         self.files, self.rng, self.out = files, random.Random(seed), out
+        self.runs = [run for run in COMMANDS if any(Path(run, name).is_file() for name in files)]
         self.statuses: Counter[int] = Counter()
         self.found: dict[tuple[str, str, str], str] = {}
 
     def step(self, work: Path) -> None:
         """Run one command on a run of which one file is damaged."""
-        run = Path(self.rng.choice(list(COMMANDS)))
+        run = Path(self.rng.choice(self.runs))
         name = self.rng.choice([name for name in self.files if (run / name).is_file()])
         command = self.rng.choice(COMMANDS[run.name])
         content = damaged_file((run / name).read_bytes(), name, self.rng)
@@ -59,10 +60,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("fuzzed"))
     told = parser.parse_args()
     told.out.mkdir(parents=True, exist_ok=True)
-    search = Search(told.files.split(","), told.seed, told.out.resolve())
+    out = told.out.resolve()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         make_runs(Path(folder))
+        search = Search(told.files.split(","), told.seed, out)
         began = time.perf_counter()
         while time.perf_counter() - began < told.seconds:
             search.step(Path(folder, "work"))

@@ -268,3 +268,9 @@ def test_a_damaged_file_of_a_run_is_read_or_refused(trained, monkeypatch):
         ended = ending_of([command, run, *([str(trained / run)] if command == "compare" else [])])
         assert ended.status in (0, 2), (file, file.read_bytes(), ended)
         file.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["source", "columns", "groups", "folder", "label"])
+def test_a_name_with_a_zero_byte_is_refused(name):
+    with pytest.raises(InputError, match=rf"{name}: expected text without a zero byte"):
+        RunConfig(**{"source": "t.csv", name: "a\0b"})

@@ -140,6 +140,11 @@ class RunConfig:
         """
         if not isinstance(self.source, str):
             raise input_error("SOURCE", "a name", repr(self.source), "name a set or a file")
+        for option in fields(self):
+            text = getattr(self, option.name)
+            if isinstance(text, str) and "\0" in text:  # no system has such a file
+                advice = "correct the run's config.json"
+                raise input_error(option.name, "text without a zero byte", repr(text), advice)
         words = {"method": METHODS, "binarize": BINARIZE}
         words |= {} if self.keep is None else {"keep": KEEP}
         words |= {"checkpoints": CHECKPOINTS}
