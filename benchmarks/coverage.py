@@ -2,6 +2,8 @@
 
     python benchmarks/coverage.py --models 300
     python benchmarks/coverage.py --models 300 --steps 128     crude: many do not converge
+    python benchmarks/coverage.py --hard 10                     ten of each family of hard models
+    python benchmarks/coverage.py --hard 10 --rows 1000         the same, with exact draws as rows
 
 The models have all pairs of layers, and couplings from weak to too strong to mix. log Z is
 estimated by annealing alone. The exact log Z comes from enumeration or, for two Gaussian layers,
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -24,6 +27,9 @@ import numpy as np
 
 import harmonium as hm
 from harmonium.partition_function.annealed import Annealed
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from hard_models import FAMILIES, exact_rows
 
 LAYERS = [
     (hm.Bernoulli(12), hm.Bernoulli(5)),
@@ -114,6 +120,77 @@ def summary(found: list[dict]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+def judge_hard(name: str, i: int, number: int, seed: int, n_rows: int, seconds: float) -> dict:
+    """Estimate log Z of one hard model, or the log-likelihood of rows that are exact draws of it.
+
+    The dial goes from easy to impossible with i. The error is that of log Z, in nats.
+    """
+    rng = np.random.default_rng([seed, i, list(FAMILIES).index(name)])
+    rbm = FAMILIES[name](rng, i / max(1, number - 1))
+    truth = exact(rbm)
+    key = jax.random.key(1_000 * seed + i)
+    started = time.perf_counter()
+    if n_rows:
+        rows = exact_rows(rbm, n_rows, rng)
+        settings = {"method": "annealed", "seconds": seconds}
+        answer = hm.log_likelihood(rbm, rows, key=key, **settings).log_z
+    else:
+        answer = Annealed(seconds=seconds).estimate(rbm, key=key)
+    took = time.perf_counter() - started
+    word = getattr(answer, "convergence", "converged" if answer.converged else "not converged")
+    return {
+        "family": name,
+        "dial": i / max(1, number - 1),
+        "rows": n_rows,
+        "error": answer.value - truth,
+        "low": answer.low - truth,
+        "high": answer.high - truth,
+        "miss": max(answer.low - truth, truth - answer.high, 0.0),
+        "word": str(word),
+        "seconds": took,
+        "method": answer.method,
+        "message": answer.message,
+    }
+
+
+def hard_table(found: list[dict]) -> str:
+    """Return a line for each family: how many answers of each word, and how many of them miss."""
+    words = ["converged", "unchecked", "not converged"]
+    lines = ["| family | " + " | ".join(f"{word} | miss | worst" for word in words) + " | half |"]
+    lines.append("|---" * (2 + 3 * len(words)) + "|")
+    for family in [*FAMILIES, "all"]:
+        cells = []
+        mine = [one for one in found if family in (one["family"], "all")]
+        for word in words:
+            some = [one for one in mine if one["word"] == word]
+            worst = max((one["miss"] for one in some), default=0.0)
+            cells.append(f"{len(some)} | {sum(one['miss'] > 0 for one in some)} | {worst:.3f}")
+        halves = [one["high"] - one["low"] for one in mine if one["word"] == "converged"]
+        half = f"{np.median(halves) / 2:.4f}" if halves else ""
+        lines.append(f"| {family} | " + " | ".join(cells) + f" | {half} |")
+    return "\n".join(lines)
+
+
+def hard(options: argparse.Namespace) -> None:
+    """Print every answer on hard models that misses, then the table."""
+    found = []
+    for name in options.families or FAMILIES:
+        for i in range(options.hard):
+            one = judge_hard(name, i, options.hard, options.seed, options.rows, options.seconds)
+            found.append(one)
+            if one["miss"]:
+                print(
+                    f"{name} dial {one['dial']:.2f}: {one['word']}, error {one['error']:+.4f} in"
+                    f" [{one['low']:+.4f}, {one['high']:+.4f}]; {one['method']}; {one['message']}",
+                    flush=True,
+                )
+            if options.out:
+                Path(options.out).write_text(json.dumps(found, indent=1))
+        jax.clear_caches()  # models of other shapes follow
+    print(hard_table(found))
+    print(f"seconds an answer: median {np.median([one['seconds'] for one in found]):.1f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=int, default=300)
@@ -122,7 +199,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="of each answer, instead of as many as needed")
     parser.add_argument("--strongest", type=float, default=6.0)
     parser.add_argument("--out", help="a JSON file for all answers")
+    parser.add_argument("--hard", type=int, default=0, help="models of each hard family")
+    parser.add_argument("--rows", type=int, default=0, help="exact draws of each hard model")
+    parser.add_argument("--families", nargs="*", help="some of the hard families")
     options = parser.parse_args()
+    if options.hard:
+        hard(options)
+        return
     rng, found, table = np.random.default_rng(options.seed), [], pairs()
     strengths = np.exp(rng.uniform(np.log(0.1), np.log(options.strongest), options.models))
     for i, strength in enumerate(strengths):

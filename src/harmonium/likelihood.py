@@ -12,14 +12,22 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from ._html import table
+from ._numerics import from_numpy
 from .checks import as_array, checked_key
 from .data import Dataset
 from .data.parts import in_parts, parts_of
 from .errors import InputError
 from .missing.annealed import energies_of_rows
-from .missing.marginal import SLOW_SUMS, entries_of_sum, posterior, way_to_sum, with_missing
-from .partition_function.annealed import Annealed
-from .partition_function.base import AbstractLogZ, LogZ
+from .missing.marginal import (
+    SLOW_SUMS,
+    completed,
+    entries_of_sum,
+    posterior,
+    way_to_sum,
+    with_missing,
+)
+from .partition_function.annealed import MOST_STARTS, Annealed
+from .partition_function.base import AbstractLogZ, LogZ, convergence_word, warning_of
 from .partition_function.by_totals import (
     check_same_totals,
     check_totals_known,
@@ -43,6 +51,7 @@ __all__ = [
     "log_z",
 ]
 
+COMPLETING = 100  # sweeps in which missing values are drawn
 LARGEST_EXACT_WORK = 2**34  # states × width of the other layer: half a minute on two cores
 
 
@@ -73,9 +82,14 @@ class LogLikelihood(NamedTuple):
     stderr_rows: float
     log_z: LogZ
 
+    @property
+    def convergence(self) -> str:
+        """One of three words, as for log Z: "converged", "unchecked" or "not converged"."""
+        return convergence_word(self.converged, self.log_z.checked)
+
     def __str__(self) -> str:
         """Return a summary in one sentence."""
-        warning = "" if self.converged else ", NOT converged"
+        warning = warning_of(self.convergence)
         return (
             f"log-likelihood = {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] nats per row,"
             f" ± {self.stderr_rows:.4f} over rows ({self.method}{warning})"
@@ -88,7 +102,7 @@ class LogLikelihood(NamedTuple):
             "95 % interval": f"{self.low:.4f} to {self.high:.4f}",
             "standard error over rows": f"{self.stderr_rows:.4f}",
             "method": self.method,
-            "converged": "yes" if self.converged else "NO: do not quote it",
+            "converged": "yes" if self.converged else f"NO ({self.convergence}): do not quote it",
         }
         return table("log-likelihood", rows)
 
@@ -280,13 +294,27 @@ def log_likelihood(
         log_z, energies = of_rows.mean, energies + of_rows.each - of_rows.mean.value
     elif log_z is None:
         if keys[1] is not None and way.is_estimate(rbm):
-            way = way.with_rows(rbm, dataset, key=keys[1])
+            way = way.with_rows(rbm, _without_gaps(rbm, dataset, keys[1]), key=keys[1])
         log_z = _log_z(rbm, key=keys[2], method=way, progress=progress)
     if not reach:
         return likelihood_from(energies, log_z, note, weights)
     note += f"; missing values by annealing, within {reach:.2g} nats"
     whole = likelihood_from(energies, log_z, note, weights)
     return whole._replace(low=whole.low - reach, high=whole.high + reach)
+
+
+def _without_gaps(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Dataset:
+    """Return some of the rows, with missing values drawn from the model given the seen ones."""
+    if not dataset.missing:
+        return dataset
+    rows = dataset.some(MOST_STARTS).rows(key=key)
+    states = _completed(rbm, from_numpy(np.asarray(rows)), key=key)
+    return Dataset.of(rbm.visible.decode(states))
+
+
+@eqx.filter_jit
+def _completed(rbm: RBM, rows: Array, *, key: PRNGKeyArray) -> Array:
+    return completed(rbm, with_missing(rbm.visible, rows), COMPLETING, key=key)
 
 
 def _way(rbm: Any, method: Any, settings: dict[str, Any]) -> AbstractLogZ:

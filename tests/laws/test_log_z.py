@@ -80,12 +80,14 @@ def test_starts_that_no_chain_reached_give_a_warning():
     path = base_from_moments(TWO_MODES, key=jax.random.key(0))
     plan, key = {"paths": [path], "steps": 100}, jax.random.key(1)
     blind = Annealed(**plan).estimate(TWO_MODES, key=key)
-    assert blind.converged  # and wrong: its chains never saw the other mode
-    assert blind.value == pytest.approx(0.0, abs=0.05)
+    assert blind.value == pytest.approx(0.0, abs=0.05)  # its chains never saw the other mode
+    assert blind.convergence == "unchecked"
+    assert blind.message.startswith("The forward and reverse estimates agree. Unchecked: ")
+    assert str(blind).endswith(", unchecked)")
     starts = np.repeat([[0.0], [1.0]], 16, axis=1)
     warned = Annealed(**plan, starts=starts).estimate(TWO_MODES, key=key)
     assert not warned.converged
-    assert "where no chain came" in warned.message
+    assert "of the starts (for a likelihood, the rows) lie where hardly a chain" in warned.message
     assert warned.low <= exact(TWO_MODES) <= warned.high
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..statistics import log_mean_exp, lower_mean_bound, most_expected
+from ..statistics import log_mean_exp, lower_mean_bound, most_expected, relative_weights
 from .base import TRUSTED_ESS
-from .bridge import Sandwich, bennett
+from .bridge import Sandwich, sandwich
 
 FEWEST_GROUPS = 4
 TAIL = 0.025  # probability that log Z lies beyond one end of an interval
@@ -17,9 +17,28 @@ CONTRADICTED = 1e-3  # of a lower bound from another base
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 MET = "The forward and reverse estimates agree."
 MOST_LOST = 2.0  # nats forward and in reverse together, for which more chains are enough
-MOST_STRANGE = 0.05  # share of the given starts that may lie anywhere
+BY_CHANCE = 0.05  # probability of as many witnesses without a cause
+FIRST_LOOK = 0.045  # of the 5 % by which an interval may miss; later looks share the rest
 
 Ends = tuple[float, float]
+
+
+class WitnessRuns(NamedTuple):
+    """Reverse runs from witnesses.
+
+    Attributes:
+        source: where the witnesses come from, in words.
+        reverse: log weights, shape (n,).
+        fractions: the fraction of the witnesses' mass that each start stands for.
+        log_z: the log of that mass, or None if it is that of the model.
+        effective: the effective number of witnesses.
+    """
+
+    source: str
+    reverse: np.ndarray
+    fractions: np.ndarray
+    log_z: float | None
+    effective: float
 
 
 class AnnealingRuns(NamedTuple):
@@ -28,46 +47,103 @@ class AnnealingRuns(NamedTuple):
     Attributes:
         forward: shape (n,); the mean of e^w estimates Z.
         reverse: those of the reverse runs, shape (n,); the mean of e^w estimates 1/Z.
-        other: those of the reverse runs from the starts that the user gave; empty if none.
+        log_shares: the log of what the start of each reverse run stands for; None if all are equal.
+        witnesses: reverse runs from states of another origin.
+        rounds: independent rounds of as many chains.
     """
 
     forward: np.ndarray
     reverse: np.ndarray
-    other: np.ndarray
+    log_shares: np.ndarray | None = None
+    witnesses: Sequence[WitnessRuns] = ()
+    rounds: int = 1
+
+    @classmethod
+    def joined(cls, rounds: Sequence[AnnealingRuns]) -> AnnealingRuns:
+        """Return the runs of several rounds as one."""
+        witnesses = []
+        for same in zip(*(one.witnesses for one in rounds), strict=True):
+            reverse = np.concatenate([runs.reverse for runs in same])
+            fractions = np.concatenate([runs.fractions for runs in same]) / len(rounds)
+            witnesses.append(same[0]._replace(reverse=reverse, fractions=fractions))
+        return cls(
+            np.concatenate([one.forward for one in rounds]),
+            np.concatenate([one.reverse for one in rounds]),
+            np.concatenate([one.shares for one in rounds]),
+            witnesses,
+            len(rounds),
+        )
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The log of what each reverse run stands for."""
+        return np.zeros(len(self.reverse)) if self.log_shares is None else self.log_shares
 
     @property
     def lost(self) -> float:
         """The work lost forward and in reverse together, nats; 0 only for reversible runs."""
         return -float(self.forward.mean() + self.reverse.mean())
 
-    def hardly_seen(self, tolerance: float) -> float:
+    def sandwich(self, groups: int) -> Sandwich:
+        """Return log Z from both directions."""
+        return sandwich(self.forward, self.reverse, groups, self.shares)
+
+    def hardly_seen(self, value: float, tolerance: float) -> float:
         """Return the share of the model's probability mass that too few forward chains reach.
 
         A reverse run that costs c nats more than log Z started from a region of mass p that forward
-        chains reach with probability p e^(−c). If c < log(n · tolerance / 3), three of n chains
-        would reach any such region whose mass is the tolerance. Where a reverse run costs more,
-        forward chains find the mass only by chance.
+        chains reach with probability p e^(−c). If c < log(n · tolerance / 3), three of the n chains
+        of a round would reach any such region whose mass is the tolerance. Where a reverse run
+        costs more, forward chains find the mass only by chance. More rounds of the same chains are
+        no reason to take this back.
         """
-        costs = -bennett(self.forward, self.reverse) - self.reverse
-        return float((costs > self._known(tolerance)).mean())
+        weights = relative_weights(self.shares)
+        return float(weights @ self._is_strange(self.reverse, value, tolerance) / weights.sum())
+
+    def _is_strange(self, reverse: np.ndarray, value: float, tolerance: float) -> np.ndarray:
+        """Return which reverse runs cost more than `hardly_seen` allows."""
+        return -value - reverse > self._known(tolerance)
 
     def _known(self, tolerance: float) -> float:
         """Return the cost up to which forward chains reach any mass that matters, nats."""
-        return float(np.log(len(self.forward) * tolerance / 3.0))
+        return float(np.log(len(self.forward) / self.rounds * tolerance / 3.0))
 
     def warnings(self, found: Sandwich, tolerance: float) -> list[str]:
         """Return the reasons not to rely on the narrow interval."""
-        share = self.hardly_seen(tolerance)
+        share = self.hardly_seen(found.value, tolerance)
+        low, high = self.interval(found, tolerance)
+        half = (high - low) / 2
         tests = {
             f"forward and reverse estimates differ by {found.gap:.2f} nats": (
                 abs(found.gap) < tolerance
             ),
-            f"the interval is ± {found.half_width:.2f} nats": found.half_width < tolerance,
+            f"the interval is ± {half:.2f} nats": half < tolerance,
             f"too few chains reach {share:.0%} of the model's mass": share < tolerance / 3,
             f"only {found.ess:.1f} chains carry the weight": found.ess >= TRUSTED_ESS,
             f"{found.groups} independent groups are too few": found.groups >= FEWEST_GROUPS,
         }
         return [why for why, fine in tests.items() if not fine]
+
+    def interval(self, found: Sandwich, tolerance: float) -> Ends:
+        """Return the 95 % interval of estimates that agree.
+
+        Mass that forward chains hardly reach makes the estimate too small, so what may be missing
+        widens the upper side.
+        """
+        low, high = found.interval
+        missing = [self._doubt(found, tolerance)]
+        missing += [mass for mass, _ in self.unreached(found, tolerance)]
+        return low, high + float(np.log1p(max(missing)))
+
+    def _doubt(self, found: Sandwich, tolerance: float) -> float:
+        """Return by how much the mass that chains hardly reach may be larger, relative to Z.
+
+        Its share s, by the weights of k chains, is known no better than the mean of a Poisson
+        distribution from a count of k, whose upper end is U: s (U/k − 1) more.
+        """
+        share = self.hardly_seen(found.value, tolerance)
+        count = max(1, int((self.forward - found.value > self._known(tolerance)).sum()))
+        return share * (most_expected(count) / count - 1.0)
 
     def wide_interval(
         self, found: Sandwich, tolerance: float, against: Sequence[float] = ()
@@ -77,54 +153,78 @@ class AnnealingRuns(NamedTuple):
         Its lower end is a bound: forward chains are independent and the mean of their weights is
         Z, so log Z lies below `lower_mean_bound` with a probability of 2.5 % at most, whatever
         their distribution. Its upper end is that bound for the reverse runs, by independent groups,
-        as if they had started from exact draws; then more for the mass that k forward chains hardly
-        reach. Its share s is known no better than the mean of a Poisson distribution from a count
-        of k, whose upper end is U: log(1 + s (U/k − 1)) more. Both ends enclose the narrow
-        interval and the one-sided estimates; the upper end is also above all ends that are
-        `against` this estimate.
+        as if they had started from exact draws; then more for the mass that chains hardly reach and
+        for what witnesses show. Both ends enclose the narrow interval and the one-sided estimates;
+        the upper end is also above all ends that are `against` this estimate.
         """
-        count = max(1, int((self.forward - found.value > self._known(tolerance)).sum()))
-        share = self.hardly_seen(tolerance)
-        unknown = float(np.log1p(share * (most_expected(count) / count - 1.0)))
-        by_group = np.array(
-            [log_mean_exp(part) for part in np.array_split(self.reverse, found.groups)]
-        )
+        back = self.reverse + self.shares - log_mean_exp(self.shares)
+        by_group = np.array([log_mean_exp(part) for part in np.array_split(back, found.groups)])
         lows = [lower_mean_bound(self.forward, TAIL), found.lower, found.upper]
         highs = [-lower_mean_bound(by_group, TAIL), found.lower, found.upper]
         if found.groups > 1:
-            lows, highs = [*lows, found.interval[0]], [*highs, found.interval[1]]
+            low, high = self.interval(found, tolerance)
+            lows.append(low)
+            highs.append(high)
+        unknown = float(np.log1p(self._doubt(found, tolerance)))
         highest = max([max(highs) + unknown, *against])
         return float(min(lows)), float(highest)
 
-    def unreached_starts(self, found: Sandwich, tolerance: float) -> list[tuple[str, float]]:
-        """Return a warning if some of the given starts may lie where no forward chain came.
+    def unreached(self, found: Sandwich, tolerance: float) -> list[tuple[float, str]]:
+        """Return the mass, relative to Z, that witnesses show where forward chains hardly come.
 
-        Where `hardly_seen` would count no mass, a mass that matters would have been found. Beyond
-        that, at most one start in twenty may cost more than the reverse run of any resampled
-        forward chain.
-
-        If the starts are draws of the model, the share s of them is the share of its mass that no
-        chain found, so log Z is −log(1 − s) higher; s is known as well as their count, whose upper
-        end is taken. Their median cost c is the other limit: such a
-        run's estimate of 1/Z is the region's 1/Z times the probability at which forward chains
-        reach it, so its part of Z is at most e^c times what was found.
+        Where reverse runs of the chains' own states are strange as often, these stand for that
+        mass already. Only more than that, and more than chance allows, is evidence. The fraction s
+        of witnesses is known as well as their count, whose upper end is taken. For rows, s is a
+        share of all mass, of which the chains found 1 − s; for chains from another base, it is
+        that of the mass which they found.
 
         Returns:
-            A sentence and the highest log Z that this allows, or nothing.
+            For each source with such evidence, an upper bound and a sentence.
         """
-        costs, usual = (-found.value - w for w in (self.other, self.reverse))
-        strange = costs[costs > max(self._known(tolerance), usual.max())]
-        share = len(strange) / max(1, len(costs))
-        if share <= MOST_STRANGE:
-            return []
-        apart = float(np.median(strange))
-        why = (
-            f"{share:.0%} of the starts (for a likelihood, the rows) lie where no chain came:"
-            f" their reverse runs cost {apart:.1f} nats more"
-        )
-        share = most_expected(len(strange)) / len(costs)
-        missing = -float(np.log1p(-share)) if share < 1.0 else np.inf
-        return [(why, found.value + min(apart, missing))]
+        own = self._is_strange(self.reverse, found.value, tolerance)
+        usual = self.hardly_seen(found.value, tolerance)
+        rate = max(usual, float(own.mean()), 0.5 / len(own))
+        evidence = []
+        for runs in self.witnesses:
+            is_strange = self._is_strange(runs.reverse, found.value, tolerance)
+            share = float(runs.fractions @ is_strange)
+            counted = max(1.0, share * runs.effective)
+            by_chance = tail_of_count(round(counted), rate * runs.effective)
+            if share <= usual or by_chance > BY_CHANCE:
+                continue
+            most = min(1.0, share * most_expected(counted) / counted)
+            if runs.log_z is None:
+                mass = most / (1.0 - most) if most < 1.0 else np.inf
+            else:
+                mass = most * float(np.exp(min(runs.log_z - found.value, 700.0)))
+            apart = float(np.median(-found.value - runs.reverse[is_strange]))
+            # No region has more mass than its cost allows, if chains came nowhere near it.
+            mass = min(mass, float(np.expm1(min(apart, 700.0))))
+            why = (
+                f"{share:.2g} of {runs.source} lie where hardly a chain came: their reverse runs"
+                f" cost {apart:.1f} nats more"
+            )
+            evidence.append((mass, why))
+        return evidence
+
+
+def level_of_look(look: int) -> float:
+    """Return the probability by which the interval of the first, second … look may miss.
+
+    Runs go on until an answer converges, so several intervals have a chance to be the last. The
+    levels of all looks add up to 5 %.
+    """
+    return FIRST_LOOK if look == 1 else (0.05 - FIRST_LOOK) * 0.5 ** (look - 1)
+
+
+def tail_of_count(count: int, expected: float) -> float:
+    """Return the probability that a Poisson variable of this mean is at least `count`."""
+    term = np.exp(-expected)
+    below = 0.0
+    for k in range(count):
+        below += term
+        term *= expected / (k + 1)
+    return float(max(0.0, 1.0 - below))
 
 
 def contradictions(found: Sandwich, others: Sequence[np.ndarray]) -> list[tuple[str, float]]:

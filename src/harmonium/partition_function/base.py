@@ -28,7 +28,9 @@ class LogZ(NamedTuple):
         low: lower end of its 95 % interval, nats.
         high: upper end.
         method: how it was computed, in words.
-        converged: whether the interval can be relied on.
+        converged: whether the interval can be relied on: all checks were made, and agree.
+        checked: whether anything independent could have contradicted the estimate, such as rows or
+            another base. If not, it has not converged, whatever its own runs say.
         ess: effective number of chains, the smaller of both directions.
         gap: reverse minus forward estimate, nats; 0 where exact.
         message: why it converged or why not, in words.
@@ -52,12 +54,36 @@ class LogZ(NamedTuple):
     message: str = ""
     forward: np.ndarray | None = None
     reverse: np.ndarray | None = None
+    checked: bool = True
+
+    @property
+    def convergence(self) -> str:
+        """One of three words: "converged", "unchecked" or "not converged"."""
+        return convergence_word(self.converged, self.checked)
 
     def __str__(self) -> str:
         """Return a summary in one sentence."""
-        warning = "" if self.converged else ", NOT converged"
+        warning = warning_of(self.convergence)
         interval = f"[{self.low:.4f}, {self.high:.4f}]"
         return f"log Z = {self.value:.4f} in {interval} ({self.method}{warning})"
+
+
+def convergence_word(converged: bool, checked: bool) -> str:
+    """Return "converged", "unchecked" or "not converged".
+
+    An estimate is unchecked if its own runs agree, but nothing independent of them could have shown
+    that they miss a part of the model.
+    """
+    if converged:
+        return "converged"
+    return "not converged" if checked else "unchecked"
+
+
+def warning_of(convergence: str) -> str:
+    """Return what follows an answer in words: nothing if it converged."""
+    if convergence == "converged":
+        return ""
+    return f", {convergence.replace('not', 'NOT')}"
 
 
 class AbstractLogZ(ABC):

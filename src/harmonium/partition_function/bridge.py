@@ -7,6 +7,7 @@ take longer than all computations in this module.
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -27,25 +28,35 @@ from ..statistics import (
 MOST_STEPS, CLOSE = 200, 1e-12  # of a search for a root
 
 
-def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
+def bennett(
+    forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | None = None
+) -> float:
     """Return Bennett's acceptance ratio estimate of a log ratio of partition functions.
 
     From log weights w of annealing runs in both directions, it is the r that solves
-    Σ_forward σ(w − r + m) = Σ_reverse σ(w + r − m), with m = log(n_reverse / n_forward). For two
+    Σ_forward σ(w − r + m) = Σ_reverse ω σ(w + r − m), with m = log(n_reverse / n_forward). For two
     models without annealing between them, `forward` holds F_0 − F_1 at states of the first model
     and `reverse` F_1 − F_0 at states of the second.
+
+    Args:
+        forward: log weights of forward runs, nats.
+        reverse: those of reverse runs.
+        log_shares: log ω, how much of the model the start of each reverse run stands for; only
+            differences matter. Equal if None.
 
     Source: Bennett 1976; Shirts, Bair, Hooker & Pande 2003 (for annealing runs).
     """
     m = float(np.log(len(reverse) / len(forward)))
-    sides = (float(log_mean_exp(forward)), -float(log_mean_exp(reverse)))
+    log_shares = _normalised(log_shares, reverse)
+    sides = (float(log_mean_exp(forward)), -float(log_mean_exp(reverse + log_shares)))
     reach = 50.0 + max(float(np.ptp(forward)), float(np.ptp(reverse)))
     low, high = min(sides) - reach, max(sides) + reach
     r = sum(sides) / 2
     # Newton's method between bounds, on the difference of the logarithms of both sums: its slope
     # does not vanish, however far the forward and reverse estimates differ.
     for _ in range(MOST_STEPS):
-        (f, down), (g, up) = (_total(side) for side in (forward - r + m, reverse + r - m))
+        f, down = _total(forward - r + m)
+        g, up = _total(reverse + r - m, log_shares)
         excess, slope = f - g, down + up
         low, high = (r, high) if excess > 0 else (low, r)
         before, r = r, r + excess / slope if slope > 0 else low
@@ -55,25 +66,41 @@ def bennett(forward: np.ndarray, reverse: np.ndarray) -> float:
     return r
 
 
-def _total(x: np.ndarray) -> tuple[float, float]:
-    """Return log Σ σ(x), and its derivative with respect to a number that is added to all x."""
+def _normalised(log_shares: np.ndarray | None, reverse: np.ndarray) -> np.ndarray:
+    """Return the logs of shares whose mean is 1."""
+    if log_shares is None:
+        return np.zeros(len(reverse))
+    return log_shares - log_mean_exp(log_shares)
+
+
+def _total(x: np.ndarray, log_shares: np.ndarray | float = 0.0) -> tuple[float, float]:
+    """Return log Σ ω σ(x), and its derivative with respect to a number that is added to all x."""
     logs = -np.logaddexp(0.0, -x)
-    total = float(log_sum_exp(logs))
-    return total, float(np.exp(logs - total) @ -np.expm1(logs))
+    total = float(log_sum_exp(logs + log_shares))
+    return total, float(np.exp(logs + log_shares - total) @ -np.expm1(logs))
 
 
-def bennett_stderr(forward: np.ndarray, reverse: np.ndarray) -> float:
+def bennett_stderr(
+    forward: np.ndarray, reverse: np.ndarray, log_shares: np.ndarray | None = None
+) -> float:
     """Return the standard error of Bennett's ratio for independent annealing runs, to first order.
 
     With f = σ(w − r + m) of forward and g = σ(w + r − m) of reverse annealing runs, its square is
 
-        (⟨f²⟩/⟨f⟩² − 1)/n_forward + (⟨g²⟩/⟨g⟩² − 1)/n_reverse
+        (⟨f²⟩/⟨f⟩² − 1)/n_forward + Σ ω² (g − ⟨g⟩)² / (⟨g⟩ Σ ω)²,    where ⟨g⟩ = Σ ω g / Σ ω
 
     Source: Bennett 1976.
     """
-    r, m = bennett(forward, reverse), float(np.log(len(reverse) / len(forward)))
-    shares = sigmoid(forward - r + m), sigmoid(reverse + r - m)
-    return float(np.sqrt(sum((f.var() / f.mean() ** 2) / len(f) for f in shares)))
+    m = float(np.log(len(reverse) / len(forward)))
+    r = bennett(forward, reverse, log_shares)
+    f = sigmoid(forward - r + m)
+    g = sigmoid(reverse + r - m)
+    shares = np.exp(_normalised(log_shares, reverse)) / len(reverse)
+    mean = shares @ g
+    variance = f.var() / f.mean() ** 2 / len(f) + (shares * (g - mean)) @ (shares * (g - mean)) / (
+        mean**2
+    )
+    return float(np.sqrt(variance))
 
 
 class Sandwich(NamedTuple):
@@ -106,17 +133,32 @@ class Sandwich(NamedTuple):
         """The 95 % interval; infinite for fewer than two groups."""
         return self.value - self.half_width, self.value + self.half_width
 
+    def at_level(self, level: float) -> Sandwich:
+        """Return it with an interval that misses with this probability, instead of 5 %."""
+        factor = NormalDist().inv_cdf(1.0 - level / 2.0) / Z_95
+        return self._replace(half_width=factor * self.half_width)
 
-def sandwich(forward: np.ndarray, reverse: np.ndarray, groups: int) -> Sandwich:
+
+def sandwich(
+    forward: np.ndarray, reverse: np.ndarray, groups: int, log_shares: np.ndarray | None = None
+) -> Sandwich:
     """Combine log weights of forward runs (mean weight Z) and reverse runs (mean weight 1/Z).
 
     The interval is that of the jackknife, but not narrower than for independent chains, since
     sixteen groups determine their own spread only to a fifth.
+
+    Args:
+        forward: log weights of forward runs, nats, group after group.
+        reverse: those of reverse runs, likewise.
+        groups: number of independent groups.
+        log_shares: how much of the model each reverse run stands for, as for `bennett`.
     """
-    middle = jackknife(bennett, forward, reverse, groups=groups)
-    half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse))
-    ess = min(float(effective_size(relative_weights(w))) for w in (forward, reverse))
-    ends = float(log_mean_exp(forward)), -float(log_mean_exp(reverse))
+    log_shares = _normalised(log_shares, reverse)
+    middle = jackknife(bennett, forward, reverse, log_shares, groups=groups)
+    half = max(middle.half_width, Z_95 * bennett_stderr(forward, reverse, log_shares))
+    back = reverse + log_shares
+    ess = min(float(effective_size(relative_weights(w))) for w in (forward, back))
+    ends = float(log_mean_exp(forward)), -float(log_mean_exp(back))
     return Sandwich(middle.value, float(half), *ends, ess, groups)
 
 

@@ -17,7 +17,7 @@ from ..rbm import RBM
 from ..samplers import Annealing, anneal, start_annealing
 from ..samplers.gibbs import after_sweeps
 from ..sharding import fetched
-from ..statistics import effective_size, relative_weights, resampled
+from ..statistics import effective_size, log_sum_exp, relative_weights, resampled
 
 __all__ = ["base_from_data", "base_from_moments", "usual_bases"]
 
@@ -155,30 +155,38 @@ class FinalStates(NamedTuple):
 
 def resampled_states(
     final_states: Sequence[FinalStates], n: int, groups: int, seed: int
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw n states from final states by systematic resampling with their weights.
 
     Each group draws from its own part of every set of final states, so that groups stay
     independent. The sets contribute in proportion to their effective sizes, since all estimate
     the same Z.
+
+    Returns:
+        The states, and for each the log of what it stands for: the total weight of its group over
+        the number of states drawn from it. A group that came upon a region of much mass counts
+        for more than one that did not; with equal groups, a region that few groups find would have
+        too small a share.
     """
     rng = np.random.default_rng(seed)
     states = np.concatenate([fetched(one.v) for one in final_states])
-    logs, places, first = [], [], 0
+    logs, places = [], []
     for one in final_states:
         count = len(one.log_weights)
         logs.append(
             one.log_weights + np.log(effective_size(relative_weights(one.log_weights)) / count)
         )
         places.append(np.arange(count) * groups // count)
-        first += count
     log_w, place = np.concatenate(logs), np.concatenate(places)
     chosen = []
+    log_shares = []
     for g, mine in enumerate(np.array_split(np.arange(n), groups)):
         members = np.flatnonzero(place == g)
         weights = relative_weights(log_w[members])
         chosen.append(members[resampled(weights, len(mine), rng.uniform())])
-    return states[np.concatenate(chosen)]
+        total = log_sum_exp(log_w[members]) - np.log(len(mine))
+        log_shares.append(np.full(len(mine), total))
+    return states[np.concatenate(chosen)], np.concatenate(log_shares)
 
 
 def groups_of(log_weights: np.ndarray) -> int:

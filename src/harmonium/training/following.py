@@ -154,7 +154,7 @@ def _both_ways(
     variance, log_ratio = bennett_stderr(forward, back) ** 2, bennett(forward, back)
     part = 1.0 / (1.0 + len(back) * variance)
     if part < FAR:  # the runs hardly overlap: the standard error is no measure of what is doubtful
-        low, high = AnnealingRuns(forward, back, np.zeros(0)).wide_interval(
+        low, high = AnnealingRuns(forward, back).wide_interval(
             sandwich(forward, back, 1), TOLERANCE
         )
         variance = max(variance, (max(high - log_ratio, log_ratio - low) / 2.0) ** 2)

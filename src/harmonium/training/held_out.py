@@ -22,7 +22,6 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from .._numerics import from_numpy
 from ..likelihood import is_exact_cheap
 from ..partition_function.agreement import AnnealingRuns
-from ..partition_function.bridge import sandwich
 from ..partition_function.enumerated import Enumerated
 from ..partition_function.finite import finite_z
 from ..partition_function.schedule import (
@@ -207,13 +206,13 @@ class Tracker:
         if not np.isfinite(forward).all():
             return -np.inf, np.inf
         groups = groups_of(forward)
-        v = resampled_states([FinalStates(v, forward)], PARTICLES, groups, seed=0)
+        v, log_shares = resampled_states([FinalStates(v, forward)], PARTICLES, groups, seed=0)
         v, _ = ran(Line(rbm, rbm), from_numpy(v), steps // 4, keys[3])
         reverse = ran(Line(rbm, base), v, steps, keys[4])[1] - offset
         if not np.isfinite(reverse).all():
             return -np.inf, np.inf
-        runs = AnnealingRuns(forward, reverse, np.zeros(0))
-        return runs.wide_interval(sandwich(forward, reverse, groups), TOLERANCE)
+        runs = AnnealingRuns(forward, reverse, log_shares)
+        return runs.wide_interval(runs.sandwich(groups), TOLERANCE)
 
     def refutes(
         self, state: HeldOut, last: RBM, updates: int, energy_of: Callable[[RBM], float]
