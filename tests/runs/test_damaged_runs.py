@@ -22,6 +22,7 @@ from harmonium.runs.rows import own_rows
 from harmonium.runs.schema import fits, record_from
 from harmonium.runs.summaries import Summary
 from harmonium.runs.train import train
+from harmonium.tables.records import entries_of
 from runs.test_faults import Lines
 
 SMALL = {"hidden": 3, "chains": 8, "batch": 8, "epochs": 2}
@@ -274,3 +275,9 @@ def test_a_damaged_file_of_a_run_is_read_or_refused(trained, monkeypatch):
 def test_a_name_with_a_zero_byte_is_refused(name):
     with pytest.raises(InputError, match=rf"{name}: expected text without a zero byte"):
         RunConfig(**{"source": "t.csv", name: "a\0b"})
+
+
+@pytest.mark.parametrize("entry", [{"name": [1]}, {"name": "x"}, {"kind": "key"}, {"kind": [1]}, 3])
+def test_a_column_without_a_name_or_a_kind_is_refused(entry):
+    with pytest.raises(InputError, match="expected an object"):
+        entries_of({"columns": [entry]}, "columns.json")

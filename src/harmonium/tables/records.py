@@ -28,7 +28,7 @@ def entries_of(record: Any, label: str) -> list[dict[str, Any]]:
     """
     try:
         entries = [dict(entry) for entry in record["columns"]]
-        named = [isinstance(entry["name"], str) and entry["kind"] in KINDS for entry in entries]
+        named = [entry["kind"] in KINDS and isinstance(entry["name"], str) for entry in entries]
     except (TypeError, KeyError, ValueError):
         expected = 'an object {"columns": [{"name": …, "kind": …}, …]}'
         raise input_error(label, expected, "something else", "see columns.json of a run") from None
