@@ -35,7 +35,7 @@ def test_models_scores_and_reports_are_tables():
     assert "4 × 3" in rbm._repr_html_()
     score = hm.log_likelihood(rbm, ROWS)
     assert f"{score.value:.4f}" in score._repr_html_()
-    assert "NO: do not quote it" in score._replace(converged=False)._repr_html_()
+    assert "NO (not converged): do not quote it" in score._replace(converged=False)._repr_html_()
     method = hm.Persistent(hm.Gibbs(1), chains=8)
     report = hm.equilibrium(rbm, method, key=KEY, data=ROWS, seconds=1.0)
     assert report.message.split(";")[0][:20] in report._repr_html_()

@@ -12,6 +12,7 @@ from rich.console import Console
 
 import harmonium as hm
 from answers import check_estimate, strict
+from harmonium.cli.evaluate import tell
 from harmonium.runs.display import Display
 from harmonium.runs.evaluate import EvaluationConfig, evaluate
 
@@ -245,6 +246,15 @@ def test_an_unconverged_estimate_ends_with_3_under_must_converge(cli):
     assert re.search(r"^  converged +NO ", out, re.MULTILINE)
     assert err.splitlines()[-1].startswith("harmonium: log Z did NOT converge")
     assert cli(f"{command} --must-converge").status == 3
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_an_estimate_that_nothing_could_contradict_is_unchecked(capsys, checked):
+    log_z = {"converged": False, "checked": checked}
+    assert tell({"status": "finished", "log_z": log_z}, True, True) == 3
+    said = capsys.readouterr().err
+    assert ("did NOT converge" in said) == checked
+    assert ("is unchecked: name rows as DATA" in said) == (not checked)
 
 
 def test_train_and_evaluate_score_the_same_draws_of_grey_levels(cli, no_report):

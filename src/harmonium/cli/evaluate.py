@@ -125,5 +125,8 @@ def tell(summary: dict[str, Any], as_json: bool, must_converge: bool) -> int:
         return INTERRUPTED
     if summary["log_z"]["converged"]:
         return DONE
-    complain("log Z did NOT converge: allow more --seconds, or try more --chains.")
+    if summary["log_z"]["checked"]:
+        complain("log Z did NOT converge: allow more --seconds, or try more --chains.")
+    else:
+        complain("log Z is unchecked: name rows as DATA, from which its chains are checked.")
     return NOT_REACHED if must_converge else DONE

@@ -116,7 +116,8 @@ def _log_z(found: dict[str, Any]) -> list[Line]:
             ("  gap", nats(found["gap"], 4), "reverse minus forward"),
             ("  effective chains", f"{found['ess']:,.0f}", f"{TRUSTED_ESS:g} or more are trusted"),
         ]
-    return [*lines, ("  converged", WORDS[found["converged"]], found["message"])]
+    word = WORDS[found["converged"]] if found["checked"] else "unchecked"
+    return [*lines, ("  converged", word, found["message"])]
 
 
 def _predicted(found: dict[str, Any]) -> list[Line]:
