@@ -105,7 +105,7 @@ def test_rows_with_weights_count_as_that_many(runs, monkeypatch):
 
 
 def test_documents_of_different_lengths_have_a_log_z_each(tmp_path):
-    """Long documents have a larger log Z: with one for all, their spread would be in the interval."""
+    """Long documents have a larger log Z: with one for all, its spread would count as theirs."""
     rng = np.random.default_rng(0)
     share = rng.dirichlet(np.ones(6), 2)
     rows = [rng.multinomial(rng.integers(2, 40), share[k % 2]) for k in range(60)]
