@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,7 +23,8 @@ CHAINS = 64  # of a row, forward and in reverse
 DONATED, FALLING_SWEEPS = 8, 8  # starts of reverse runs of each of the three other kinds
 OTHERS = 3 * DONATED  # of the reverse runs
 FIRST_STEPS = 32
-ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(7)))  # steps, up to 2,048
+ROUNDS = (FIRST_STEPS, *(FIRST_STEPS * 2**k for k in range(6)))  # steps, up to 1,024
+FEWEST_ROWS = 8  # at once
 SECONDS = 60.0  # after which no row is annealed with more steps
 STEPS_AT_ONCE = 64  # of a dispatch, so that a long run can be interrupted
 
@@ -54,7 +55,7 @@ def energies_of_rows(
     Source: Neal 2001; Bennett 1976.
     """
     rows = np.asarray(rows)
-    most = max(4, rows_at_once(CHAINS * rbm.widest))
+    most = min(rows_at_once(CHAINS * rbm.widest), 1 << max(4, (len(rows) - 1).bit_length()))
     began, pace = clock(), np.inf
     found, left = None, np.arange(len(rows))
     whole, lost = np.zeros(len(rows)), np.full((2, len(rows)), np.inf)
@@ -85,11 +86,14 @@ def energies_of_rows(
 
 
 def _few_sizes(count: int, most: int) -> int:
-    """Return how many rows to anneal at once, of which few sizes are compiled: a power of 4."""
-    size = 1
-    while size < count:
-        size *= 4
-    return min(size, most)
+    """Return how many rows to anneal at once: the smallest of few sizes that holds them.
+
+    Each size is compiled, and rows that only fill it up take as long as others.
+    """
+    size = most
+    while size // 4 >= max(count, FEWEST_ROWS):
+        size //= 4
+    return size
 
 
 def _with(
@@ -116,18 +120,19 @@ def _annealed(
     key_up, key_down, key_start, key_other, key_host = jax.random.split(key, 5)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key_host)).ravel())
     own, path = from_numpy(rows[which]), from_numpy(whole.astype(rbm.visible.dtype))
-    fallen = _fallen(rbm, own, from_numpy(_donated(rbm, rows, which, rng)), key=key_start)
-    begun = _chains(rbm, own)
+    donated = from_numpy(_donated(rbm, rows, which, rng))
+    begun = _begun(rbm, own, donated, path, key=key_start)
     short = Ramp(0, 1, FIRST_STEPS, 1.0 - path)
-    aside, weights = _through(rbm, own, begun, short, FIRST_STEPS + 1, key=key_other)
+    aside, weights = _through(rbm, own, begun.chains, short, FIRST_STEPS + 1, key=key_other)
     few = resampled_chains(weights, DONATED, rng.random(len(which)))
-    up, forward = _through(rbm, own, begun, Ramp(0, 1, steps, path), steps + 1, key=key_up)
+    up, forward = _through(rbm, own, begun.chains, Ramp(0, 1, steps, path), steps + 1, key=key_up)
     parents = resampled_chains(forward, CHAINS - OTHERS, rng.random(len(which)))
-    again = _chosen(up, aside, fallen, *(from_numpy(p.astype(np.int32)) for p in (parents, few)))
+    chosen = (from_numpy(each.astype(np.int32)) for each in (parents, few))
+    again = _chosen(up, aside, begun.fallen, *chosen)
     burn_in = max(1, steps // 4)
     down = Ramp(steps + burn_in, -1, steps, path)
     _, back = _through(rbm, own, again, down, steps + burn_in + 1, key=key_down)
-    known = fetched(_known(rbm, own, path)).astype(np.float64)
+    known = fetched(begun.log_z).astype(np.float64)
     runs = RowRuns(forward + known, back[:-OTHERS] - known, parents, back[-OTHERS:] - known)
     if not all(np.isfinite(w).all() for w in (runs.forward, runs.reverse, runs.others)):
         raise NotFiniteError("F(v_seen): annealing weights are not finite; the model diverged.")
@@ -147,13 +152,28 @@ def _donated(rbm: RBM, rows: np.ndarray, which: np.ndarray, rng: np.random.Gener
     return np.where(np.isnan(own), rows[donors], own)
 
 
-@eqx.filter_jit
-def _fallen(rbm: RBM, rows: Array, donated: Array, *, key: PRNGKeyArray) -> Array:
-    """Return starts of each row that owe nothing to its seen values, 2 DONATED of them.
+class _Begun(NamedTuple):
+    """Where chains of each row begin.
 
-    The first half have the donated values. The second half fall into one of the modes of the whole
-    model: their hidden states are drawn from the neutral layer, and a few sweeps follow in which no
-    unit is held. Then the missing units follow the hidden ones.
+    Attributes:
+        chains: states from which a ramp up may begin, shape (CHAINS, n, visible).
+        fallen: starts that owe nothing to the seen values, shape (2 DONATED, n, visible).
+        log_z: that of the row at t = 0, shape (n,).
+    """
+
+    chains: Array
+    fallen: Array
+    log_z: Array
+
+
+@eqx.filter_jit
+def _begun(rbm: RBM, rows: Array, donated: Array, whole: Array, *, key: PRNGKeyArray) -> _Begun:
+    """Return where chains begin.
+
+    Of the starts that owe nothing to the seen values, the first half have the donated values. The
+    others fall into one of the modes of the whole model: their hidden states are drawn from the
+    neutral layer, and a few sweeps follow in which no unit is held. Then the missing units follow
+    the hidden ones.
     """
     visible, hidden = rbm.visible, rbm.hidden
     key_rest, key_h, key_v = jax.random.split(key, 3)
@@ -171,14 +191,8 @@ def _fallen(rbm: RBM, rows: Array, donated: Array, *, key: PRNGKeyArray) -> Arra
     h = jax.lax.fori_loop(0, FALLING_SWEEPS, sweep, h)
     x = visible.sample_given(rbm.inputs_to_v(h), seen.known, seen.values, key=key_v)
     x = jnp.where(jnp.isfinite(x), x, seen.values)  # what the seen units confine may run away
-    return jnp.concatenate([filled, x])
-
-
-@eqx.filter_jit
-def _chains(rbm: RBM, rows: Array) -> Array:
-    """Return states of CHAINS chains of each row, from which a ramp from t = 0 may begin."""
-    values = seen_of(rbm, with_missing(rbm.visible, rows)).values
-    return jnp.broadcast_to(values, (CHAINS, *values.shape))
+    chains = jnp.broadcast_to(seen.values, (CHAINS, *seen.values.shape))
+    return _Begun(chains, jnp.concatenate([filled, x]), log_z_uncoupled(rbm, seen, whole))
 
 
 @eqx.filter_jit
@@ -194,9 +208,10 @@ def _through(
     """Run all chains through a ramp, some steps at a time; return states and float64 weights."""
     total = np.zeros(x.shape[:2])
     numbers = from_numpy(np.array(ramp[:3], np.int32))
+    whole = jnp.asarray(ramp.whole)
     for first in range(0, end, STEPS_AT_ONCE):
         places = np.array([first, min(first + STEPS_AT_ONCE, end)], np.int32)
-        x, gained = _some_steps(rbm, rows, x, numbers, ramp.whole, from_numpy(places), key=key)
+        x, gained = _some_steps(rbm, rows, x, numbers, whole, from_numpy(places), key=key)
         total += fetched(gained).astype(np.float64)
     return x, total
 
@@ -207,10 +222,5 @@ def _some_steps(
 ) -> tuple[Array, Array]:
     seen = seen_of(rbm, with_missing(rbm.visible, rows))
     nothing = jnp.zeros(x.shape[:2], x.dtype)
-    ramp, between = Ramp(*numbers, whole), (places[0], places[1])
+    ramp, between = Ramp(numbers[0], numbers[1], numbers[2], whole), (places[0], places[1])
     return moved(rbm, seen, ramp, between, x, nothing, key=key)
-
-
-@eqx.filter_jit
-def _known(rbm: RBM, rows: Array, whole: Array) -> Array:
-    return log_z_uncoupled(rbm, seen_of(rbm, with_missing(rbm.visible, rows)), whole)
