@@ -230,7 +230,7 @@ def test_annealed_free_energies_of_what_is_seen_are_those_of_the_sum(visible, se
     """Intervals have two deviations, so normal errors have a mean square of 1/4 of a half width."""
     rbm = random_rbm(visible, hm.Bernoulli(6), seed)
     key, key_rows = jax.random.split(jax.random.key(seed))
-    rows = visible.decode(rbm.visible.sample_without_inputs((100,), key=key_rows)).astype(float)
+    rows = visible.decode(rbm.visible.sample_without_inputs((32,), key=key_rows)).astype(float)
     rows[np.random.default_rng(seed).random(rows.shape) < 0.4] = np.nan
     rows = rows[np.isnan(rows).any(1)]
     found = energies_of_rows(rbm, rows, key=key)

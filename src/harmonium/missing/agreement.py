@@ -98,7 +98,9 @@ def estimates(runs: RowRuns) -> RowEstimates:
 
     A row has converged if both directions agree within `TOLERANCE` and its interval is not wider,
     enough chains carry its weight, forward chains reach nearly all that its reverse runs start
-    from, and no other start lies where no chain came. Otherwise its interval is `_wide_interval`.
+    from, and no start lies where no chain came: none of the others costs more than the resampled
+    chains, and no reverse run so much that forward chains would not even reach the whole mass from
+    there. Otherwise its interval is `_wide_interval`.
     """
     forward, reverse = runs.forward, runs.reverse
     value = bennett_ratios(forward, reverse)
@@ -108,7 +110,10 @@ def estimates(runs: RowRuns) -> RowEstimates:
     ess, known = np.minimum(*sizes), _known(len(forward))
     costs = -value - reverse
     hardly_seen = (costs > known).mean(0)
-    strange = np.where(-value - runs.others > np.maximum(known, costs.max(0)), 1, 0).any(0)
+    usual = np.maximum(known, costs.max(0))
+    others = -value - runs.others
+    dearest = np.maximum(costs.max(0), others.max(0))
+    beyond = (others.max(0) > usual) | (dearest > known + np.log(len(forward)))
     gap = upper - lower
     half = np.hypot(half, 0.5 * gap)
     converged = (
@@ -116,7 +121,7 @@ def estimates(runs: RowRuns) -> RowEstimates:
         & (half < TOLERANCE)
         & (hardly_seen < TOLERANCE / 3.0)
         & (ess >= FEWEST_CHAINS)
-        & ~strange
+        & ~beyond
     )
     low, high = value - half, value + half
     for row in np.flatnonzero(~converged):
@@ -154,27 +159,21 @@ def _wide_interval(runs: RowRuns, value: float, half: float) -> tuple[float, flo
     """Return an interval for a row whose estimates do not agree, or of which few chains decide.
 
     Its lower end is a bound for weights of any distribution (`lower_mean_bound`). Its upper end is
-    that bound for the reverse runs, and more for what k forward chains hardly reach, as in
-    `partition_function.agreement`. A start that costs c nats more lies in a region whose mass is at
-    most e^c times the probability at which forward chains reach it; none of them did, so that
-    probability is at most that of a count of 0.
+    that bound for the reverse runs, and no less than what the dearest of all starts allows: one
+    that costs c nats more lies in a region whose mass is at most e^c times the probability at which
+    forward chains reach it. That is known from the number of those whose weight is as large.
     """
-    chains = len(runs.forward)
-    known = _known(chains)
-    costs = -value - runs.reverse
-    count = max(1, int((runs.forward - value > known).sum()))
-    share = float((costs > known).mean())
-    unknown = float(np.log1p(share * (most_expected(count) / count - 1.0)))
+    chains, known = len(runs.forward), _known(len(runs.forward))
     groups = np.array_split(runs.reverse, REVERSE_GROUPS)
     by_group = np.array([log_mean_exp(part) for part in groups])
     ends = [value - half, value + half]
     ends += [float(log_mean_exp(runs.forward)), -float(log_mean_exp(runs.reverse))]
     low = min([lower_mean_bound(runs.forward, TAIL), *ends])
-    high = max([-lower_mean_bound(by_group, TAIL), *ends]) + unknown
-    dearest = float(np.max(-value - runs.others))
-    if dearest > max(known, float(costs.max())):
-        reached = np.log(most_expected(0) / chains)
-        high = max(high, value + float(np.logaddexp(0.0, dearest + reached)))
+    high = max([-lower_mean_bound(by_group, TAIL), *ends])
+    dearest = -value - min(float(runs.reverse.min()), float(runs.others.min()))
+    if dearest > known:
+        reached = most_expected(int((runs.forward - value > known).sum())) / chains
+        high = max(high, value + float(np.logaddexp(0.0, dearest + np.log(reached))))
     return low, high
 
 
