@@ -234,8 +234,8 @@ def log_likelihood(
     For an annealed log Z, the independent model with the moments of the rows is tried as a base
     too, and reverse runs from the rows serve as a check. Rows with sample weights count in
     proportion to them. For rows with missing values the value is ⟨log p(v_seen)⟩: exact where the
-    missing units can be summed (see `free_energies`), else by annealing, whose error the interval
-    includes. Documents that differ in length have a log Z for each length (`ReplicatedSoftmax`).
+    missing units can be summed (see `free_energies`), else by annealing in both directions, whose
+    error the interval includes; where too many rows fail to converge, so does the answer. Documents that differ in length have a log Z for each length (`ReplicatedSoftmax`).
 
     Args:
         rbm: the model.
@@ -333,7 +333,8 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
     For a row with missing values (NaN), the result is F(v_seen) = −log of the sum of e^(−F) over
     the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact where there are
-    at most 2^16 hidden states or 2^12 completions of a row; else it is annealed, with a key.
+    at most 2^16 hidden states or 2^12 completions of a row; else it is annealed, with a key, and
+    rows that do not converge are warned of. Exact sums are in float64.
 
     Args:
         rbm: the model.

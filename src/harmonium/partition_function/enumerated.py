@@ -126,8 +126,8 @@ def _rounding(side: RBM, sums: np.ndarray, value: float) -> tuple[float, float]:
     with in_float64(side) as precise:
         precisely = fetched(_energies(precise, jnp.asarray(every, np.float64)))
     change = np.concatenate(changes) - precisely
-    error = 2.0 * float(change.std()) / np.sqrt(DRAWS) + FLOAT64 * abs(value)
-    return float(log_mean_exp(change)), error
+    error = 2.0 * change.std() / np.sqrt(DRAWS) + FLOAT64 * abs(value)
+    return float(log_mean_exp(change)), float(error)
 
 
 @eqx.filter_jit
