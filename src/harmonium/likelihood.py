@@ -235,7 +235,8 @@ def log_likelihood(
     too, and reverse runs from the rows serve as a check. Rows with sample weights count in
     proportion to them. For rows with missing values the value is ⟨log p(v_seen)⟩: exact where the
     missing units can be summed (see `free_energies`), else by annealing in both directions, whose
-    error the interval includes; where too many rows fail to converge, so does the answer. Documents that differ in length have a log Z for each length (`ReplicatedSoftmax`).
+    error the interval includes; where too many rows fail to converge, so does the answer. Documents
+    that differ in length have a log Z for each length (`ReplicatedSoftmax`).
 
     Args:
         rbm: the model.
