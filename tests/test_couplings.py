@@ -183,6 +183,41 @@ def test_sharpened_models_have_as_many_times_the_free_energy(visible, times):
     np.testing.assert_allclose(energies_of(sharp, states), expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [
+        hm.Poisson(3, [-5.0, -6.0, -7.0]),
+        hm.Binomial(3, 20, [-7.0, -8.0, -9.0]),
+        hm.ReplicatedSoftmax(4, length=1),
+        hm.Mixed(hm.Gaussian(2), hm.Poisson(1, [-5.0])),
+    ],
+    ids=str,
+)
+def test_counts_are_not_sharpened_though_they_are_mostly_0(counts):
+    """Their draws hardly ever show log x!, which the copies of the hidden layer do not multiply."""
+    rbm = hm.RBM(counts, hm.Bernoulli(2), np.zeros((counts.size, 2)))
+    with pytest.raises(hm.InputError, match="energy is that of their parameters alone"):
+        hm.sharpened(rbm, 2)
+
+
+@pytest.mark.parametrize(
+    "visible",
+    [
+        hm.Mixed(hm.Gaussian(2), hm.Exclusive(6, [(0, 1, 2), (3, 4)]), hm.Potts(2, 3)),
+        hm.MultivariateGaussian(3),
+        hm.Binomial(3, 1),
+        hm.UnitInterval(2),
+        hm.ReLU(2),
+    ],
+    ids=str,
+)
+def test_layers_without_other_terms_are_sharpened(visible):
+    rbm = random_rbm(visible, hm.Bernoulli(3), seed=1)
+    rows = visible.decode(rbm.visible.sample_without_inputs((50,), key=jax.random.key(2)))
+    found = hm.free_energies(hm.sharpened(rbm, 2), rows)
+    np.testing.assert_allclose(found, 2 * hm.free_energies(rbm, rows), rtol=1e-4, atol=1e-3)
+
+
 def test_entropy_of_a_model_is_that_of_its_probabilities():
     rbm = random_rbm(hm.Potts(4, 3), hm.Bernoulli(3), seed=1)
     _, _, table = log_p(rbm)

@@ -133,7 +133,7 @@ def chosen_states(
 def _passed(odds: Float[Array, " states *shape"], uniforms: Array) -> Integer[Array, "*shape"]:
     """Count the states whose cumulative odds are at most the uniform number times all odds."""
     cumulative = jnp.cumsum(odds, axis=0)
-    return (cumulative[:-1] <= uniforms * cumulative[-1]).sum(0)
+    return (cumulative[:-1] <= uniforms * cumulative[-1]).sum(0, dtype=jnp.int32)
 
 
 def _passed_one_by_one(odds: Array, uniforms: Array) -> Array:

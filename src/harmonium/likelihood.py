@@ -15,17 +15,11 @@ from ._html import table
 from ._numerics import from_numpy
 from .checks import as_array, checked_key
 from .data import Dataset
-from .data.parts import in_parts, parts_of
-from .errors import InputError
-from .missing.annealed import energies_of_rows
-from .missing.marginal import (
-    SLOW_SUMS,
-    completed,
-    entries_of_sum,
-    posterior,
-    way_to_sum,
-    with_missing,
-)
+from .data.parts import parts_of
+from .errors import InputError, warn_user
+from .missing.both_ways import SECONDS
+from .missing.marginal import completed, with_missing
+from .missing.rows import RowEnergies, energies_of_seen
 from .partition_function.annealed import MOST_STARTS, Annealed
 from .partition_function.base import AbstractLogZ, LogZ, convergence_word, warning_of
 from .partition_function.by_totals import (
@@ -39,6 +33,7 @@ from .partition_function.enumerated import LARGEST_LOG2_STATES, Enumerated, enum
 from .partition_function.finite import check_finite
 from .partition_function.replica_exchange import Exchanged
 from .rbm import RBM, checked_rbm
+from .sharding import clock
 from .statistics import effective_size
 
 __all__ = [
@@ -248,8 +243,9 @@ def log_likelihood(
     For an annealed log Z, the independent model with the moments of the rows is tried as a base
     too, and reverse runs from the rows serve as a check. Rows with sample weights count in
     proportion to them. For rows with missing values the value is ⟨log p(v_seen)⟩: exact where the
-    missing units can be summed (see `free_energies`), else by annealing, whose error the interval
-    includes. Documents that differ in length have a log Z for each length (`ReplicatedSoftmax`).
+    missing units can be summed (see `free_energies`), else by annealing in both directions, whose
+    error the interval includes; where too many rows fail to converge, so does the answer. Documents
+    that differ in length have a log Z for each length (`ReplicatedSoftmax`).
 
     Args:
         rbm: the model.
@@ -273,15 +269,16 @@ def log_likelihood(
     way = _way(rbm, method, settings)
     keys = (None, None, None) if key is None else tuple(jax.random.split(checked_key(key), 3))
     dataset = Dataset.of(data).checked_for(rbm.visible)
-    found, totals, note, reach = [], [], "", 0.0
+    found, totals, note = [], [], ""
+    seconds, began = float(settings.get("seconds") or SECONDS), clock()
     for i, part in enumerate(dataset.parts(key=keys[0])):
         key_part = None if keys[0] is None else jax.random.fold_in(keys[0], i)
-        energies, off = _free_energies(rbm, part, key_part)
-        found.append(energies)
+        left = seconds - (clock() - began)
+        found.append(_free_energies(rbm, part, key_part, left))
         totals.append(totals_of(rbm, part))
-        reach += off * len(part) / len(dataset)
         note = note or _note(rbm, part)
-    energies = np.concatenate(found)
+    of_seen = RowEnergies(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    energies = of_seen.value
     if dataset.log_density is not None:
         energies = energies - np.asarray(dataset.log_density)
     weights = None if dataset.weights is None else np.asarray(dataset.weights)
@@ -296,11 +293,29 @@ def log_likelihood(
         if keys[1] is not None and way.is_estimate(rbm):
             way = way.with_rows(rbm, _without_gaps(rbm, dataset, keys[1]), key=keys[1])
         log_z = _log_z(rbm, key=keys[2], method=way, progress=progress)
-    if not reach:
+    if not of_seen.annealed.any():
         return likelihood_from(energies, log_z, note, weights)
-    note += f"; missing values by annealing, within {reach:.2g} nats"
-    whole = likelihood_from(energies, log_z, note, weights)
-    return whole._replace(low=whole.low - reach, high=whole.high + reach)
+    return _with_annealed(likelihood_from(energies, log_z, note, weights), of_seen, weights)
+
+
+def _with_annealed(
+    found: LogLikelihood, of_seen: RowEnergies, weights: np.ndarray | None
+) -> LogLikelihood:
+    """Return the likelihood with what the annealing of missing values leaves uncertain."""
+    share = np.ones(len(of_seen.value)) if weights is None else weights.astype(np.float64)
+    share = share / share.sum()
+    below, above = of_seen.reach_of_mean(share)
+    note = f"; missing values by annealing both ways, within {max(below, above):.2g} nats"
+    is_known = of_seen.is_mean_known(share)
+    if not is_known:
+        doubtful = int((~of_seen.converged).sum())
+        note += f", which did NOT converge for {doubtful:,} of {int(of_seen.annealed.sum()):,} rows"
+    return found._replace(
+        low=found.low - above,
+        high=found.high + below,
+        method=found.method + note,
+        converged=found.converged and is_known,
+    )
 
 
 def _without_gaps(rbm: RBM, dataset: Dataset, key: PRNGKeyArray) -> Dataset:
@@ -342,7 +357,8 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
 
     For a row with missing values (NaN), the result is F(v_seen) = −log of the sum of e^(−F) over
     the missing units, so that log p(v_seen) = −F(v_seen) − log Z. The sum is exact where there are
-    at most 2^16 hidden states or 2^12 completions of a row; else it is annealed, with a key.
+    at most 2^16 hidden states or 2^12 completions of a row; else it is annealed, with a key, and
+    rows that do not converge are warned of. Exact sums are in float64.
 
     Args:
         rbm: the model.
@@ -359,38 +375,21 @@ def free_energies(rbm: RBM, rows: Any, *, key: PRNGKeyArray | None = None) -> np
         [-2.079 -4.159 -2.773]
     """
     checked = rbm.visible.validate(as_array(rows, "data"), missing=True)
-    return _free_energies(rbm, checked, key)[0]
+    found = _free_energies(rbm, checked, key)
+    doubtful = int((~found.converged).sum())
+    if doubtful:
+        warn_user(
+            f"free_energies: the annealing of missing values did not converge for {doubtful:,} of"
+            f" {int(found.annealed.sum()):,} rows; hm.log_likelihood has an interval that says how"
+            " far off they may be."
+        )
+    return found.value
 
 
-def _free_energies(rbm: RBM, rows: np.ndarray, key: Any) -> tuple[np.ndarray, float]:
-    """Return F of rows that lie in the domain, and how far off their mean may be."""
-    missing = int(np.isnan(rows).sum(1).max())
-    check_totals_known(rbm, missing)
-    if not missing:
-        return in_parts(lambda some, _: _free_energy(rbm, some), rows, rbm.widest), 0.0
-    if way_to_sum(rbm, missing, SLOW_SUMS)[0] is None:
-        if key is None:
-            raise InputError(
-                f"data: rows with missing values need at most {SLOW_SUMS.hidden:,} hidden states or"
-                f" {SLOW_SUMS.completions:,} completions of a row to sum over; {rbm} with"
-                f" {missing} missing units has more. Pass key= for an estimate."
-            )
-        found = energies_of_rows(rbm, rows, key=key)
-        return np.asarray(found.value), found.reach
-    width = max(rbm.widest, entries_of_sum(rbm, missing, SLOW_SUMS))
-    return in_parts(lambda some, _: _free_energy_of_seen(rbm, some, missing), rows, width), 0.0
-
-
-@eqx.filter_jit
-def _free_energy_of_seen(rbm: RBM, rows: Array, missing: int) -> Array:
-    found = posterior(rbm, with_missing(rbm.visible, rows), missing, SLOW_SUMS)
-    assert found is not None
-    return -found.log_z_seen
-
-
-@eqx.filter_jit
-def _free_energy(rbm: RBM, rows: Array) -> Array:
-    return rbm.free_energy(rbm.visible.encode(rows))
+def _free_energies(rbm: RBM, rows: np.ndarray, key: Any, seconds: float = SECONDS) -> RowEnergies:
+    """Return F of rows that lie in the domain."""
+    check_totals_known(rbm, int(np.isnan(rows).sum(1).max()))
+    return energies_of_seen(rbm, rows, key=key, seconds=seconds)
 
 
 def is_exact_cheap(rbm: RBM, work: int = LARGEST_EXACT_WORK) -> bool:
@@ -441,5 +440,5 @@ def exact_kl(rbm: RBM, rows: Any, weights: Any = None) -> float:
     states, index = np.unique(array, axis=0, return_inverse=True)
     q = np.bincount(index.ravel(), weights=w / w.sum(), minlength=len(states))
     states, q = states[q > 0], q[q > 0]
-    free_energies = np.asarray(rbm.free_energy(rbm.visible.encode(states)), float)
-    return float(q @ np.log(q) + q @ free_energies + Enumerated().estimate(rbm).value)
+    energies = free_energies(rbm, states)
+    return float(q @ np.log(q) + q @ energies + Enumerated().estimate(rbm).value)

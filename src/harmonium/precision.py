@@ -7,21 +7,24 @@ import hashlib
 import json
 import os
 import platform
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from ._numerics import from_numpy
 from ._threefry import key_of
 from .checks import positive_integer
 from .errors import InputError
 from .processes import told
 from .rbm import RBM, checked_rbm
-from .sharding import clock
+from .sharding import clock, fetched
 from .weights import Rounded
 from .weights.base import is_plain
 from .weights.rounded import short
@@ -55,6 +58,22 @@ class Timing(NamedTuple):
     def is_bfloat16_faster(self) -> bool:
         """Whether bfloat16 is faster by more than the noise of a measurement."""
         return self.bfloat16 * MARGIN < self.float32
+
+
+@contextmanager
+def in_float64(rbm: RBM) -> Iterator[RBM]:
+    """Let JAX compute in float64 within the block, and yield the model in that precision.
+
+    Sums of many terms lose up to 1e-6 of their size in float32: 0.01 nats of 5,000.
+    """
+    with jax.enable_x64(True):
+        yield jax.tree.map(_in_float64, rbm)
+
+
+def _in_float64(leaf: Any) -> Any:
+    if getattr(leaf, "dtype", None) != np.float32:
+        return leaf
+    return from_numpy(fetched(leaf).astype(np.float64))
 
 
 def rounded(rbm: RBM) -> RBM:

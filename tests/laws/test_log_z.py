@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import logsumexp
 
 import harmonium as hm
 from harmonium.partition_function.annealed import Annealed
@@ -131,6 +132,36 @@ def test_an_interrupted_enumeration_says_how_far_it_got():
 
     with pytest.raises(hm.Interrupted, match=r"after \d\d % of 4,194,304 states.*at least \d"):
         hm.log_z(rbm, method="exact", progress=interrupt)
+
+
+def in_float64(rbm):
+    """Return log Z of a Bernoulli model and a function for F of rows, by NumPy in float64."""
+    leaves = (rbm.weights, rbm.visible.bias, rbm.hidden.bias)
+    weights, a, b = (np.asarray(leaf, np.float64) for leaf in leaves)
+    h = (np.arange(2 ** len(b))[:, None] >> np.arange(len(b))) & 1
+    terms = h @ b + np.logaddexp(0.0, h @ weights.T + a).sum(1)
+    return logsumexp(terms), lambda v: -(v @ a + np.logaddexp(0.0, v @ weights + b).sum(1))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("small", [True, False])
+def test_exact_means_exact_to_the_rounding_that_the_interval_states(small, seed, monkeypatch):
+    """Energies of thousands of nats lose up to 0.001 each in float32."""
+    if not small:
+        monkeypatch.setattr("harmonium.partition_function.enumerated.MOST_IN_FLOAT64", 0)
+    rng = np.random.default_rng(seed)
+    weights, biases = rng.normal(size=(600, 10)) * 3.0, [rng.normal(size=n) for n in (600, 10)]
+    rbm = hm.RBM.from_arrays(weights, 10.0 * biases[0], 100.0 * biases[1])
+    expected, energies = in_float64(rbm)
+    found = hm.log_z(rbm)
+    assert abs(found.value) > 1_000
+    half = found.high - found.value
+    assert abs(found.value - expected) <= (1e-9 if small else 2.0 * half)  # of two deviations
+    assert half < 1e-3
+    v = (rng.random((50, 600)) < 0.5) * 1.0
+    np.testing.assert_allclose(hm.free_energies(rbm, v), energies(v), rtol=0, atol=1e-8)
+    score = hm.log_likelihood(rbm, v)
+    assert score.value == pytest.approx(-energies(v).mean() - expected, abs=1e-8 + 2.0 * half)
 
 
 def test_exact_is_chosen_where_it_is_cheap_and_a_key_is_needed_elsewhere():

@@ -102,3 +102,28 @@ def test_rows_with_weights_count_as_that_many(runs, monkeypatch):
     z = [hm.log_z(hm.load(r)).value for r in runs[:2]]
     apart = (log_p[1] - z[1]) - (log_p[0] - z[0])
     assert abs(other.behind) == pytest.approx(abs(apart @ share / share.sum()), abs=1e-3)
+
+
+def test_documents_of_different_lengths_have_a_log_z_each(tmp_path):
+    """Long documents have a larger log Z: with one for all, its spread would count as theirs."""
+    rng = np.random.default_rng(0)
+    share = rng.dirichlet(np.ones(6), 2)
+    rows = [rng.multinomial(rng.integers(2, 40), share[k % 2]) for k in range(60)]
+    source = tmp_path / "counts.npy"
+    np.save(source, np.array(rows))
+    given = {"source": str(source), "visible": "replicated_softmax", "validation": 0.0}
+    runs = [
+        trained(tmp_path / name, hidden=hidden, epochs=epochs, **given)
+        for name, hidden, epochs in (("little", 2, 1), ("more", 3, 60))
+    ]
+    found = compare(runs, None)
+    log_p = [_log_p_of_each_row(hm.load(one.run), np.array(rows)) for one in found]
+    apart = log_p[0] - log_p[1]
+    half = 1.96 * apart.std(ddof=1) / np.sqrt(len(rows))  # log Z is exact here
+    other = found[1]
+    assert other.behind == pytest.approx(apart.mean(), abs=1e-3)
+    assert other.behind_high - other.behind == pytest.approx(half, abs=1e-3)
+
+
+def _log_p_of_each_row(rbm, rows):
+    return np.array([hm.log_likelihood(rbm, row[None]).value for row in rows])

@@ -104,3 +104,21 @@ def test_a_run_that_was_long_enough_is_silent():
 
 def test_labels_of_one_class_have_nothing_to_learn():
     RBMClassifier(2, n_iter=2, random_state=0).fit(X[:30], np.zeros(30))
+
+
+def test_a_row_with_a_gap_changes_no_answer_of_another_row():
+    """Complete rows are exact, and the others take chains only where their own gaps need them."""
+    rng = np.random.default_rng(0)
+    rows, y = (rng.random((12, 24)) < 0.5) * 1.0, np.arange(12) % 3
+    model = RBMClassifier(20, n_iter=0, random_state=0).fit(rows, y)
+    model.rbm_ = random_rbm(model.rbm_.visible, model.rbm_.hidden, 0)
+    alone = model.predict_proba(rows)
+    little = rows.copy()
+    little[3, 2] = np.nan  # a sum
+    of_little = model.predict_proba(little)
+    much = little.copy()
+    much[5, :20] = np.nan  # chains
+    others = np.delete(np.arange(12), [3, 5])
+    found = model.predict_proba(much)
+    np.testing.assert_array_equal(found[others], alone[others])
+    np.testing.assert_allclose(found[3], of_little[3], atol=1e-5)

@@ -208,3 +208,15 @@ def test_one_hot_columns_are_read_as_categories():
     assert model.score(X) > plain.score(X)
     broken = np.array([[1.0, 1, 0, 0, 0, 0, 0, 1]])  # which never happened
     assert -40 < model.score_samples(broken)[0] < model.score(X) - 3
+
+
+def test_a_row_with_a_gap_changes_no_answer_of_another_row():
+    rng = np.random.default_rng(0)
+    rows = (rng.random((12, 24)) < 0.5) * 1.0
+    model = RBM(20, n_iter=0, random_state=0).fit(rows)
+    model.rbm_ = random_rbm(model.rbm_.visible, model.rbm_.hidden, 0)
+    gaps = rows.copy()
+    gaps[3, 2], gaps[5, :20] = np.nan, np.nan
+    others = np.delete(np.arange(12), [3, 5])
+    for answer in (model.free_energy, model.transform):
+        np.testing.assert_array_equal(answer(gaps)[others], answer(rows)[others])

@@ -171,8 +171,13 @@ class AbstractLogZ(ABC):
         return checked_key(key)
 
 
-def exact_result(value: float, method: str) -> LogZ:
+def exact_result(value: float, method: str, rounding: float = 0.0) -> LogZ:
     """Return a log Z that has no error except rounding.
+
+    Args:
+        value: log Z, nats.
+        method: how it was computed, in words.
+        rounding: half the width of its interval, nats; 0 where sums were in float64.
 
     Raises:
         NotFiniteError: the model's parameters are not finite, or overflow.
@@ -181,4 +186,4 @@ def exact_result(value: float, method: str) -> LogZ:
         raise NotFiniteError(
             f"log Z is {value}: the model's parameters are not finite or too large."
         )
-    return LogZ(value, value, value, method, converged=True)
+    return LogZ(value, value - rounding, value + rounding, method, converged=True)

@@ -13,7 +13,10 @@ from ..data import Dataset
 from ..errors import count_of, input_error
 from ..io.formats.base import write_whole
 from ..io.storage import load
-from ..likelihood import free_energies
+from ..likelihood import Automatic, free_energies
+from ..partition_function.annealed import Annealed
+from ..partition_function.by_totals import log_z_of_rows, totals_of
+from ..rbm import RBM
 from ..report import page_of
 from ..statistics import effective_size
 from .folder import RunFolder, trials_in
@@ -24,6 +27,7 @@ from .summaries import ScoreSummary, Summary
 from .target import is_run
 
 NORMAL = 1.96  # standard deviations on either side of a 95 % interval
+SECONDS = 30.0  # after which log Z of the lengths of documents takes no more steps
 
 
 class Compared(NamedTuple):
@@ -142,7 +146,8 @@ def _scored(run: str, source: str | None) -> _Scored:
     part: Dataset = score.part_of(rows.parts, folder.path)
     values = np.asarray(part.rows(key=key_of(EVALUATION_SEED)))
     rbm, log_z = load(run), summary.log_z
-    log_p = -free_energies(rbm, values, key=key_of(EVALUATION_SEED)) - log_z.value
+    log_p = -free_energies(rbm, values, key=key_of(EVALUATION_SEED)).astype(float) - log_z.value
+    log_p = log_p - _log_z_apart(rbm, values, part.weights)
     if part.log_density is not None:
         log_p = log_p + np.asarray(part.log_density)
     share = np.ones(len(part)) if part.weights is None else np.asarray(part.weights, float)
@@ -154,6 +159,21 @@ def _scored(run: str, source: str | None) -> _Scored:
     size = int(np.prod(rbm.dense_weights.shape))
     about = (config.command, size, folder.metrics(), rows.name, names)
     return _Scored(run, values, log_p, share / share.sum(), error, summary, score, *about)
+
+
+def _log_z_apart(rbm: RBM, rows: np.ndarray, weights: Any) -> np.ndarray:
+    """Return by how much each row's own log Z differs from the mean over rows, nats, shape (n,).
+
+    It is 0 for models with one log Z. Where documents differ in length, the summary has only the
+    mean of their log Z.
+    """
+    if not rbm.visible.n_totals:
+        return np.zeros(len(rows))
+    share = None if weights is None else np.asarray(weights, float)
+    way = Automatic(Annealed(seconds=SECONDS))
+    key = key_of(EVALUATION_SEED)
+    found = log_z_of_rows(rbm, totals_of(rbm, rows), share, way, key=key)
+    return found.each - found.mean.value
 
 
 def _beside(one: _Scored, best: _Scored) -> Compared:

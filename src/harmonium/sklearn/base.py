@@ -25,6 +25,7 @@ from ..errors import InputError, warn_user
 from ..gradients import AbstractGradient
 from ..initialization import initialize
 from ..layers import AbstractLayer
+from ..missing.marginal import SLOW_SUMS, way_to_sum
 from ..rbm import RBM as Model
 from ..samplers.gibbs import after_sweeps
 from ..training import (
@@ -80,6 +81,24 @@ def warn_outside(X: Any) -> None:
 def at_precision(dtype: Any) -> Any:
     """Let JAX compute in float64 if the rows are of that type, as scikit-learn does."""
     return jax.enable_x64(True) if np.dtype(dtype) == np.float64 else nullcontext()
+
+
+def alike(rbm: Model, rows: np.ndarray, unseen: int = 0) -> list[np.ndarray]:
+    """Return the indices of rows that are treated alike, so that no row changes another's answer.
+
+    The first are the complete rows, perhaps none. Then follow those whose missing cells can be
+    summed over, and those for which chains are needed, where there are such rows.
+
+    Args:
+        rbm: the model.
+        rows: in the library's coding, NaN where a cell is missing.
+        unseen: units that are missing in every row besides.
+    """
+    counts = np.isnan(rows).sum(1)
+    kinds = {int(n): way_to_sum(rbm, int(n) + unseen, SLOW_SUMS)[0] for n in np.unique(counts)}
+    ways = np.array([kinds[int(n)] is not None for n in counts])
+    others = (np.flatnonzero((counts > 0) & (ways == summed)) for summed in (True, False))
+    return [np.flatnonzero(counts == 0), *(which for which in others if len(which))]
 
 
 class BaseRBM(BaseEstimator):

@@ -28,7 +28,7 @@ from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
 from ..training import Report
-from .base import MOVING, SAMPLING, BaseRBM, key_from
+from .base import MOVING, SAMPLING, BaseRBM, alike, key_from
 from .columns import hidden_layer
 from .rbm import COMPLETIONS, SWEEPS
 from .tables import columns_and_rows
@@ -168,17 +168,31 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         """
         check_is_fitted(self)
         X = self.columns_.checked(self, X)
-        rows, classes = self.columns_.encode(X), len(self.classes_)
-        if np.isnan(rows).any():
-            labelled = np.column_stack([rows, np.full(len(rows), np.nan)])
-            key = key_from(self.random_state, MOVING)
-            found = impute(self.rbm_, labelled, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
-            share = found.mean[:, -max(2, classes) :][:, :classes].astype(float)
-            return np.log(share / share.sum(1, keepdims=True))
-        size, dtype = rows_at_once(self.rbm_.hidden.size * classes), self.columns_.dtype_of(X)
+        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
+        found = np.zeros((len(rows), len(self.classes_)), dtype)
+        whole, *others = alike(self.rbm_, np.column_stack([rows, np.zeros(len(rows))]), unseen=1)
+        if len(whole):
+            found[whole] = self._of_complete(rows[whole], dtype)
+        for which in others:
+            found[which] = self._of_incomplete(rows[which])
+        return found
+
+    def _of_complete(self, rows: np.ndarray, dtype: Any) -> np.ndarray:
+        """Return log p(label | row) exactly."""
+        classes = len(self.classes_)
+        size = rows_at_once(self.rbm_.hidden.size * classes)
         parts = [rows[first : first + size] for first in range(0, len(rows), size)]
         found = np.concatenate([self._apply(_log_odds, part, dtype) for part in parts])
         return log_softmax(found[:, :classes], axis=-1)
+
+    def _of_incomplete(self, rows: np.ndarray) -> np.ndarray:
+        """Return the log of the mean of p(label | row) over completions."""
+        classes = len(self.classes_)
+        labelled = np.column_stack([rows, np.full(len(rows), np.nan)])
+        key = key_from(self.random_state, MOVING)
+        found = impute(self.rbm_, labelled, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
+        share = found.mean[:, -max(2, classes) :][:, :classes].astype(float)
+        return np.log(share / share.sum(1, keepdims=True))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return p(label | row), exactly, shape (n_samples, n_classes)."""

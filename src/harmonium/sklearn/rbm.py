@@ -16,7 +16,7 @@ from ..likelihood import LogLikelihood, free_energies, log_likelihood
 from ..missing import impute
 from ..rbm import RBM as Model
 from ..sampling import sample
-from .base import MOVING, SAMPLING, SCORING, floats, free_energy, key_from, mean_h, mean_v
+from .base import MOVING, SAMPLING, SCORING, alike, floats, free_energy, key_from, mean_h, mean_v
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
 from .tables import columns_and_rows, floats_of
@@ -160,12 +160,15 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         kind = floats_of(X)
         X = self._checked(X)
         rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
-        if not np.isnan(rows).any():
-            return self._apply(mean_h, rows, dtype).astype(kind, copy=False)
+        h = np.zeros((len(rows), self.rbm_.hidden.size), kind)
+        whole, *others = alike(self.rbm_, rows)
+        if len(whole):
+            h[whole] = self._apply(mean_h, rows[whole], dtype)
         key = key_from(self.random_state, MOVING)
-        found = impute(self.rbm_, rows, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
-        means = [self._apply(mean_h, draw, dtype) for draw in found.draws]
-        return np.mean(means, axis=0).astype(kind, copy=False)
+        for which in others:
+            found = impute(self.rbm_, rows[which], key=key, draws=COMPLETIONS, sweeps=SWEEPS)
+            h[which] = np.mean([self._apply(mean_h, draw, dtype) for draw in found.draws], axis=0)
+        return h
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the visible means given hidden means; for categories, the most probable one."""
@@ -193,10 +196,15 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
         For a row with missing cells, this is −log of the sum of e^(−F) over them.
         """
         X = self._checked(X)
-        rows = self.columns_.encode(X)
-        if np.isnan(rows).any():
-            return free_energies(self.rbm_, rows, key=key_from(self.random_state, SCORING))
-        return self._apply(free_energy, rows, self.columns_.dtype_of(X))
+        rows, dtype = self.columns_.encode(X), self.columns_.dtype_of(X)
+        found = np.zeros(len(rows), dtype)
+        gaps = np.isnan(rows).any(1)
+        if not gaps.all():
+            found[~gaps] = self._apply(free_energy, rows[~gaps], dtype)
+        if gaps.any():
+            key = key_from(self.random_state, SCORING)
+            found[gaps] = free_energies(self.rbm_, rows[gaps], key=key)
+        return found
 
     def sample(self, n_samples: int = 1, *, k: int = 1_000) -> Any:
         """Draw rows from the model, each from its own chain of k Gibbs sweeps (see `hm.sample`)."""

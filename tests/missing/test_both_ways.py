@@ -1,0 +1,160 @@
+"""Annealing of rows with missing values: intervals against enumeration, and what they admit."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import logsumexp
+
+import harmonium as hm
+from harmonium.missing import both_ways
+from harmonium.missing.agreement import bennett_ratios, resampled_chains
+from harmonium.missing.annealed import ROUGH, seen_energies
+from harmonium.missing.both_ways import energies_of_rows
+from harmonium.missing.marginal import Limits, with_missing
+from harmonium.partition_function.bridge import bennett
+from registry import LEVEL, SEEDS
+
+VISIBLE, HIDDEN, ROWS = 10, 6, 32
+
+
+def weak(rng):
+    return rng.normal(size=(VISIBLE, HIDDEN)) * 0.7, rng.normal(size=VISIBLE)
+
+
+def strong(rng):
+    weights = 2.5 * rng.normal(size=(VISIBLE, HIDDEN))
+    return weights, -weights.sum(1) / 2 + rng.normal(size=VISIBLE)
+
+
+def two_modes(rng):
+    """Every unit of one mode is turned over in the other."""
+    signs = [np.sign(rng.normal(size=n)) for n in (VISIBLE, HIDDEN)]
+    weights = 2.0 * np.outer(*signs) * rng.uniform(0.5, 1.0, (VISIBLE, HIDDEN))
+    return weights, -weights.sum(1) / 2 + 0.3 * rng.normal(size=VISIBLE)
+
+
+def problem(kind, seed):
+    """Return a model, rows of which half are its own and 20 to 60 % are missing, and −F(v_seen)."""
+    rng = np.random.default_rng(seed)
+    weights, bias = kind(rng)
+    weights = weights.astype(np.float32).astype(float)
+    hidden_bias = -weights.sum(0) / 2 if kind is not weak else rng.normal(size=HIDDEN)
+    rbm = hm.RBM.from_arrays(weights, bias, hidden_bias)
+    h = np.array(list(itertools.product([0.0, 1.0], repeat=HIDDEN)))
+    inputs = h @ weights.T + bias
+    log_p = h @ hidden_bias + np.logaddexp(0.0, inputs).sum(1)
+    drawn = rng.choice(len(h), ROWS, p=np.exp(log_p - logsumexp(log_p)))
+    p = 1.0 / (1.0 + np.exp(-inputs[drawn]))
+    p[ROWS // 2 :] = 0.5
+    rows = (rng.random(p.shape) < p) * 1.0
+    rows[rng.random(rows.shape) < rng.uniform(0.2, 0.6, (ROWS, 1))] = np.nan
+    rows[:, 0] = np.where(np.isnan(rows).any(1), rows[:, 0], np.nan)
+    gaps = np.isnan(rows)
+    terms = np.where(gaps, 0.0, rows) @ inputs.T + gaps @ np.logaddexp(0.0, inputs).T
+    return rbm, rows, logsumexp(terms + h @ hidden_bias, axis=1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", [weak, strong, two_modes])
+def test_intervals_of_rows_cover_the_sum(kind, seed, monkeypatch):
+    """Those of rows that converged in 95 % of cases, and wide ones in 99 %; see LEVEL."""
+    monkeypatch.setattr(both_ways, "ROUNDS", (32, 32, 64))
+    rbm, rows, exact = problem(kind, seed)
+    found = energies_of_rows(rbm, rows, key=jax.random.key(seed))
+    outside = (exact < found.low - 1e-4) | (exact > found.high + 1e-4)
+    for share, which in ((0.05, found.converged), (0.01, ~found.converged)):
+        if which.any():
+            test = stats.binomtest(int(outside[which].sum()), int(which.sum()), share, "greater")
+            assert test.pvalue > LEVEL
+    if kind is weak:
+        assert found.converged.all()
+
+
+def test_a_likelihood_of_rows_that_did_not_converge_says_so(monkeypatch):
+    """Steps are far too few for weights so strong; before, such an answer was said to be good."""
+    monkeypatch.setattr("harmonium.missing.rows.SLOW_SUMS", Limits(0, 0))
+    monkeypatch.setattr(both_ways, "ROUNDS", (2,))
+    rbm, rows, _ = problem(strong, 3)
+    rbm = hm.RBM(rbm.visible, rbm.hidden, 4.0 * rbm.weights)
+    score = hm.log_likelihood(rbm, rows, key=jax.random.key(0))
+    assert not score.converged
+    assert "did NOT converge for" in score.method
+    monkeypatch.undo()
+    known = hm.log_likelihood(rbm, rows)
+    assert known.converged
+    assert score.low <= known.value <= score.high
+    assert score.high - score.low > 0.1
+
+
+def test_a_likelihood_of_annealed_rows_has_their_error(monkeypatch):
+    rbm, rows, exact = problem(weak, 5)
+    rows[0] = np.nan_to_num(rows[0])
+    known = hm.log_likelihood(rbm, rows)
+    assert known.low == known.value == known.high
+    assert known.value == pytest.approx(
+        hm.log_likelihood(rbm, rows[:1]).value / ROWS
+        + (exact[1:] - known.log_z.value).sum() / ROWS,
+        abs=1e-5,
+    )
+    monkeypatch.setattr("harmonium.missing.rows.SLOW_SUMS", Limits(0, 0))
+    found = hm.log_likelihood(rbm, rows, key=jax.random.key(1))
+    assert found.converged
+    assert "by annealing both ways, within" in found.method
+    assert found.low < known.value < found.high
+    assert 0.0 < found.high - found.low < 0.2
+
+
+def test_a_row_is_summed_where_it_can_be_whatever_is_beside_it(monkeypatch):
+    monkeypatch.setattr("harmonium.missing.rows.SLOW_SUMS", Limits(0, 2**3))
+    rbm, rows, _ = problem(weak, 6)
+    rows[:2] = np.nan_to_num(rows[:2])
+    rows[1, :2], rows[2] = np.nan, np.nan
+    alone = hm.free_energies(rbm, rows[:2])
+    found = hm.free_energies(rbm, rows[:3], key=jax.random.key(0))
+    np.testing.assert_allclose(found[:2], alone, rtol=0, atol=1e-12)
+
+
+def test_a_mode_that_forward_chains_miss_is_found_by_the_starts(monkeypatch):
+    """The seen units prefer one mode, the many missing ones the other by far."""
+    monkeypatch.setattr(both_ways, "ROUNDS", (32,))
+    size, seen = 24, 8
+    weights = np.full((size, 4), 3.0)
+    rbm = hm.RBM.from_arrays(weights, np.full(size, -5.6), np.full(4, -3.0 * size / 2))
+    row = np.full((8, size), np.nan)
+    row[:, :seen] = 0.0
+    found = energies_of_rows(rbm, row, key=jax.random.key(0))
+    h = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
+    inputs = h @ weights.T - 5.6
+    terms = -36.0 * h.sum(1) + np.logaddexp(0.0, inputs[:, seen:]).sum(1)
+    exact = logsumexp(terms)
+    inside = (found.low <= exact) & (exact <= found.high)
+    assert inside.all()
+
+
+def test_the_quick_estimate_says_when_it_is_too_rough_to_choose_by():
+    lost = {}
+    for kind in (weak, strong):
+        rbm, rows, _ = problem(kind, 0)
+        scale = 3.0 if kind is strong else 0.3
+        rbm = hm.RBM(rbm.visible, rbm.hidden, scale * rbm.weights)
+        states = with_missing(rbm.visible, jnp.asarray(rows))
+        quick = jax.jit(lambda rbm, v: seen_energies(rbm, v, 8, 8, key=jax.random.key(0)))
+        lost[kind] = float(quick(rbm, states).lost.mean())
+    assert lost[weak] < ROUGH / 4
+    assert lost[strong] > ROUGH
+
+
+def test_ratios_and_draws_of_many_rows_are_those_of_each():
+    rng = np.random.default_rng(0)
+    forward, reverse = rng.normal(size=(40, 5)) * 3, rng.normal(size=(30, 5)) * 3 - 2
+    expected = [bennett(forward[:, k], reverse[:, k]) for k in range(5)]
+    np.testing.assert_allclose(bennett_ratios(forward, reverse), expected, atol=1e-8)
+    chosen = resampled_chains(forward, 1_000, rng.random(5))
+    weights = np.exp(forward - logsumexp(forward, axis=0))
+    for row in range(5):
+        counts = np.bincount(chosen[:, row], minlength=40)
+        assert np.abs(counts - 1_000 * weights[:, row]).max() <= 1.0 + 1e-9
