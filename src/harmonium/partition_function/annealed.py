@@ -122,7 +122,17 @@ class Annealed(AbstractLogZ):
         starts = None
         if self.starts is not None:
             starts = rbm.visible.encode(rbm.visible.validate(self.starts, "starts"))
-        search = Search(rbm, self, starts, progress, key=key_search)
+        search = Search(
+            rbm,
+            starts,
+            progress,
+            chains=self.chains,
+            steps=self.steps,
+            burn_in=self.burn_in,
+            tolerance=self.tolerance,
+            seconds=self.seconds,
+            key=key_search,
+        )
         paths = self.paths or usual_bases(self._near(rbm), key=key_base)
         return search.rounds(*search.pilot(paths))
 

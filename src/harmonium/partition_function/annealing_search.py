@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,9 +35,6 @@ from .schedule import (
     swept,
 )
 from .witnesses import Witnesses, covered, quenched
-
-if TYPE_CHECKING:
-    from .annealed import Annealed
 
 PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among the bases
 AIM = 0.5  # nats lost forward and in reverse together, at which a schedule aims
@@ -75,15 +71,29 @@ class Candidate(NamedTuple):
 class Search:
     """A search for log Z: a pilot chooses the schedule; rounds run until both estimates agree."""
 
-    def __init__(self, rbm: RBM, asked: Annealed, starts: Any, progress: Any, *, key: PRNGKeyArray):
-        self.rbm, self.asked, self.key, self.keys_used = rbm, asked, key, 0
+    def __init__(
+        self,
+        rbm: RBM,
+        starts: Any,
+        progress: Callable[[float], Any],
+        *,
+        chains: int,
+        steps: int | None,
+        burn_in: int | None,
+        tolerance: float,
+        seconds: float,
+        key: PRNGKeyArray,
+    ):
+        self.rbm, self.key, self.keys_used = rbm, key, 0
+        self.chains, self.steps, self.burn_in = chains, steps, burn_in
+        self.tolerance, self.seconds = tolerance, seconds
         self.groups = 1
         self.looks = 0
         self.rows = [] if starts is None else [Witnesses.of_rows(np.asarray(starts))]
         self.progress, self.done = progress, 0.0
         self.began = clock()
         self.pace = 0.0  # seconds for one step in each segment, forward and in reverse
-        self.segments = min(SEGMENTS, asked.steps or SEGMENTS)
+        self.segments = min(SEGMENTS, steps or SEGMENTS)
         self.others: list[Candidate] = []
         self.quenches: np.ndarray | None = None
         self.beyond = 0.0  # nats; above 0, the pilot left some states unreached
@@ -131,16 +141,15 @@ class Search:
         started = clock()
         self._forward(schedules[-1], 1)
         # Where compiling took the time, what is left says nothing of how slow the model is.
-        allowed = max(self._left(), self.asked.seconds / 2)
+        allowed = max(self._left(), self.seconds / 2)
         part = allowed / (steps * (clock() - started))
         if part < 1.0:
-            fewest = min(FEWEST_CHAINS, self.asked.chains)
-            chains = max(fewest, int(part * self.asked.chains))
-            self.asked = replace(self.asked, chains=chains)
+            fewest = min(FEWEST_CHAINS, self.chains)
+            self.chains = max(fewest, int(part * self.chains))
 
     def _probes(self, tried: Sequence[Candidate]) -> np.ndarray:
         """Return states of several origins: of all bases, whatever their weights, and quenches."""
-        n = max(1, self.asked.chains // 8)
+        n = max(1, self.chains // 8)
         self.quenches = fetched(quenched(self.rbm, 2 * n, key=self._next_key()))
         states = [self.quenches]
         states += [fetched(one.final.v)[-n:] for one in tried]
@@ -149,7 +158,7 @@ class Search:
 
     def _candidate_for(self, states: np.ndarray, near: AbstractPath) -> Candidate:
         """Return a path whose base has the moments of these states, after a few sweeps."""
-        same_shape = np.resize(states, (max(2, self.asked.chains // 2), states.shape[1]))
+        same_shape = np.resize(states, (max(2, self.chains // 2), states.shape[1]))
         sweeps = jnp.asarray(FEW_SWEEPS, jnp.int32)
         v = swept(self.rbm, from_numpy(same_shape), sweeps, key=self._next_key())
         path = base_from_data(near.at(1.0), v, key=self._next_key())
@@ -167,7 +176,7 @@ class Search:
         """
         lost, spaced = [], []
         beyond = np.full(len(probes), np.inf)
-        n = self.asked.chains
+        n = self.chains
         pooled = [one.final for one in tried]
         for one in tried:
             started = clock()
@@ -177,14 +186,14 @@ class Search:
             costs = -back.sum(0)
             # A crude path loses work everywhere; what counts is more than it loses at its own.
             usual = np.quantile(costs[:n], USUAL)
-            reached = usual + np.log(max(1.0, n * self.asked.tolerance / 3.0))
+            reached = usual + np.log(max(1.0, n * self.tolerance / 3.0))
             beyond = np.minimum(beyond, costs[n:] - reached)
             lost.append(float(costs[:n].mean() - one.gains.sum(0).mean()))
             self._report(0.1 + 0.1 * len(lost) / len(tried))
         return lost, spaced, beyond
 
     def _given_steps(self) -> int | None:
-        steps = self.asked.steps
+        steps = self.steps
         return None if steps is None else max(1, round(steps / self.segments))
 
     def rounds(self, schedule: AnnealingSchedule, steps: int) -> LogZ:
@@ -206,14 +215,14 @@ class Search:
             self.pace = (clock() - started) / steps
             kept.append(runs)
             found = self._conclude(kept, steps)
-            if found.convergence != "not converged" or self.asked.steps is not None:
+            if found.convergence != "not converged" or self.steps is not None:
                 break
             more = self._more_steps(steps)
             if self._needs_more_steps(kept[-1], found.value) and more > steps:
                 kept, steps = [], more
-                schedule = schedule.respaced(gains, back[::-1, : self.asked.chains])
+                schedule = schedule.respaced(gains, back[::-1, : self.chains])
             elif self._left() < self.pace * steps:  # otherwise the next round adds more chains
-                late = f" The time limit of {self.asked.seconds:g} s was reached; raise `seconds`."
+                late = f" The time limit of {self.seconds:g} s was reached; raise `seconds`."
                 found = found._replace(message=found.message + late)
                 break
         self._report(1.0)
@@ -224,7 +233,7 @@ class Search:
 
         They are doubled. But if only one more round can be longer, it takes the time that is left.
         """
-        if self.asked.steps is not None:
+        if self.steps is not None:
             return steps
         within = int(ON_TIME * self._left() / self.pace)
         if within < 4 * steps:
@@ -233,7 +242,7 @@ class Search:
 
     def _needs_more_steps(self, last: AnnealingRuns, value: float) -> bool:
         """Return whether more steps would help more than more chains."""
-        tolerance = self.asked.tolerance
+        tolerance = self.tolerance
         found = last.sandwich(self.groups)
         unreached = any(mass > tolerance for mass, _ in last.unreached(found, tolerance))
         hardly_seen = last.hardly_seen(value, tolerance)
@@ -241,7 +250,7 @@ class Search:
 
     def _forward(self, schedule: AnnealingSchedule, steps: int) -> tuple[FinalStates, np.ndarray]:
         """Anneal from the base to the model; return final states and log weights by segment."""
-        begun = schedule.start(self.asked.chains, key=self._next_key())
+        begun = schedule.start(self.chains, key=self._next_key())
         v, gains = schedule.run(begun, steps, key=self._next_key())
         gains[-1] += schedule.last_step(self.rbm, v)
         return FinalStates(v, gains.sum(0) + float(schedule.path.log_z_of_base)), gains
@@ -261,10 +270,10 @@ class Search:
         if not all(np.isfinite(one.log_weights).all() for one in final_states):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
         v, log_shares = resampled_states(
-            final_states, self.asked.chains, self.groups, seed=self.keys_used
+            final_states, self.chains, self.groups, seed=self.keys_used
         )
         v = np.concatenate([v, others_than(v).astype(v.dtype)])
-        sweeps = self.asked.burn_in or max(1, steps * self.segments // 4)
+        sweeps = self.burn_in or max(1, steps * self.segments // 4)
         sweeps = jnp.asarray(sweeps, jnp.int32)
         v = swept(self.rbm, from_numpy(v), sweeps, key=self._next_key())
         back = schedule.run(v, steps, key=self._next_key(), reverse=True)[1]
@@ -275,7 +284,7 @@ class Search:
         self, schedule: AnnealingSchedule, final: FinalStates, steps: int
     ) -> tuple[AnnealingRuns, np.ndarray]:
         """Return the log weights of a round's whole runs, and those of its reverse segments."""
-        n = self.asked.chains
+        n = self.chains
         rng = np.random.default_rng(self.keys_used)
         witnesses = [(rows, max(2, n // 4)) for rows in self.rows]
         witnesses += [(one.witnesses, max(2, n // 8)) for one in self.others]
@@ -308,7 +317,7 @@ class Search:
         joined = AnnealingRuns.joined(kept)
         if not (np.isfinite(joined.forward).all() and np.isfinite(joined.reverse).all()):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
-        groups, tolerance = self.groups * len(kept), self.asked.tolerance
+        groups, tolerance = self.groups * len(kept), self.tolerance
         self.looks += 1
         found = joined.sandwich(groups).at_level(level_of_look(self.looks))
         others = [one.final.log_weights for one in self.others]
@@ -330,7 +339,7 @@ class Search:
             message = f"Not converged: {'; '.join(warnings)}."
         elif not is_checked:
             message = f"{MET} {UNCHECKED}"
-        chains = self.asked.chains * len(kept)
+        chains = self.chains * len(kept)
         return LogZ(
             value=found.value,
             low=low,
@@ -350,7 +359,7 @@ class Search:
         return jax.random.fold_in(self.key, self.keys_used)
 
     def _left(self) -> float:
-        return self.asked.seconds - (clock() - self.began)
+        return self.seconds - (clock() - self.began)
 
     def _report(self, part: float) -> None:
         self.done = part
