@@ -50,6 +50,8 @@ class RowStatistics(NamedTuple):
         worth: the effective number of rows.
         reconstruction: the mean of `reconstruction_errors`.
         reach: how far ⟨F⟩ may lie off, where missing units were sampled and not summed out.
+        least: a number that log Z exceeds, since no state has a probability above 1: the largest
+            −F(v) of discrete units, or −F(h) of h given a row; −∞ where neither is discrete.
     """
 
     energy: float
@@ -60,6 +62,7 @@ class RowStatistics(NamedTuple):
     worth: float
     reconstruction: float
     reach: float = 0.0
+    least: float = -math.inf
 
 
 class Monitors:
@@ -75,6 +78,7 @@ class Monitors:
         self.watching = sum(map(len, some))
         self.watched = [padded(rows) for rows in some]
         self.reference = rbm.uncoupled
+        self.log_z_of_reference = float(_log_z_of_units(self.reference))
         # Taken before the first update: later a stream is read by another thread.
         affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
         self.few = sets[-1].some(min(MONITORED_ROWS, affordable))
@@ -87,6 +91,16 @@ class Monitors:
             RowStatistics(*map(float, _measured(rbm, self.reference, *rows, self.key)))
             for rows in self.watched
         ]
+
+    def bounds(self, found: list[RowStatistics]) -> tuple[float, float]:
+        """Return two bounds on log Z of a model, for `Tracker.followed`.
+
+        log Z exceeds the first for certain. Above the second, the rows would be worth less than by
+        units without weights, which training hardly does.
+        """
+        judged = found[-1]
+        without = -judged.reference - self.log_z_of_reference
+        return max(one.least for one in found), -judged.energy - without
 
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
         """Return the metrics that are finite; `Fit` describes them.
@@ -189,8 +203,26 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
             effective_size(share),
             share @ errors_of_states(rbm, cloud.states),
             reach,
+            _largest(rbm, cloud.states, share > 0.0, key=key),
         ]
     )
+
+
+def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
+    """Return the largest −F of a state, of v itself and of h given v, where units are discrete."""
+    sides = [(rbm, v), (rbm.T, rbm.sample_h_from_v(v, key=key))]
+    found = [
+        jnp.where(counts, -side.free_energy(states), -jnp.inf).max()
+        for side, states in sides
+        if side.visible.n_states is not None
+    ]
+    return jnp.stack([*found, jnp.asarray(-jnp.inf)]).max()
+
+
+@eqx.filter_jit
+def _log_z_of_units(rbm: RBM) -> Array:
+    """Return log Z of a model without weights."""
+    return rbm.visible.cgf(rbm.visible.zero_inputs) + rbm.hidden.cgf(rbm.hidden.zero_inputs)
 
 
 def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) -> SeenEnergies:
