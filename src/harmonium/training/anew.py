@@ -24,10 +24,10 @@ from ..partition_function.schedule import (
 )
 from ..path import Line
 from ..rbm import RBM
-from ..samplers import start_annealing
+from ..samplers import Cloud, start_annealing
 from ..sharding import fetched
 from ..statistics import lower_mean_bound
-from .following import PARTICLES, TOLERANCE, TRUSTED, annealed, bennett_of, number
+from .following import PARTICLES, TOLERANCE, TRUSTED, annealed, bennett_of, number, settled
 
 SWEEPS_A_STEP = 2.25  # forward and in reverse, with a quarter between
 
@@ -72,19 +72,23 @@ def independent_start(
     return base, begun.v, float(path.log_z_of_base)
 
 
-def found_anew(rbm: RBM, near: Array, allowed: float, *, key: PRNGKeyArray) -> Anew:
-    """Anneal from independent units with the moments of `near`, and back again.
+def found_anew(rbm: RBM, begun: RBM, allowed: float, *, key: PRNGKeyArray) -> Anew:
+    """Anneal from independent units, and back again.
 
-    The program is that which follows log Z, so nothing is compiled for it.
+    They have the moments of states that the model itself makes of draws of `begun` in a few sweeps.
+    Those of the run's chains serve worse: where the chains miss what the model says elsewhere, so
+    do units with their moments. The program is that which follows log Z, so nothing is compiled.
 
     Args:
         rbm: the model.
-        near: visible states that say where the independent units begin.
+        begun: a model without weights, near that from which the run began.
         allowed: sweeps of the particles that it may take.
         key: a JAX random key.
     """
-    keys = jax.random.split(key, 5)
+    keys = jax.random.split(key, 7)
     steps = max(1, int(allowed / SWEEPS_A_STEP))
+    broad = begun.visible.sample_without_inputs((PARTICLES,), key=keys[5])
+    near = settled(rbm, Cloud.uniform(broad), key=keys[6])
     base, drawn, offset = independent_start(rbm, near, keys=keys[:2])
 
     def ran(line: Line, v: Array, count: int, key: PRNGKeyArray) -> tuple[Array, Any]:

@@ -98,7 +98,7 @@ def chosen(
     worths = []
     for i, (rbm, update) in enumerate([(last, updates), *others]):
         key = jax.random.fold_in(jax.random.fold_in(tracker.key, 0), i)
-        anew, energy = found_anew(rbm, state.ways[0].v, sweeps, key=key), energy_of(rbm)
+        anew, energy = found_anew(rbm, tracker.base, sweeps, key=key), energy_of(rbm)
         value, variance = None, 0.0
         if update == updates and not now.doubt:
             value, variance = -energy - now.value, (now.reach / 2.0) ** 2

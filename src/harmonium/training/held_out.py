@@ -278,7 +278,7 @@ class Tracker:
         if left < due:
             return state, None
         key = jax.random.fold_in(jax.random.fold_in(self.key, int(state.records)), 1)
-        found = found_anew(state.model, state.ways[0].v, left, key=key)
+        found = found_anew(state.model, self.base, left, key=key)
         return state._replace(anew=number(spent + left, np.int32)), found
 
     def allowed(self, state: HeldOut, updates: int) -> float:
