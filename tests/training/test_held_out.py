@@ -11,12 +11,10 @@ import pytest
 
 import harmonium as hm
 from harmonium.training.anew import found_anew
-from harmonium.training.arguments import plan_run
 from harmonium.training.held_out import EXACT_WORK, Tracker, judged
 from harmonium.training.monitors import Monitors, RowStatistics, adjusted_gap
 from harmonium.training.optimizers import averaged_model
 from harmonium.training.penalties import size_of_weights
-from harmonium.training.start import first_state
 from harmonium.training.strength import evidence_strength, next_strength, prior_strength
 from registry import exact_states, random_rbm
 
@@ -232,6 +230,21 @@ def test_one_held_out_row_has_no_error():
     assert gap == 0.0
     fit = hm.fit(start(), NOISE, **SHORT, validation=OTHERS[:1], epochs=20, optimizer=FOLLOWING)
     assert fit.history[-1]["penalty"] == pytest.approx(1 / 40)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_few_rows_do_not_call_for_a_penalty_by_chance(seed):
+    """Rows of the model itself: a gap beyond its error is rare, for two rows and for copies too."""
+    rbm = random_rbm(hm.Bernoulli(8), hm.Bernoulli(4), seed, coupling=1.0)
+    drawn = rbm.visible.decode(exact_states(rbm, 60 * 45, jax.random.key(seed)))
+    beyond = {"two rows": 0, "copies of one row": 0}
+    for x in drawn.reshape(60, 45, 8):
+        for name, held_out in zip(beyond, (x[40:42], x[[40] * 5]), strict=True):
+            found = Monitors(rbm, hm.Dataset(x[:40]), hm.Dataset(held_out)).measured(rbm)
+            gap, stderr = adjusted_gap(*found)
+            beyond[name] += gap > stderr
+    assert beyond["two rows"] < 15  # 60 trials; a sixth of them, if errors were known
+    assert beyond["copies of one row"] < 30
 
 
 def noisy_copies(rows):

@@ -55,7 +55,7 @@ SHARE_OF_WORK = 0.05  # of the run's own products
 SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
 SHARES = (2 / 3, 1 / 3)  # of that work: following by the run's chains, and by particles
 SHARE_ANEW = 1 / 3  # as much again, for annealing anew
-FEWEST_SWEEPS = 32  # of annealing anew
+FEWEST_SWEEPS = 16  # of annealing anew
 GROWTH = (1 / 4, 1 / 8)  # of the sweeps spent anew, by the next time; and where log Z is lost
 WIDE = 1.0  # nats, half an interval that annealing anew may replace by a narrower one
 UNBOUNDED = (-np.inf, np.inf)
@@ -114,7 +114,7 @@ class HeldOut(NamedTuple):
 
     @property
     def found(self) -> LogZNow:
-        """log Z of the last record's model, with its interval and what speaks against it."""
+        """What is known of log Z of the last record's model, and what speaks against it."""
         way = self.ways[self.believed]
         return LogZNow(float(way.log_z), way.reach, DOUBTS[int(way.doubt)])
 
@@ -265,9 +265,7 @@ class Tracker:
             )
         return state._replace(model=rbm, ways=tuple(ways))
 
-    def _anew(
-        self, state: HeldOut, updates: int, most: float
-    ) -> tuple[HeldOut, Anew | None]:
+    def _anew(self, state: HeldOut, updates: int, most: float) -> tuple[HeldOut, Anew | None]:
         """Anneal anew if that is due: more often where log Z is lost, or hardly believable."""
         spent, (usual, lost) = int(state.anew), GROWTH
         is_asked = any(

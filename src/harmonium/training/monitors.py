@@ -24,10 +24,11 @@ from ..missing.annealed import SeenEnergies, independent_energies, seen_energies
 from ..missing.marginal import QUICK_SUMS, completed, draw, entries_of_sum, posterior, with_missing
 from ..rbm import RBM
 from ..sharding import clock, whole
-from ..statistics import effective_size
+from ..statistics import Z_95, effective_size, student_95
 from .update import batch_of, padded
 
 MONITORED_ROWS = 2_000
+MANY_ROWS = 100  # for which Student's t and the normal distribution differ by 1 %
 FEWEST_ROWS = 100
 WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
 DRAWING = 512  # a draw of a column takes the time of so many multiplications
@@ -151,6 +152,9 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
 
     A row that is rare is rare for all models. So F is compared after its regression on the free
     energy of independent units, whose gap is chance alone: a control variate.
+
+    A few rows may agree by chance, or be copies of one. So the variance of either set counts as
+    that of all rows at least, and the error as that of Student's t for its number of rows.
     """
     both = (train, held_out)
     spread = sum(one.worth * one.reference_variance for one in both)
@@ -160,7 +164,16 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
         one.variance - 2.0 * slope * one.covariance + slope**2 * one.reference_variance
         for one in both
     ]
-    return gap, _stderr(list(zip(left, (one.worth for one in both), strict=True)))
+    worths = [one.worth for one in both]
+    pooled = sum(n * each for n, each in zip(worths, left, strict=True)) / sum(worths)
+    stderr = _stderr([(max(each, pooled), n) for each, n in zip(left, worths, strict=True)])
+    return gap, stderr * _few_rows(min(worths))
+
+
+def _few_rows(worth: float) -> float:
+    """Return by how much errors over so many rows are larger than the normal distribution's."""
+    freedom = math.floor(worth) - 1
+    return student_95(freedom) / Z_95 if 1 <= freedom < MANY_ROWS else 1.0
 
 
 def _stderr(parts: list[tuple[float, float]]) -> float:

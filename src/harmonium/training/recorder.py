@@ -18,8 +18,8 @@ from ..partition_function.finite import finite_z
 from ..rbm import RBM
 from .arguments import Plan
 from .base import same_shapes
-from .cross_validation import cross_validate, is_for, unknown
 from .choice import Choice, chosen
+from .cross_validation import cross_validate, is_for, unknown
 from .held_out import EXACT_WORK, Tracker, judged
 from .monitors import Monitors, adjusted_gap
 from .optimizers import averaged_model
