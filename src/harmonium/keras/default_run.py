@@ -119,7 +119,7 @@ class DefaultRun(keras.callbacks.Callback):
         self.start: Any = start
         self.tracker: Any = None
         self.held_out: Any = None
-        self.best: list[np.ndarray] | None = None
+        self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be kept
         self.likelihood = float("nan")
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -152,11 +152,14 @@ class DefaultRun(keras.callbacks.Callback):
         getattr(self.model, "jax_state_sync", lambda: None)()
         rbm = self.model.to_harmonium()
         found, strength = self.monitors.measured(rbm), float(to_numpy(self.model.penalty.strength))
-        state = self.tracker.followed(self.held_out, rbm, updates, self._chains(rbm))
+        bounds = self.monitors.bounds(found)
+        state = self.tracker.followed(self.held_out, rbm, updates, self._chains(rbm), bounds)
         self.held_out, measured = judged(state, found[-1].energy, updates, found[-1].reach)
         self.likelihood = measured.get("log_likelihood", float("nan"))
         if int(self.held_out.update) == updates:
-            self.best = self.model.get_weights()
+            self.weights[updates] = self.model.get_weights()
+        candidates = (int(self.held_out.update), int(self.held_out.earlier_update))
+        self.weights = {at: kept for at, kept in self.weights.items() if at in candidates}
         gap, size = adjusted_gap(*found), float(size_of_weights(rbm))
         strength = next_strength(strength, self.prior, *gap, size)
         self.model.penalty.strength.assign(strength)
@@ -168,20 +171,8 @@ class DefaultRun(keras.callbacks.Callback):
         said = [f"a penalty of {strength:.2g} on the kernel"]
         if not self.follows:
             said.append("the last model is kept: no rows were held out")
-        elif self.best is None or int(self.held_out.update) < 0:
-            said.append(
-                "the last model is kept: the log-likelihood of the held-out rows could not be"
-                " followed"
-            )
-        elif self._is_refuted():
-            said.append("the last model is kept: annealing did not confirm that another was better")
         else:
-            self.model.set_weights(self.best)
-            epoch = int(self.held_out.update) // self.per_epoch
-            said.append(
-                f"the model is that of epoch {epoch}, where the log-likelihood of held-out rows, as"
-                " it was followed, was highest"
-            )
+            said.append(self._chosen())
         if self.follows:
             said.append(self._scored())
         self.model.penalty.strength.assign(0.0)
@@ -206,15 +197,26 @@ class DefaultRun(keras.callbacks.Callback):
         warning = "" if found.converged else " (not converged: do not quote it)"
         return f"held-out rows have {found.value:.2f} nats per row{interval}{warning}"
 
-    def _is_refuted(self) -> bool:
-        """Return whether the last model is certainly better than the one that seemed best."""
-        updates = self.epochs * self.per_epoch
-        return int(self.held_out.update) < updates and self.tracker.refutes(
+    def _chosen(self) -> str:
+        """Restore the model that is better than the last one, if any is; say what decided."""
+        from ..training.choice import chosen
+
+        last, updates = self.model.to_harmonium(), self.epochs * self.per_epoch
+        why = f"; {self.held_out.note}" if self.held_out.note else ""
+        if not self.held_out.has_candidates:
+            lost = "the log-likelihood of the held-out rows could not be followed"
+            return f"the last model is kept: {lost}{why}"
+        choice = chosen(
+            self.tracker,
             self.held_out,
-            self.model.to_harmonium(),
+            last,
             updates,
             lambda rbm: self.monitors.measured(rbm)[-1].energy,
+            lambda update: f"of epoch {update // self.per_epoch}",
         )
+        if choice.update in self.weights and choice.update < updates:
+            self.model.set_weights(self.weights[choice.update])
+        return (choice.why or "the last model is kept: it is the best one") + why
 
     def _chains(self, rbm: Any) -> Any:
         """Return the model's chains as visible states; None if it has none."""

@@ -8,23 +8,32 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._numerics import from_numpy
 from ..partition_function.agreement import AnnealingRuns
-from ..partition_function.bridge import bennett, bennett_stderr, sandwich
-from ..partition_function.schedule import base_from_data
+from ..partition_function.bridge import bennett, bennett_stderr
 from ..path import AbstractPath, Line
 from ..rbm import RBM
-from ..samplers import Annealing, Cloud, anneal, start_annealing
+from ..samplers import Annealing, Cloud, anneal
 from ..samplers.gibbs import after_sweeps
-from ..statistics import effective_size, log_mean_exp, relative_weights, resampled
+from ..statistics import effective_size, log_mean_exp, relative_weights, resampled, sigmoid
 
 PARTICLES = 256
 GOOD, TRUSTED = 0.8, 0.02  # effective fractions of the particles after a step
 SETTLING = 4  # sweeps of the run's chains under the averaged model
 TOLERANCE = 0.1  # nats, below which a mode that few particles reach does not matter
 FAR = 0.3  # effective fraction below which more steps are needed by far
+
+# Why log Z is not relied on: the places of these words are stored in a run's state.
+NO_DOUBT, APART, BELOW, CONTRADICTED, INFINITE = range(5)
+DOUBTS = (
+    "",
+    "two records were too far apart",
+    "rows would have had a probability above 1",
+    "annealing anew did not confirm it",
+    "Z may be infinite",
+)
 
 
 class Followed(NamedTuple):
@@ -34,25 +43,35 @@ class Followed(NamedTuple):
         v: visible states of the record's model, shape (particles, visible); none if log Z is exact.
         log_z: log Z of that model, nats.
         variance: estimated variance of `log_z` from sampling.
-        is_known: whether `log_z` can be relied on.
+        doubt: why `log_z` is not relied on, a place in `DOUBTS`; 0 if it is.
         steps: annealing steps that were needed last.
         sweeps: sweeps of the states made so far.
-        tried: sweeps that the last attempt to find log Z anew was allowed.
     """
 
     v: Float[Array, "particles visible"]
     log_z: Float[Array, ""]
     variance: Float[Array, ""]
-    is_known: Bool[Array, ""]
+    doubt: Int[Array, ""]
     steps: Int[Array, ""]
     sweeps: Int[Array, ""]
-    tried: Int[Array, ""]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `log_z` is relied on."""
+        return int(self.doubt) == NO_DOUBT
+
+    @property
+    def reach(self) -> float:
+        """Two standard errors of `log_z`, nats."""
+        return 2.0 * float(self.variance) ** 0.5
 
 
 def next_record(
     way: Followed, ends: tuple[RBM, RBM], here: Array | None, allowed: int, *, key: PRNGKeyArray
 ) -> Followed:
     """Return a way at the next record, whose sweeps in all may be as many as `allowed`.
+
+    It anneals from the last model to the next, and back if there are states of the next.
 
     Args:
         way: the way at the last record.
@@ -61,17 +80,6 @@ def next_record(
         allowed: sweeps.
         key: a JAX random key.
     """
-    way = _stepped(way, ends, here, allowed, key=jax.random.fold_in(key, 0))
-    allowed -= int(way.sweeps)
-    if way.is_known or allowed <= 2 * int(way.tried):
-        return way
-    return _anew(way, ends[1], here, allowed, key=jax.random.fold_in(key, 1))
-
-
-def _stepped(
-    way: Followed, ends: tuple[RBM, RBM], here: Array | None, allowed: int, *, key: PRNGKeyArray
-) -> Followed:
-    """Anneal from the last model to the next, and back if there are states of the next."""
     steps, spent, attempt = int(way.steps), int(way.sweeps), 0
     directions = 1 if here is None else 2
     while True:
@@ -82,36 +90,15 @@ def _stepped(
         if part >= GOOD or spent + 2 * directions * steps > allowed or not way.is_known:
             break
         steps *= 2 if part > FAR else 4
-    way = way._replace(steps=number(max(1, steps // 2), np.int32), sweeps=number(spent, np.int32))
-    return _arrived(way, found)
-
-
-def _anew(
-    way: Followed, rbm: RBM, here: Array | None, allowed: int, *, key: PRNGKeyArray
-) -> Followed:
-    """Anneal from independent units with the states' moments, after log Z was lost."""
-    keys = jax.random.split(key, 3)
-    base, v, log_z = independent_start(rbm, way.v, keys=keys[:2])
-    steps = max(1, allowed // (1 if here is None else 2))
-    found = _both_ways(base, rbm, v, here, steps, key=keys[2])
     way = way._replace(
-        sweeps=number(int(way.sweeps) + allowed, np.int32),
-        tried=number(allowed, np.int32),
-        log_z=number(log_z, way.log_z.dtype),
-        variance=number(0.0, way.variance.dtype),
-        is_known=number(True, bool),
+        v=found.v, steps=number(max(1, steps // 2), np.int32), sweeps=number(spent, np.int32)
     )
-    return _arrived(way, found)
-
-
-def independent_start(
-    rbm: RBM, v: Array, *, keys: PRNGKeyArray
-) -> tuple[RBM, Float[Array, "particles visible"], float]:
-    """Return a model without weights that has the moments of v, draws of it, and its log Z."""
-    path = base_from_data(rbm, v, key=keys[0])
-    base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
-    begun = start_annealing(path, PARTICLES, key=keys[1])
-    return base, begun.v, float(path.log_z_of_base)
+    if not found.part >= TRUSTED:
+        return doubted(way, APART)
+    return way._replace(
+        log_z=number(float(way.log_z) + found.log_ratio, way.log_z.dtype),
+        variance=number(float(way.variance) + found.variance, way.variance.dtype),
+    )
 
 
 class _Found(NamedTuple):
@@ -151,25 +138,33 @@ def _both_ways(
     back = np.asarray(annealed(Line(second, first), here, count, key=keys[1])[1], np.float64)
     if not np.isfinite(back).all():
         return _Found(here, 0.0, 0.0, 0.0)
-    variance, log_ratio = bennett_stderr(forward, back) ** 2, bennett(forward, back)
-    part = 1.0 / (1.0 + len(back) * variance)
+    return _Found(here, *bennett_of(AnnealingRuns(forward, back), 1))
+
+
+def bennett_of(runs: AnnealingRuns, groups: int) -> tuple[float, float, float]:
+    """Return Bennett's log ratio, its variance, and the effective fraction of the runs.
+
+    The variance is the larger of two estimates that agree where both directions see the same
+    states. One comes from the spread of the accepted shares f, the other from their mean A alone:
+    (1/A − 2)/n for n runs in each direction. If forward and reverse runs are each narrow but far
+    apart, as where they know different modes, f hardly varies, but A is e^(−gap/2).
+
+    Args:
+        runs: as many in each direction.
+        groups: independent groups among them.
+    """
+    forward, back, log_shares = runs.forward, runs.reverse, runs.shares
+    log_ratio = bennett(forward, back, log_shares)
+    count = len(forward)
+    accepted = sigmoid(forward - log_ratio).mean()
+    accepted_back = np.average(sigmoid(back + log_ratio), weights=relative_weights(log_shares))
+    overlap = max(float(accepted + accepted_back) / 2.0, 1e-300)
+    variance = max(bennett_stderr(forward, back, log_shares) ** 2, (1.0 / overlap - 2.0) / count)
+    part = 1.0 / (1.0 + count * variance)
     if part < FAR:  # the runs hardly overlap: the standard error is no measure of what is doubtful
-        low, high = AnnealingRuns(forward, back).wide_interval(
-            sandwich(forward, back, 1), TOLERANCE
-        )
+        low, high = runs.wide_interval(runs.sandwich(groups), TOLERANCE)
         variance = max(variance, (max(high - log_ratio, log_ratio - low) / 2.0) ** 2)
-    return _Found(here, log_ratio, variance, part)
-
-
-def _arrived(way: Followed, found: _Found) -> Followed:
-    """Return a way with states at the next model, and its log Z if that is known."""
-    way = way._replace(v=found.v)
-    if not found.part >= TRUSTED:
-        return unknown(way)
-    return way._replace(
-        log_z=number(float(way.log_z) + found.log_ratio, way.log_z.dtype),
-        variance=number(float(way.variance) + found.variance, way.variance.dtype),
-    )
+    return log_ratio, variance, part
 
 
 @eqx.filter_jit
@@ -179,9 +174,9 @@ def settled(rbm: RBM, chains: Cloud, *, key: PRNGKeyArray) -> Array:
     return after_sweeps(rbm, chains.states[places], SETTLING, key=key)
 
 
-def unknown(way: Followed) -> Followed:
-    """Return a way whose log Z is not known."""
-    return way._replace(is_known=number(False, bool))
+def doubted(way: Followed, doubt: int) -> Followed:
+    """Return a way whose log Z is not relied on, for the first reason that was given."""
+    return way if not way.is_known else way._replace(doubt=number(doubt, np.int32))
 
 
 def number(value: Any, dtype: Any) -> Array:

@@ -8,11 +8,15 @@ few sweeps under the averaged model. Beside them go forward runs of particles, w
 grow later. What is missed makes log Z too small, so the larger one is taken. That costs far less
 than log Z anew at each record, and differences between records are known much better than log Z
 itself.
+
+Chains and particles may both stay where the model's mass is not, and agree with each other. So what
+they say is held against what they do not know: states whose probability would exceed 1, and, every
+few records, annealing anew from units by themselves. Where log Z is lost it is not used until it is
+found again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -21,29 +25,27 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._numerics import from_numpy
 from ..likelihood import is_exact_cheap
-from ..partition_function.agreement import AnnealingRuns
 from ..partition_function.enumerated import Enumerated
 from ..partition_function.finite import finite_z
-from ..partition_function.schedule import (
-    FinalStates,
-    groups_of,
-    resampled_states,
-)
-from ..path import Heating, Line
+from ..path import Heating
 from ..rbm import RBM
 from ..samplers import Cloud
-from ..sharding import fetched
+from .anew import Anew, found_anew, independent_start
 from .base import same_shapes
 from .following import (
+    APART,
+    BELOW,
+    CONTRADICTED,
+    DOUBTS,
+    INFINITE,
+    NO_DOUBT,
     PARTICLES,
     TOLERANCE,
     Followed,
-    annealed,
-    independent_start,
+    doubted,
     next_record,
     number,
     settled,
-    unknown,
 )
 from .state import TrainState
 from .update import Method
@@ -52,33 +54,85 @@ EXACT_WORK = 2**22  # states × width: 20 ms on two cores
 SHARE_OF_WORK = 0.05  # of the run's own products
 SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
 SHARES = (2 / 3, 1 / 3)  # of that work: following by the run's chains, and by particles
+SHARE_ANEW = 1 / 3  # as much again, for annealing anew
+FEWEST_SWEEPS = 16  # of annealing anew
+GROWTH = (1 / 4, 1 / 8)  # of the sweeps spent anew, by the next time; and where log Z is lost
+WIDE = 1.0  # nats, half an interval that annealing anew may replace by a narrower one
+UNBOUNDED = (-np.inf, np.inf)
+
+
+class LogZNow(NamedTuple):
+    """log Z of a record's model, as all that decides asks for it.
+
+    Attributes:
+        value: log Z, nats.
+        reach: half the width of its interval, two standard errors.
+        doubt: why it is not relied on, in words; empty if it is.
+    """
+
+    value: float
+    reach: float
+    doubt: str
 
 
 class HeldOut(NamedTuple):
-    """What is known of the partition function at the last record, and the best model so far.
+    """What is known of the partition function at the last record, and the best models so far.
 
     Attributes:
         ways: by the run's chains if it has any, then by particles.
         model: the averaged model of the last record.
         records: number of records so far.
-        best: the model with the highest log-likelihood of the held-out rows.
+        anew: sweeps spent on annealing anew.
+        doubts: at how many records log Z was not known for each of the `DOUBTS`.
+        best: the model with the highest log-likelihood of the held-out rows since log Z was lost.
         value: that log-likelihood, nats per row.
+        variance: of its log Z.
         update: the update of `best`; −1 if no model has a log-likelihood.
+        earlier: the best model from before log Z was lost.
+        earlier_value: the log-likelihood that it had then; it is not comparable with `value`.
+        earlier_update: its update; −1 if there is none.
     """
 
     ways: tuple[Followed, ...]
     model: RBM
     records: Int[Array, ""]
+    anew: Int[Array, ""]
+    doubts: Int[Array, " doubts"]
     best: RBM
     value: Float[Array, ""]
+    variance: Float[Array, ""]
     update: Int[Array, ""]
+    earlier: RBM
+    earlier_value: Float[Array, ""]
+    earlier_update: Int[Array, ""]
 
     @property
-    def found(self) -> Followed:
-        """The way that is believed: the first, or a later one that knows of a larger log Z."""
-        first, *others = self.ways
-        known = [one for one in others if bool(first.is_known) and bool(one.is_known)]
-        return max([first, *known], key=lambda way: float(way.log_z))
+    def believed(self) -> int:
+        """The place of the way that is believed: the first, or one that knows a larger log Z."""
+        known = [i for i, one in enumerate(self.ways) if self.ways[0].is_known and one.is_known]
+        return max([0, *known], key=lambda i: float(self.ways[i].log_z))
+
+    @property
+    def found(self) -> LogZNow:
+        """What is known of log Z of the last record's model, and what speaks against it."""
+        way = self.ways[self.believed]
+        return LogZNow(float(way.log_z), way.reach, DOUBTS[int(way.doubt)])
+
+    @property
+    def has_candidates(self) -> bool:
+        """Whether a model has a log-likelihood that is known."""
+        return int(self.update) >= 0 or int(self.earlier_update) >= 0
+
+    @property
+    def note(self) -> str:
+        """At how many records log Z was not known and why, in words; empty if at none."""
+        counts = [int(count) for count in self.doubts]
+        if not sum(counts):
+            return ""
+        why = ", ".join(
+            f"{words} ({count})" for words, count in zip(DOUBTS, counts, strict=True) if count
+        )
+        return f"at {sum(counts)} of {int(self.records)} records log Z was not known: {why}"
 
 
 TRACKING = 3  # folded into a run's key, whose parts 0 to 2 are used otherwise
@@ -135,18 +189,23 @@ class Tracker:
             v=drawn,
             log_z=number(self.log_z_of_base, real),
             variance=number(0.0, real),
-            is_known=number(True, bool),
+            doubt=number(NO_DOUBT, whole),
             steps=number(1, whole),
             sweeps=number(0, whole),
-            tried=number(0, whole),
         )
         return HeldOut(
             ways=(way,) * (1 if self.is_exact else len(self.shares)),
             model=self.base,
             records=number(0, whole),
+            anew=number(0, whole),
+            doubts=from_numpy(np.zeros(len(DOUBTS), whole)),
             best=self.base,
             value=number(0.0, real),
+            variance=number(0.0, real),
             update=number(-1, whole),
+            earlier=self.base,
+            earlier_value=number(0.0, real),
+            earlier_update=number(-1, whole),
         )
 
     def continues(self, state: Any) -> bool:
@@ -154,7 +213,12 @@ class Tracker:
         return same_shapes(state, jax.eval_shape(self.begin))
 
     def followed(
-        self, state: HeldOut, rbm: RBM, updates: int, chains: Cloud | None = None
+        self,
+        state: HeldOut,
+        rbm: RBM,
+        updates: int,
+        chains: Cloud | None = None,
+        bounds: tuple[float, float] = UNBOUNDED,
     ) -> HeldOut:
         """Return the state with log Z of the averaged model at a record.
 
@@ -163,20 +227,36 @@ class Tracker:
             rbm: the averaged model.
             updates: updates made so far.
             chains: the run's chains, if it has any.
+            bounds: a number that log Z exceeds for certain, and one that it hardly exceeds, as the
+                model would then be worth less than its units by themselves; `Monitors.bounds`.
         """
-        state = state._replace(records=state.records + 1)
+        before, state = state, state._replace(records=state.records + 1)
         if not finite_z(rbm):
-            return state._replace(model=rbm, ways=tuple(map(unknown, state.ways)))
+            ways = tuple(doubted(way, INFINITE) for way in state.ways)
+            return _counted(_parted(before, state._replace(model=rbm, ways=ways)))
         if self.is_exact:
             way = state.ways[0]
             log_z = number(Enumerated().estimate(rbm).value, way.log_z.dtype)
-            way = way._replace(log_z=log_z, is_known=number(True, bool))
-            return state._replace(model=rbm, ways=(way,))
+            known = number(NO_DOUBT, np.int32)
+            return state._replace(model=rbm, ways=(way._replace(log_z=log_z, doubt=known),))
+        state = self._stepped(state, rbm, updates, chains)
+        least, most = bounds
+        ways = tuple(_doubted_below(way, least) for way in state.ways)
+        state, anew = self._anew(state._replace(ways=ways), updates, most)
+        if anew is not None:
+            ways = tuple(_held_against(way, anew, most) for way in state.ways)
+        state = _parted(before, state._replace(ways=ways))
+        if anew is not None and anew.log_z + anew.reach > least:
+            state = state._replace(ways=tuple(_renewed(way, anew) for way in state.ways))
+        return _counted(state)
+
+    def _stepped(self, state: HeldOut, rbm: RBM, updates: int, chains: Cloud | None) -> HeldOut:
+        """Return the state with every way followed from the last record to this one."""
         key = jax.random.fold_in(self.key, int(state.records))
         here: list[Array | None] = [None] * len(state.ways)
         if chains is not None:
             here[0] = settled(rbm, chains, key=jax.random.fold_in(key, 2))
-        work = self._allowed(state, updates)
+        work = self.allowed(state, updates)
         ways = []
         for i, way in enumerate(state.ways):
             ends, allowed = (state.model, rbm), int(self.shares[i] * work)
@@ -185,58 +265,82 @@ class Tracker:
             )
         return state._replace(model=rbm, ways=tuple(ways))
 
-    def log_z_within(self, state: HeldOut, rbm: RBM, updates: int) -> tuple[float, float]:
-        """Return an interval of log Z by annealing from independent units and back again.
+    def _anew(self, state: HeldOut, updates: int, most: float) -> tuple[HeldOut, Anew | None]:
+        """Anneal anew if that is due: more often where log Z is lost, or hardly believable."""
+        spent, (usual, lost) = int(state.anew), GROWTH
+        is_asked = any(
+            not way.is_known or float(way.log_z) - way.reach > most for way in state.ways
+        )
+        due = max(FEWEST_SWEEPS, (lost if is_asked else usual) * spent)
+        left = int(SHARE_ANEW * self.allowed(state, updates)) - spent
+        if left < due:
+            return state, None
+        key = jax.random.fold_in(jax.random.fold_in(self.key, int(state.records)), 1)
+        found = found_anew(state.model, self.base, left, key=key)
+        return state._replace(anew=number(spent + left, np.int32)), found
 
-        It is independent of what was followed: particles that miss a mode do not know it, but the
-        two directions then disagree. The work is as much as a run of so many updates may spend on
-        following. The runs use the program that followed log Z, so nothing is compiled for them.
-        """
-        keys = jax.random.split(jax.random.fold_in(self.key, 0), 5)
-        allowed = self._allowed(state, updates)
-        steps = max(1, int(allowed / 2.25))  # forward and in reverse, with a quarter between
-        base, drawn, offset = independent_start(rbm, state.found.v, keys=keys[:2])
-
-        def ran(line: Line, v: Array, count: int, key: PRNGKeyArray) -> tuple[Array, Any]:
-            v, log_w = annealed(line, v, number(max(1, count), np.int32), key=key)
-            return v, fetched(log_w).astype(np.float64)
-
-        v, forward = ran(Line(base, rbm), drawn, steps, keys[2])
-        forward = forward + offset
-        if not np.isfinite(forward).all():
-            return -np.inf, np.inf
-        groups = groups_of(forward)
-        v, log_shares = resampled_states([FinalStates(v, forward)], PARTICLES, groups, seed=0)
-        v, _ = ran(Line(rbm, rbm), from_numpy(v), steps // 4, keys[3])
-        reverse = ran(Line(rbm, base), v, steps, keys[4])[1] - offset
-        if not np.isfinite(reverse).all():
-            return -np.inf, np.inf
-        runs = AnnealingRuns(forward, reverse, log_shares)
-        return runs.wide_interval(runs.sandwich(groups), TOLERANCE)
-
-    def refutes(
-        self, state: HeldOut, last: RBM, updates: int, energy_of: Callable[[RBM], float]
-    ) -> bool:
-        """Return whether the last model is certainly better than the one that seemed best.
-
-        Args:
-            state: what is known at the end of a run.
-            last: the model of the last record.
-            updates: updates made so far.
-            energy_of: the mean free energy of the held-out rows under a model, nats.
-        """
-        if self.is_exact:
-            return False
-        ends = []
-        for rbm in (state.best, last):
-            low, high = self.log_z_within(state, rbm, updates)
-            ends.append((-energy_of(rbm) - high, -energy_of(rbm) - low))
-        (_, most), (least, _) = ends
-        return most < least
-
-    def _allowed(self, state: HeldOut, updates: int) -> float:
+    def allowed(self, state: HeldOut, updates: int) -> float:
         """Return the sweeps that a run may spend on following until so many updates."""
         return self.sweeps_an_update * updates + SWEEPS_A_RECORD * int(state.records)
+
+
+def _doubted_below(way: Followed, least: float) -> Followed:
+    """Return a way, with a doubt if its log Z is below what it certainly exceeds."""
+    return doubted(way, BELOW) if least > float(way.log_z) + way.reach + TOLERANCE else way
+
+
+def _held_against(way: Followed, anew: Anew, most: float) -> Followed:
+    """Return a way, with a doubt if annealing anew contradicts its log Z, or knows it far better.
+
+    A larger log Z than that found anew is no contradiction, as modes may have been missed; but it
+    is one if the model would be worth less than its units by themselves.
+    """
+    value = float(way.log_z)
+    if anew.low > value + way.reach + TOLERANCE:
+        return doubted(way, CONTRADICTED)
+    if not anew.is_known:
+        return way
+    reach = way.reach + anew.reach + TOLERANCE
+    is_too_large = value > most and value > anew.log_z + reach
+    if is_too_large or value < anew.log_z - reach:
+        return doubted(way, CONTRADICTED)
+    return doubted(way, APART) if way.reach > max(WIDE, 2.0 * anew.reach) else way
+
+
+def _renewed(way: Followed, anew: Anew) -> Followed:
+    """Return a way with what was found anew, if it was lost and that can be relied on."""
+    if way.is_known or not anew.is_known:
+        return way
+    return way._replace(
+        v=anew.v,
+        log_z=number(anew.log_z, way.log_z.dtype),
+        variance=number(anew.variance, way.variance.dtype),
+        doubt=number(NO_DOUBT, np.int32),
+    )
+
+
+def _parted(before: HeldOut, state: HeldOut) -> HeldOut:
+    """Return the state without a best model if log Z was lost, as later ones do not compare.
+
+    The best model until then is set aside, if log Z was known that far, and forgotten if it was
+    not, or if an earlier one seemed better.
+    """
+    doubt = int(state.ways[before.believed].doubt)
+    if doubt == NO_DOUBT or int(state.update) < 0:
+        return state
+    is_better = int(state.earlier_update) < 0 or float(state.value) > float(state.earlier_value)
+    if doubt in (APART, INFINITE) and is_better:
+        state = state._replace(
+            earlier=state.best, earlier_value=state.value, earlier_update=state.update
+        )
+    return state._replace(best=state.model, update=number(-1, np.int32))
+
+
+def _counted(state: HeldOut) -> HeldOut:
+    """Return the state with a count more if log Z of its model is not known."""
+    doubts, doubt = np.asarray(state.doubts).copy(), int(state.ways[state.believed].doubt)
+    doubts[doubt] += int(doubt != NO_DOUBT)
+    return state._replace(doubts=from_numpy(doubts))
 
 
 def judged(
@@ -244,8 +348,7 @@ def judged(
 ) -> tuple[HeldOut, dict[str, float]]:
     """Return the state with the better of two models, and the log-likelihood with its interval.
 
-    Where log Z could not be followed there is no log-likelihood, and earlier models no longer
-    compete: their log Z is not comparable with later ones.
+    Where log Z is not known there is no log-likelihood.
 
     Args:
         state: the state after `Tracker.followed`.
@@ -254,13 +357,16 @@ def judged(
         reach: how far ⟨F⟩ may lie off, in nats.
     """
     found = state.found
-    value = -free_energy - float(found.log_z)
-    here = number(updates, np.int32)
-    if not (found.is_known and np.isfinite(value)):
-        return state._replace(best=state.model, update=number(-1, np.int32)), {}
+    value = -free_energy - found.value
+    if found.doubt or not np.isfinite(value):
+        return state, {}
     if int(state.update) < 0 or value >= float(state.value):
-        reached = number(value, state.value.dtype)
-        state = state._replace(best=state.model, value=reached, update=here)
-    reach += 2.0 * float(found.variance) ** 0.5
+        state = state._replace(
+            best=state.model,
+            value=number(value, state.value.dtype),
+            variance=number((found.reach / 2.0) ** 2, state.variance.dtype),
+            update=number(updates, np.int32),
+        )
+    reach += found.reach
     names = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
     return state, dict(zip(names, (value, value - reach, value + reach), strict=True))

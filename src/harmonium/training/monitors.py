@@ -24,10 +24,11 @@ from ..missing.annealed import SeenEnergies, independent_energies, seen_energies
 from ..missing.marginal import QUICK_SUMS, completed, draw, entries_of_sum, posterior, with_missing
 from ..rbm import RBM
 from ..sharding import clock, whole
-from ..statistics import effective_size
+from ..statistics import Z_95, effective_size, student_95
 from .update import batch_of, padded
 
 MONITORED_ROWS = 2_000
+MANY_ROWS = 100  # for which Student's t and the normal distribution differ by 1 %
 FEWEST_ROWS = 100
 WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two cores
 DRAWING = 512  # a draw of a column takes the time of so many multiplications
@@ -50,6 +51,8 @@ class RowStatistics(NamedTuple):
         worth: the effective number of rows.
         reconstruction: the mean of `reconstruction_errors`.
         reach: how far ⟨F⟩ may lie off, where missing units were sampled and not summed out.
+        least: a number that log Z exceeds, since no state has a probability above 1: the largest
+            −F(v) of discrete units, or −F(h) of h given a row; −∞ where neither is discrete.
     """
 
     energy: float
@@ -60,6 +63,7 @@ class RowStatistics(NamedTuple):
     worth: float
     reconstruction: float
     reach: float = 0.0
+    least: float = -math.inf
 
 
 class Monitors:
@@ -75,6 +79,7 @@ class Monitors:
         self.watching = sum(map(len, some))
         self.watched = [padded(rows) for rows in some]
         self.reference = rbm.uncoupled
+        self.log_z_of_reference = float(_log_z_of_units(self.reference))
         # Taken before the first update: later a stream is read by another thread.
         affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
         self.few = sets[-1].some(min(MONITORED_ROWS, affordable))
@@ -87,6 +92,16 @@ class Monitors:
             RowStatistics(*map(float, _measured(rbm, self.reference, *rows, self.key)))
             for rows in self.watched
         ]
+
+    def bounds(self, found: list[RowStatistics]) -> tuple[float, float]:
+        """Return two bounds on log Z of a model, for `Tracker.followed`.
+
+        log Z exceeds the first for certain. Above the second, the rows would be worth less than by
+        units without weights, which training hardly does.
+        """
+        judged = found[-1]
+        without = -judged.reference - self.log_z_of_reference
+        return max(one.least for one in found), -judged.energy - without
 
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
         """Return the metrics that are finite; `Fit` describes them.
@@ -137,6 +152,9 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
 
     A row that is rare is rare for all models. So F is compared after its regression on the free
     energy of independent units, whose gap is chance alone: a control variate.
+
+    A few rows may agree by chance, or be copies of one. So the variance of either set counts as
+    that of all rows at least, and the error as that of Student's t for its number of rows.
     """
     both = (train, held_out)
     spread = sum(one.worth * one.reference_variance for one in both)
@@ -146,7 +164,16 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
         one.variance - 2.0 * slope * one.covariance + slope**2 * one.reference_variance
         for one in both
     ]
-    return gap, _stderr(list(zip(left, (one.worth for one in both), strict=True)))
+    worths = [one.worth for one in both]
+    pooled = sum(n * each for n, each in zip(worths, left, strict=True)) / sum(worths)
+    stderr = _stderr([(max(each, pooled), n) for each, n in zip(left, worths, strict=True)])
+    return gap, stderr * _few_rows(min(worths))
+
+
+def _few_rows(worth: float) -> float:
+    """Return by how much errors over so many rows are larger than the normal distribution's."""
+    freedom = math.floor(worth) - 1
+    return student_95(freedom) / Z_95 if 1 <= freedom < MANY_ROWS else 1.0
 
 
 def _stderr(parts: list[tuple[float, float]]) -> float:
@@ -189,8 +216,26 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
             effective_size(share),
             share @ errors_of_states(rbm, cloud.states),
             reach,
+            _largest(rbm, cloud.states, share > 0.0, key=key),
         ]
     )
+
+
+def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
+    """Return the largest −F of a state, of v itself and of h given v, where units are discrete."""
+    sides = [(rbm, v), (rbm.T, rbm.sample_h_from_v(v, key=key))]
+    found = [
+        jnp.where(counts, -side.free_energy(states), -jnp.inf).max()
+        for side, states in sides
+        if side.visible.n_states is not None
+    ]
+    return jnp.stack([*found, jnp.asarray(-jnp.inf)]).max()
+
+
+@eqx.filter_jit
+def _log_z_of_units(rbm: RBM) -> Array:
+    """Return log Z of a model without weights."""
+    return rbm.visible.cgf(rbm.visible.zero_inputs) + rbm.hidden.cgf(rbm.hidden.zero_inputs)
 
 
 def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) -> SeenEnergies:

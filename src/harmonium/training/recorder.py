@@ -18,8 +18,9 @@ from ..partition_function.finite import finite_z
 from ..rbm import RBM
 from .arguments import Plan
 from .base import same_shapes
+from .choice import Choice, chosen
 from .cross_validation import cross_validate, is_for, unknown
-from .held_out import EXACT_WORK, HeldOut, Tracker, judged
+from .held_out import EXACT_WORK, Tracker, judged
 from .monitors import Monitors, adjusted_gap
 from .optimizers import averaged_model
 from .penalties import size_of_weights
@@ -58,7 +59,7 @@ class Recorder:
         self.tracks = track and len(recorded) > 1 and not plan.layer.n_totals
         self.plan, self.uses_folds = plan, held_out is None and is_for(plan)
         self.tracker: Tracker | None = None
-        self.judgements: dict[int, bool] = {}
+        self.choices: dict[int, Choice] = {}
 
     def begun(self, state: TrainState) -> TrainState:
         """Return the state with what is known of the held-out rows, begun anew if it is missing."""
@@ -108,7 +109,8 @@ class Recorder:
         metrics = self.monitors.described(rbm, found, seconds, last=last)
         if self.tracker is not None:
             chains = self.method.gradient.status(state.rbm, state.gradient).chains
-            held_out = self.tracker.followed(state.held_out, rbm, updates, chains)
+            bounds = self.monitors.bounds(found)
+            held_out = self.tracker.followed(state.held_out, rbm, updates, chains, bounds)
             held_out, likelihood = judged(held_out, found[-1].energy, updates, found[-1].reach)
             state, metrics = state._replace(held_out=held_out), metrics | likelihood
         strength = strength_of(state.optimizer)
@@ -124,35 +126,23 @@ class Recorder:
         return state, metrics | {"penalty": strength}
 
     def kept(self, state: TrainState) -> tuple[RBM, str]:
-        """Return the model to use, and what was chosen in words."""
-        found = state.held_out
-        if self.keep == "last" or found is None:
-            return averaged_model(state.optimizer, state.rbm), ""
-        last = averaged_model(state.optimizer, state.rbm)
-        if not 0 <= int(found.update) < int(state.updates):
-            return last, ""
-        if self._is_worse(found, last, int(state.updates)):
-            return last, (
-                f"; the last model is kept: annealing in both directions did not confirm that"
-                f" held-out rows had a higher log-likelihood after update {int(found.update):,}"
-            )
-        return found.best, (
-            f"; the model is that after update {int(found.update):,}, where held-out rows had their"
-            " highest log-likelihood"
-        )
-
-    def _is_worse(self, found: HeldOut, last: RBM, updates: int) -> bool:
-        """Return whether the last model is certainly better than the one that seemed best.
+        """Return the model to use, and what was chosen and why in words.
 
         It is asked twice at the end of a run, so the answer is kept.
         """
-        if self.tracker is None:
-            return False
-        if updates not in self.judgements:
-            self.judgements[updates] = self.tracker.refutes(
-                found, last, updates, lambda rbm: self.monitors.measured(rbm)[-1].energy
+        last, updates = averaged_model(state.optimizer, state.rbm), int(state.updates)
+        if self.keep == "last" or state.held_out is None or self.tracker is None:
+            return last, ""
+        if updates not in self.choices:
+            self.choices[updates] = chosen(
+                self.tracker,
+                state.held_out,
+                last,
+                updates,
+                lambda rbm: self.monitors.measured(rbm)[-1].energy,
             )
-        return self.judgements[updates]
+        choice = self.choices[updates]
+        return choice.rbm, f"; {choice.why}" if choice.why else ""
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:
         """Return why the model that a run ends with is worth little, by what the run knows of it.
@@ -167,20 +157,23 @@ class Recorder:
         if is_exact_cheap(rbm, EXACT_WORK):
             return reason_against(rbm, self.monitors, known_exactly(rbm))
         found = state.held_out
-        if found is not None and rbm is found.best and int(found.update) < int(state.updates):
+        choice = self.choices.get(int(state.updates))
+        if choice is not None and choice.update < int(state.updates):
             return ""  # an earlier model: neither chains nor log Z are its own
         log_z, error = None, 0.0
         # A run that a callback stopped between records does not know log Z of its last model.
-        if found is not None and bool(found.found.is_known) and self.is_due(int(state.updates)):
-            log_z = float(found.found.log_z)
-            error = 2.0 * float(found.found.variance) ** 0.5
+        if found is not None and not found.found.doubt and self.is_due(int(state.updates)):
+            log_z, error = found.found.value, found.found.reach
         chains = self.method.gradient.status(state.rbm, state.gradient).chains
         return reason_against(rbm, self.monitors, known_of_chains(chains, log_z, error))
 
     def notes(self, state: TrainState) -> tuple[str, ...]:
         """Return what the method and the run changed automatically, a sentence each."""
         notes = self.method.notes(state.rbm, state.gradient)
-        if self.keep == "best" and (state.held_out is None or int(state.held_out.update) < 0):
+        held_out = state.held_out
+        if held_out is not None and held_out.note:
+            notes = (*notes, held_out.note)
+        if self.keep == "best" and (held_out is None or not held_out.has_candidates):
             why = "the log-likelihood of the held-out rows could not be followed"
             notes = (*notes, f"the last model is kept, because {why}")
         strength = strength_of(state.optimizer)

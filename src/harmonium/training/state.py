@@ -105,8 +105,9 @@ class Fit(NamedTuple):
       both directions where the method has chains; `log_likelihood_low` and `log_likelihood_high`
       are two standard errors of log Z apart from it. They are no bounds, and differences between
       records are known better: for a score, use `log_likelihood`, the function.
-      It is left out while log Z is not known: where the model changes too much between two records
-      for the work that is spent on it.
+      It is left out while log Z is not known: where two records are too far apart for the work that
+      is spent, where a row would have a probability above 1, or where annealing anew contradicts
+      it. The notes say so, and no decision uses it until annealing has found it again.
     - `penalty`: the strength of the penalty on the weights, where the run sets it.
     - `reconstruction`: the mean of `reconstruction_errors` over rows.
     - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
@@ -126,7 +127,8 @@ class Fit(NamedTuple):
 
     Attributes:
         rbm: the model to use: the averaged one at the end, or that of the record with the highest
-            log-likelihood of held-out rows, as `keep` says.
+            log-likelihood of held-out rows, as `keep` says, if it is higher by more than may be
+            wrong with it.
         history: one record of metrics for each measurement, as described above.
         state: the state from which `fit(..., state=)` continues; `state.rbm` is the raw model.
         message: how the run ended, in words.

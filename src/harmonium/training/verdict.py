@@ -98,11 +98,10 @@ def _worth_less(rbm: RBM, monitors: Monitors, known: Known) -> str:
     """
     if known.log_z is None or not np.isfinite(known.log_z):
         return ""
-    base = float(_log_z_of_base(monitors.reference))
     names = ("training rows", "held-out rows")
     for name, rows in zip(names, monitors.measured(rbm), strict=False):
         value = -rows.energy - known.log_z
-        without = -rows.reference - base
+        without = -rows.reference - monitors.log_z_of_reference
         margin = max(LEAST_LOSS, known.error + rows.reach + ERRORS * _stderr(rows))
         if value < without - margin:
             return (
@@ -129,11 +128,6 @@ def _stderr(rows: RowStatistics) -> float:
     """Return the standard error of the mean difference between the model and independent units."""
     variance = rows.variance + rows.reference_variance - 2.0 * rows.covariance
     return float(np.sqrt(max(0.0, variance) / max(1.0, rows.worth - 1.0)))
-
-
-@eqx.filter_jit
-def _log_z_of_base(rbm: RBM) -> Float[Array, ""]:
-    return rbm.visible.cgf(rbm.visible.zero_inputs) + rbm.hidden.cgf(rbm.hidden.zero_inputs)
 
 
 @eqx.filter_jit

@@ -1,0 +1,116 @@
+"""log Z of one model by annealing anew, from units by themselves and back.
+
+It knows nothing of what was followed until then: neither where the run's chains stay nor what
+earlier models were worth. A forward run is an unbiased estimate of Z whatever it misses, so what it
+finds is a lower bound with a known probability; the reverse runs say how much it may have missed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._numerics import from_numpy
+from ..partition_function.agreement import TAIL, AnnealingRuns
+from ..partition_function.schedule import (
+    FinalStates,
+    base_from_data,
+    groups_of,
+    resampled_states,
+)
+from ..path import Line
+from ..rbm import RBM
+from ..samplers import Cloud, start_annealing
+from ..sharding import fetched
+from ..statistics import lower_mean_bound, relative_weights, resampled
+from .following import PARTICLES, TOLERANCE, TRUSTED, annealed, bennett_of, number, settled
+
+SWEEPS_A_STEP = 2.25  # forward and in reverse, with a quarter between
+
+
+class Anew(NamedTuple):
+    """log Z of a model, by annealing in both directions.
+
+    Attributes:
+        v: visible states of the model, equally weighted.
+        log_z: Bennett's ratio, nats; NaN if weights were not finite.
+        variance: its estimated variance.
+        part: the effective fraction of the runs.
+        low: a lower bound on log Z, wrong with a probability of 2.5 % at most.
+        high: an upper end, as far as reverse runs can tell.
+    """
+
+    v: Float[Array, "particles visible"]
+    log_z: float
+    variance: float
+    part: float
+    low: float
+    high: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both directions overlap enough to rely on `log_z`."""
+        return self.part >= TRUSTED
+
+    @property
+    def reach(self) -> float:
+        """Two standard errors of `log_z`, nats."""
+        return 2.0 * self.variance**0.5
+
+
+def independent_start(
+    rbm: RBM, v: Array, *, keys: PRNGKeyArray
+) -> tuple[RBM, Float[Array, "particles visible"], float]:
+    """Return a model without weights that has the moments of v, draws of it, and its log Z."""
+    path = base_from_data(rbm, v, key=keys[0])
+    base = RBM(path.visible, path.hidden, rbm.uncoupled.weights)
+    begun = start_annealing(path, PARTICLES, key=keys[1])
+    return base, begun.v, float(path.log_z_of_base)
+
+
+def found_anew(rbm: RBM, begun: RBM, allowed: float, *, key: PRNGKeyArray) -> Anew:
+    """Anneal from independent units, and back again.
+
+    They have the moments of states that the model itself makes of draws of `begun` in a few sweeps.
+    Those of the run's chains serve worse: where the chains miss what the model says elsewhere, so
+    do units with their moments. The program is that which follows log Z, so nothing is compiled.
+
+    Args:
+        rbm: the model.
+        begun: a model without weights, near that from which the run began.
+        allowed: sweeps of the particles that it may take.
+        key: a JAX random key.
+    """
+    keys = jax.random.split(key, 7)
+    steps = max(1, int(allowed / SWEEPS_A_STEP))
+    broad = begun.visible.sample_without_inputs((PARTICLES,), key=keys[5])
+    near = settled(rbm, Cloud.uniform(broad), key=keys[6])
+    base, drawn, offset = independent_start(rbm, near, keys=keys[:2])
+
+    def ran(line: Line, v: Array, count: int, key: PRNGKeyArray) -> tuple[Array, Any]:
+        v, log_w = annealed(line, v, number(max(1, count), np.int32), key=key)
+        return v, fetched(log_w).astype(np.float64)
+
+    v, forward = ran(Line(base, rbm), drawn, steps, keys[2])
+    forward = forward + offset
+    if not np.isfinite(forward).all():
+        return _unknown(v)
+    groups = groups_of(forward)
+    v, log_shares = resampled_states([FinalStates(v, forward)], PARTICLES, groups, seed=0)
+    v, _ = ran(Line(rbm, rbm), from_numpy(v), steps // 4, keys[3])
+    reverse = ran(Line(rbm, base), v, steps, keys[4])[1] - offset
+    if not np.isfinite(reverse).all():
+        return _unknown(v)
+    runs = AnnealingRuns(forward, reverse, log_shares)
+    _, high = runs.wide_interval(runs.sandwich(groups), TOLERANCE)
+    low = lower_mean_bound(forward, TAIL)
+    # Groups of particles stand for different shares of the model; afterwards all count alike.
+    chosen = resampled(relative_weights(log_shares), len(log_shares), 0.5).astype(np.int32)
+    return Anew(v[from_numpy(chosen)], *bennett_of(runs, groups), low, high)
+
+
+def _unknown(v: Array) -> Anew:
+    return Anew(v, np.nan, np.inf, 0.0, -np.inf, np.inf)

@@ -1,0 +1,136 @@
+"""Alarms of the log Z that is followed: what chains do not know, and what is done about it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harmonium as hm
+from harmonium.partition_function.agreement import AnnealingRuns
+from harmonium.samplers import Cloud
+from harmonium.training.choice import chosen
+from harmonium.training.following import APART, DOUBTS, TRUSTED, bennett_of, number
+from harmonium.training.held_out import Tracker, judged
+from harmonium.training.monitors import Monitors
+from registry import exact_states, random_rbm
+
+KEY = jax.random.key(3)
+CHAINS = Cloud.uniform(jnp.zeros((100, 16)))  # all in one mode
+
+
+def test_runs_that_are_narrow_but_far_apart_are_not_believed():
+    """The spread of each direction is tiny, but they differ by 40 nats."""
+    noise = np.random.default_rng(0).normal(0.0, 0.1, (2, 256))
+    together = bennett_of(AnnealingRuns(3.0 + noise[0], -3.0 + noise[1]), 1)
+    assert together[0] == pytest.approx(3.0, abs=0.05)
+    assert together[2] > 0.9
+    apart = bennett_of(AnnealingRuns(-17.0 + noise[0], -23.0 + noise[1]), 1)
+    assert apart[2] < TRUSTED
+    assert apart[1] > 100.0
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0, 6.0])
+def test_both_estimates_of_the_variance_agree_for_gaussian_work(scale):
+    """Work of variance s², lost s²/2 forward and in reverse, as in runs close to reversible."""
+    draws = np.random.default_rng(1).normal(0.0, np.sqrt(scale), (400, 2, 256)) - scale / 2.0
+    found = np.array(
+        [bennett_of(AnnealingRuns(*each), 16)[:2] for each in draws[: 400 if scale < 4 else 50]]
+    )
+    actual = found[:, 0].var()
+    assert 0.7 * actual < found[:, 1].mean()
+    if scale < 1.0:
+        assert found[:, 1].mean() < 1.6 * actual
+
+
+@pytest.mark.parametrize(
+    "visible", [hm.Bernoulli(8), hm.Ising(8), hm.Potts(4, states=3), hm.Gaussian(4)], ids=str
+)
+def test_log_z_is_above_what_a_state_says(visible):
+    """By v or, for continuous rows, by h; and close to it where one state has all the mass."""
+    for seed in range(5):
+        rbm = random_rbm(visible, hm.Bernoulli(5), seed, coupling=0.5)
+        rows = rbm.visible.decode(exact_states(rbm, 20, jax.random.key(seed)))
+        monitors = Monitors(rbm, hm.Dataset(rows), None)
+        least, most = monitors.bounds(monitors.measured(rbm))
+        log_z = hm.log_z(rbm).value
+        assert least < log_z + 1e-3
+        assert least > log_z - 16.0
+        without = hm.log_likelihood(rbm.uncoupled, rows).value
+        energy = float(np.mean(hm.free_energies(rbm, rows)))
+        assert -energy - most == pytest.approx(without, abs=1e-3)
+
+
+def two_modes(share):
+    """Return a model of all units off or all on, of which "on" gains mass with its weights."""
+    weights = jnp.full((16, 3), 1.2) * share
+    return hm.RBM(hm.Bernoulli(16, jnp.full(16, -1.5)), hm.Bernoulli(3), weights)
+
+
+def followed(chains, records=30):
+    """Return log Z at records along such models less the exact one; None where it is not known."""
+    tracker = Tracker(two_modes(0.0), 100, chains, key=KEY)
+    tracker.is_exact, tracker.shares = False, (1.0,)  # no particles, which would know
+    state, found = tracker.begin(), []
+    for i in range(1, records + 1):
+        rbm = two_modes(min(1.0, i / 10))
+        state = tracker.followed(state, rbm, 100 * i, chains)
+        now = state.found
+        found.append(None if now.doubt else now.value - hm.log_z(rbm).value)
+    return state, found
+
+
+def test_what_chains_miss_is_found_anew(monkeypatch):
+    """Chains that never leave a mode that has lost its mass, and no particles beside them."""
+    monkeypatch.setattr(
+        "harmonium.training.held_out.settled", lambda rbm, chains, key: jnp.zeros((256, 16))
+    )
+    state, found = followed(CHAINS)
+    assert int(state.anew) > 0
+    assert max(abs(each) for each in found[15:] if each is not None) < 0.5
+    assert sum(each is not None for each in found[15:]) > 10
+    monkeypatch.setattr("harmonium.training.held_out.SHARE_ANEW", 0.0)
+    blind = followed(CHAINS)[1]
+    assert max(abs(each) for each in blind[15:] if each is not None) > 5.0
+
+
+def with_last(tracker, best, earlier, *, doubt):
+    """Return a state with an earlier model, after log Z was lost."""
+    state = tracker.begin()
+    way = state.ways[0]._replace(doubt=number(doubt, np.int32))
+    return state._replace(
+        ways=(way,), best=best, earlier=earlier, earlier_update=number(7, np.int32)
+    )
+
+
+def test_a_model_from_before_log_z_was_lost_is_kept_if_annealing_says_so():
+    good = random_rbm(hm.Bernoulli(10), hm.Bernoulli(6), 1, coupling=1.0)
+    rows = np.asarray(exact_states(good, 200, KEY))
+    poor = hm.RBM(good.visible, good.hidden, -good.weights)
+    tracker = Tracker(good, 100, None, key=KEY)
+    tracker.is_exact = False
+
+    def energy_of(rbm):
+        return float(np.mean(hm.free_energies(rbm, rows)))
+
+    for earlier, last in ((good, poor), (poor, good)):
+        state = with_last(tracker, last, earlier, doubt=APART)
+        choice = chosen(tracker, state, last, 1_000, energy_of)
+        assert choice.rbm is good
+        assert choice.update == (7 if earlier is good else 1_000)
+    assert "the last model is kept: annealing" in choice.why
+    assert "after update 7" in choice.why
+
+
+def test_where_log_z_is_lost_nothing_is_shown_and_the_best_model_is_set_aside():
+    rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(12), 3, coupling=6.0)
+    tracker = Tracker(rbm, 10, None, key=KEY)
+    tracker.is_exact = False
+    state, shown = judged(tracker.followed(tracker.begin(), rbm.uncoupled, 1), 50.0, 1)
+    assert int(state.update) == 1
+    assert set(shown) == {"log_likelihood", "log_likelihood_low", "log_likelihood_high"}
+    state, shown = judged(tracker.followed(state, rbm, 2), 50.0, 2)
+    assert state.found.doubt in DOUBTS[1:]
+    assert shown == {}
+    assert int(state.update) == -1
+    assert int(state.earlier_update) == 1
+    assert state.has_candidates
