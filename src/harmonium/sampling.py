@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,6 +30,8 @@ __all__ = ["condition", "sample"]
 
 DEFAULT_SWEEPS, FEWEST_SWEEPS = 1_000, 64
 FEWEST_AT_ONCE = 1_000  # draws of one population, of those that make very many
+NOTHING_DRAWN = "Converged: no value is free."
+UNCHECKED = "Not checked: whether these chains mix is for their sampler to say."
 
 
 def sample(
@@ -80,6 +82,30 @@ def sample(
         >>> rows[:, 0].tolist()
         [1, 1, 1]
     """
+    found = drawn_rows(rbm, n, key=key, sampler=sampler, steps=steps, given=given)
+    if not found.converged:
+        warn_user(f"sample: {found.message}", NotConvergedWarning)
+    return found.rows
+
+
+class DrawnRows(NamedTuple):
+    """Rows in the user's coding, whether they can be relied on, and a sentence that says so."""
+
+    rows: np.ndarray
+    converged: bool
+    message: str
+
+
+def drawn_rows(
+    rbm: RBM,
+    n: int | None = None,
+    *,
+    key: PRNGKeyArray,
+    sampler: AbstractSampler | None = None,
+    steps: int | None = None,
+    given: Any = None,
+) -> DrawnRows:
+    """Return what `sample` returns, with what it warns of."""
     if n is None and given is None:
         raise InputError("n: expected the number of rows to draw.")
     count = positive_integer(1 if n is None else n, "n")
@@ -103,7 +129,8 @@ def sample(
         per_step = None if sampler is None else sampler.sweeps_per_step
         steps = -(-DEFAULT_SWEEPS // (per_step or 1))
     number = jnp.asarray(steps, jnp.int32)
-    return rbm.visible.decode(whole(_draw(rbm, sampler, count, number, key=key)))
+    states = whole(_draw(rbm, sampler, count, number, key=key))
+    return DrawnRows(rbm.visible.decode(states), True, UNCHECKED)
 
 
 def _has_rows(rbm: RBM) -> bool:
@@ -113,30 +140,27 @@ def _has_rows(rbm: RBM) -> bool:
 
 def _completed(
     rbm: RBM, rows: np.ndarray, count: int, steps: int | None, *, key: PRNGKeyArray
-) -> np.ndarray:
-    """Return draws of each row's missing units, and warn where their chains have not mixed."""
+) -> DrawnRows:
+    """Return draws of each row's missing units."""
     states = np.repeat(fetched(_encoded(rbm, from_numpy(rows))), count, axis=0)
     gaps = np.flatnonzero(np.isnan(rows).any(1))
     if not len(gaps):
-        return rbm.visible.decode(states)
+        return DrawnRows(rbm.visible.decode(states), True, NOTHING_DRAWN)
     sweeps = steps
     if sweeps is None:  # many rows with few draws each: as much work for a population of each
         share = 1.0 if len(rows) == 1 else min(1.0, count / FEWEST_CHAINS)
         sweeps = max(FEWEST_SWEEPS, math.ceil(DEFAULT_SWEEPS * share))
     most = max(FEWEST_AT_ONCE, ENTRIES_AT_ONCE // (rbm.visible.size + rbm.hidden.size))
     portions = -(-count // most)
-    size, drawn, doubts = -(-count // portions), [], []
+    size, drawn, said = -(-count // portions), [], []
     for portion in range(portions):
         key_portion = key if portion == 0 else jax.random.fold_in(key, portion)
         found = complete(rbm, rows[gaps], size, sweeps, key=key_portion, as_told=steps is not None)
         drawn.append(found.draws)
-        if not found.mixed.all():
-            doubts.append(found.message)
+        said.append((bool(found.mixed.all()), found.message))
     places = gaps[:, None] * count + np.arange(count)
     states[places] = np.concatenate(drawn, axis=1)[:, :count]
-    if doubts:
-        warn_user(f"sample: {doubts[0]}", NotConvergedWarning)
-    return rbm.visible.decode(states)
+    return DrawnRows(rbm.visible.decode(states), *min(said))
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:

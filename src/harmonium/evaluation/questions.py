@@ -160,9 +160,7 @@ def _worth(found: Imputation) -> float:
     return float(found.effective[0]) / len(found.draws)
 
 
-def _by_shares(
-    part: AbstractPart, shares: np.ndarray, reach: np.ndarray, *how: Any
-) -> Answer:
+def _by_shares(part: AbstractPart, shares: np.ndarray, reach: np.ndarray, *how: Any) -> Answer:
     reach = np.broadcast_to(reach, shares.shape)  # of two values both are as uncertain
     each = shares.astype(float).tolist(), reach.astype(float).tolist()
     return Answer(part.name, part.state_names(), *each, None, *how)

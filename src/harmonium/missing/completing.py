@@ -1,4 +1,4 @@
-"""Rows completed by a model: by exact sums where these are feasible, else by annealed populations."""
+"""Rows completed by a model: by exact sums where these are feasible, else by populations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class Completions(NamedTuple):
             return "Converged: exact sums."
         if self.mixed.all():
             return "Converged: the chains come from enough independent families, which agree."
-        rows = "" if len(self.mixed) == 1 else f"{(~self.mixed).sum():,} of {len(self.mixed):,} rows: "
+        rows = (
+            "" if len(self.mixed) == 1 else f"{(~self.mixed).sum():,} of {len(self.mixed):,} rows: "
+        )
         fewest = int(self.effective[~self.mixed].min())
         return (
             f"Not converged: {rows}too few independent families of chains (the fewest are worth"
@@ -120,36 +122,30 @@ def _annealed(
 ) -> Completions:
     """Return what populations say; those that have not mixed begin anew with twice the sweeps."""
     chains = whole_groups(max(FEWEST_CHAINS, draws))[1]
-    shape = len(rows), rbm.visible.size
-    result = Completions(
-        *(np.zeros(shape, np.float32) for _ in range(3)),
-        np.zeros((len(rows), draws, shape[1]), np.float32),
-        np.zeros(len(rows)),
-        np.zeros(len(rows), bool),
-        f"{chains} chains of {sweeps:,} sweeps",
-    )
-    of_a_sweep = chains * (rbm.visible.size + rbm.hidden.size)
-    of_a_sweep += chains * rbm.visible.size * rbm.hidden.size // PRODUCT
+    columns = rbm.visible.size
+    mean, variance, stderr = (np.zeros((len(rows), columns), np.float32) for _ in range(3))
+    drawn = np.zeros((len(rows), draws, columns), np.float32)
+    effective, mixed = np.zeros(len(rows)), np.zeros(len(rows), bool)
+    of_a_sweep = chains * (columns + rbm.hidden.size + columns * rbm.hidden.size // PRODUCT)
     left = min(MOST_WORK, max(WORK, 3 * len(rows) * sweeps * of_a_sweep))
-    made = sweeps
+    made = longest = sweeps
     for turn in range(rounds):
-        which = np.flatnonzero(~result.mixed)
+        which = np.flatnonzero(~mixed)
         work = len(which) * made * of_a_sweep
         if not len(which) or (turn and work > left):
             break
         left -= work if turn else 0
         key_turn = jax.random.fold_in(key, turn)
-        found, drawn = _populations(rbm, rows[which], chains, draws, made, key=key_turn)
+        found, states = _populations(rbm, rows[which], chains, draws, made, key=key_turn)
         error = found.stderr
         if turn:  # populations of two rounds are independent, so they should agree
-            apart = np.where(found.mixed[:, None], 0.0, found.mean - result.mean[which])
+            apart = np.where(found.mixed[:, None], 0.0, found.mean - mean[which])
             error = np.sqrt(error**2 + apart**2)
-        result.mean[which], result.variance[which] = found.mean, found.variance
-        result.stderr[which], result.draws[which] = error, drawn
-        result.effective[which], result.mixed[which] = found.families, found.mixed
-        made *= 2
-    most = made // 2
-    return result._replace(method=f"{chains} chains of {'up to ' * (most > sweeps)}{most:,} sweeps")
+        mean[which], variance[which], stderr[which] = found.mean, found.variance, error
+        drawn[which], effective[which], mixed[which] = states, found.families, found.mixed
+        longest, made = made, 2 * made
+    method = f"{chains} chains of {'up to ' * (longest > sweeps)}{longest:,} sweeps"
+    return Completions(mean, variance, stderr, drawn, effective, mixed, method)
 
 
 def _populations(

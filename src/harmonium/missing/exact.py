@@ -13,7 +13,6 @@ from ..data.parts import ENTRIES_AT_ONCE
 from ..rbm import RBM
 from .marginal import Limits, completion_terms, given_seen, hidden_terms, way_to_sum
 
-
 MOST_OF_A_PART = 2**13  # terms, through which each draw looks
 
 
@@ -80,7 +79,9 @@ def exact_moments(
         return sums, log_weights
 
     zero = jnp.zeros_like(v)
-    lowest = jnp.full(len(v), jnp.finfo(v.dtype).min, v.dtype)  # not −∞: a part may lack valid terms
+    lowest = jnp.full(
+        len(v), jnp.finfo(v.dtype).min, v.dtype
+    )  # not −∞: a part may lack valid terms
     begun = _Sums(lowest, zero[:, :1], zero, zero)
     sums, log_weights = jax.lax.scan(added, begun, jnp.arange(parts))
     mean = sums.first / sums.weight
@@ -111,7 +112,9 @@ def _weighted(
 ) -> tuple[Array, Array]:
     """Return Σ w ⟨v⟩ and Σ w ⟨v²⟩ over some terms, for each row."""
     if over == "completions":
-        sums = (jnp.einsum("nt,ntc->nc", weights, x, precision="highest") for x in (states, states**2))
+        sums = (
+            jnp.einsum("nt,ntc->nc", weights, x, precision="highest") for x in (states, states**2)
+        )
         return tuple(sums)  # pyright: ignore
     inputs = rbm.inputs_to_v(states)
     if rbm.visible.has_independent_units:
@@ -128,7 +131,9 @@ def _weighted(
     return jax.lax.map(of_row, (v, weights))
 
 
-def _chosen(log_weights: Float[Array, "rows terms"], *, key: PRNGKeyArray) -> Integer[Array, " rows"]:
+def _chosen(
+    log_weights: Float[Array, "rows terms"], *, key: PRNGKeyArray
+) -> Integer[Array, " rows"]:
     """Draw a term of each row in proportion to its weight."""
     reached = jnp.cumsum(jnp.exp(log_weights - log_weights.max(-1, keepdims=True)), axis=-1)
     uniforms = jax.random.uniform(key, reached.shape[:1], reached.dtype)

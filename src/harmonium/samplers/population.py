@@ -52,11 +52,11 @@ class Swept(NamedTuple):
         families: the chain at t = 0 from which each descends, shape (rows, chains).
     """
 
-    first: Float[Array, "rows chains visible"]
-    second: Float[Array, "rows chains visible"]
-    within: Float[Array, "rows visible"]
-    v: Float[Array, "rows chains visible"]
-    families: Int[Array, "rows chains"]
+    first: Float[Array | np.ndarray, "rows chains visible"]
+    second: Float[Array | np.ndarray, "rows chains visible"]
+    within: Float[Array | np.ndarray, "rows visible"]
+    v: Float[Array | np.ndarray, "rows chains visible"]
+    families: Int[Array | np.ndarray, "rows chains"]
 
 
 class Averages(NamedTuple):
@@ -116,8 +116,9 @@ def annealed_population(
     """
     key_start, key_anneal, key_even, key_sweep = jax.random.split(key, 4)
     path, groups = path_to(rbm), whole_groups(chains)[0]
-    begun = _begun(path, rows, groups, chains // groups, key=key_start)
-    v, families = _evened(_annealed(path, steps, begun, key=key_anneal), key=key_even)
+    begun = begun_population(path, rows, groups, chains // groups, key=key_start)
+    annealed = moved_population(path, 0.0, 1.0, steps, begun, key=key_anneal)
+    v, families = evened(annealed, key=key_even)
     first, second, within, v = _swept(rbm, v, rows, sweeps, key=key_sweep)
     return Swept(first, second, within, v.reshape(first.shape), families)
 
@@ -177,24 +178,35 @@ def _error_squared(x: np.ndarray, kind: np.ndarray) -> np.ndarray:
     return np.add.reduceat(sums**2, np.searchsorted(row, np.arange(rows)))
 
 
-def _begun(
+def begun_population(
     path: AbstractPath, rows: int, groups: int, chains: int, *, key: PRNGKeyArray
 ) -> Population:
+    """Draw a population from the model at t = 0, of so many chains in each group. Traceable."""
     begun = start_annealing(path, rows * groups * chains, key=key)
     shape = (rows, groups, chains)
     families = jnp.broadcast_to(jnp.arange(groups * chains).reshape(shape[1:]), shape)
     return Population(begun.v, begun.log_weights.reshape(shape), families)
 
 
-def _annealed(
-    path: AbstractPath, steps: Array | int, population: Population, *, key: PRNGKeyArray
+def moved_population(
+    path: AbstractPath,
+    begin: Array | float,
+    end: Array | float,
+    steps: Array | int,
+    population: Population,
+    *,
+    key: PRNGKeyArray,
 ) -> Population:
-    """Move a population from t = 0 to t = 1."""
+    """Move a population from one t to another, as `annealed_population` says. Traceable."""
     shape = population.log_weights.shape
+
+    def model(s: Array) -> RBM:
+        part = s / steps  # so that the last model is exactly the one at `end`
+        return path.at((1 - part) * begin + part * end)
 
     def step(s: Array, here: Population) -> Population:
         key_sweep, key_choose = jax.random.split(jax.random.fold_in(key, s))
-        before, after = path.at(s / steps), path.at((s + 1) / steps)
+        before, after = model(s), model(s + 1)
         gain = before.free_energy(here.v) - after.free_energy(here.v)
         # The chains are resampled after the sweep, so that it shares its product with F.
         v = after.gibbs_sweep(here.v, key=key_sweep)
@@ -218,8 +230,11 @@ def _resampled(population: Population, which: Array, key: PRNGKeyArray) -> Popul
     return Population(v, log_weights, jnp.take_along_axis(population.families, places, -1))
 
 
-def _evened(population: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """Resample all chains of each row by their weights; return states, and families by row."""
+def evened(population: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
+    """Resample all chains of each row by their weights; return states, and families by row.
+
+    Traceable.
+    """
     rows = len(population.log_weights)
     of_row = Population(
         population.v,
@@ -267,8 +282,10 @@ def _swept(
             mean = rbm.visible.mean(inputs) - centre
             terms = (mean * (1.0 - late), mean * late, mean**2 + rbm.visible.variance(inputs))
             counts = (1.0 - late, late)
-            return (*(s + x for s, x in zip(sums[:3], terms, strict=True)),
-                    *(s + x for s, x in zip(sums[3:], counts, strict=True)))
+            return (
+                *(s + x for s, x in zip(sums[:3], terms, strict=True)),
+                *(s + x for s, x in zip(sums[3:], counts, strict=True)),
+            )
 
         last = jnp.where(i < half, half, sweeps) - 1
         return chains, jax.lax.cond((last - i) % APART == 0, added, lambda sums: sums, sums)
