@@ -142,7 +142,7 @@ def averages_of(found: Swept) -> Averages:
     groups, _ = whole_groups(chains)
     each = (first.astype(float) + second) / 2.0
     mean = each.mean(1)
-    spread = np.asarray(found.within, float) + each.var(1)
+    spread = np.maximum(np.asarray(found.within, float) + each.var(1), 0.0)  # but for rounding
     rounding = 1e-5 * (1.0 + abs(mean))
     effective = 1.0 / _error_squared(np.ones((rows, chains, 1)), families)
     error = _error_squared(each - mean[:, None], families)
