@@ -37,7 +37,7 @@ class CellScores(NamedTuple):
             measurement, shape (rows, columns with a unit); NaN where the cell is missing.
         guesses: the best guess of each cell from the others, in the table's own form: an array for
             each column with a unit.
-        converged: whether completions of rows with missing cells are exact, or of chains that mixed.
+        converged: whether completions of rows with missing cells are exact, or their chains mixed.
         message: a sentence that says so, or what is wrong.
 
     Example:
