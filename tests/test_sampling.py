@@ -130,7 +130,7 @@ def test_chains_that_have_not_mixed_are_told():
 def test_populations_without_enough_families_begin_anew(monkeypatch):
     monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
     rbm, nothing, key = apart(0.9), np.full((1, 14), np.nan), jax.random.key(1)
-    found = hm.impute(rbm, nothing, key=key, draws=200, sweeps=4)
+    found = hm.impute(rbm, nothing, key=key, draws=200, sweeps=16)
     assert found.converged
     assert found.method.startswith("200 chains of up to ")
     assert (abs(found.mean - 0.9) < 4.1 * found.stderr).all()

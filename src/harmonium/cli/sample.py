@@ -47,8 +47,8 @@ def sample_cli(
         int | None,
         whole(
             "--sweeps",
-            help="Gibbs sweeps per chain, half of them annealed.  [default: none where a sum is"
-            " feasible; else 1,000, and more where chains have not converged]",
+            help="Gibbs sweeps per chain, a quarter of them annealed.  [default: none where a sum"
+            " is feasible; else 1,000, and more where chains have not converged]",
         ),
     ] = None,
     seed: Seed = 0,

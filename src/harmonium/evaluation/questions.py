@@ -80,8 +80,9 @@ def ask(
             columns count as unknown, and are summed over.
         key: a JAX random key.
         chains: Gibbs chains, at least 8, where the sum is not exact.
-        sweeps: sweeps of each chain at first; averages are over the second half. Chains that have
-            not mixed begin anew with twice as many, for some seconds; then `converged` is False.
+        sweeps: sweeps of each chain at first; averages are over the last three quarters. Chains
+            that have not mixed begin anew with twice as many, for some seconds; then `converged` is
+            False.
 
     Raises:
         InputError: columns or cells that the table does not have, or a range that hardly any draw

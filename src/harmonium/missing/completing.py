@@ -19,6 +19,7 @@ from .exact import Moments, exact_moments
 from .marginal import Limits, given_seen, sums_for, way_to_sum, with_missing
 
 FEWEST_CHAINS = 32  # of a population
+ANNEALED = 4  # one of so many sweeps is an annealing step, which costs twice as much
 WORK, MOST_WORK = 2**29, 2**32  # numbers drawn beyond the first ones: about 4 s, and 30 s
 PRODUCT = 500  # multiplications that take as long as drawing a number
 ROUNDS = 6  # of which each has twice the steps of the one before
@@ -77,7 +78,7 @@ def complete(
         rbm: the model.
         rows: in the user's coding, NaN where a value is missing, some in each row.
         draws: completions of each row.
-        sweeps: sweeps of each chain, half of them annealed, where no sum is feasible.
+        sweeps: sweeps of each chain, a quarter of them annealed, where no sum is feasible.
         key: a JAX random key.
         as_told: whether each chain makes just these sweeps. Otherwise sums take their place where
             they are feasible, and chains that have not mixed begin anew with twice the sweeps, as
@@ -153,7 +154,8 @@ def _populations(
 ) -> tuple[Averages, np.ndarray]:
     """Return averages over populations of rows, and draws of each, for some rows at a time."""
     size = rows_at_once(chains * (rbm.visible.size + rbm.hidden.size))
-    number = jnp.asarray(max(1, sweeps // 2)), jnp.asarray(max(2, sweeps - sweeps // 2))
+    steps = max(1, sweeps // ANNEALED)
+    number = jnp.asarray(steps), jnp.asarray(max(2, sweeps - steps))
     found, draws_of = [], []
     for part, first in enumerate(range(0, len(rows), size)):
         some = rows[first : first + size]

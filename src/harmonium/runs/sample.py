@@ -73,7 +73,7 @@ def draw_rows(
     Args:
         run: a run folder or a model.
         n: number of rows to draw; with `given`, for each given row.
-        sweeps: Gibbs sweeps of each chain, the first half of them annealed; None for exact draws
+        sweeps: Gibbs sweeps of each chain, the first quarter of them annealed; None for exact draws
             where a sum is feasible, and else as many as it takes.
         seed: random seed of the draws.
         given: a file of rows to complete, or for a table cells and ranges of one row such as

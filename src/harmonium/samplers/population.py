@@ -19,7 +19,7 @@ RESAMPLED_BELOW = 0.5  # of the chains of a group: their effective size
 APART = 4  # sweeps between those that averages are taken over: neighbours are alike
 MOST_GROUPS, LEAST_OF_A_GROUP = 8, 16
 ENOUGH_FAMILIES = 100  # as Wang, Machta & Katzgraber 2015 ask for
-SHARE_OF_CHAINS = 0.25  # where a row has few chains, so many of them have to be families
+SHARE_OF_CHAINS = 0.4  # where a row has few chains, so many of them have to be families
 SURE = 4.5  # standard errors that tell a drift, or populations that differ, from chance
 
 
