@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from harmonium.missing.marginal import Limits
 from harmonium.samplers import AbstractSampler, Cloud
 
 
@@ -43,8 +44,9 @@ def test_steps_are_checked():
         hm.sample(rbm, 3, key=jax.random.key(0), steps=0)
 
 
-def test_annealed_chains_find_modes_that_sweeps_do_not_connect():
-    # One hidden unit switches all visible units on; 20 others do nothing, so that no sum is exact.
+def test_annealed_chains_find_modes_that_sweeps_do_not_connect(monkeypatch):
+    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
+    # One hidden unit switches all visible units on; 20 others do nothing.
     weights = jnp.zeros((14, 21)).at[:, 0].set(5.0)
     bias = jnp.zeros(21).at[0].set(-14 * 2.5)  # p(v) = p(1 - v)
     rbm = hm.RBM(hm.Bernoulli(14, jnp.full(14, -2.5)), hm.Bernoulli(21, bias), weights)
@@ -108,3 +110,33 @@ def test_weights_that_are_not_finite_have_no_draws():
         hm.sample(broken, 2, key=jax.random.key(0))
     with pytest.raises(hm.NotFiniteError, match="weights are not finite"):
         hm.impute(broken, [[1, GAP]], key=jax.random.key(0))
+
+
+def apart(share):
+    """Return a model of two groups, far apart: one hidden unit turns all visible units on."""
+    weights = jnp.zeros((14, 21)).at[:, 0].set(12.0)
+    bias = jnp.zeros(21).at[0].set(np.log(share / (1 - share)) - 14 * 6.0)
+    return hm.RBM(hm.Bernoulli(14, jnp.full(14, -6.0)), hm.Bernoulli(21, bias), weights)
+
+
+def test_chains_that_have_not_mixed_are_told():
+    key = jax.random.key(0)
+    with pytest.warns(hm.NotConvergedWarning, match="sample: Not converged: too few independent"):
+        hm.sample(apart(0.9), 200, key=key, steps=4)
+    rows = hm.sample(apart(0.9), 200, key=key)  # a sum over 2^14 states
+    assert abs((rows.mean(1) > 0.5).mean() - 0.9) < 4.1 * 0.3 / np.sqrt(200)
+
+
+def test_populations_without_enough_families_begin_anew(monkeypatch):
+    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
+    rbm, nothing, key = apart(0.9), np.full((1, 14), np.nan), jax.random.key(1)
+    found = hm.impute(rbm, nothing, key=key, draws=200, sweeps=16)
+    assert found.converged
+    assert found.method.startswith("200 chains of up to ")
+    assert (abs(found.mean - 0.9) < 4.1 * found.stderr).all()
+    monkeypatch.setattr("harmonium.missing.completing.ROUNDS", 1)
+    short = hm.impute(rbm, nothing, key=key, draws=200, sweeps=4)
+    assert not short.converged
+    assert short.message.startswith("Not converged: too few independent families")
+    assert (abs(short.mean - 0.9) < 4.1 * short.stderr).all()
+    assert (short.stderr > 2.0 * found.stderr).all()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .errors import Interrupted as Interrupted
     from .errors import MissingDependencyError as MissingDependencyError
     from .errors import ModelFileError as ModelFileError
+    from .errors import NotConvergedWarning as NotConvergedWarning
     from .errors import NotFiniteError as NotFiniteError
     from .evaluation import *
     from .gauge import unit_hidden_variance as unit_hidden_variance

@@ -19,6 +19,7 @@ __all__ = [  # the errors; the other functions are internal
     "Interrupted",
     "MissingDependencyError",
     "ModelFileError",
+    "NotConvergedWarning",
     "NotFiniteError",
 ]
 
@@ -82,6 +83,20 @@ class MissingDependencyError(HarmoniumError, ImportError):
     Example:
         >>> issubclass(hm.MissingDependencyError, ImportError)
         True
+    """
+
+
+class NotConvergedWarning(RuntimeWarning):
+    """Draws come from chains that have not mixed; the message says how far they are to be trusted.
+
+    Example:
+        >>> import warnings
+        >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", hm.NotConvergedWarning)  # then it is an error
+        ...     rows = hm.sample(rbm, 100, key=jax.random.key(0))
+        >>> rows.shape
+        (100, 4)
     """
 
 

@@ -14,6 +14,7 @@ import pytest
 import harmonium as hm
 from answers import strict
 from harmonium.cli import main
+from harmonium.missing.marginal import Limits
 
 RUN = "--hidden 4 --chains 20 --batch 50 --out run"
 
@@ -236,6 +237,26 @@ def test_a_question_is_answered(cli, run):
     columns = hm.tables.load_columns("run")
     [answer] = hm.ask(hm.load("run"), columns, "legs", key=jax.random.key(0), sweeps=50)
     assert answer.shares == pytest.approx(found[0]["shares"], abs=0.1)
+
+
+def test_chains_that_have_not_converged_are_told(cli, run, monkeypatch):
+    monkeypatch.setattr("harmonium.missing.completing.sums_for", lambda *_: Limits(0, 0))
+    monkeypatch.setattr("harmonium.samplers.population.ENOUGH_FAMILIES", 10_000)
+    monkeypatch.setattr("harmonium.samplers.population.SHARE_OF_CHAINS", 10.0)
+    monkeypatch.setattr("harmonium.missing.completing.ROUNDS", 1)
+    for command in (
+        "ask run legs --sweeps 4",
+        "sample run -n 3 --sweeps 4",
+        "impute animals.csv run --out told.csv --overwrite --sweeps 4",
+    ):
+        done = cli(f"{command} --json")
+        assert "harmonium: Not converged: " in done.err
+        found = strict(done.out)
+        found = found["answers"][0] if "answers" in found else found
+        assert found["converged"] is False
+        assert found["message"].startswith("Not converged: ")
+        refused = cli(f"{command} --must-converge")
+        assert (refused.status, refused.err) == (3, done.err)
 
 
 def test_a_run_goes_on_and_is_scored_on_another_file(cli, table, run, no_report):

@@ -145,6 +145,14 @@ def complain(message: str) -> None:
         print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
 
 
+def status_of_chains(converged: bool, message: str, must_converge: bool) -> int:
+    """Complain of chains that have not converged; return the exit status."""
+    if converged:
+        return DONE
+    complain(message)
+    return NOT_REACHED if must_converge else DONE
+
+
 def display(as_json: bool) -> Any:
     """Return the progress display: on standard error if standard output holds only JSON."""
     from ..runs.display import Display, PatientConsole

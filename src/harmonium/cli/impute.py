@@ -6,8 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from .base import display, print_json, run_command
-from .options import Guard, Header, Missing, Separator, Skip, text_options, whole, word
+from .base import display, print_json, run_command, status_of_chains
+from .options import (
+    Guard,
+    Header,
+    Missing,
+    MustConverge,
+    Separator,
+    Skip,
+    text_options,
+    whole,
+    word,
+)
 from .train import Json, Seed
 
 SHOWN = 5  # columns that are not modelled, in the line about them
@@ -34,7 +44,7 @@ def impute_cli(
     draws: Annotated[
         int | None, whole("--draws", help="Draw so many tables instead of the best guesses.")
     ] = None,
-    sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain.")] = 200,
+    sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain at first.")] = 64,
     header: Header = None,
     separator: Separator = None,
     missing: Missing = None,
@@ -42,18 +52,19 @@ def impute_cli(
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     guard: Guard = False,
+    must_converge: MustConverge = False,
     as_json: Json = False,
 ) -> None:
     """Fill in missing cells; its help text is IMPUTE_HELP."""
 
-    def command() -> None:
+    def command() -> int:
         from ..runs.impute import fill
 
         told = text_options(header, separator, missing, skip)
         summary = fill(table, run, out, draws, sweeps, seed, overwrite, told, guard)
         if as_json:
             print_json(summary)
-            return
+            return status_of_chains(summary["converged"], summary["message"], must_converge)
         show = display(as_json)
         width = max((len(line["name"]) for line in summary["columns"]), default=0)
         if not summary["columns"]:
@@ -63,6 +74,7 @@ def impute_cli(
         if summary["not_filled"]:
             show.say(f"not modelled, so left as they are: {_named(summary['not_filled'])}")
         show.say(f"{summary['rows']:,} rows written to {out}")
+        return status_of_chains(summary["converged"], summary["message"], must_converge)
 
     raise typer.Exit(run_command(command))
 

@@ -42,6 +42,11 @@ def whole_or_none(*names: str, help: str) -> Any:  # noqa: A002
     return typer.Option(*names, parser=parser, metavar="INT|none", help=help)
 
 
+MustConverge = Annotated[
+    bool,
+    typer.Option("--must-converge", help="Exit with 3 if chains did not converge."),
+]
+
 Source = Annotated[
     str | None,
     typer.Option(

@@ -6,12 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
-from .base import display, print_json, run_command
-from .options import Guard, Header, Missing, Separator, Skip, text_options, whole, word
+from .base import display, print_json, run_command, status_of_chains
+from .options import (
+    Guard,
+    Header,
+    Missing,
+    MustConverge,
+    Separator,
+    Skip,
+    text_options,
+    whole,
+    word,
+)
 from .terminal import print_data
 from .train import Json, Seed
 
-SAMPLE_HELP = """Draw rows (samples) from a model, each from its own annealed Gibbs chain.
+SAMPLE_HELP = """Draw rows (samples) from a model, exactly or by annealed Gibbs chains.
 
 They are printed as CSV, or written to --out: .npy, .npz, .csv, or .png for a picture. A run on a
 table draws rows of such a table (.csv or .tsv); --given then also takes cells, and ranges of
@@ -34,8 +44,13 @@ def sample_cli(
         int, whole("-n", "--count", help="Rows to draw; with --given, for each given row.")
     ] = 64,
     sweeps: Annotated[
-        int, whole("--sweeps", help="Gibbs sweeps per chain, half of them annealed.")
-    ] = 1_000,
+        int | None,
+        whole(
+            "--sweeps",
+            help="Gibbs sweeps per chain, a quarter of them annealed.  [default: none where a sum"
+            " is feasible; else 1,000, and more where chains have not converged]",
+        ),
+    ] = None,
     seed: Seed = 0,
     given: Annotated[
         str | None,
@@ -68,21 +83,22 @@ def sample_cli(
     out: Annotated[str | None, word("--out", metavar="FILE", help="File to write.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     guard: Guard = False,
+    must_converge: MustConverge = False,
     as_json: Json = False,
 ) -> None:
     """Draw rows from a model; its help text is SAMPLE_HELP."""
 
-    def command() -> None:
+    def command() -> int:
         from ..runs.sample import csv_lines, draw_rows, write_rows
         from ..runs.sequences import fasta_of, write_fasta
         from ..runs.writing import write_table
         from ..tables.writing import plain, text_of
 
         text = text_options(header, separator, missing, skip)
-        rows, table, words = draw_rows(
-            run, n, sweeps, seed, given, out, overwrite, beta, text, with_missing
-        )
+        found = draw_rows(run, n, sweeps, seed, given, out, overwrite, beta, text, with_missing)
+        rows, table, words, converged, message = found
         summary = {"run": run, "rows": len(rows), "columns": rows.shape[1], "out": out}
+        summary |= {"converged": converged, "message": message}
         values: Any = rows
         if table is not None:
             summary["columns"] = len(table.names)
@@ -107,5 +123,6 @@ def sample_cli(
         else:
             for line in csv_lines(rows):
                 print(line)
+        return status_of_chains(converged, message, must_converge)
 
     raise typer.Exit(run_command(command))

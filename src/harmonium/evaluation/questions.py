@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -10,8 +10,9 @@ from jaxtyping import PRNGKeyArray
 
 from ..checks import checked_key, positive_integer
 from ..errors import InputError, input_error
-from ..missing import impute
+from ..missing import Imputation, impute
 from ..rbm import RBM
+from ..statistics import student_95
 from ..tables import Columns, Frame
 from ..tables.base import AbstractColumn, AbstractPart
 from ..tables.quoting import meant_in_quotes, split_outside, unquoted
@@ -30,9 +31,11 @@ class Answer(NamedTuple):
         values: its values in words, or the names of quantiles.
         shares: the probability of each value, or None for quantiles.
         reach: half the width of the 95 % interval of each probability, by the differences between
-            chains; 0 where it is exact. None for quantiles.
+            families of chains; 0 where it is exact. None for quantiles.
         quantiles: the 5, 25, 50, 75 and 95 % quantiles in words, or None.
         method: how it was computed.
+        converged: whether it is exact, or its chains have mixed.
+        message: a sentence that says so, or what is wrong and what to do.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -50,6 +53,8 @@ class Answer(NamedTuple):
     reach: list[float] | None
     quantiles: list[str] | None
     method: str
+    converged: bool = True
+    message: str = ""
 
 
 def ask(
@@ -63,9 +68,9 @@ def ask(
 ) -> list[Answer]:
     """Return the distributions of the columns that a question names.
 
-    Where given cells are exact values, probabilities are averages of p(column | h) over Gibbs
-    chains, or exact sums over the states of few units. Given ranges, they are shares of the draws
-    that lie in them.
+    Where given cells are exact values, probabilities are exact sums over up to 2^22 states, or
+    averages of p(column | h) over a population of annealed Gibbs chains, as `impute` has it. Given
+    ranges, they are shares of the draws that lie in them.
 
     Args:
         rbm: a model of the columns' codes.
@@ -75,7 +80,9 @@ def ask(
             columns count as unknown, and are summed over.
         key: a JAX random key.
         chains: Gibbs chains, at least 8, where the sum is not exact.
-        sweeps: sweeps of each chain; averages are over the second half.
+        sweeps: sweeps of each chain at first; averages are over the last three quarters. Chains
+            that have not mixed begin anew with twice as many, for some seconds; then `converged` is
+            False.
 
     Raises:
         InputError: columns or cells that the table does not have, or a range that hardly any draw
@@ -113,50 +120,68 @@ def ask(
         if is_told:
             raise input_error("QUESTION", "unknown columns before the bar", repr(name), "drop it")
     seed = int(jax.random.bits(key))  # of the cells that a code stands for
+    sets: list[Imputation] = []
+
+    def drawn(turn: int) -> np.ndarray:
+        key_turn = jax.random.fold_in(key, turn) if told.ranges else key
+        sets.append(impute(rbm, row, key=key_turn, draws=chains, sweeps=sweeps))
+        return sets[-1].draws[:, 0]
+
     if told.ranges:
-
-        def drawn(turn: int) -> np.ndarray:
-            of_turn = jax.random.fold_in(key, turn)
-            return impute(rbm, row, key=of_turn, draws=chains, sweeps=sweeps).draws[:, 0]
-
         codes, frame = columns.draw(told, drawn, chains, seed=seed)
-        shares = [
-            _counted(cells, part) for cells, part in zip(codes.T, columns.modelled, strict=True)
-        ]
+        # Chains of a family count as one draw, also among those that lie in the ranges.
+        worth = min(float(np.mean([_worth(found) for found in sets])), 1.0)
+        parts = zip(codes.T, columns.modelled, strict=True)
+        shares = [_counted(of_part, part, worth) for of_part, part in parts]
         method = f"{len(codes):,} draws"
     else:
-        found = impute(rbm, row, key=key, draws=chains, sweeps=sweeps)
-        frame = columns.decode(found.draws[:, 0].astype(float), seed=seed)
+        frame = columns.decode(drawn(0).astype(float), seed=seed)
+        found = sets[0]
         spread = columns.pieces(found.stderr)
         means = columns.probabilities(found.mean)
         shares = [
             (p[0].astype(float), 2.0 * each[0]) for p, each in zip(means, spread, strict=True)
         ]
         method = found.method
+    doubtful = min(sets, key=lambda found: found.converged)
+    how = method, doubtful.converged, doubtful.message
     cells, answers = {c.name: c.values for c in columns.split(frame).columns}, []
     for name in names:
         states = columns.modelled[place[name]].states if name in place else None
         if states and (states <= MOST_STATES or cells[name].dtype.kind == "O"):  # words, or few
-            answers.append(_by_shares(columns.modelled[place[name]], *shares[place[name]], method))
+            answers.append(_by_shares(columns.modelled[place[name]], *shares[place[name]], *how))
         else:
-            answers.append(_by_quantiles(named[name], cells[name], method))
+            answers.append(_by_quantiles(named[name], cells[name], *how))
     return answers
 
 
-def _by_shares(part: AbstractPart, shares: np.ndarray, reach: np.ndarray, method: str) -> Answer:
+def _worth(found: Imputation) -> float:
+    """Return how many independent draws each draw of the one row is worth."""
+    assert found.effective is not None
+    return float(found.effective[0]) / len(found.draws)
+
+
+def _by_shares(part: AbstractPart, shares: np.ndarray, reach: np.ndarray, *how: Any) -> Answer:
     reach = np.broadcast_to(reach, shares.shape)  # of two values both are as uncertain
     each = shares.astype(float).tolist(), reach.astype(float).tolist()
-    return Answer(part.name, part.state_names(), *each, None, method)
+    return Answer(part.name, part.state_names(), *each, None, *how)
 
 
-def _by_quantiles(column: AbstractColumn, cells: np.ndarray, method: str) -> Answer:
+def _by_quantiles(column: AbstractColumn, cells: np.ndarray, *how: Any) -> Answer:
     ends = np.quantile(np.sort(cells), QUANTILES, method="nearest")
     words = [column.shown(end) for end in ends]
-    return Answer(column.name, [f"{share:.0%}" for share in QUANTILES], None, None, words, method)
+    return Answer(column.name, [f"{share:.0%}" for share in QUANTILES], None, None, words, *how)
 
 
-def _counted(codes: np.ndarray, part: AbstractPart) -> tuple[np.ndarray, np.ndarray]:
-    """Return the shares of the states among independent draws, and twice their standard errors."""
+def _counted(codes: np.ndarray, part: AbstractPart, worth: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shares of the states among draws, and half of their 95 % intervals.
+
+    Args:
+        codes: the draws.
+        part: the column.
+        worth: how many independent draws each of them is worth.
+    """
     counts = np.bincount(codes.astype(int), minlength=part.states) if part.states else np.zeros(1)
     shares = (counts + 0.5) / (len(codes) + 0.5 * len(counts))  # no share is certainly 0
-    return shares, 2.0 * np.sqrt(shares * (1.0 - shares) / len(codes))
+    size = max(worth * len(codes), 2.0)
+    return shares, student_95(int(size) - 1) * np.sqrt(shares * (1.0 - shares) / size)

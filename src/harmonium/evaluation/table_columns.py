@@ -20,10 +20,13 @@ from ..tables import Columns, RawColumn
 
 __all__ = ["CellScores", "ColumnScore", "cell_scores", "column_scores", "unexpected"]
 
-COMPLETIONS, SWEEPS = 8, 50  # of the other cells of a row, where some are missing
+COMPLETIONS, SWEEPS = 8, 16  # of the other cells of a row, where some are missing
 STEPS_PER_SPREAD = 2.5  # points of a grid in one standard deviation given all other units
 BEYOND = 4.0  # standard deviations of a column, by which a grid is wider than the cells
 MOST_POINTS = 2**12
+
+
+COMPLETE = "Converged: no cell is missing beside one that is scored."
 
 
 class CellScores(NamedTuple):
@@ -34,6 +37,8 @@ class CellScores(NamedTuple):
             measurement, shape (rows, columns with a unit); NaN where the cell is missing.
         guesses: the best guess of each cell from the others, in the table's own form: an array for
             each column with a unit.
+        converged: whether completions of rows with missing cells are exact, or their chains mixed.
+        message: a sentence that says so, or what is wrong.
 
     Example:
         >>> from harmonium.tables import Frame, RawColumn, columns_of
@@ -49,6 +54,8 @@ class CellScores(NamedTuple):
 
     log_p: np.ndarray
     guesses: list[np.ndarray]
+    converged: bool = True
+    message: str = COMPLETE
 
 
 class ColumnScore(NamedTuple):
@@ -125,10 +132,12 @@ def cell_scores(
     """
     rows = rbm.visible.validate(codes, "codes", missing=True).astype(np.float32)
     key, found, guesses = checked_key(key), [], []
+    said = [(True, COMPLETE)]
     for unit, column in enumerate(columns.modelled):
         log_p = np.full(len(rows), np.nan)
         means = np.full((len(rows), column.states or 1), np.nan)
-        for which, completions in _completed(rbm, rows, unit, jax.random.fold_in(key, unit)):
+        completed = _completed(rbm, rows, unit, jax.random.fold_in(key, unit), said)
+        for which, completions in completed:
             given = rows[which, unit]
             grid, log_measure = _values_of(rbm, rows[:, unit], unit, column.states)
             each = [_log_shares(rbm, one, unit, given, grid, log_measure) for one in completions]
@@ -140,7 +149,9 @@ def cell_scores(
         guesses.append(_guessed(column, means))
         if progress is not None:
             progress((unit + 1) / len(columns.modelled))
-    return CellScores(np.stack(found, axis=1), guesses)
+    converged = all(sure for sure, _ in said)
+    message = next(text for sure, text in reversed(said) if sure == converged)
+    return CellScores(np.stack(found, axis=1), guesses, converged, message)
 
 
 def column_scores(
@@ -192,8 +203,13 @@ def column_scores(
     return sorted(scores, key=lambda score: order.index(score.name))
 
 
-def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[tuple[np.ndarray, Any]]:
-    """Return which rows have the cell, and their completions: complete rows first, then others."""
+def _completed(
+    rbm: RBM, rows: np.ndarray, unit: int, key: Any, said: list[tuple[bool, str]]
+) -> list[tuple[np.ndarray, Any]]:
+    """Return which rows have the cell, and their completions: complete rows first, then others.
+
+    What is to be said of the completions is appended to `said`.
+    """
     seen, gaps = ~np.isnan(rows[:, unit]), np.isnan(np.delete(rows, unit, axis=1)).any(1)
     found = []
     for which in (np.flatnonzero(seen & ~gaps), np.flatnonzero(seen & gaps)):
@@ -206,6 +222,7 @@ def _completed(rbm: RBM, rows: np.ndarray, unit: int, key: Any) -> list[tuple[np
             without[:, unit] = np.nan
             drawn = impute(rbm, without, key=key, draws=COMPLETIONS, sweeps=SWEEPS)
             completions = drawn.draws.astype(np.float32)
+            said.append((drawn.converged, drawn.message))
         found.append((which, completions))
     return found
 

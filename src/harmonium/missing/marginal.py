@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from .._numerics import product
 from .._threefry import key_of
@@ -33,6 +33,8 @@ class Limits(NamedTuple):
 CHEAP_SUMS = Limits(2**6, 2**2)  # for sums that cost no more than a Gibbs sweep
 QUICK_SUMS = Limits(2**12, 2**6)  # for sums in every training update
 SLOW_SUMS = Limits(2**16, 2**12)  # for sums that are computed once
+ENTRIES_OF_SUMS = 2**26  # about a second of such sums, for all rows together
+MOST_TERMS = 2**22  # of a row, all of whose weights are kept
 
 
 class Posterior(NamedTuple):
@@ -132,6 +134,17 @@ def way_to_sum(rbm: RBM, missing: int, most: Limits) -> tuple[str | None, int]:
     return ("hidden", int(hidden or 0)) if can_hidden else (None, 0)
 
 
+def sums_for(rbm: RBM, rows: int) -> Limits:
+    """Return limits for sums that are computed once, for so many rows: fewer rows may have more.
+
+    A hidden state costs as much as the row has visible columns, a completion as hidden units.
+    """
+    each = ENTRIES_OF_SUMS // max(1, rows)
+    hidden = min(each // rbm.visible.size, MOST_TERMS)
+    completions = min(each // rbm.hidden.size, MOST_TERMS)
+    return Limits(max(SLOW_SUMS.hidden, hidden), max(SLOW_SUMS.completions, completions))
+
+
 def entries_of_sum(rbm: RBM, missing: int, most: Limits) -> int:
     """Return how many numbers the sum for one row holds in memory at once."""
     over, terms = way_to_sum(rbm, missing, most)
@@ -144,8 +157,17 @@ def over_hidden(rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
 
     p(v_seen, h) ∝ exp(−U(h) + Σ_seen (v_i·I_i − U_i(v_i)) + Σ_missing Γ_i(I_i))
     """
+    indices = jnp.arange(rbm.hidden.n_states, dtype=jnp.uint32)
+    log_weights, h = hidden_terms(rbm, v, indices)
+    return _normalised(log_weights, h=h)
+
+
+def hidden_terms(
+    rbm: RBM, v: Float[Array, "n visible"], indices: Integer[Array, " terms"]
+) -> tuple[Float[Array, "n terms"], Float[Array, "terms hidden"]]:
+    """Return log p(v_seen, h) + log Z of some hidden states, and the states."""
     visible = rbm.visible
-    h = rbm.hidden.states(jnp.arange(rbm.hidden.n_states, dtype=jnp.uint32))
+    h = rbm.hidden.states(indices.astype(jnp.uint32))
     inputs, missing = rbm.inputs_to_v(h), missing_units(visible, v)
     any_value = jax.lax.stop_gradient(visible.mean(visible.zero_inputs))
     values = jnp.where(jnp.isnan(v), any_value, v)
@@ -154,18 +176,26 @@ def over_hidden(rbm: RBM, v: Float[Array, "n visible"]) -> Posterior:
         def reached_by(row: tuple[Array, Array]) -> Array:
             return visible.unit_cgfs_given(inputs, ~row[0], row[1]).sum(-1)
 
-        return _normalised(jax.lax.map(reached_by, (missing, values)) - rbm.hidden.energy(h), h=h)
+        return jax.lax.map(reached_by, (missing, values)) - rbm.hidden.energy(h), h
     seen = jnp.where(missing, 0.0, visible.unit_energies(values)).sum(-1)
     reached = product(jnp.nan_to_num(v), inputs.T)
     reached += product(missing.astype(v.dtype), visible.unit_cgfs(inputs).T)
-    return _normalised(reached - rbm.hidden.energy(h) - seen[:, None], h=h)
+    return reached - rbm.hidden.energy(h) - seen[:, None], h
 
 
 def over_completions(rbm: RBM, v: Float[Array, "n visible"], missing: int) -> Posterior:
     """Sum over all states of at most `missing` missing units in each row (discrete layers)."""
-    states, is_one = _completions(rbm.visible, v, missing)
-    log_weights = -rbm.free_energy(states)
-    return _normalised(jnp.where(is_one, log_weights, -jnp.inf), v=states)
+    count = _most_states(rbm.visible) ** missing
+    log_weights, states = completion_terms(rbm, v, missing, jnp.arange(count))
+    return _normalised(log_weights, v=states)
+
+
+def completion_terms(
+    rbm: RBM, v: Float[Array, "n visible"], missing: int, indices: Integer[Array, " terms"]
+) -> tuple[Float[Array, "n terms"], Float[Array, "n terms visible"]]:
+    """Return −F of some completions of each row, −∞ for those that it lacks, and their states."""
+    states, is_one = _completions(rbm.visible, v, missing, indices)
+    return jnp.where(is_one, -rbm.free_energy(states), -jnp.inf), states
 
 
 def _normalised(log_weights: Array, **terms: Array) -> Posterior:
@@ -209,9 +239,12 @@ def _most_states(visible: AbstractLayer) -> int:
 
 
 def _completions(
-    visible: AbstractLayer, v: Float[Array, "n visible"], missing: int
+    visible: AbstractLayer,
+    v: Float[Array, "n visible"],
+    missing: int,
+    indices: Integer[Array, " terms"],
 ) -> tuple[Float[Array, "n terms visible"], Bool[Array, "n terms"]]:
-    """Return all completions and a mask of valid ones: fewer missing units have fewer of them."""
+    """Return completions and a mask of valid ones: fewer missing units have fewer of them."""
     anything = visible.sample_without_inputs(v.shape[:-1], key=key_of(0))
     start = jnp.where(jnp.isnan(v), anything, v)
     columns, changes = visible.proposals(start)
@@ -221,7 +254,9 @@ def _completions(
     is_missing = missing_units(visible, v)
     order = jnp.argsort(~is_missing, axis=1, stable=True)[:, :missing]
     places = jnp.where(jnp.take_along_axis(is_missing, order, 1), order, visible.n_units)
-    choices = np.indices((table.shape[1],) * missing).reshape(missing, -1).T
+    # The digits of an index say which state each missing unit has.
+    powers = table.shape[1] ** np.arange(missing)[::-1]
+    choices = indices[:, None] // jnp.asarray(powers) % table.shape[1]
     proposals = jnp.asarray(table)[places[:, None, :], choices]  # row, term, missing unit
     rows = jnp.arange(v.shape[0])[:, None, None]
     terms = jnp.arange(len(choices))[None, :, None, None]

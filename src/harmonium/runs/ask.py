@@ -17,7 +17,7 @@ def ask_run(run: str, question: str, chains: int, sweeps: int, seed: int) -> lis
         run: the folder of a run on a table.
         question: as for `harmonium.ask`.
         chains: Gibbs chains, where the sum is not exact.
-        sweeps: sweeps of each chain.
+        sweeps: sweeps of each chain at first.
         seed: the random seed.
 
     Raises:

@@ -201,6 +201,7 @@ def _quality(found: dict[str, Any]) -> list[Line]:
     short = found["sweeps"] < found["sweeps_wanted"]
     late = f" of {found['sweeps_wanted']:,} wanted: stopped after {SECONDS:g} s"
     length = f"{found['sweeps']:,} sweeps per chain{late if short else ''}"
+    length += "" if found["converged"] else ", NOT converged"
     scaled = "; columns in standard deviations" if found["scaled"] else ""
     lines = [
         ("sample quality", f"{found['samples']:,} samples", f"{compared}; {length}{scaled}"),

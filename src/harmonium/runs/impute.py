@@ -42,7 +42,7 @@ def fill(
         draws: None for the best guess of each cell; else a number of complete tables, whose cells
             are drawn from p(missing | seen). They are written one below the other, numbered in a
             first column `imputation`.
-        sweeps: Gibbs sweeps of each chain.
+        sweeps: Gibbs sweeps of each chain at first, where no sum is feasible.
         seed: the random seed.
         overwrite: whether an existing file is replaced.
         text: how a text file is read, as `text_format_for` takes it.
@@ -73,6 +73,8 @@ def fill(
         "out": out,
         "rows": len(frame) * (draws or 1),
         "method": found.method,
+        "converged": found.converged,
+        "message": found.message,
         "columns": _summary(columns, frame, found.mean, found.draws),
         "not_filled": _not_filled(columns, frame),
     }

@@ -80,6 +80,8 @@ def quality_record(found: Compared, drawn: Drawn) -> dict[str, Any]:
         "samples": len(drawn.rows),
         "sweeps": drawn.sweeps,
         "sweeps_wanted": drawn.wanted,
+        "converged": drawn.converged,
+        "message": drawn.message,
         "rows": found.name,
         "n_rows": found.rows,
         "splits": found.quality.splits,

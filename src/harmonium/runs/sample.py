@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -20,7 +20,7 @@ from ..io.storage import load
 from ..plot import image_grid
 from ..plot.base import save_figure
 from ..rbm import RBM
-from ..sampling import sample
+from ..sampling import drawn_rows
 from ..sharpen import sharpened
 from ..tables import Frame
 from ..tables.text_format import TextFormat
@@ -38,10 +38,28 @@ FEWEST_DRAWN = 200  # rows in a set of draws, of which those in a range are kept
 SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".png")
 
 
+class Draws(NamedTuple):
+    """Drawn rows, as a table or as sequences too if the run's rows are such.
+
+    Attributes:
+        rows: in the user's coding.
+        table: the same as a table, or None.
+        words: the same as sequences, or None.
+        converged: whether they can be relied on.
+        message: a sentence that says so, or what is wrong and what to do.
+    """
+
+    rows: np.ndarray
+    table: Frame | None
+    words: list[str] | None
+    converged: bool
+    message: str
+
+
 def draw_rows(
     run: str,
     n: int,
-    sweeps: int,
+    sweeps: int | None,
     seed: int,
     given: str | None,
     out: str | None,
@@ -49,15 +67,14 @@ def draw_rows(
     times: int = 1,
     text: Mapping[str, Any] | None = None,
     with_missing: bool = False,
-) -> tuple[np.ndarray, Frame | None, list[str] | None]:
-    """Draw rows from a model, in the user's coding.
-
-    Rows come back as a table or as sequences too, if the run's rows are such.
+) -> Draws:
+    """Draw rows from a model.
 
     Args:
         run: a run folder or a model.
         n: number of rows to draw; with `given`, for each given row.
-        sweeps: Gibbs sweeps of each chain, the first half of them annealed.
+        sweeps: Gibbs sweeps of each chain, the first quarter of them annealed; None for exact draws
+            where a sum is feasible, and else as many as it takes.
         seed: random seed of the draws.
         given: a file of rows to complete, or for a table cells and ranges of one row such as
             "sex=female,age=30..40", for an alignment letters as "12=A"; None for neither.
@@ -72,7 +89,8 @@ def draw_rows(
         NotFiniteError: the model's draws overflow.
     """
     check_count("--count", n)
-    check_count("--sweeps", sweeps)
+    if sweeps is not None:
+        check_count("--sweeps", sweeps)
     check_seed(seed)
     check_count("--beta", times)
     columns, sites = RunFolder(run).columns(), RunFolder(run).sites()
@@ -99,11 +117,14 @@ def draw_rows(
     states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
     refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
 
+    said: list[tuple[bool, str]] = []
+
     def drawn(count: int, turn: int) -> np.ndarray:
         key = key_of(seed) if turn == 0 else jax.random.fold_in(key_of(seed), turn)
-        rows = sample(rbm, count, key=key, steps=sweeps, given=held)
-        if np.isfinite(rows).all():
-            return rows
+        found = drawn_rows(rbm, count, key=key, steps=sweeps, given=held)
+        said.append((found.converged, found.message))
+        if np.isfinite(found.rows).all():
+            return found.rows
         raise NotFiniteError(
             f"{run}: expected a model that draws finite rows; found draws that overflow."
             " Its parameters are too large: train it anew with a lower --lr."
@@ -112,7 +133,7 @@ def draw_rows(
     if columns is None:
         rows = drawn(n, 0)
         rows = rows if gaps is None else np.where(_chosen(gaps, len(rows), seed), np.nan, rows)
-        return rows, None, None if sites is None else sites.words(rows)
+        return Draws(rows, None, None if sites is None else sites.words(rows), *min(said))
     if told is None or not told.ranges:
         rows = drawn(n, 0)
         frame = columns.decode(rows, seed=seed, known=known)
@@ -121,7 +142,7 @@ def draw_rows(
         rows, frame = columns.draw(told, drawn_many, n, seed=seed)
     if gaps is not None:
         frame = columns.lacking(frame, _chosen(gaps, len(rows), seed), known)
-    return rows, frame, None
+    return Draws(rows, frame, None, *min(said))
 
 
 def _gaps_of(run: str) -> np.ndarray:

@@ -17,7 +17,16 @@ from .._numerics import from_numpy
 from ..diagnostics.base import Mixing
 from ..path import path_to
 from ..rbm import RBM
-from ..samplers.annealing import Annealing, anneal, start_annealing
+from ..samplers.gibbs import after_sweeps
+from ..samplers.population import (
+    Population,
+    Swept,
+    averages_of,
+    begun_population,
+    evened,
+    moved_population,
+    whole_groups,
+)
 from ..sampling import DEFAULT_SWEEPS
 from .progress import NotMeasuredError, ReportProgress
 
@@ -29,11 +38,21 @@ ANNEALING = DEFAULT_SWEEPS // 2  # sweeps in which a chain is annealed
 
 
 class Drawn(NamedTuple):
-    """Samples in the user's coding, the sweeps of each chain, and how many were wanted."""
+    """Samples of a model.
+
+    Attributes:
+        rows: the samples, in the user's coding.
+        sweeps: sweeps of each chain.
+        wanted: how many were wanted.
+        converged: whether enough independent families of chains are left, and groups of them agree.
+        message: a sentence that says so.
+    """
 
     rows: np.ndarray
     sweeps: int
     wanted: int
+    converged: bool = True
+    message: str = ""
 
 
 def sweeps_for(mixing: Mixing | None) -> int:
@@ -57,34 +76,62 @@ def with_totals_like(rbm: RBM, rows: Callable[[int], np.ndarray]) -> RBM:
 
 
 def draw(rbm: RBM, wanted: int, progress: ReportProgress, *, key: PRNGKeyArray) -> Drawn:
-    """Draw samples, each from its own chain, annealed for 500 sweeps or half of the time.
+    """Draw samples, by a population of chains that is annealed for 500 sweeps or half of the time.
+
+    Chains with totals of their own, such as lengths, are no population: each keeps its own.
 
     Raises:
         NotMeasuredError: the draws overflow.
     """
-    key_start, key_move = jax.random.split(key)
+    key_start, key_move, key_even = jax.random.split(key, 3)
     began, sweeps, annealed = time.monotonic(), 0, 0.0
-    v = _started(rbm, key=key_start)
-    while annealed < 1.0 or (sweeps < wanted and time.monotonic() - began < SECONDS):
+    here = _started(rbm, key=key_start)
+    while annealed < 1.0:
         elapsed = time.monotonic() - began if sweeps else 0.0  # the first one is compiled
         to = min(1.0, max((sweeps + STRIDE) / ANNEALING, elapsed / (SECONDS / 2)))
         ends = jnp.float32(annealed), jnp.float32(to)
-        moved = _moved(rbm, v, *ends, key=jax.random.fold_in(key_move, sweeps))
-        v, annealed = jax.block_until_ready(moved), to
+        moved = _moved(rbm, here, *ends, key=jax.random.fold_in(key_move, sweeps))
+        here, annealed = jax.block_until_ready(moved), to
+        sweeps += STRIDE
+        progress(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
+    v, families = _evened(here, key=key_even)
+    while sweeps < wanted and time.monotonic() - began < SECONDS:
+        v = jax.block_until_ready(_swept(rbm, v, key=jax.random.fold_in(key_move, sweeps)))
         sweeps += STRIDE
         progress(min(1.0, max(sweeps / wanted, (time.monotonic() - began) / SECONDS)))
     rows = rbm.visible.decode(v)
     if not np.isfinite(rows).all():
         raise NotMeasuredError("the model's draws overflow: its parameters are too large")
-    return Drawn(rows, sweeps, wanted)
+    states = np.asarray(v).reshape(*families.shape, -1)
+    found = averages_of(Swept(states, states, np.zeros_like(states[:, 0]), states, families))
+    converged, effective = bool(found.mixed.all()), int(found.families.min())
+    worth = f"the samples are of {effective:,} independent families of chains"
+    message = f"Converged: {worth}." if converged else f"Not converged: {worth}, or these differ."
+    # Relatives are neighbours, so the samples are shuffled.
+    order = np.random.default_rng(0).permutation(len(rows))
+    order = np.arange(len(rows)) if rbm.visible.n_totals else order
+    return Drawn(rows[order], sweeps, wanted, converged, message)
 
 
 @eqx.filter_jit
-def _started(rbm: RBM, *, key: PRNGKeyArray) -> Array:
-    return start_annealing(path_to(rbm), SAMPLES, key=key).v
+def _started(rbm: RBM, *, key: PRNGKeyArray) -> Population:
+    rows, chains = (SAMPLES, 1) if rbm.visible.n_totals else (1, SAMPLES)
+    groups, _ = whole_groups(chains)
+    return begun_population(path_to(rbm), rows, groups, chains // groups, key=key)
 
 
 @eqx.filter_jit
-def _moved(rbm: RBM, v: Array, begin: Array, end: Array, *, key: PRNGKeyArray) -> Array:
-    begun = Annealing(v, jnp.zeros(len(v), v.dtype))
-    return anneal(path_to(rbm), begin, end, STRIDE, begun, key=key).v
+def _moved(
+    rbm: RBM, here: Population, begin: Array, end: Array, *, key: PRNGKeyArray
+) -> Population:
+    return moved_population(path_to(rbm), begin, end, STRIDE, here, key=key)
+
+
+@eqx.filter_jit
+def _evened(here: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
+    return evened(here, key=key)
+
+
+@eqx.filter_jit
+def _swept(rbm: RBM, v: Array, *, key: PRNGKeyArray) -> Array:
+    return after_sweeps(rbm, v, STRIDE, key=key)

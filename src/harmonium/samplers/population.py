@@ -1,0 +1,307 @@
+"""Population annealing: weighted chains that are resampled on the way, with errors by families."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from ..path import AbstractPath, path_to
+from ..rbm import RBM
+from ..statistics import Z_95, effective_size, resampled, student_95
+from .annealing import start_annealing
+from .gibbs import Gibbs, GibbsState
+
+RESAMPLED_BELOW = 0.5  # of the chains of a group: their effective size
+APART = 4  # sweeps between those that averages are taken over: neighbours are alike
+MOST_GROUPS, LEAST_OF_A_GROUP = 8, 16
+ENOUGH_FAMILIES = 100  # as Wang, Machta & Katzgraber 2015 ask for
+SHARE_OF_CHAINS = 0.4  # where a row has few chains, so many of them have to be families
+SURE = 4.5  # standard errors that tell a drift, or populations that differ, from chance
+
+
+class Population(NamedTuple):
+    """Chains of some rows, in independent groups, part of the way along a path.
+
+    Attributes:
+        v: visible states, those of a row next to each other, shape (n, visible) with n = rows ·
+            groups · chains of a group.
+        log_weights: log of the importance weights so far, nats, shape (rows, groups, chains).
+            Resampled chains of a group share the mean weight that they had.
+        families: the chain at t = 0 from which each descends, numbered within its row, shape
+            (rows, groups, chains).
+    """
+
+    v: Float[Array, "n visible"]
+    log_weights: Float[Array, "rows groups chains"]
+    families: Int[Array, "rows groups chains"]
+
+
+class Swept(NamedTuple):
+    """What chains of each row averaged by sweeps of the model, and where they ended.
+
+    Attributes:
+        first, second: averages of p(v | h) of each chain over the two halves of the sweeps, shape
+            (rows, chains, visible).
+        within: the variance of v within the sweeps of a chain, a mean over chains, shape (rows,
+            visible).
+        v: the last visible states, shape (rows, chains, visible).
+        families: the chain at t = 0 from which each descends, shape (rows, chains).
+    """
+
+    first: Float[Array | np.ndarray, "rows chains visible"]
+    second: Float[Array | np.ndarray, "rows chains visible"]
+    within: Float[Array | np.ndarray, "rows visible"]
+    v: Float[Array | np.ndarray, "rows chains visible"]
+    families: Int[Array | np.ndarray, "rows chains"]
+
+
+class Averages(NamedTuple):
+    """Averages over each row's population at t = 1, with their errors.
+
+    Attributes:
+        mean: ⟨v⟩, shape (rows, visible).
+        variance: of v, shape (rows, visible).
+        stderr: the standard error of `mean`, shape (rows, visible).
+        families: the effective number of families, 1 / Σ (share of a family)², shape (rows,).
+        mixed: which rows have enough families, means that do not drift, and groups that agree,
+            shape (rows,).
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    stderr: np.ndarray
+    families: np.ndarray
+    mixed: np.ndarray
+
+
+def whole_groups(chains: int) -> tuple[int, int]:
+    """Return the number of groups of a row's chains, and how many chains they share equally."""
+    groups = max(1, min(MOST_GROUPS, chains // LEAST_OF_A_GROUP))
+    return groups, -(-chains // groups) * groups
+
+
+def annealed_population(
+    rbm: RBM,
+    rows: int,
+    chains: int,
+    steps: Array | int,
+    sweeps: Array | int,
+    *,
+    key: PRNGKeyArray,
+) -> Swept:
+    r"""Anneal a population for each row, and move it by sweeps of the model. Traceable.
+
+    Each step t → t′, from the model at t = 0 to the model itself, does
+
+        log w += F_t(v) − F_t′(v),    then  v → h → v  under the model at t′.
+
+    Where the effective size of a group falls below half of its chains, these are resampled
+    systematically. At the end all chains of a row are, by weights that hold each group's own
+    estimate of Z: so modes get the shares that they have in the model, however seldom chains go
+    from one to another. Averages of p(v | h) follow, over every fourth sweep.
+
+    Args:
+        rbm: one model, or one for each chain; those of a row are next to each other.
+        rows: number of rows.
+        chains: chains of each row, a number that `whole_groups` returns.
+        steps: annealing steps.
+        sweeps: sweeps of the model after them, at least 2.
+        key: a JAX random key.
+
+    Source: Neal 2001; Hukushima & Iba 2003; Del Moral, Doucet & Jasra 2006; Machta 2010.
+    """
+    key_start, key_anneal, key_even, key_sweep = jax.random.split(key, 4)
+    path, groups = path_to(rbm), whole_groups(chains)[0]
+    begun = begun_population(path, rows, groups, chains // groups, key=key_start)
+    annealed = moved_population(path, 0.0, 1.0, steps, begun, key=key_anneal)
+    v, families = evened(annealed, key=key_even)
+    first, second, within, v = _swept(rbm, v, rows, sweeps, key=key_sweep)
+    return Swept(first, second, within, v.reshape(first.shape), families)
+
+
+def averages_of(found: Swept) -> Averages:
+    r"""Return averages over populations, their errors, and whether they have mixed.
+
+    Chains of a common ancestor are not independent, but families are, so for n chains
+
+        var mean = Σ_k (Σ_{i in family k} (x_i − mean) / n)².
+
+    One more family is added, a standard deviation of v away, as a mode that no family is in would
+    not be seen. The error is multiplied by t/1.96 with Student's t for one degree of freedom less
+    than effective families, so that twice the error is a 95 % interval where families are few. If
+    the independent groups differ by more than families explain, the error is by groups.
+
+    Source: Wang, Machta & Katzgraber 2015 (families); Lee & Whiteley 2018 (their variance).
+    """
+    first, second, families = (np.asarray(x) for x in (found.first, found.second, found.families))
+    rows, chains, _ = first.shape
+    groups, _ = whole_groups(chains)
+    each = (first.astype(float) + second) / 2.0
+    mean = each.mean(1)
+    spread = np.maximum(np.asarray(found.within, float) + each.var(1), 0.0)  # but for rounding
+    rounding = 1e-5 * (1.0 + abs(mean))
+    effective = 1.0 / _error_squared(np.ones((rows, chains, 1)), families)
+    error = _error_squared(each - mean[:, None], families)
+    change = (second - first).astype(float)
+    certain = np.sqrt(_error_squared(change, families)) + rounding
+    drifts = (abs(change.mean(1)) > SURE * certain).any(-1)
+    differ = np.zeros(rows, bool)
+    if groups > 1:
+        between = _error_squared(each - mean[:, None], families // (chains // groups))
+        between *= groups / (groups - 1)
+        differ = (between > _most_by_chance(groups - 1) * error + rounding**2).any(-1)
+        error = np.where(differ[:, None], np.maximum(error, between), error)
+    factor = np.array([student_95(max(1, int(n) - 1)) for n in effective[:, 0]]) / Z_95
+    stderr = factor[:, None] * np.sqrt(error + spread / effective**2)
+    is_enough = effective[:, 0] >= min(ENOUGH_FAMILIES, SHARE_OF_CHAINS * chains)
+    mixed = is_enough & ~drifts & ~differ
+    return Averages(mean, spread, stderr, effective[:, 0], mixed)
+
+
+def _error_squared(x: np.ndarray, kind: np.ndarray) -> np.ndarray:
+    """Return Σ_k (Σ_{i of kind k} x_i / n)² for each row and column.
+
+    Args:
+        x: shape (rows, n, columns).
+        kind: the kind of each entry, shape (rows, n), from 0 to n − 1.
+    """
+    rows, n, columns = x.shape
+    kinds = (kind + n * np.arange(rows)[:, None]).reshape(-1)
+    order = np.argsort(kinds, kind="stable")
+    starts = np.flatnonzero(np.diff(kinds[order], prepend=-1))
+    sums = np.add.reduceat(x.reshape(-1, columns)[order], starts) / n
+    row = kinds[order][starts] // n
+    return np.add.reduceat(sums**2, np.searchsorted(row, np.arange(rows)))
+
+
+def begun_population(
+    path: AbstractPath, rows: int, groups: int, chains: int, *, key: PRNGKeyArray
+) -> Population:
+    """Draw a population from the model at t = 0, of so many chains in each group. Traceable."""
+    begun = start_annealing(path, rows * groups * chains, key=key)
+    shape = (rows, groups, chains)
+    families = jnp.broadcast_to(jnp.arange(groups * chains).reshape(shape[1:]), shape)
+    return Population(begun.v, begun.log_weights.reshape(shape), families)
+
+
+def moved_population(
+    path: AbstractPath,
+    begin: Array | float,
+    end: Array | float,
+    steps: Array | int,
+    population: Population,
+    *,
+    key: PRNGKeyArray,
+) -> Population:
+    """Move a population from one t to another, as `annealed_population` says. Traceable."""
+    shape = population.log_weights.shape
+
+    def model(s: Array) -> RBM:
+        part = s / steps  # so that the last model is exactly the one at `end`
+        return path.at((1 - part) * begin + part * end)
+
+    def step(s: Array, here: Population) -> Population:
+        key_sweep, key_choose = jax.random.split(jax.random.fold_in(key, s))
+        before, after = model(s), model(s + 1)
+        gain = before.free_energy(here.v) - after.free_energy(here.v)
+        # The chains are resampled after the sweep, so that it shares its product with F.
+        v = after.gibbs_sweep(here.v, key=key_sweep)
+        log_weights = here.log_weights + gain.reshape(shape)
+        there = Population(v, log_weights, here.families)
+        low = effective_size(_shares(log_weights)) < RESAMPLED_BELOW * shape[-1]
+        return jax.lax.cond(low.any(), _resampled, lambda p, *_: p, there, low, key_choose)
+
+    return jax.lax.fori_loop(0, steps, step, population)
+
+
+def _resampled(population: Population, which: Array, key: PRNGKeyArray) -> Population:
+    """Resample the chains of some groups, each within itself."""
+    rows, groups, chains = population.log_weights.shape
+    places = _chosen(population.log_weights, key=key)
+    places = jnp.where(which[..., None], places, jnp.arange(chains))
+    log_mean = jax.nn.logsumexp(population.log_weights, axis=-1, keepdims=True) - jnp.log(chains)
+    log_weights = jnp.where(which[..., None], log_mean, population.log_weights)
+    first = chains * jnp.arange(rows * groups).reshape(rows, groups, 1)
+    v = population.v[(first + places).reshape(-1)]
+    return Population(v, log_weights, jnp.take_along_axis(population.families, places, -1))
+
+
+def evened(population: Population, *, key: PRNGKeyArray) -> tuple[Array, Array]:
+    """Resample all chains of each row by their weights; return states, and families by row.
+
+    Traceable.
+    """
+    rows = len(population.log_weights)
+    of_row = Population(
+        population.v,
+        population.log_weights.reshape(rows, 1, -1),
+        population.families.reshape(rows, 1, -1),
+    )
+    found = _resampled(of_row, jnp.ones((rows, 1), bool), key)
+    return found.v, found.families[:, 0]
+
+
+def _shares(log_weights: Array) -> Array:
+    return jnp.exp(log_weights - log_weights.max(-1, keepdims=True))
+
+
+def _chosen(log_weights: Array, *, key: PRNGKeyArray) -> Array:
+    """Return the places that systematic resampling chooses along the last axis."""
+    count = log_weights.shape[-1]
+    offsets = jax.random.uniform(key, log_weights.shape[:-1], log_weights.dtype)
+    flat = _shares(log_weights).reshape(-1, count)
+    found = jax.vmap(lambda w, u: resampled(w, count, u))(flat, offsets.reshape(-1))
+    return found.reshape(log_weights.shape)
+
+
+def _swept(
+    rbm: RBM, v: Array, rows: int, sweeps: Array | int, *, key: PRNGKeyArray
+) -> tuple[Array, Array, Array, Array]:
+    """Move chains by Gibbs sweeps; return what they averaged, and where they are.
+
+    Returns:
+        Averages of p(v | h) over the first and over the second half of the sweeps, shape (rows,
+        chains, visible); the variance of v within a chain's sweeps, shape (rows, visible); the
+        last states.
+    """
+    key_start, key_sweep = jax.random.split(key)
+    gibbs, half, centre = Gibbs(1), sweeps // 2, v.mean(0)
+    chains = gibbs.start(rbm, v, key=key_start)
+
+    def sweep(i: Array, carry: tuple[GibbsState, tuple]) -> tuple[GibbsState, tuple]:
+        chains, sums = carry
+        chains, _ = gibbs.step(rbm, chains, key=jax.random.fold_in(key_sweep, i))
+        late = (i >= half).astype(v.dtype)
+
+        def added(sums: tuple) -> tuple:
+            inputs = rbm.inputs_to_v(chains.h)
+            mean = rbm.visible.mean(inputs) - centre
+            terms = (mean * (1.0 - late), mean * late, mean**2 + rbm.visible.variance(inputs))
+            counts = (1.0 - late, late)
+            return (
+                *(s + x for s, x in zip(sums[:3], terms, strict=True)),
+                *(s + x for s, x in zip(sums[3:], counts, strict=True)),
+            )
+
+        last = jnp.where(i < half, half, sweeps) - 1
+        return chains, jax.lax.cond((last - i) % APART == 0, added, lambda sums: sums, sums)
+
+    zero, none = jnp.zeros_like(v), jnp.zeros((), v.dtype)
+    begun = (chains, (zero, zero, zero, none, none))
+    chains, sums = jax.lax.fori_loop(0, sweeps, sweep, begun)
+    early, late, squares, n_early, n_late = sums
+    by_row = (rows, len(v) // rows, v.shape[1])
+    first, second = ((x / n).reshape(by_row) for x, n in ((early, n_early), (late, n_late)))
+    squares = (squares / (n_early + n_late)).reshape(by_row)
+    within = (squares - ((first + second) / 2.0) ** 2).mean(1)
+    return first + centre, second + centre, within, chains.v
+
+
+def _most_by_chance(freedom: int) -> float:
+    """Return how many times its mean a χ² hardly ever exceeds (Wilson & Hilferty 1931)."""
+    part = 2.0 / (9.0 * freedom)
+    return (1.0 - part + SURE * part**0.5) ** 3
