@@ -145,7 +145,7 @@ def _completed(
     states = np.repeat(fetched(_encoded(rbm, from_numpy(rows))), count, axis=0)
     gaps = np.flatnonzero(np.isnan(rows).any(1))
     if not len(gaps):
-        return DrawnRows(rbm.visible.decode(states), True, NOTHING_DRAWN)
+        return DrawnRows(rbm.visible.decode(from_numpy(states)), True, NOTHING_DRAWN)
     sweeps = steps
     if sweeps is None:  # many rows with few draws each: as much work for a population of each
         share = 1.0 if len(rows) == 1 else min(1.0, count / FEWEST_CHAINS)
@@ -160,7 +160,7 @@ def _completed(
         said.append((bool(found.mixed.all()), found.message))
     places = gaps[:, None] * count + np.arange(count)
     states[places] = np.concatenate(drawn, axis=1)[:, :count]
-    return DrawnRows(rbm.visible.decode(states), *min(said))
+    return DrawnRows(rbm.visible.decode(from_numpy(states)), *min(said))
 
 
 def condition(rbm: RBM, rows: Any) -> RBM:

@@ -17,6 +17,9 @@ from harmonium.errors import InputError
 from harmonium.sklearn import RBM, RBMClassifier, RBMImputer
 from harmonium.tables.dataframes import frame_of
 
+# Draws of two sweeps are enough here, where only their form counts.
+pytestmark = pytest.mark.filterwarnings("ignore:sample. Not converged")
+
 N = 24
 GAPS = [1, 5, 6, 17]  # rows
 WORDS = ["b", "a", "c"]

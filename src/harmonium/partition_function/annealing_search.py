@@ -350,7 +350,7 @@ class Search:
             gap=found.gap,
             message=message,
             forward=joined.forward,
-            reverse=joined.reverse,
+            reverse=joined.reverse + joined.shares - log_mean_exp(joined.shares),
             checked=is_checked or bool(warnings),
         )
 

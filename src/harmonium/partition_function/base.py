@@ -36,7 +36,8 @@ class LogZ(NamedTuple):
         message: why it converged or why not, in words.
         forward: log weights of the forward annealing runs, shape (n,); the log of the mean of e^w
             is the lower estimate of log Z. None where nothing was annealed.
-        reverse: log weights of the reverse runs, which estimate −log Z.
+        reverse: log weights of the reverse runs, which estimate −log Z, each with the log of how
+            much of the model its start stands for.
 
     Example:
         >>> rbm = hm.RBM(hm.Bernoulli(4), hm.Bernoulli(3), np.log(3) * np.eye(4, 3))

@@ -66,7 +66,8 @@ class Enumerated(AbstractLogZ):
         words = f"exact, {side.visible.n_states:,} states"
         columns = side.visible.size + side.hidden.size
         if (side.visible.n_states or 0) * columns <= MOST_IN_FLOAT64:
-            with in_float64(side) as precise:
+            # A sum that is not finite raises an error below.
+            with in_float64(side) as precise, np.errstate(invalid="ignore"):
                 value = float(np.logaddexp.reduce(_summed(precise, progress)))
             return exact_result(value, words)
         sums = _summed(side, progress)

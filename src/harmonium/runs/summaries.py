@@ -32,6 +32,7 @@ class LogZSummary:
     gap: float | None = None
     forward_estimate: float | None = None
     reverse_estimate: float | None = None
+    checked: bool = True
 
     @property
     def trusted(self) -> LogZ | None:

@@ -57,6 +57,11 @@ def key_from(random_state: Any, purpose: int) -> jax.Array:
     return jax.random.fold_in(key, purpose)
 
 
+def checked_sweeps(k: int | None) -> int | None:
+    """Return the sweeps of chains, or None, where `hm.sample` decides how rows are drawn."""
+    return None if k is None else positive_integer(k, "k")
+
+
 def floats(X: Any, **options: Any) -> Any:
     """Check rows that need not have the columns of `fit`, and return them as floats."""
     every: dict[str, Any] = {"dtype": FLOATS} | options

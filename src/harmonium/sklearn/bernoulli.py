@@ -32,6 +32,7 @@ from .base import (
     SCORING,
     BaseRBM,
     at_precision,
+    checked_sweeps,
     floats,
     free_energy,
     in_dtype,
@@ -312,10 +313,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRBM):
 
         return in_parts(move, rows, model.widest, np.float32) > 0.5
 
-    def sample(self, n_samples: int = 1, *, k: int = 1_000) -> np.ndarray:
-        """Draw rows from the model, each from its own chain of k Gibbs sweeps (see `hm.sample`)."""
+    def sample(self, n_samples: int = 1, *, k: int | None = None) -> np.ndarray:
+        """Draw rows from the model, by k Gibbs sweeps or, if None, as `hm.sample` does."""
         key = key_from(self.random_state, SAMPLING)
-        return sample(self.rbm_, n_samples, key=key, steps=positive_integer(k, "k"))
+        return sample(self.rbm_, n_samples, key=key, steps=checked_sweeps(k))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the pseudo-likelihood of each row, Σ_i log p(v_i | all other v), in nats.

@@ -28,7 +28,7 @@ from ..rbm import RBM as Model
 from ..samplers import Gibbs
 from ..sampling import sample
 from ..training import Report
-from .base import MOVING, SAMPLING, BaseRBM, alike, key_from
+from .base import MOVING, SAMPLING, BaseRBM, alike, checked_sweeps, key_from
 from .columns import hidden_layer
 from .rbm import COMPLETIONS, SWEEPS
 from .tables import columns_and_rows
@@ -203,8 +203,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
         chosen = self.predict_proba(X).argmax(-1)
         return self.classes_[chosen]
 
-    def sample(self, n_samples: int = 1, y: Any = None, *, k: int = 1_000) -> Any:
-        """Draw rows, of the class y if it is given, each by k Gibbs sweeps (see `hm.sample`)."""
+    def sample(self, n_samples: int = 1, y: Any = None, *, k: int | None = None) -> Any:
+        """Draw rows, of the class y if it is given, by k Gibbs sweeps or as `hm.sample` does."""
         check_is_fitted(self)
         given = None
         if y is not None:
@@ -212,8 +212,8 @@ class RBMClassifier(ClassifierMixin, BaseRBM):
                 raise InputError(f"y: expected one of {list(self.classes_)}; got {y!r}.")
             given = np.full((1, self.rbm_.visible.n_units), np.nan)
             given[:, -1] = np.flatnonzero(self.classes_ == y)[0]
-        key, steps = key_from(self.random_state, SAMPLING), positive_integer(k, "k")
-        rows = sample(self.rbm_, n_samples, key=key, steps=steps, given=given)
+        key = key_from(self.random_state, SAMPLING)
+        rows = sample(self.rbm_, n_samples, key=key, steps=checked_sweeps(k), given=given)
         return self.columns_.decode(rows[:, :-1])
 
     def _method_names(self) -> tuple[str, ...]:

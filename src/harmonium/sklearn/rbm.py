@@ -16,7 +16,18 @@ from ..likelihood import LogLikelihood, free_energies, log_likelihood
 from ..missing import impute
 from ..rbm import RBM as Model
 from ..sampling import sample
-from .base import MOVING, SAMPLING, SCORING, alike, floats, free_energy, key_from, mean_h, mean_v
+from .base import (
+    MOVING,
+    SAMPLING,
+    SCORING,
+    alike,
+    checked_sweeps,
+    floats,
+    free_energy,
+    key_from,
+    mean_h,
+    mean_v,
+)
 from .columns import hidden_layer
 from .holding_out import BaseHoldingOut
 from .tables import columns_and_rows, floats_of
@@ -206,11 +217,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseHoldingOut):
             found[gaps] = free_energies(self.rbm_, rows[gaps], key=key)
         return found
 
-    def sample(self, n_samples: int = 1, *, k: int = 1_000) -> Any:
-        """Draw rows from the model, each from its own chain of k Gibbs sweeps (see `hm.sample`)."""
+    def sample(self, n_samples: int = 1, *, k: int | None = None) -> Any:
+        """Draw rows from the model, by k Gibbs sweeps or, if None, as `hm.sample` does."""
         check_is_fitted(self)
         key = key_from(self.random_state, SAMPLING)
-        rows = sample(self.rbm_, n_samples, key=key, steps=positive_integer(k, "k"))
+        rows = sample(self.rbm_, n_samples, key=key, steps=checked_sweeps(k))
         return self.columns_.decode(rows)
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
