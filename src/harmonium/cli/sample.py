@@ -95,8 +95,8 @@ def sample_cli(
         from ..tables.writing import plain, text_of
 
         text = text_options(header, separator, missing, skip)
-        found = draw_rows(run, n, sweeps, seed, given, out, overwrite, beta, text, with_missing)
-        rows, table, words, converged, message = found
+        drawn = draw_rows(run, n, sweeps, seed, given, out, overwrite, beta, text, with_missing)
+        rows, table, words, converged, message = drawn
         summary = {"run": run, "rows": len(rows), "columns": rows.shape[1], "out": out}
         summary |= {"converged": converged, "message": message}
         values: Any = rows

@@ -16,6 +16,7 @@ from ..statistics import (
     log_mean_exp,
     lower_mean_bound,
     most_expected,
+    resampled,
     sigmoid,
 )
 
@@ -189,8 +190,5 @@ def resampled_chains(
 
     Source: Kitagawa 1996.
     """
-    weights = np.exp(log_weights - log_weights.max(0))
-    ends = np.cumsum(weights, axis=0) / weights.sum(0)
-    points = (np.arange(count)[:, None] + offsets) / count
-    chosen = (ends[None] <= points[:, None]).sum(1)
-    return np.minimum(chosen, len(log_weights) - 1)
+    of_rows = zip(np.exp(log_weights - log_weights.max(0)).T, offsets, strict=True)
+    return np.stack([resampled(weights, count, offset) for weights, offset in of_rows], axis=1)

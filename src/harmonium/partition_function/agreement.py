@@ -17,21 +17,21 @@ CONTRADICTED = 1e-3  # of a lower bound from another base
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 MET = "The forward and reverse estimates agree."
 MOST_LOST = 2.0  # nats forward and in reverse together, for which more chains are enough
-BY_CHANCE = 0.05  # probability of as many witnesses without a cause
+BY_CHANCE = 0.05  # probability of as many reference states without a cause
 FIRST_LOOK = 0.045  # of the 5 % by which an interval may miss; later looks share the rest
 
 Ends = tuple[float, float]
 
 
-class WitnessRuns(NamedTuple):
-    """Reverse runs from witnesses.
+class ReferenceRuns(NamedTuple):
+    """Reverse runs from reference states.
 
     Attributes:
-        source: where the witnesses come from, in words.
+        source: where the states come from, in words.
         reverse: log weights, shape (n,).
-        fractions: the fraction of the witnesses' mass that each start stands for.
+        fractions: the fraction of their mass that each start stands for.
         log_z: the log of that mass, or None if it is that of the model.
-        effective: the effective number of witnesses.
+        effective: the effective number of these states.
     """
 
     source: str
@@ -48,29 +48,29 @@ class AnnealingRuns(NamedTuple):
         forward: shape (n,); the mean of e^w estimates Z.
         reverse: those of the reverse runs, shape (n,); the mean of e^w estimates 1/Z.
         log_shares: the log of what the start of each reverse run stands for; None if all are equal.
-        witnesses: reverse runs from states of another origin.
+        references: reverse runs from states of another origin.
         rounds: independent rounds of as many chains.
     """
 
     forward: np.ndarray
     reverse: np.ndarray
     log_shares: np.ndarray | None = None
-    witnesses: Sequence[WitnessRuns] = ()
+    references: Sequence[ReferenceRuns] = ()
     rounds: int = 1
 
     @classmethod
     def joined(cls, rounds: Sequence[AnnealingRuns]) -> AnnealingRuns:
         """Return the runs of several rounds as one."""
-        witnesses = []
-        for same in zip(*(one.witnesses for one in rounds), strict=True):
+        references = []
+        for same in zip(*(one.references for one in rounds), strict=True):
             reverse = np.concatenate([runs.reverse for runs in same])
             fractions = np.concatenate([runs.fractions for runs in same]) / len(rounds)
-            witnesses.append(same[0]._replace(reverse=reverse, fractions=fractions))
+            references.append(same[0]._replace(reverse=reverse, fractions=fractions))
         return cls(
             np.concatenate([one.forward for one in rounds]),
             np.concatenate([one.reverse for one in rounds]),
             np.concatenate([one.shares for one in rounds]),
-            witnesses,
+            references,
             len(rounds),
         )
 
@@ -78,6 +78,11 @@ class AnnealingRuns(NamedTuple):
     def shares(self) -> np.ndarray:
         """The log of what each reverse run stands for."""
         return np.zeros(len(self.reverse)) if self.log_shares is None else self.log_shares
+
+    @property
+    def weighted_reverse(self) -> np.ndarray:
+        """The log weights of reverse runs, each with what it stands for relative to the mean."""
+        return self.reverse + self.shares - log_mean_exp(self.shares)
 
     @property
     def lost(self) -> float:
@@ -132,7 +137,7 @@ class AnnealingRuns(NamedTuple):
         """
         low, high = found.interval
         missing = [self._doubt(found, tolerance)]
-        missing += [mass for mass, _ in self.unreached(found, tolerance)]
+        missing += [mass for mass, _ in self.unreached(found.value, tolerance)]
         return low, high + float(np.log1p(max(missing)))
 
     def _doubt(self, found: Sandwich, tolerance: float) -> float:
@@ -154,11 +159,12 @@ class AnnealingRuns(NamedTuple):
         Z, so log Z lies below `lower_mean_bound` with a probability of 2.5 % at most, whatever
         their distribution. Its upper end is that bound for the reverse runs, by independent groups,
         as if they had started from exact draws; then more for the mass that chains hardly reach and
-        for what witnesses show. Both ends enclose the narrow interval and the one-sided estimates;
-        the upper end is also above all ends that are `against` this estimate.
+        for what reference states show. Both ends enclose the narrow interval and the one-sided
+        estimates; the upper end is also above all ends that are `against` this estimate.
         """
-        back = self.reverse + self.shares - log_mean_exp(self.shares)
-        by_group = np.array([log_mean_exp(part) for part in np.array_split(back, found.groups)])
+        by_group = np.array(
+            [log_mean_exp(part) for part in np.array_split(self.weighted_reverse, found.groups)]
+        )
         lows = [lower_mean_bound(self.forward, TAIL), found.lower, found.upper]
         highs = [-lower_mean_bound(by_group, TAIL), found.lower, found.upper]
         if found.groups > 1:
@@ -169,24 +175,24 @@ class AnnealingRuns(NamedTuple):
         highest = max([max(highs) + unknown, *against])
         return float(min(lows)), float(highest)
 
-    def unreached(self, found: Sandwich, tolerance: float) -> list[tuple[float, str]]:
-        """Return the mass, relative to Z, that witnesses show where forward chains hardly come.
+    def unreached(self, value: float, tolerance: float) -> list[tuple[float, str]]:
+        """Return the mass, relative to Z, that reference states show where chains hardly come.
 
         Where reverse runs of the chains' own states are strange as often, these stand for that
         mass already. Only more than that, and more than chance allows, is evidence. The fraction s
-        of witnesses is known as well as their count, whose upper end is taken. For rows, s is a
-        share of all mass, of which the chains found 1 − s; for chains from another base, it is
-        that of the mass which they found.
+        of reference states is known as well as their count, whose upper end is taken. For rows, s
+        is a share of all mass, of which the chains found 1 − s; for chains from another base, it
+        is that of the mass which they found.
 
         Returns:
             For each source with such evidence, an upper bound and a sentence.
         """
-        own = self._is_strange(self.reverse, found.value, tolerance)
-        usual = self.hardly_seen(found.value, tolerance)
+        own = self._is_strange(self.reverse, value, tolerance)
+        usual = self.hardly_seen(value, tolerance)
         rate = max(usual, float(own.mean()), 0.5 / len(own))
         evidence = []
-        for runs in self.witnesses:
-            is_strange = self._is_strange(runs.reverse, found.value, tolerance)
+        for runs in self.references:
+            is_strange = self._is_strange(runs.reverse, value, tolerance)
             share = float(runs.fractions @ is_strange)
             counted = max(1.0, share * runs.effective)
             by_chance = tail_of_count(round(counted), rate * runs.effective)
@@ -196,8 +202,8 @@ class AnnealingRuns(NamedTuple):
             if runs.log_z is None:
                 mass = most / (1.0 - most) if most < 1.0 else np.inf
             else:
-                mass = most * float(np.exp(min(runs.log_z - found.value, 700.0)))
-            apart = float(np.median(-found.value - runs.reverse[is_strange]))
+                mass = most * float(np.exp(min(runs.log_z - value, 700.0)))
+            apart = float(np.median(-value - runs.reverse[is_strange]))
             # No region has more mass than its cost allows, if chains came nowhere near it.
             mass = min(mass, float(np.expm1(min(apart, 700.0))))
             why = (

@@ -31,16 +31,18 @@ class Annealed(AbstractLogZ):
     Forward runs start from exact draws of a base model. Their estimate is on average below log Z,
     so a log-likelihood from it alone is too high. Reverse runs start from draws of the model
     itself. Their estimate is on average above log Z, as far as those draws are exact: they are the
-    final states of the forward chains of all bases, resampled by their weights, after `burn_in`
-    more sweeps. The value is Bennett's acceptance ratio between both, an estimate and no bound.
+    final states of the round's forward chains, resampled by their weights, after `burn_in` more
+    sweeps. The value is Bennett's acceptance ratio between both, an estimate and no bound.
 
     A pilot run tries each base, spaces the models along the path by the work that the chains lose
-    there, and takes the base that loses least. Then steps and chains grow until the forward and
-    reverse estimates agree within `tolerance` and the interval's half width is below it too, or
-    the time is up. The 95 % interval is a jackknife that leaves out one independent group of
-    chains at a time. Where the answer has not converged, the interval is wider: its ends hold for
-    annealing weights of any distribution (`AnnealingRuns.wide_interval`), and enclose what other
-    bases and the given starts say.
+    there, and takes the base that loses least; where no base reaches states that chains from random
+    states come to, another base is fitted to these. Then steps and chains grow until the forward
+    and reverse estimates agree within `tolerance` and the interval's half width is below it too, or
+    the time is up. The 95 % interval is a jackknife that leaves out one independent group of chains
+    at a time. Its upper end is raised by what `starts` and the final states of other bases show of
+    mass that chains hardly reach. Where the answer has not converged, the interval is wider: its
+    ends hold for annealing weights of any distribution (`AnnealingRuns.wide_interval`), and enclose
+    what other bases and the given starts say.
 
     A path may end at another model close to this one; the step from there to this model is
     weighted too. So chains may be annealed to the RBM with weights rounded to bfloat16, where that
@@ -48,7 +50,7 @@ class Annealed(AbstractLogZ):
 
     A mode that no chain of any base ever finds cannot be detected: all estimates then agree on
     log Z of the modes that were found. `starts` from another source, such as the data, would
-    reveal it.
+    reveal it. Without them, an answer that nothing else could have contradicted is `unchecked`.
 
     Attributes:
         chains: chains in each direction.

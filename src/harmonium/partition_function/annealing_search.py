@@ -20,11 +20,12 @@ from .agreement import (
     MET,
     MOST_LOST,
     AnnealingRuns,
-    WitnessRuns,
+    ReferenceRuns,
     contradictions,
     level_of_look,
 )
 from .base import LogZ
+from .reference_states import ReferenceStates, covered, quenched
 from .schedule import (
     SEGMENTS,
     AnnealingSchedule,
@@ -34,7 +35,6 @@ from .schedule import (
     resampled_states,
     swept,
 )
-from .witnesses import Witnesses, covered, quenched
 
 PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among the bases
 AIM = 0.5  # nats lost forward and in reverse together, at which a schedule aims
@@ -44,10 +44,17 @@ WHOLE_ROUND = 2.6  # time of a round over that of its forward runs: burn-in, rev
 FEWEST_CHAINS = 32  # of a model so large that more would not end in time
 BY_PILOT = 10.0  # nats that a pilot's runs may lose anywhere
 MORE_BASES = 2  # fitted to states that no other base reaches
+# States that are left may be copies of one, and a base without any width has no finite precision.
 FEW_SWEEPS = 8
-USUAL = 0.97  # quantile of the costs at a path's own states
-COMPETENT = 1.0  # nats below log Z that the estimate of a base may lie which checks another one
-COVERED = 0.9  # part of the mass that states of another origin come to, if they are a check
+# The costs of a path's own states are spread; the highest of them say how spread, not the maximum,
+# which one stray chain decides.
+USUAL = 0.97
+# A base checks another one if its own estimate lies at most so many nats below: it then found a
+# third of Z at least, so that a mode of like size would have had a chance to be found.
+COMPETENT = 1.0
+# Chains from random states are a check if they came to nearly all that is known. Not all of it:
+# of as many draws of one distribution, two in a hundred have no neighbour (`covered`).
+COVERED = 0.9
 UNCHECKED = (
     "Unchecked: there are no rows to start from, and chains from elsewhere do not come to the"
     " same states, so nothing could have shown that a part of the model is missed."
@@ -63,9 +70,9 @@ class Candidate(NamedTuple):
     gains: np.ndarray
 
     @property
-    def witnesses(self) -> Witnesses:
-        """Its final states as witnesses for another path."""
-        return Witnesses.of_chains(self.final.v, self.final.log_weights)
+    def references(self) -> ReferenceStates:
+        """Its final states as reference states for another path."""
+        return ReferenceStates.of_chains(self.final.v, self.final.log_weights)
 
 
 class Search:
@@ -89,7 +96,7 @@ class Search:
         self.tolerance, self.seconds = tolerance, seconds
         self.groups = 1
         self.looks = 0
-        self.rows = [] if starts is None else [Witnesses.of_rows(np.asarray(starts))]
+        self.rows = [] if starts is None else [ReferenceStates.of_rows(np.asarray(starts))]
         self.progress, self.done = progress, 0.0
         self.began = clock()
         self.pace = 0.0  # seconds for one step in each segment, forward and in reverse
@@ -243,8 +250,7 @@ class Search:
     def _needs_more_steps(self, last: AnnealingRuns, value: float) -> bool:
         """Return whether more steps would help more than more chains."""
         tolerance = self.tolerance
-        found = last.sandwich(self.groups)
-        unreached = any(mass > tolerance for mass, _ in last.unreached(found, tolerance))
+        unreached = any(mass > tolerance for mass, _ in last.unreached(value, tolerance))
         hardly_seen = last.hardly_seen(value, tolerance)
         return last.lost > MOST_LOST or hardly_seen > tolerance / 3 or unreached
 
@@ -286,8 +292,8 @@ class Search:
         """Return the log weights of a round's whole runs, and those of its reverse segments."""
         n = self.chains
         rng = np.random.default_rng(self.keys_used)
-        witnesses = [(rows, max(2, n // 4)) for rows in self.rows]
-        witnesses += [(one.witnesses, max(2, n // 8)) for one in self.others]
+        references = [(rows, max(2, n // 4)) for rows in self.rows]
+        references += [(one.references, max(2, n // 8)) for one in self.others]
         fractions: list[np.ndarray] = []
 
         def chosen(known: np.ndarray) -> np.ndarray:
@@ -295,7 +301,7 @@ class Search:
                 # States that come to all that is known would have come to more of it.
                 self.is_checked = covered(known, self.quenches) > COVERED
             states = [known[:0]]
-            for some, count in witnesses:
+            for some, count in references:
                 more, each = some.chosen(known, count, rng)
                 states.append(more)
                 fractions.append(each)
@@ -303,11 +309,11 @@ class Search:
 
         back, log_shares = self._reverse(schedule, [final], steps, chosen)
         reverse = back.sum(0) - float(schedule.path.log_z_of_base)
-        ends = n + np.cumsum([count for _, count in witnesses], dtype=int)
+        ends = n + np.cumsum([count for _, count in references], dtype=int)
         runs = [
-            WitnessRuns(some.source, part, each, some.log_z, some.effective)
+            ReferenceRuns(some.source, part, each, some.log_z, some.effective)
             for (some, _), part, each in zip(
-                witnesses, np.split(reverse, [n, *ends])[1:], fractions, strict=False
+                references, np.split(reverse, [n, *ends])[1:], fractions, strict=False
             )
         ]
         return AnnealingRuns(final.log_weights, reverse[:n], log_shares, runs), back
@@ -329,7 +335,7 @@ class Search:
         warnings = [*joined.warnings(found, tolerance), *(why for why, _ in against)]
         low, high = joined.interval(found, tolerance)
         if warnings:
-            warnings += [why for _, why in joined.unreached(found, tolerance)]
+            warnings += [why for _, why in joined.unreached(found.value, tolerance)]
             low, high = joined.wide_interval(found, tolerance, [ends for _, ends in against])
         is_checked = self.is_checked or any(
             log_mean_exp(log_weights) > found.value - COMPETENT for log_weights in others
@@ -350,7 +356,7 @@ class Search:
             gap=found.gap,
             message=message,
             forward=joined.forward,
-            reverse=joined.reverse + joined.shares - log_mean_exp(joined.shares),
+            reverse=joined.weighted_reverse,
             checked=is_checked or bool(warnings),
         )
 

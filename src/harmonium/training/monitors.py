@@ -22,6 +22,7 @@ from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
 from ..missing.annealed import SeenEnergies, independent_energies, seen_energies
 from ..missing.marginal import QUICK_SUMS, completed, draw, entries_of_sum, posterior, with_missing
+from ..path import Line
 from ..rbm import RBM
 from ..sharding import clock, whole
 from ..statistics import Z_95, effective_size, student_95
@@ -79,7 +80,7 @@ class Monitors:
         self.watching = sum(map(len, some))
         self.watched = [padded(rows) for rows in some]
         self.reference = rbm.uncoupled
-        self.log_z_of_reference = float(_log_z_of_units(self.reference))
+        self.log_z_of_reference = float(Line(self.reference, self.reference).log_z_of_base)
         # Taken before the first update: later a stream is read by another thread.
         affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
         self.few = sets[-1].some(min(MONITORED_ROWS, affordable))
@@ -230,12 +231,6 @@ def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
         if side.visible.n_states is not None
     ]
     return jnp.stack([*found, jnp.asarray(-jnp.inf)]).max()
-
-
-@eqx.filter_jit
-def _log_z_of_units(rbm: RBM) -> Array:
-    """Return log Z of a model without weights."""
-    return rbm.visible.cgf(rbm.visible.zero_inputs) + rbm.hidden.cgf(rbm.hidden.zero_inputs)
 
 
 def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) -> SeenEnergies:

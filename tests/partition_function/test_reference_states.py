@@ -8,12 +8,12 @@ from scipy import stats
 import harmonium as hm
 from harmonium.partition_function.agreement import (
     AnnealingRuns,
-    WitnessRuns,
+    ReferenceRuns,
     level_of_look,
     tail_of_count,
 )
 from harmonium.partition_function.bridge import bennett, bennett_stderr, sandwich
-from harmonium.partition_function.witnesses import Witnesses, covered, quenched
+from harmonium.partition_function.reference_states import ReferenceStates, covered, quenched
 
 RNG = np.random.default_rng(0)
 KNOWN = RNG.normal(0.0, 1.0, (512, 8))
@@ -22,7 +22,7 @@ FAR = RNG.normal(12.0, 1.0, (8, 8))  # a second mode
 
 def test_the_farthest_states_stand_for_all_of_their_mode():
     rows = np.concatenate([RNG.normal(0.0, 1.0, (792, 8)), FAR])
-    states, fractions = Witnesses.of_rows(rows).chosen(KNOWN, 64, np.random.default_rng(0))
+    states, fractions = ReferenceStates.of_rows(rows).chosen(KNOWN, 64, np.random.default_rng(0))
     assert states.shape == (64, 8)
     is_far = states.mean(1) > 6.0
     assert fractions[is_far].sum() == pytest.approx(8 / 800)
@@ -31,17 +31,19 @@ def test_the_farthest_states_stand_for_all_of_their_mode():
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_few_rows_are_enough(count):
-    states, fractions = Witnesses.of_rows(FAR[:count]).chosen(KNOWN, 6, np.random.default_rng(0))
+    states, fractions = ReferenceStates.of_rows(FAR[:count]).chosen(
+        KNOWN, 6, np.random.default_rng(0)
+    )
     assert states.shape == (6, 8)
     assert fractions.sum() == pytest.approx(1.0)
 
 
 def test_weights_of_chains_become_fractions():
     log_weights = np.log([1.0, 3.0, 4.0])
-    witnesses = Witnesses.of_chains(jax.numpy.eye(3), log_weights)
-    np.testing.assert_allclose(witnesses.fractions, [1 / 8, 3 / 8, 4 / 8])
-    assert witnesses.log_z == pytest.approx(np.log(8 / 3))
-    assert witnesses.effective == pytest.approx(64 / 26)
+    references = ReferenceStates.of_chains(jax.numpy.eye(3), log_weights)
+    np.testing.assert_allclose(references.fractions, [1 / 8, 3 / 8, 4 / 8])
+    assert references.log_z == pytest.approx(np.log(8 / 3))
+    assert references.effective == pytest.approx(64 / 26)
 
 
 def test_what_states_of_another_origin_cover():
@@ -64,14 +66,16 @@ def test_quenches_find_the_pattern_of_a_hidden_unit():
 def runs(fractions, reverse, log_z=None):
     own = AnnealingRuns(RNG.normal(0.0, 0.3, 512), RNG.normal(0.0, 0.3, 512))
     effective = 1_000.0
-    witnesses = (WitnessRuns("the rows", np.array(reverse), np.array(fractions), log_z, effective),)
-    return own._replace(witnesses=witnesses)
+    references = (
+        ReferenceRuns("the rows", np.array(reverse), np.array(fractions), log_z, effective),
+    )
+    return own._replace(references=references)
 
 
 def test_the_mass_that_rows_show_is_in_the_upper_end():
     shown = runs([0.02, 0.3], [-9.0, 0.1])
     found = shown.sandwich(16)
-    ((mass, why),) = shown.unreached(found, 0.1)
+    ((mass, why),) = shown.unreached(found.value, 0.1)
     upper = stats.chi2.ppf(0.975, 2 * 21) / 2 / 1_000  # of a Poisson mean, from a count of 20
     assert mass == pytest.approx(upper / (1 - upper), rel=0.02)
     assert why.startswith("0.02 of the rows lie where hardly a chain came")
@@ -87,13 +91,13 @@ def test_the_mass_that_rows_show_is_in_the_upper_end():
 )
 def test_what_is_no_evidence(fractions, reverse):
     shown = runs(fractions, reverse)
-    assert shown.unreached(shown.sandwich(16), 0.1) == []
+    assert shown.unreached(shown.sandwich(16).value, 0.1) == []
 
 
 def test_chains_of_another_base_count_by_their_own_mass():
     shown = runs([0.5, 0.3], [-90.0, 0.1], log_z=-20.0)
     found = shown.sandwich(16)
-    ((mass, _),) = shown.unreached(found, 0.1)
+    ((mass, _),) = shown.unreached(found.value, 0.1)
     assert mass < 1e-8
 
 

@@ -1,7 +1,7 @@
 """States that may lie where annealing does not come: rows, and final states from other bases.
 
-An annealed estimate knows only the regions that its chains reach. Witnesses are states of another
-origin, each of which stands for a fraction of the model's mass. Reverse runs start from some of
+An annealed estimate knows only the regions that its chains reach. Reference states are of another
+origin, and each stands for a fraction of the model's mass. Reverse runs start from some of
 them. Where such a run costs far more than log Z, forward chains hardly reach its start.
 """
 
@@ -20,11 +20,13 @@ from ..samplers.gibbs import after_sweeps
 from ..sharding import fetched
 from ..statistics import effective_size, log_mean_exp, relative_weights, resampled
 
-QUENCH_SWEEPS = 64
-NEIGHBOURS = 16  # of 512 known states
+QUENCH_SWEEPS = 64  # enough to fall into a mode, too few to leave it for the largest one
+# Of 512 known states: so few that a mode of 3 % has as many, so many that the nearest of 128 draws
+# of the same distribution lies within them.
+NEIGHBOURS = 16
 
 
-class Witnesses(NamedTuple):
+class ReferenceStates(NamedTuple):
     """States with the fractions of the mass that they stand for.
 
     Attributes:
@@ -41,13 +43,13 @@ class Witnesses(NamedTuple):
     log_z: float | None = None
 
     @classmethod
-    def of_rows(cls, states: np.ndarray) -> Witnesses:
-        """Return rows as witnesses: each stands for as much as another."""
+    def of_rows(cls, states: np.ndarray) -> ReferenceStates:
+        """Return rows as reference states: each stands for as much as another."""
         n = len(states)
         return cls("the starts (for a likelihood, the rows)", states, np.full(n, 1.0 / n))
 
     @classmethod
-    def of_chains(cls, v: Array, log_weights: np.ndarray) -> Witnesses:
+    def of_chains(cls, v: Array, log_weights: np.ndarray) -> ReferenceStates:
         """Return the final states of forward runs from another base, with their weights."""
         weights = relative_weights(log_weights)
         log_z = float(log_mean_exp(log_weights))
@@ -63,7 +65,7 @@ class Witnesses(NamedTuple):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Choose n states: those least like known ones, and a sample of the rest.
 
-        A region of little mass that is not among the known states holds few witnesses. A sample of
+        A region of little mass that is not among the known states holds few of them. A sample of
         n would often have none of them, but they are the farthest from all that is known.
 
         Args:
@@ -72,7 +74,7 @@ class Witnesses(NamedTuple):
             rng: random numbers for the sample.
 
         Returns:
-            States, shape (n, visible), and the fraction that each stands for: that of all witnesses
+            States, shape (n, visible), and the fraction that each stands for: that of all states
             to which it is the nearest. Those to which a known state is nearer belong to none.
         """
         from_known = _distances(self.states, known).min(1)
