@@ -11,7 +11,8 @@ from harmonium.samplers import Cloud
 from harmonium.training.choice import chosen
 from harmonium.training.following import APART, DOUBTS, TRUSTED, bennett_of, number
 from harmonium.training.held_out import Tracker, judged
-from harmonium.training.monitors import Monitors
+from harmonium.training.monitors import Monitors, adjusted_gap
+from harmonium.training.strength import next_strength
 from registry import exact_states, random_rbm
 
 KEY = jax.random.key(3)
@@ -134,3 +135,23 @@ def test_where_log_z_is_lost_nothing_is_shown_and_the_best_model_is_set_aside():
     assert int(state.update) == -1
     assert int(state.earlier_update) == 1
     assert state.has_candidates
+
+
+def test_energies_of_incomplete_rows_that_are_too_rough_decide_nothing():
+    """Strong weights, and more missing units than can be summed over: eight chains say little."""
+    rows = np.random.default_rng(1).integers(2, size=(200, 60)).astype(np.float32)
+    rows[np.random.default_rng(0).uniform(size=rows.shape) < 0.4] = np.nan
+    tracker = Tracker(random_rbm(hm.Bernoulli(60), hm.Bernoulli(30), 3), 10, None, key=KEY)
+    state = tracker.begin()._replace(records=number(1, np.int32))
+    for coupling, is_rough in ((0.3, False), (6.0, True)):
+        rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(30), 3, coupling=coupling)
+        monitors = Monitors(rbm, hm.Dataset(rows[:100]), hm.Dataset(rows[100:]))
+        found = monitors.measured(rbm)
+        assert np.isinf(found[-1].reach) == is_rough
+        after, shown = judged(state, found[-1].energy, 5, found[-1].reach)
+        assert (shown == {}) == is_rough
+        assert ("missing values" in after.note) == is_rough
+        gap, _ = adjusted_gap(*found)
+        assert (next_strength(0.3, 0.1, gap, 0.0, 1.0) == 0.3) == is_rough
+        metrics = monitors.described(rbm, found, 0.0, last=False)
+        assert ("free_energy_gap" in metrics) != is_rough

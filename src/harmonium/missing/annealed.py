@@ -33,7 +33,7 @@ class SeenEnergies(NamedTuple):
     value: Float[Array, " n"]
     variance: Float[Array, " n"]
     completed: Float[Array, "n visible"]
-    lost: Float[Array, " n"] | float = 0.0
+    lost: Float[Array, " n"]
 
 
 class Ramp(NamedTuple):

@@ -44,6 +44,9 @@ WHOLE_ROUND = 2.6  # time of a round over that of its forward runs: burn-in, rev
 FEWEST_CHAINS = 32  # of a model so large that more would not end in time
 BY_PILOT = 10.0  # nats that a pilot's runs may lose anywhere
 MORE_BASES = 2  # fitted to states that no other base reaches
+# Of the reverse runs of a round, those that start from reference states of one kind. All batches
+# of chains have one size, as XLA compiles a program for each size.
+ONE_OF = 8
 # States that are left may be copies of one, and a base without any width has no finite precision.
 FEW_SWEEPS = 8
 # The costs of a path's own states are spread; the highest of them say how spread, not the maximum,
@@ -73,6 +76,21 @@ class Candidate(NamedTuple):
     def references(self) -> ReferenceStates:
         """Its final states as reference states for another path."""
         return ReferenceStates.of_chains(self.final.v, self.final.log_weights)
+
+
+class PilotRuns(NamedTuple):
+    """What pilot runs along a path in both directions say of it.
+
+    Attributes:
+        schedule: the path, spaced by their work.
+        lost: the work lost forward and in reverse together, nats.
+        spread: half the sum of the variances of their work. It is as large as `lost` where both are
+            small, and far better known.
+    """
+
+    schedule: AnnealingSchedule
+    lost: float
+    spread: float
 
 
 class Search:
@@ -126,18 +144,18 @@ class Search:
             tried.append(Candidate(schedule, *self._forward(schedule, PILOT[1])))
             self._report(0.1 * len(tried) / len(schedules))
         probes = self._probes(tried)
-        lost, spaced, beyond = self._compared(tried, probes)
+        pilots, beyond = self._compared(tried, probes)
         for _ in range(MORE_BASES):
             is_far = beyond > 0.0
             if not is_far.any() or self._left() < PILOT[1] * self.pace * (len(tried) + 1):
                 break
             tried.append(self._candidate_for(probes[is_far], tried[0].schedule.path))
-            lost, spaced, beyond = self._compared(tried, probes)
+            pilots, beyond = self._compared(tried, probes)
         self.beyond = float(beyond.max())
-        best = int(np.argmin(lost))
+        best = int(np.argmin([max(one.lost, one.spread) for one in pilots]))
         self.others = [one for i, one in enumerate(tried) if i != best]
-        needed = min(PILOT[1] * lost[best] / AIM, self._left() / self.pace)
-        return spaced[best], steps or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
+        needed = min(PILOT[1] * pilots[best].lost / AIM, self._left() / self.pace)
+        return pilots[best].schedule, steps or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
 
     def _fit_to_time(self, schedules: Sequence[AnnealingSchedule]) -> None:
         """Take fewer chains where a pilot and one short round would not end in time."""
@@ -155,12 +173,17 @@ class Search:
             self.chains = max(fewest, int(part * self.chains))
 
     def _probes(self, tried: Sequence[Candidate]) -> np.ndarray:
-        """Return states of several origins: of all bases, whatever their weights, and quenches."""
-        n = max(1, self.chains // 8)
-        self.quenches = fetched(quenched(self.rbm, 2 * n, key=self._next_key()))
-        states = [self.quenches]
-        states += [fetched(one.final.v)[-n:] for one in tried]
-        states += [rows.states[:n] for rows in self.rows]
+        """Return states of several origins: of all bases, whatever their weights, and quenches.
+
+        They are as many as half of the chains.
+        """
+        n = self.chains // 2
+        self.quenches = fetched(quenched(self.rbm, self.chains, key=self._next_key()))
+        others = [rows.states for rows in self.rows]
+        others += [fetched(one.final.v) for one in tried]
+        each = n // 2 // len(others)
+        states = [some[:each] for some in others]
+        states.append(self.quenches[: n - sum(map(len, states))])
         return np.concatenate(states)
 
     def _candidate_for(self, states: np.ndarray, near: AbstractPath) -> Candidate:
@@ -175,29 +198,31 @@ class Search:
 
     def _compared(
         self, tried: Sequence[Candidate], probes: np.ndarray
-    ) -> tuple[list[float], list[AnnealingSchedule], np.ndarray]:
-        """Return the work that each candidate loses, its spacing, and how far off the probes are.
+    ) -> tuple[list[PilotRuns], np.ndarray]:
+        """Return what pilot runs say of each candidate, and how far off the probes are.
 
         That is by how many nats a reverse run from a probe costs more than is usual for the path
         that comes nearest to it; above 0, no path comes to it.
         """
-        lost, spaced = [], []
+        pilots = []
         beyond = np.full(len(probes), np.inf)
-        n = self.chains
+        n = self.chains - len(probes)
         pooled = [one.final for one in tried]
         for one in tried:
             started = clock()
-            back, _ = self._reverse(one.schedule, pooled, PILOT[1], lambda known: probes)
+            back, _ = self._reverse(one.schedule, pooled, PILOT[1], n, lambda known: probes)
             self.pace = 2 * (clock() - started) / PILOT[1]
-            spaced.append(one.schedule.respaced(one.gains, back[::-1, :n]))
             costs = -back.sum(0)
             # A crude path loses work everywhere; what counts is more than it loses at its own.
             usual = np.quantile(costs[:n], USUAL)
-            reached = usual + np.log(max(1.0, n * self.tolerance / 3.0))
+            reached = usual + np.log(max(1.0, self.chains * self.tolerance / 3.0))
             beyond = np.minimum(beyond, costs[n:] - reached)
-            lost.append(float(costs[:n].mean() - one.gains.sum(0).mean()))
-            self._report(0.1 + 0.1 * len(lost) / len(tried))
-        return lost, spaced, beyond
+            work = one.gains.sum(0)
+            spaced = one.schedule.respaced(one.gains, back[::-1, :n])
+            lost = float(costs[:n].mean() - work.mean())
+            pilots.append(PilotRuns(spaced, lost, float(costs[:n].var() + work.var()) / 2))
+            self._report(0.1 + 0.1 * len(pilots) / len(tried))
+        return pilots, beyond
 
     def _given_steps(self) -> int | None:
         steps = self.steps
@@ -227,7 +252,7 @@ class Search:
             more = self._more_steps(steps)
             if self._needs_more_steps(kept[-1], found.value) and more > steps:
                 kept, steps = [], more
-                schedule = schedule.respaced(gains, back[::-1, : self.chains])
+                schedule = schedule.respaced(gains, back[::-1, : len(runs.reverse)])
             elif self._left() < self.pace * steps:  # otherwise the next round adds more chains
                 late = f" The time limit of {self.seconds:g} s was reached; raise `seconds`."
                 found = found._replace(message=found.message + late)
@@ -266,18 +291,17 @@ class Search:
         schedule: AnnealingSchedule,
         final_states: Sequence[FinalStates],
         steps: int,
+        own: int,
         others_than: Callable[[np.ndarray], np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Anneal in reverse after a burn-in; return log weights by segment, and starts' shares.
 
-        The runs start from resampled final states, and then from the states that `others_than`
-        returns, given those.
+        So many `own` runs start from resampled final states, and the others from the states that
+        `others_than` returns, given those.
         """
         if not all(np.isfinite(one.log_weights).all() for one in final_states):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
-        v, log_shares = resampled_states(
-            final_states, self.chains, self.groups, seed=self.keys_used
-        )
+        v, log_shares = resampled_states(final_states, own, self.groups, seed=self.keys_used)
         v = np.concatenate([v, others_than(v).astype(v.dtype)])
         sweeps = self.burn_in or max(1, steps * self.segments // 4)
         sweeps = jnp.asarray(sweeps, jnp.int32)
@@ -290,10 +314,9 @@ class Search:
         self, schedule: AnnealingSchedule, final: FinalStates, steps: int
     ) -> tuple[AnnealingRuns, np.ndarray]:
         """Return the log weights of a round's whole runs, and those of its reverse segments."""
-        n = self.chains
         rng = np.random.default_rng(self.keys_used)
-        references = [(rows, max(2, n // 4)) for rows in self.rows]
-        references += [(one.references, max(2, n // 8)) for one in self.others]
+        references = self._references()
+        n = self.chains - sum(count for _, count in references)
         fractions: list[np.ndarray] = []
 
         def chosen(known: np.ndarray) -> np.ndarray:
@@ -307,7 +330,7 @@ class Search:
                 fractions.append(each)
             return np.concatenate(states)
 
-        back, log_shares = self._reverse(schedule, [final], steps, chosen)
+        back, log_shares = self._reverse(schedule, [final], steps, n, chosen)
         reverse = back.sum(0) - float(schedule.path.log_z_of_base)
         ends = n + np.cumsum([count for _, count in references], dtype=int)
         runs = [
@@ -317,6 +340,15 @@ class Search:
             )
         ]
         return AnnealingRuns(final.log_weights, reverse[:n], log_shares, runs), back
+
+    def _references(self) -> list[tuple[ReferenceStates, int]]:
+        """Return the reference states of a round, with the number of runs that start from each."""
+        n = self.chains // ONE_OF
+        references = [(rows, n) for rows in self.rows if n]
+        others = [one.references for one in self.others]
+        parts = np.array_split(np.arange(n), max(1, len(others)))
+        references += [(one, len(part)) for one, part in zip(others, parts, strict=False)]
+        return [(one, count) for one, count in references if count]
 
     def _conclude(self, kept: Sequence[AnnealingRuns], steps: int) -> LogZ:
         """Combine rounds into one answer, which always uses both directions."""

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..rbm import RBM
-from ..samplers.gibbs import after_sweeps
 from ..sharding import fetched
 from ..statistics import effective_size, log_mean_exp, relative_weights, resampled
+from .schedule import swept
 
 QUENCH_SWEEPS = 64  # enough to fall into a mode, too few to leave it for the largest one
 # Of 512 known states: so few that a mode of 3 % has as many, so many that the nearest of 128 draws
@@ -116,15 +116,21 @@ def _distances(states: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 @eqx.filter_jit
-def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
-    """Return states after short chains from random states: they come to modes of many kinds.
+def random_states(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
+    """Return states from which short chains come to modes of many kinds.
 
-    Half of the chains begin at hidden states drawn without inputs or biases, where a hidden unit
-    alone can lead to its own pattern; the other half at such visible states.
+    Half of them are drawn given hidden states without inputs or biases, where a hidden unit alone
+    can lead to its own pattern; the others are such visible states.
     """
-    key_h, key_given, key_v, key_move = jax.random.split(key, 4)
+    key_h, key_given, key_v = jax.random.split(key, 3)
     h = rbm.hidden.neutral().sample_without_inputs((n - n // 2,), key=key_h)
     by_hidden = rbm.sample_v_from_h(h, key=key_given)
     by_visible = rbm.visible.neutral().sample_without_inputs((n // 2,), key=key_v)
-    begun = jnp.concatenate([by_hidden, by_visible.astype(by_hidden.dtype)])
-    return after_sweeps(rbm, begun, QUENCH_SWEEPS, key=key_move)
+    return jnp.concatenate([by_hidden, by_visible.astype(by_hidden.dtype)])
+
+
+def quenched(rbm: RBM, n: int, *, key: PRNGKeyArray) -> Float[Array, "n visible"]:
+    """Return the final states of short chains from random states: draws of many modes."""
+    key_start, key_move = jax.random.split(key)
+    begun = random_states(rbm, n, key=key_start)
+    return swept(rbm, begun, jnp.asarray(QUENCH_SWEEPS, jnp.int32), key=key_move)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 from ..rbm import RBM
 from .anew import found_anew
@@ -84,7 +85,8 @@ def chosen(
         state: what is known at the end.
         last: the averaged model of the end.
         updates: updates made.
-        energy_of: the mean free energy of the held-out rows under a model, nats.
+        energy_of: the mean free energy of the held-out rows under a model, nats; NaN if it is too
+            rough to choose by.
         named: which model is that of an update, in words.
     """
     found = [(state.best, int(state.update)), (state.earlier, int(state.earlier_update))]
@@ -135,5 +137,7 @@ def _advantage(one: _Worth, last: _Worth) -> float:
     Errors that both share, since log Z was followed from one to the other, do not count.
     """
     if not _is_followed(one, last) or one.value is None or last.value is None:
-        return one.low - last.high
-    return one.value - last.value - 2.0 * abs(last.variance - one.variance) ** 0.5
+        advantage = one.low - last.high
+    else:
+        advantage = one.value - last.value - 2.0 * abs(last.variance - one.variance) ** 0.5
+    return -np.inf if np.isnan(advantage) else advantage

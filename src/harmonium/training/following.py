@@ -26,13 +26,14 @@ TOLERANCE = 0.1  # nats, below which a mode that few particles reach does not ma
 FAR = 0.3  # effective fraction below which more steps are needed by far
 
 # Why log Z is not relied on: the places of these words are stored in a run's state.
-NO_DOUBT, APART, BELOW, CONTRADICTED, INFINITE = range(5)
+NO_DOUBT, APART, BELOW, CONTRADICTED, INFINITE, TOO_ROUGH = range(6)
 DOUBTS = (
     "",
     "two records were too far apart",
     "rows would have had a probability above 1",
     "annealing anew did not confirm it",
     "Z may be infinite",
+    "too few chains anneal the missing values of its rows",
 )
 
 

@@ -41,6 +41,7 @@ from .following import (
     NO_DOUBT,
     PARTICLES,
     TOLERANCE,
+    TOO_ROUGH,
     Followed,
     doubted,
     next_record,
@@ -132,7 +133,8 @@ class HeldOut(NamedTuple):
         why = ", ".join(
             f"{words} ({count})" for words, count in zip(DOUBTS, counts, strict=True) if count
         )
-        return f"at {sum(counts)} of {int(self.records)} records log Z was not known: {why}"
+        records = f"{sum(counts)} of {int(self.records)} records"
+        return f"at {records} the log-likelihood was not known: {why}"
 
 
 TRACKING = 3  # folded into a run's key, whose parts 0 to 2 are used otherwise
@@ -336,9 +338,10 @@ def _parted(before: HeldOut, state: HeldOut) -> HeldOut:
     return state._replace(best=state.model, update=number(-1, np.int32))
 
 
-def _counted(state: HeldOut) -> HeldOut:
-    """Return the state with a count more if log Z of its model is not known."""
-    doubts, doubt = np.asarray(state.doubts).copy(), int(state.ways[state.believed].doubt)
+def _counted(state: HeldOut, doubt: int | None = None) -> HeldOut:
+    """Return the state with a count more if log Z of its model is not known, or for this doubt."""
+    doubt = int(state.ways[state.believed].doubt) if doubt is None else doubt
+    doubts = np.asarray(state.doubts).copy()
     doubts[doubt] += int(doubt != NO_DOUBT)
     return state._replace(doubts=from_numpy(doubts))
 
@@ -348,15 +351,17 @@ def judged(
 ) -> tuple[HeldOut, dict[str, float]]:
     """Return the state with the better of two models, and the log-likelihood with its interval.
 
-    Where log Z is not known there is no log-likelihood.
+    Where log Z is not known, or ⟨F⟩ is too rough, there is no log-likelihood.
 
     Args:
         state: the state after `Tracker.followed`.
         free_energy: ⟨F⟩ of held-out rows under its model, nats.
         updates: updates made so far.
-        reach: how far ⟨F⟩ may lie off, in nats.
+        reach: how far ⟨F⟩ may lie off, in nats; ∞ if it is too rough to choose by.
     """
     found = state.found
+    if not found.doubt and not np.isfinite(reach):
+        return _counted(state, TOO_ROUGH), {}
     value = -free_energy - found.value
     if found.doubt or not np.isfinite(value):
         return state, {}

@@ -20,7 +20,7 @@ from .._threefry import key_of
 from ..data import Dataset, Stream
 from ..evaluation import pseudo_log_likelihoods
 from ..evaluation.reconstruction import errors_of_states
-from ..missing.annealed import SeenEnergies, independent_energies, seen_energies
+from ..missing.annealed import ROUGH, SeenEnergies, independent_energies, seen_energies
 from ..missing.marginal import QUICK_SUMS, completed, draw, entries_of_sum, posterior, with_missing
 from ..path import Line
 from ..rbm import RBM
@@ -51,7 +51,8 @@ class RowStatistics(NamedTuple):
         covariance: the covariance of both over rows.
         worth: the effective number of rows.
         reconstruction: the mean of `reconstruction_errors`.
-        reach: how far ⟨F⟩ may lie off, where missing units were sampled and not summed out.
+        reach: how far ⟨F⟩ may lie off, where missing units were sampled and not summed out; ∞ where
+            that is too rough to choose by.
         least: a number that log Z exceeds, since no state has a probability above 1: the largest
             −F(v) of discrete units, or −F(h) of h given a row; −∞ where neither is discrete.
     """
@@ -65,6 +66,11 @@ class RowStatistics(NamedTuple):
     reconstruction: float
     reach: float = 0.0
     least: float = -math.inf
+
+    @property
+    def energy_to_choose_by(self) -> float:
+        """⟨F⟩, or NaN where it is too rough to choose a model or a penalty by."""
+        return self.energy if math.isfinite(self.reach) else math.nan
 
 
 class Monitors:
@@ -97,12 +103,12 @@ class Monitors:
     def bounds(self, found: list[RowStatistics]) -> tuple[float, float]:
         """Return two bounds on log Z of a model, for `Tracker.followed`.
 
-        log Z exceeds the first for certain. Above the second, the rows would be worth less than by
+        log Z exceeds the first for certain. The second is NaN where ⟨F⟩ is too rough. Above the second, the rows would be worth less than by
         units without weights, which training hardly does.
         """
         judged = found[-1]
         without = -judged.reference - self.log_z_of_reference
-        return max(one.least for one in found), -judged.energy - without
+        return max(one.least for one in found), -judged.energy_to_choose_by - without
 
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
         """Return the metrics that are finite; `Fit` describes them.
@@ -121,7 +127,7 @@ class Monitors:
         train, judged = found[0], found[-1]
         metrics = {"free_energy": train.energy}
         if len(found) > 1:
-            metrics["free_energy_gap"] = judged.energy - train.energy
+            metrics["free_energy_gap"] = judged.energy_to_choose_by - train.energy_to_choose_by
             metrics["free_energy_gap_stderr"] = _stderr(
                 [(one.variance, one.worth) for one in found]
             )
@@ -160,7 +166,8 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
     both = (train, held_out)
     spread = sum(one.worth * one.reference_variance for one in both)
     slope = sum(one.worth * one.covariance for one in both) / spread if spread > 0 else 0.0
-    gap = held_out.energy - train.energy - slope * (held_out.reference - train.reference)
+    raw = held_out.energy_to_choose_by - train.energy_to_choose_by
+    gap = raw - slope * (held_out.reference - train.reference)
     left = [
         one.variance - 2.0 * slope * one.covariance + slope**2 * one.reference_variance
         for one in both
@@ -201,6 +208,8 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
         found = _energies_of_seen(rbm, cloud.states, dataset.missing, key=key)
         energies = found.value
         reach = 2.0 * jnp.sqrt(share**2 @ found.variance) + 0.5 * share @ found.variance
+        # Chains that miss a mode have a small variance, but they lose work before they miss any.
+        reach = jnp.where(share @ found.lost > ROUGH, jnp.inf, reach)
         others = independent_energies(reference.visible, reference.hidden, cloud.states)
         cloud = cloud._replace(states=found.completed)
     else:
@@ -241,4 +250,5 @@ def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) ->
     if summed is None:
         return seen_energies(rbm, v, CHAINS, STEPS, key=key)
     filled = draw(rbm, summed, key=key, seen=v)
-    return SeenEnergies(-summed.log_z_seen, jnp.zeros(len(v)), filled)
+    nothing = jnp.zeros(len(v))
+    return SeenEnergies(-summed.log_z_seen, nothing, filled, nothing)
