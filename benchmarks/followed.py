@@ -148,9 +148,10 @@ def main() -> None:
         best = "" if one["best"] is None else f"{one['best'].value:.2f}"
         kept = one["kept"]
         print(
-            f"| {kind} | {one['records']} | {one['shown']} | {one['outside']} | {one['worst']:.3f} |"
-            f" {one['half']:.3f} | {one['off']:.3f} | {kept.value:.2f} [{kept.low:.2f},"
-            f" {kept.high:.2f}] | {best} | {one['seconds']:.0f} s, {one['method']}",
+            f"| {kind} | {one['records']} | {one['shown']} | {one['outside']} |"
+            f" {one['worst']:.3f} | {one['half']:.3f} | {one['off']:.3f} |"
+            f" {kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}] | {best} |"
+            f" {one['seconds']:.0f} s, {one['method']}",
             flush=True,
         )
         jax.clear_caches()

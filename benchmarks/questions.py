@@ -5,9 +5,10 @@
 Each table is trained by `harmonium train` with no option, in its folder under RUN_FOLDER; a run
 that is there already is used. A table is `titanic` or `adult` from the folder that HARMONIUM_DATA
 names, or one of three that are made here: rows come from a few groups, whose words and numbers
-differ, and some columns nearly repeat others. A question asks for one or two columns of words, given
-up to three cells of a row of the table. The reference is replica exchange from random states on the
-model with these cells held fixed, 32 columns of replicas at 24 models; its error is by columns.
+differ, and some columns nearly repeat others. A question asks for a column of few values, given up
+to three cells of a row that the model draws. The reference is replica exchange from random states
+on the model with these cells held fixed, 32 columns of replicas at 24 models; its error is by
+columns.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def questions(
     """Return questions: a column of words, and cells of a row that the model draws."""
     v = hm.sample(rbm, number, key=jax.random.key(int(rng.integers(2**31))))
     cells = {c.name: c.values for c in columns.split(columns.decode(np.asarray(v))).columns}
-    words = [part.name for part in columns.modelled if part.states and part.name in cells]
+    words = [p.name for p in columns.modelled if p.states and p.states <= 20 and p.name in cells]
     asked = []
     for i in range(number):
         name = str(rng.choice(words))
@@ -151,9 +152,9 @@ def judged(run: Path, number: int, steps: int, seed: int) -> list[dict]:
         }
         found.append(one)
         print(
-            f"  {question[:60]:60s} off by {one['apart']:.4f}, ± {one['reach']:.4f} (reference ±"
+            f"  {question[:56]:56s} off by {one['apart']:.4f}, ± {one['reach']:.4f} (reference ±"
             f" {STUDENT * one['error']:.4f}), {one['outside']} of {one['values']} outside,"
-            f" {'converged' if answer.converged else 'not converged'}, {answer.method}, {took:.1f} s",
+            f" {'' if answer.converged else 'not '}converged, {answer.method}, {took:.1f} s",
             flush=True,
         )
     return found

@@ -10,6 +10,7 @@ import pytest
 import harmonium as hm
 from answers import check_estimate, strict
 from harmonium.cli import base
+from harmonium.sampling import DrawnRows
 
 SMALL = "--hidden 4 --chains 8 --batch 8 --epochs 3"
 
@@ -345,3 +346,13 @@ def test_a_run_finds_its_rows_from_any_folder(cli, no_report, tmp_path, monkeypa
         assert status == 2
         assert "expected the rows that" in err
         assert "found other rows" in err
+
+
+def test_a_report_says_if_its_samples_have_not_converged(cli, trained, tmp_path, monkeypatch):
+    def apart(rbm, n, key):
+        return DrawnRows(hm.sample(rbm, n, key=key), False, "Not converged: apart.")
+
+    monkeypatch.setattr("harmonium.runs.report.drawn_rows", apart)
+    assert cli("report", str(trained), "--out", str(tmp_path / "r.html")).status == 0
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "Samples that are shown: Not converged: apart." in page

@@ -28,10 +28,14 @@ POINTS = 101  # of the scale between the numbers of a column and those of its un
 
 
 class Rows(NamedTuple):
-    """Rows to show, in the user's coding: of data and of samples; NaN where a cell is missing."""
+    """Rows to show, in the user's coding: of data and of samples; NaN where a cell is missing.
+
+    `doubt` says why the samples are not to be relied on; empty if they are.
+    """
 
     data: np.ndarray
     samples: np.ndarray
+    doubt: str = ""
 
 
 def model_content(rbm: RBM, rows: np.ndarray) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..rbm import RBM
 from ..report import Rows as Shown
 from ..report import page_of, report_content
 from ..report.content import baseline
-from ..sampling import sample
+from ..sampling import drawn_rows
 from .config import RunConfig
 from .display import Display
 from .folder import MODEL, REPORT, RunFolder
@@ -68,9 +68,11 @@ def rows_to_show(rows: Rows, rbm: RBM, key: Any) -> Shown:
     """Return rows of data, and as many samples of the model."""
     data = rows_of_data(rows, key)
     try:
-        return Shown(data, sample(rbm, len(data), key=key))
+        drawn = drawn_rows(rbm, len(data), key=key)
     except NotFiniteError:  # the report says so where it would give log Z
         return Shown(data, data[:0])
+    doubt = "" if drawn.converged else f"Samples that are shown: {drawn.message}"
+    return Shown(data, drawn.rows, doubt)
 
 
 def rows_of_data(rows: Rows, key: Any) -> np.ndarray:
@@ -110,7 +112,7 @@ def content_of_run(
         history=jsonable(folder.metrics()),
         baselines=_baselines(rows, summary.get("log_likelihood")),
         command=config.command,
-        about=[rows.about, *(summary.get("notes") or rows.notes)],
+        about=[rows.about, *(summary.get("notes") or rows.notes), *filter(None, [shown.doubt])],
         config={k: v for k, v in jsonable(asdict(config)).items() if k != "folder"},
         versions=f"harmonium {__version__}, JAX {jax.__version__}, on {jax.default_backend()}.",
     )

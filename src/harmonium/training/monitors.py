@@ -103,8 +103,8 @@ class Monitors:
     def bounds(self, found: list[RowStatistics]) -> tuple[float, float]:
         """Return two bounds on log Z of a model, for `Tracker.followed`.
 
-        log Z exceeds the first for certain. The second is NaN where ⟨F⟩ is too rough. Above the second, the rows would be worth less than by
-        units without weights, which training hardly does.
+        log Z exceeds the first for certain. Above the second, the rows would be worth less than by
+        units without weights, which training hardly does; it is NaN where ⟨F⟩ is too rough.
         """
         judged = found[-1]
         without = -judged.reference - self.log_z_of_reference
