@@ -74,7 +74,7 @@ def rows_content(
     """
     units = rbm.visible.n_units
     most = max(1, min(most, MOST_NUMBERS // units))
-    data, samples = (_some(np.asarray(each), most) for each in rows)
+    data, samples = (_some(np.asarray(each), most) for each in (rows.data, rows.samples))
     shape = image_shape or lines_of(units)
     both = np.concatenate([data.ravel(), samples.ravel()]).astype(float)
     both = both[np.isfinite(both)]
