@@ -136,18 +136,18 @@ class AnnealingRuns(NamedTuple):
         widens the upper side.
         """
         low, high = found.interval
-        missing = [self._doubt(found, tolerance)]
+        missing = [self.doubt(found.value, tolerance)]
         missing += [mass for mass, _ in self.unreached(found.value, tolerance)]
         return low, high + float(np.log1p(max(missing)))
 
-    def _doubt(self, found: Sandwich, tolerance: float) -> float:
+    def doubt(self, value: float, tolerance: float) -> float:
         """Return by how much the mass that chains hardly reach may be larger, relative to Z.
 
         Its share s, by the weights of k chains, is known no better than the mean of a Poisson
         distribution from a count of k, whose upper end is U: s (U/k − 1) more.
         """
-        share = self.hardly_seen(found.value, tolerance)
-        count = max(1, int((self.forward - found.value > self._known(tolerance)).sum()))
+        share = self.hardly_seen(value, tolerance)
+        count = max(1, int((self.forward - value > self._known(tolerance)).sum()))
         return share * (most_expected(count) / count - 1.0)
 
     def wide_interval(
@@ -171,7 +171,7 @@ class AnnealingRuns(NamedTuple):
             low, high = self.interval(found, tolerance)
             lows.append(low)
             highs.append(high)
-        unknown = float(np.log1p(self._doubt(found, tolerance)))
+        unknown = float(np.log1p(self.doubt(found.value, tolerance)))
         highest = max([max(highs) + unknown, *against])
         return float(min(lows)), float(highest)
 

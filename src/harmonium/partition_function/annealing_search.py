@@ -37,7 +37,7 @@ from .schedule import (
 )
 
 PILOT = (3, 6)  # steps per segment: to find the spacing, then to choose among the bases
-AIM = 0.5  # nats lost forward and in reverse together, at which a schedule aims
+AIM = 0.3  # nats lost forward and in reverse together, at which a schedule aims
 FEWEST_STEPS, MOST_STEPS = 4, 2**20  # per segment
 ENOUGH_GROUPS = 8  # of forward chains; with fewer, an interval is hardly ever narrow
 WHOLE_ROUND = 2.6  # time of a round over that of its forward runs: burn-in, reverse runs, starts
@@ -276,8 +276,9 @@ class Search:
         """Return whether more steps would help more than more chains."""
         tolerance = self.tolerance
         unreached = any(mass > tolerance for mass, _ in last.unreached(value, tolerance))
+        is_doubtful = last.doubt(value, tolerance) > tolerance / 2
         hardly_seen = last.hardly_seen(value, tolerance)
-        return last.lost > MOST_LOST or hardly_seen > tolerance / 3 or unreached
+        return last.lost > MOST_LOST or hardly_seen > tolerance / 3 or is_doubtful or unreached
 
     def _forward(self, schedule: AnnealingSchedule, steps: int) -> tuple[FinalStates, np.ndarray]:
         """Anneal from the base to the model; return final states and log weights by segment."""
