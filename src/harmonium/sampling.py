@@ -47,7 +47,7 @@ def sample(
 
     By default rows are exact draws where either layer has so few states that they can be summed
     over (2^22 for a single given row, fewer for many). Otherwise each is a chain of its own: a
-    population of at least 32 chains makes 1,000 Gibbs sweeps. In the first quarter it is annealed,
+    population of at least 32 chains makes 1,000 Gibbs sweeps. In the first third it is annealed,
     one sweep at each of equally spaced inverse temperatures up to 1, with importance weights by
     which chains are resampled. So modes get the shares that they have in the model even where
     sweeps do not lead from one to another. The others are sweeps of the model. Where the chains

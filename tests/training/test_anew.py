@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import harmonium as hm
+from hard_models import FAMILIES, exact_rows
+from harmonium._numerics import from_numpy
 from harmonium.partition_function.agreement import AnnealingRuns
 from harmonium.samplers import Cloud
+from harmonium.training.anew import Anew, found_anew
 from harmonium.training.choice import chosen
-from harmonium.training.following import APART, DOUBTS, TRUSTED, bennett_of, number
-from harmonium.training.held_out import Tracker, judged
+from harmonium.training.following import APART, BELOW, DOUBTS, TRUSTED, bennett_of, number
+from harmonium.training.held_out import Tracker, _held_against, judged
 from harmonium.training.monitors import Monitors, adjusted_gap
 from harmonium.training.strength import next_strength
 from registry import exact_states, random_rbm
@@ -94,6 +97,48 @@ def test_what_chains_miss_is_found_anew(monkeypatch):
     assert max(abs(each) for each in blind[15:] if each is not None) > 5.0
 
 
+def test_a_log_z_that_is_too_large_is_contradicted_where_annealing_came_to_the_chains():
+    """Chains with wrong shares say too much; annealing that may have missed a mode, too little."""
+    way = Tracker(two_modes(0.0), 100, CHAINS, key=KEY).begin().ways[0]
+    way = way._replace(log_z=number(13.0, np.float32), variance=number(0.01, np.float32))
+    anew = Anew(way.v, log_z=10.0, variance=0.01, part=0.5, low=9.5, high=10.5)
+    for is_checked in (False, True):
+        judged_way = _held_against(way, anew._replace(is_checked=is_checked), np.inf)
+        assert judged_way.is_known != is_checked
+    assert _held_against(way, anew._replace(is_checked=True, variance=4.0), np.inf).is_known
+
+
+def test_chains_where_annealing_hardly_comes_widen_its_error():
+    """All chains are in the mode that has 97 % of the mass; runs from that base do not find it."""
+    rng = np.random.default_rng(0)
+    rbm = FAMILIES["two modes, 3 %"](rng, 1.0)
+    rows = exact_rows(rbm, 2_000, rng)
+    away = np.abs(rows - np.median(rows, axis=0)).sum(1)
+    there = from_numpy(np.resize(rows[away < 3], (256, 14)).astype(np.float32))
+    alone = found_anew(rbm, rbm.uncoupled, 40, key=KEY)
+    beside = found_anew(rbm, rbm.uncoupled, 40, there, key=KEY)
+    assert not alone.is_checked
+    assert beside.is_checked
+    assert beside.high - beside.log_z > alone.high - alone.log_z + 0.5
+    assert beside.reach > alone.reach + 0.5
+
+
+def test_an_interval_holds_what_both_ways_say():
+    rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(12), 3)
+    tracker = Tracker(rbm, 10, CHAINS, key=KEY)
+    tracker.is_exact = False
+    state = tracker.begin()
+    for apart, low in ((0.05, 9.75), (3.0, 6.8)):
+        log_z = [number(10.0 - each, np.float32) for each in (0.0, apart)]
+        ways = [
+            way._replace(log_z=one, variance=number(0.01, np.float32))
+            for way, one in zip(tracker.begin().ways * 2, log_z, strict=False)
+        ]
+        found = state._replace(ways=tuple(ways[:2])).found
+        assert found.value == 10.0
+        assert found.low == pytest.approx(low, abs=1e-5)
+
+
 def with_last(tracker, best, earlier, *, doubt):
     """Return a state with an earlier model, after log Z was lost."""
     state = tracker.begin()
@@ -110,16 +155,33 @@ def test_a_model_from_before_log_z_was_lost_is_kept_if_annealing_says_so():
     tracker = Tracker(good, 100, None, key=KEY)
     tracker.is_exact = False
 
-    def energy_of(rbm):
-        return float(np.mean(hm.free_energies(rbm, rows)))
+    def measured(rbm):
+        return float(np.mean(hm.free_energies(rbm, rows))), -np.inf
 
     for earlier, last in ((good, poor), (poor, good)):
         state = with_last(tracker, last, earlier, doubt=APART)
-        choice = chosen(tracker, state, last, 1_000, energy_of)
+        choice = chosen(tracker, state, last, 1_000, measured)
         assert choice.rbm is good
         assert choice.update == (7 if earlier is good else 1_000)
     assert "the last model is kept: annealing" in choice.why
     assert "after update 7" in choice.why
+
+
+def test_a_model_whose_rows_would_have_a_probability_above_1_is_not_kept():
+    """Annealing finds nothing of the mode that has all the mass, but log Z has a lower bound."""
+    good = random_rbm(hm.Bernoulli(10), hm.Bernoulli(6), 1, coupling=1.0)
+    rows = np.asarray(exact_states(good, 200, KEY))
+    tracker = Tracker(good, 100, None, key=KEY)
+    tracker.is_exact = False
+    last = random_rbm(hm.Bernoulli(10), hm.Bernoulli(6), 2, coupling=1.0)
+    state = with_last(tracker, last, good, doubt=BELOW)
+
+    def measured(rbm):
+        return float(np.mean(hm.free_energies(rbm, rows))), 300.0 if rbm is last else -np.inf
+
+    choice = chosen(tracker, state, last, 1_000, measured)
+    assert choice.rbm is good
+    assert "with the last model" in choice.why
 
 
 def test_where_log_z_is_lost_nothing_is_shown_and_the_best_model_is_set_aside():

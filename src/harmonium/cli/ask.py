@@ -30,7 +30,7 @@ Examples:
 def ask_cli(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run on a table.")],
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="COLUMNS | CELLS.")],
-    chains: Annotated[int, whole("--chains", help="Gibbs chains, where no sum is exact.")] = 500,
+    chains: Annotated[int, whole("--chains", help="Gibbs chains, where no sum is exact.")] = 1_000,
     sweeps: Annotated[int, whole("--sweeps", help="Gibbs sweeps per chain at first.")] = 1_000,
     seed: Seed = 0,
     must_converge: MustConverge = False,

@@ -47,7 +47,7 @@ def sample_cli(
         int | None,
         whole(
             "--sweeps",
-            help="Gibbs sweeps per chain, a quarter of them annealed.  [default: none where a sum"
+            help="Gibbs sweeps per chain, a third of them annealed.  [default: none where a sum"
             " is feasible; else 1,000, and more where chains have not converged]",
         ),
     ] = None,

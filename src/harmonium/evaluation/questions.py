@@ -63,7 +63,7 @@ def ask(
     question: str,
     *,
     key: PRNGKeyArray,
-    chains: int = 500,
+    chains: int = 1_000,
     sweeps: int = 1_000,
 ) -> list[Answer]:
     """Return the distributions of the columns that a question names.
@@ -80,7 +80,7 @@ def ask(
             columns count as unknown, and are summed over.
         key: a JAX random key.
         chains: Gibbs chains, at least 8, where the sum is not exact.
-        sweeps: sweeps of each chain at first; averages are over the last three quarters. Chains
+        sweeps: sweeps of each chain at first; averages are over the last two thirds. Chains
             that have not mixed begin anew with twice as many, for some seconds; then `converged` is
             False.
 

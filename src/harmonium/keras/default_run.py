@@ -211,7 +211,7 @@ class DefaultRun(keras.callbacks.Callback):
             self.held_out,
             last,
             updates,
-            lambda rbm: self.monitors.measured(rbm)[-1].energy_to_choose_by,
+            self.monitors.measured_to_choose_by,
             lambda update: f"of epoch {update // self.per_epoch}",
         )
         if choice.update in self.weights and choice.update < updates:

@@ -19,7 +19,7 @@ from .exact import Moments, exact_moments
 from .marginal import Limits, given_seen, sums_for, way_to_sum, with_missing
 
 FEWEST_CHAINS = 32  # of a population
-ANNEALED = 4  # one of so many sweeps is an annealing step, which costs twice as much
+ANNEALED = 3  # one of so many sweeps is an annealing step, which costs twice as much
 WORK, MOST_WORK = 2**29, 2**32  # numbers drawn beyond the first ones: about 4 s, and 30 s
 PRODUCT = 500  # multiplications that take as long as drawing a number
 ROUNDS = 6  # of which each has twice the steps of the one before
@@ -78,7 +78,7 @@ def complete(
         rbm: the model.
         rows: in the user's coding, NaN where a value is missing, some in each row.
         draws: completions of each row.
-        sweeps: sweeps of each chain, a quarter of them annealed, where no sum is feasible.
+        sweeps: sweeps of each chain, a third of them annealed, where no sum is feasible.
         key: a JAX random key.
         as_told: whether each chain makes just these sweeps. Otherwise sums take their place where
             they are feasible, and chains that have not mixed begin anew with twice the sweeps, as

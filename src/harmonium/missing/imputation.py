@@ -75,7 +75,7 @@ def impute(
 
     With at most 2^16 hidden states or 2^12 completions of a row, and with up to 2^22 of them where
     rows are few, both are exact sums and the draws are exact. Otherwise each row has a population
-    of at least 32 Gibbs chains, with the seen units held fixed. They are annealed for a quarter of
+    of at least 32 Gibbs chains, with the seen units held fixed. They are annealed for a third of
     their sweeps with importance weights, so that modes get the shares that they have in the model,
     and averages are taken over the others. Where the chains come from too few families or these do
     not agree, they begin anew with twice the sweeps, about 30 s long at most; then `converged` is

@@ -3,6 +3,7 @@
 It knows nothing of what was followed until then: neither where the run's chains stay nor what
 earlier models were worth. A forward run is an unbiased estimate of Z whatever it misses, so what it
 finds is a lower bound with a known probability; the reverse runs say how much it may have missed.
+Others start from the run's chains, and say whether these are where annealing hardly comes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._numerics import from_numpy
-from ..partition_function.agreement import TAIL, AnnealingRuns
+from ..partition_function.agreement import TAIL, AnnealingRuns, ReferenceRuns
 from ..partition_function.schedule import (
     FinalStates,
     base_from_data,
@@ -28,7 +29,8 @@ from ..sharding import fetched
 from ..statistics import lower_mean_bound, relative_weights, resampled
 from .following import PARTICLES, TOLERANCE, TRUSTED, annealed, bennett_of, number, settled
 
-SWEEPS_A_STEP = 2.25  # forward and in reverse, with a quarter between
+WIDEST = 5.0  # nats, half an interval that is of use
+SWEEPS_A_STEP = 3.5  # forward and in reverse from two starts, with a quarter before each of these
 
 
 class Anew(NamedTuple):
@@ -41,6 +43,7 @@ class Anew(NamedTuple):
         part: the effective fraction of the runs.
         low: a lower bound on log Z, wrong with a probability of 2.5 % at most.
         high: an upper end, as far as reverse runs can tell.
+        is_checked: whether reverse runs from the run's chains are in `high`.
     """
 
     v: Float[Array, "particles visible"]
@@ -49,11 +52,12 @@ class Anew(NamedTuple):
     part: float
     low: float
     high: float
+    is_checked: bool = False
 
     @property
     def is_known(self) -> bool:
         """Whether both directions overlap enough to rely on `log_z`."""
-        return self.part >= TRUSTED
+        return self.part >= TRUSTED and self.reach <= WIDEST
 
     @property
     def reach(self) -> float:
@@ -71,7 +75,14 @@ def independent_start(
     return base, begun.v, float(path.log_z_of_base)
 
 
-def found_anew(rbm: RBM, begun: RBM, allowed: float, *, key: PRNGKeyArray) -> Anew:
+def found_anew(
+    rbm: RBM,
+    begun: RBM,
+    allowed: float,
+    chains: Float[Array, "particles visible"] | None = None,
+    *,
+    key: PRNGKeyArray,
+) -> Anew:
     """Anneal from independent units, and back again.
 
     They have the moments of states that the model itself makes of draws of `begun` in a few sweeps.
@@ -82,9 +93,10 @@ def found_anew(rbm: RBM, begun: RBM, allowed: float, *, key: PRNGKeyArray) -> An
         rbm: the model.
         begun: a model without weights, near that from which the run began.
         allowed: sweeps of the particles that it may take.
+        chains: states where the run's chains are, under this model or one close to it.
         key: a JAX random key.
     """
-    keys = jax.random.split(key, 7)
+    keys = jax.random.split(key, 9)
     steps = max(1, int(allowed / SWEEPS_A_STEP))
     broad = begun.visible.sample_without_inputs((PARTICLES,), key=keys[5])
     near = settled(rbm, Cloud.uniform(broad), key=keys[6])
@@ -104,12 +116,22 @@ def found_anew(rbm: RBM, begun: RBM, allowed: float, *, key: PRNGKeyArray) -> An
     reverse = ran(Line(rbm, base), v, steps, keys[4])[1] - offset
     if not np.isfinite(reverse).all():
         return _unknown(v)
-    runs = AnnealingRuns(forward, reverse, log_shares)
-    _, high = runs.wide_interval(runs.sandwich(groups), TOLERANCE)
+    references = []
+    if chains is not None:
+        moved, _ = ran(Line(rbm, rbm), chains, steps // 4, keys[7])
+        back = ran(Line(rbm, base), moved, steps, keys[8])[1] - offset
+        equal = np.full(len(back), 1.0 / len(back))
+        references.append(ReferenceRuns("the run's chains", back, equal, None, float(len(back))))
+    runs = AnnealingRuns(forward, reverse, log_shares, references)
+    together = runs.sandwich(groups)
+    _, high = runs.wide_interval(together, TOLERANCE)
+    log_z, variance, part = bennett_of(runs, groups)
+    if runs.unreached(together.value, TOLERANCE):  # they may be of much mass, or of hardly any
+        variance = max(variance, ((high - log_z) / 2.0) ** 2)
     low = lower_mean_bound(forward, TAIL)
     # Groups of particles stand for different shares of the model; afterwards all count alike.
     chosen = resampled(relative_weights(log_shares), len(log_shares), 0.5).astype(np.int32)
-    return Anew(v[from_numpy(chosen)], *bennett_of(runs, groups), low, high)
+    return Anew(v[from_numpy(chosen)], log_z, variance, part, low, high, chains is not None)
 
 
 def _unknown(v: Array) -> Anew:

@@ -75,7 +75,7 @@ def chosen(
     state: HeldOut,
     last: RBM,
     updates: int,
-    energy_of: Callable[[RBM], float],
+    measured: Callable[[RBM], tuple[float, float]],
     named: Callable[[int], str] = in_updates,
 ) -> Choice:
     """Return the model to keep of a run that has ended.
@@ -85,8 +85,8 @@ def chosen(
         state: what is known at the end.
         last: the averaged model of the end.
         updates: updates made.
-        energy_of: the mean free energy of the held-out rows under a model, nats; NaN if it is too
-            rough to choose by.
+        measured: the mean free energy of the held-out rows under a model, nats, NaN if it is too
+            rough to choose by; and a number that its log Z exceeds for certain.
         named: which model is that of an update, in words.
     """
     found = [(state.best, int(state.update)), (state.earlier, int(state.earlier_update))]
@@ -100,13 +100,15 @@ def chosen(
     worths = []
     for i, (rbm, update) in enumerate([(last, updates), *others]):
         key = jax.random.fold_in(jax.random.fold_in(tracker.key, 0), i)
-        anew, energy = found_anew(rbm, tracker.base, sweeps, key=key), energy_of(rbm)
+        anew = found_anew(rbm, tracker.base, sweeps, tracker.chains_of(state), key=key)
+        energy, least = measured(rbm)
         value, variance = None, 0.0
         if update == updates and not now.doubt:
             value, variance = -energy - now.value, (now.reach / 2.0) ** 2
         elif update == int(state.update):
             value, variance = float(state.value), float(state.variance)
-        worths.append(_Worth(rbm, update, value, variance, -energy - anew.high, -energy - anew.low))
+        low, high = max(anew.low, least), max(anew.high, least)
+        worths.append(_Worth(rbm, update, value, variance, -energy - high, -energy - low))
     end, *rest = worths
     better = [(_advantage(one, end), one) for one in rest]
     most, best = max(better, key=lambda pair: pair[0])

@@ -5,9 +5,10 @@ annealed to the next in a few steps, and states of the next one back; Bennett's 
 both gives the ratio of the two partition functions. The states are the run's own chains, after a
 few sweeps under the averaged model. Beside them go forward runs of particles, which are resampled
 (Jarzynski's equality). Chains miss modes that they never visited, and particles miss modes that
-grow later. What is missed makes log Z too small, so the larger one is taken. That costs far less
-than log Z anew at each record, and differences between records are known much better than log Z
-itself.
+grow later. What is missed makes log Z too small, so the larger one is taken. But chains that do not
+go from mode to mode have wrong shares in them, and can say too much as well: so the interval that
+is shown holds what either says. That costs far less than log Z anew at each record, and
+differences between records are known much better than log Z itself.
 
 Chains and particles may both stay where the model's mass is not, and agree with each other. So what
 they say is held against what they do not know: states whose probability would exceed 1, and, every
@@ -55,7 +56,7 @@ EXACT_WORK = 2**22  # states × width: 20 ms on two cores
 SHARE_OF_WORK = 0.05  # of the run's own products
 SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
 SHARES = (2 / 3, 1 / 3)  # of that work: following by the run's chains, and by particles
-SHARE_ANEW = 1 / 3  # as much again, for annealing anew
+SHARE_ANEW = 1 / 2  # as much again, for annealing anew
 FEWEST_SWEEPS = 16  # of annealing anew
 GROWTH = (1 / 4, 1 / 8)  # of the sweeps spent anew, by the next time; and where log Z is lost
 WIDE = 1.0  # nats, half an interval that annealing anew may replace by a narrower one
@@ -67,13 +68,15 @@ class LogZNow(NamedTuple):
 
     Attributes:
         value: log Z, nats.
-        reach: half the width of its interval, two standard errors.
+        reach: two standard errors, of what is believed.
         doubt: why it is not relied on, in words; empty if it is.
+        low: lower end of its interval, which holds that of every way that is known.
     """
 
     value: float
     reach: float
     doubt: str
+    low: float
 
 
 class HeldOut(NamedTuple):
@@ -117,7 +120,17 @@ class HeldOut(NamedTuple):
     def found(self) -> LogZNow:
         """What is known of log Z of the last record's model, and what speaks against it."""
         way = self.ways[self.believed]
-        return LogZNow(float(way.log_z), way.reach, DOUBTS[int(way.doubt)])
+        low = min(float(one.log_z) - one.reach for one in self.ways if one.is_known or one is way)
+        return LogZNow(float(way.log_z), way.reach, DOUBTS[int(way.doubt)], low)
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether the ways that are known say different things."""
+        known = [one for one in self.ways if one.is_known]
+        if len(known) < 2:
+            return False
+        highest = max(float(one.log_z) - one.reach for one in known)
+        return highest > min(float(one.log_z) + one.reach for one in known) + TOLERANCE
 
     @property
     def has_candidates(self) -> bool:
@@ -241,10 +254,10 @@ class Tracker:
             log_z = number(Enumerated().estimate(rbm).value, way.log_z.dtype)
             known = number(NO_DOUBT, np.int32)
             return state._replace(model=rbm, ways=(way._replace(log_z=log_z, doubt=known),))
-        state = self._stepped(state, rbm, updates, chains)
+        state, here = self._stepped(state, rbm, updates, chains)
         least, most = bounds
         ways = tuple(_doubted_below(way, least) for way in state.ways)
-        state, anew = self._anew(state._replace(ways=ways), updates, most)
+        state, anew = self._anew(state._replace(ways=ways), here, updates, most)
         if anew is not None:
             ways = tuple(_held_against(way, anew, most) for way in state.ways)
         state = _parted(before, state._replace(ways=ways))
@@ -252,8 +265,10 @@ class Tracker:
             state = state._replace(ways=tuple(_renewed(way, anew) for way in state.ways))
         return _counted(state)
 
-    def _stepped(self, state: HeldOut, rbm: RBM, updates: int, chains: Cloud | None) -> HeldOut:
-        """Return the state with every way followed from the last record to this one."""
+    def _stepped(
+        self, state: HeldOut, rbm: RBM, updates: int, chains: Cloud | None
+    ) -> tuple[HeldOut, Array | None]:
+        """Return the state with every way followed to this record, and states of the chains."""
         key = jax.random.fold_in(self.key, int(state.records))
         here: list[Array | None] = [None] * len(state.ways)
         if chains is not None:
@@ -265,12 +280,14 @@ class Tracker:
             ways.append(
                 next_record(way, ends, here[i], allowed, key=jax.random.fold_in(key, 3 + i))
             )
-        return state._replace(model=rbm, ways=tuple(ways))
+        return state._replace(model=rbm, ways=tuple(ways)), here[0]
 
-    def _anew(self, state: HeldOut, updates: int, most: float) -> tuple[HeldOut, Anew | None]:
+    def _anew(
+        self, state: HeldOut, here: Array | None, updates: int, most: float
+    ) -> tuple[HeldOut, Anew | None]:
         """Anneal anew if that is due: more often where log Z is lost, or hardly believable."""
         spent, (usual, lost) = int(state.anew), GROWTH
-        is_asked = any(
+        is_asked = state.disagrees or any(
             not way.is_known or float(way.log_z) - way.reach > most for way in state.ways
         )
         due = max(FEWEST_SWEEPS, (lost if is_asked else usual) * spent)
@@ -278,8 +295,12 @@ class Tracker:
         if left < due:
             return state, None
         key = jax.random.fold_in(jax.random.fold_in(self.key, int(state.records)), 1)
-        found = found_anew(state.model, self.base, left, key=key)
+        found = found_anew(state.model, self.base, left, here, key=key)
         return state._replace(anew=number(spent + left, np.int32)), found
+
+    def chains_of(self, state: HeldOut) -> Array | None:
+        """Return states of the run's chains at the last record; None if the run has none."""
+        return state.ways[0].v if len(self.shares) > 1 else None
 
     def allowed(self, state: HeldOut, updates: int) -> float:
         """Return the sweeps that a run may spend on following until so many updates."""
@@ -294,8 +315,9 @@ def _doubted_below(way: Followed, least: float) -> Followed:
 def _held_against(way: Followed, anew: Anew, most: float) -> Followed:
     """Return a way, with a doubt if annealing anew contradicts its log Z, or knows it far better.
 
-    A larger log Z than that found anew is no contradiction, as modes may have been missed; but it
-    is one if the model would be worth less than its units by themselves.
+    Where annealing was held against the run's chains, what it may have missed is in its error. Else
+    a larger log Z is contradicted only if the model would be worth less than its units by
+    themselves.
     """
     value = float(way.log_z)
     if anew.low > value + way.reach + TOLERANCE:
@@ -303,7 +325,8 @@ def _held_against(way: Followed, anew: Anew, most: float) -> Followed:
     if not anew.is_known:
         return way
     reach = way.reach + anew.reach + TOLERANCE
-    is_too_large = value > most and value > anew.log_z + reach
+    may_miss = not anew.is_checked and not value > most
+    is_too_large = value > anew.log_z + reach and not may_miss
     if is_too_large or value < anew.log_z - reach:
         return doubted(way, CONTRADICTED)
     return doubted(way, APART) if way.reach > max(WIDE, 2.0 * anew.reach) else way
@@ -324,17 +347,16 @@ def _renewed(way: Followed, anew: Anew) -> Followed:
 def _parted(before: HeldOut, state: HeldOut) -> HeldOut:
     """Return the state without a best model if log Z was lost, as later ones do not compare.
 
-    The best model until then is set aside, if log Z was known that far, and forgotten if it was
-    not, or if an earlier one seemed better.
+    The best model until then is set aside, unless an earlier one seemed better. If log Z may have
+    been wrong that far, any other one does.
     """
     doubt = int(state.ways[before.believed].doubt)
     if doubt == NO_DOUBT or int(state.update) < 0:
         return state
-    is_better = int(state.earlier_update) < 0 or float(state.value) > float(state.earlier_value)
-    if doubt in (APART, INFINITE) and is_better:
-        state = state._replace(
-            earlier=state.best, earlier_value=state.value, earlier_update=state.update
-        )
+    was_known = doubt in (APART, INFINITE)
+    value = state.value if was_known else number(-np.inf, state.value.dtype)
+    if int(state.earlier_update) < 0 or float(value) > float(state.earlier_value):
+        state = state._replace(earlier=state.best, earlier_value=value, earlier_update=state.update)
     return state._replace(best=state.model, update=number(-1, np.int32))
 
 
@@ -372,6 +394,7 @@ def judged(
             variance=number((found.reach / 2.0) ** 2, state.variance.dtype),
             update=number(updates, np.int32),
         )
-    reach += found.reach
+    low = value - found.reach - reach
+    high = -free_energy - found.low + reach
     names = ("log_likelihood", "log_likelihood_low", "log_likelihood_high")
-    return state, dict(zip(names, (value, value - reach, value + reach), strict=True))
+    return state, dict(zip(names, (value, low, high), strict=True))

@@ -110,6 +110,11 @@ class Monitors:
         without = -judged.reference - self.log_z_of_reference
         return max(one.least for one in found), -judged.energy_to_choose_by - without
 
+    def measured_to_choose_by(self, rbm: RBM) -> tuple[float, float]:
+        """Return ⟨F⟩ of held-out rows, NaN where it is too rough, and a lower bound on log Z."""
+        found = self.measured(rbm)
+        return found[-1].energy_to_choose_by, self.bounds(found)[0]
+
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
         """Return the metrics that are finite; `Fit` describes them.
 

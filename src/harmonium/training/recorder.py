@@ -139,7 +139,7 @@ class Recorder:
                 state.held_out,
                 last,
                 updates,
-                lambda rbm: self.monitors.measured(rbm)[-1].energy_to_choose_by,
+                self.monitors.measured_to_choose_by,
             )
         choice = self.choices[updates]
         return choice.rbm, f"; {choice.why}" if choice.why else ""
