@@ -20,6 +20,7 @@ import numpy as np
 
 import harmonium as hm
 from harmonium.training import held_out, recorder
+from harmonium.training.optimizers import averaged_model
 
 ROWS, PARTS = 1_500, 4
 HIDDEN = 12
@@ -94,7 +95,9 @@ def judged(kind: str, hidden: int, records: int, seconds: float, seed: int) -> d
 
     def keep(report: hm.Report) -> None:
         if report.metrics:
-            kept.append((report.updates, report.rbm, dict(report.metrics)))
+            # At the end `report.rbm` is the model that was chosen, which is not that of the record.
+            rbm = averaged_model(report.state.optimizer, report.state.rbm)
+            kept.append((report.updates, rbm, dict(report.metrics)))
 
     started = time.perf_counter()
     fit = hm.fit(start, train, key=key, validation=held, callbacks=[keep])

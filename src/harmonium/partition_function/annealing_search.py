@@ -357,8 +357,7 @@ class Search:
         if not (np.isfinite(joined.forward).all() and np.isfinite(joined.reverse).all()):
             raise NotFiniteError("log Z: annealing weights are not finite; the model diverged.")
         groups, tolerance = self.groups * len(kept), self.tolerance
-        self.looks += 1
-        found = joined.sandwich(groups).at_level(level_of_look(self.looks))
+        found = joined.sandwich(groups).at_level(level_of_look(self.looks + 1))
         others = [one.final.log_weights for one in self.others]
         against = contradictions(found, others)
         if self.beyond > 0.0:
@@ -367,6 +366,12 @@ class Search:
             against.append((why, found.value + float(np.logaddexp(0.0, self.beyond + BY_PILOT))))
         warnings = [*joined.warnings(found, tolerance), *(why for why, _ in against)]
         low, high = joined.interval(found, tolerance)
+        if not warnings:
+            # An answer that is refused for another reason than its width had no chance to be taken.
+            self.looks += 1
+        half = (high - low) / 2
+        if half >= tolerance:
+            warnings.append(f"the interval is ± {half:.2f} nats")
         if warnings:
             warnings += [why for _, why in joined.unreached(found.value, tolerance)]
             low, high = joined.wide_interval(found, tolerance, [ends for _, ends in against])
