@@ -112,9 +112,16 @@ class HeldOut(NamedTuple):
 
     @property
     def believed(self) -> int:
-        """The place of the way that is believed: the first, or one that knows a larger log Z."""
-        known = [i for i, one in enumerate(self.ways) if self.ways[0].is_known and one.is_known]
-        return max([0, *known], key=lambda i: float(self.ways[i].log_z))
+        """The place of the way that is believed: the first, or one that knows a larger log Z.
+
+        Where the first is found to be wrong, another one that passed the same checks is believed.
+        Where it cannot be followed, modes that only the chains know would be missed.
+        """
+        first = int(self.ways[0].doubt)
+        if first not in (NO_DOUBT, BELOW, CONTRADICTED):
+            return 0
+        known = [i for i, one in enumerate(self.ways) if one.is_known]
+        return max(known, key=lambda i: float(self.ways[i].log_z), default=0)
 
     @property
     def found(self) -> LogZNow:
