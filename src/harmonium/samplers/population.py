@@ -20,6 +20,8 @@ APART = 4  # sweeps between those that averages are taken over: neighbours are a
 MOST_GROUPS, LEAST_OF_A_GROUP = 8, 16
 ENOUGH_FAMILIES = 100  # as Wang, Machta & Katzgraber 2015 ask for
 SHARE_OF_CHAINS = 0.4  # where a row has few chains, so many of them have to be families
+# Of many chains, a few lucky ones may have most descendants and still leave 100 families.
+SHARE_OF_MANY = 0.2
 SURE = 4.5  # standard errors that tell a drift, or populations that differ, from chance
 
 
@@ -157,7 +159,8 @@ def averages_of(found: Swept) -> Averages:
         error = np.where(differ[:, None], np.maximum(error, between), error)
     factor = np.array([student_95(max(1, int(n) - 1)) for n in effective[:, 0]]) / Z_95
     stderr = factor[:, None] * np.sqrt(error + spread / effective**2)
-    is_enough = effective[:, 0] >= min(ENOUGH_FAMILIES, SHARE_OF_CHAINS * chains)
+    enough = min(max(ENOUGH_FAMILIES, SHARE_OF_MANY * chains), SHARE_OF_CHAINS * chains)
+    is_enough = effective[:, 0] >= enough
     mixed = is_enough & ~drifts & ~differ
     return Averages(mean, spread, stderr, effective[:, 0], mixed)
 

@@ -56,7 +56,7 @@ EXACT_WORK = 2**22  # states × width: 20 ms on two cores
 SHARE_OF_WORK = 0.05  # of the run's own products
 SWEEPS_A_RECORD = 16  # allowed in addition, so that a small model is tracked well
 SHARES = (2 / 3, 1 / 3)  # of that work: following by the run's chains, and by particles
-SHARE_ANEW = 1 / 2  # as much again, for annealing anew
+SHARE_ANEW = 1 / 2  # of that work in addition, for annealing anew
 FEWEST_SWEEPS = 16  # of annealing anew
 GROWTH = (1 / 4, 1 / 8)  # of the sweeps spent anew, by the next time; and where log Z is lost
 WIDE = 1.0  # nats, half an interval that annealing anew may replace by a narrower one
@@ -354,8 +354,8 @@ def _renewed(way: Followed, anew: Anew) -> Followed:
 def _parted(before: HeldOut, state: HeldOut) -> HeldOut:
     """Return the state without a best model if log Z was lost, as later ones do not compare.
 
-    The best model until then is set aside, unless an earlier one seemed better. If log Z may have
-    been wrong that far, any other one does.
+    The best model until then is set aside, unless an earlier one seemed better. Where log Z may
+    have been wrong before it was lost, the model gives way to any other that is set aside.
     """
     doubt = int(state.ways[before.believed].doubt)
     if doubt == NO_DOUBT or int(state.update) < 0:
