@@ -10,10 +10,10 @@ from hard_models import FAMILIES, exact_rows
 from harmonium._numerics import from_numpy
 from harmonium.partition_function.agreement import AnnealingRuns
 from harmonium.samplers import Cloud
-from harmonium.training.anew import Anew, found_anew
+from harmonium.training.anew import Anew, found_anew, held_against
 from harmonium.training.choice import chosen
 from harmonium.training.following import APART, BELOW, DOUBTS, TRUSTED, bennett_of, number
-from harmonium.training.held_out import Tracker, _held_against, judged
+from harmonium.training.held_out import Tracker, judged
 from harmonium.training.monitors import Monitors, adjusted_gap
 from harmonium.training.strength import next_strength
 from registry import exact_states, random_rbm
@@ -103,9 +103,9 @@ def test_a_log_z_that_is_too_large_is_contradicted_where_annealing_came_to_the_c
     way = way._replace(log_z=number(13.0, np.float32), variance=number(0.01, np.float32))
     anew = Anew(way.v, log_z=10.0, variance=0.01, part=0.5, low=9.5, high=10.5)
     for is_checked in (False, True):
-        judged_way = _held_against(way, anew._replace(is_checked=is_checked), np.inf)
+        judged_way = held_against(way, anew._replace(is_checked=is_checked), np.inf)
         assert judged_way.is_known != is_checked
-    assert _held_against(way, anew._replace(is_checked=True, variance=4.0), np.inf).is_known
+    assert held_against(way, anew._replace(is_checked=True, variance=4.0), np.inf).is_known
 
 
 def test_chains_where_annealing_hardly_comes_widen_its_error():

@@ -16,6 +16,10 @@ TAIL = 0.025  # probability that log Z lies beyond one end of an interval
 CONTRADICTED = 1e-3  # of a lower bound from another base
 MARKOV = -float(np.log(TAIL))  # P(log Ẑ > log Z + b) ≤ e^(−b), whatever the weights
 MET = "The forward and reverse estimates agree."
+UNCHECKED = (
+    "Unchecked: there are no rows to start from, and chains from elsewhere do not come to the"
+    " same states, so nothing could have shown that a part of the model is missed."
+)
 MOST_LOST = 2.0  # nats forward and in reverse together, for which more chains are enough
 BY_CHANCE = 0.05  # probability of as many reference states without a cause
 FIRST_LOOK = 0.045  # of the 5 % by which an interval may miss; later looks share the rest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,12 +19,14 @@ from ..statistics import log_mean_exp
 from .agreement import (
     MET,
     MOST_LOST,
+    UNCHECKED,
     AnnealingRuns,
     ReferenceRuns,
     contradictions,
     level_of_look,
 )
 from .base import LogZ
+from .pilot import Candidate, PilotRuns
 from .reference_states import ReferenceStates, covered, quenched
 from .schedule import (
     SEGMENTS,
@@ -58,39 +60,7 @@ COMPETENT = 1.0
 # Chains from random states are a check if they came to nearly all that is known. Not all of it:
 # of as many draws of one distribution, two in a hundred have no neighbour (`covered`).
 COVERED = 0.9
-UNCHECKED = (
-    "Unchecked: there are no rows to start from, and chains from elsewhere do not come to the"
-    " same states, so nothing could have shown that a part of the model is missed."
-)
 ON_TIME = 0.95  # share of the time left that a round may take by the pace of the last one
-
-
-class Candidate(NamedTuple):
-    """A path that was tried, with the final states of its forward runs and their gains."""
-
-    schedule: AnnealingSchedule
-    final: FinalStates
-    gains: np.ndarray
-
-    @property
-    def references(self) -> ReferenceStates:
-        """Its final states as reference states for another path."""
-        return ReferenceStates.of_chains(self.final.v, self.final.log_weights)
-
-
-class PilotRuns(NamedTuple):
-    """What pilot runs along a path in both directions say of it.
-
-    Attributes:
-        schedule: the path, spaced by their work.
-        lost: the work lost forward and in reverse together, nats.
-        spread: half the sum of the variances of their work. It is as large as `lost` where both are
-            small, and far better known.
-    """
-
-    schedule: AnnealingSchedule
-    lost: float
-    spread: float
 
 
 class Search:

@@ -27,8 +27,22 @@ from ..rbm import RBM
 from ..samplers import Cloud, start_annealing
 from ..sharding import fetched
 from ..statistics import lower_mean_bound, relative_weights, resampled
-from .following import PARTICLES, TOLERANCE, TRUSTED, annealed, bennett_of, number, settled
+from .following import (
+    APART,
+    CONTRADICTED,
+    NO_DOUBT,
+    PARTICLES,
+    TOLERANCE,
+    TRUSTED,
+    Followed,
+    annealed,
+    bennett_of,
+    doubted,
+    number,
+    settled,
+)
 
+WIDE = 1.0  # nats, half an interval that annealing anew may replace by a narrower one
 WIDEST = 5.0  # nats, half an interval that is of use
 SWEEPS_A_STEP = 3.5  # forward and in reverse from two starts, with a quarter before each of these
 
@@ -132,6 +146,38 @@ def found_anew(
     # Groups of particles stand for different shares of the model; afterwards all count alike.
     chosen = resampled(relative_weights(log_shares), len(log_shares), 0.5).astype(np.int32)
     return Anew(v[from_numpy(chosen)], log_z, variance, part, low, high, chains is not None)
+
+
+def held_against(way: Followed, anew: Anew, most: float) -> Followed:
+    """Return a way, with a doubt if annealing anew contradicts its log Z, or knows it far better.
+
+    Where annealing was held against the run's chains, what it may have missed is in its error. Else
+    a larger log Z is contradicted only if the model would be worth less than its units by
+    themselves.
+    """
+    value = float(way.log_z)
+    if anew.low > value + way.reach + TOLERANCE:
+        return doubted(way, CONTRADICTED)
+    if not anew.is_known:
+        return way
+    reach = way.reach + anew.reach + TOLERANCE
+    may_miss = not anew.is_checked and not value > most
+    is_too_large = value > anew.log_z + reach and not may_miss
+    if is_too_large or value < anew.log_z - reach:
+        return doubted(way, CONTRADICTED)
+    return doubted(way, APART) if way.reach > max(WIDE, 2.0 * anew.reach) else way
+
+
+def renewed(way: Followed, anew: Anew) -> Followed:
+    """Return a way with what was found anew, if it was lost and that can be relied on."""
+    if way.is_known or not anew.is_known:
+        return way
+    return way._replace(
+        v=anew.v,
+        log_z=number(anew.log_z, way.log_z.dtype),
+        variance=number(anew.variance, way.variance.dtype),
+        doubt=number(NO_DOUBT, np.int32),
+    )
 
 
 def _unknown(v: Array) -> Anew:

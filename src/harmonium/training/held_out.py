@@ -31,7 +31,7 @@ from ..partition_function.finite import finite_z
 from ..path import Heating
 from ..rbm import RBM
 from ..samplers import Cloud
-from .anew import Anew, found_anew, independent_start
+from .anew import Anew, found_anew, held_against, independent_start, renewed
 from .base import same_shapes
 from .following import (
     APART,
@@ -59,7 +59,6 @@ SHARES = (2 / 3, 1 / 3)  # of that work: following by the run's chains, and by p
 SHARE_ANEW = 1 / 2  # of that work in addition, for annealing anew
 FEWEST_SWEEPS = 16  # of annealing anew
 GROWTH = (1 / 4, 1 / 8)  # of the sweeps spent anew, by the next time; and where log Z is lost
-WIDE = 1.0  # nats, half an interval that annealing anew may replace by a narrower one
 UNBOUNDED = (-np.inf, np.inf)
 
 
@@ -266,10 +265,10 @@ class Tracker:
         ways = tuple(_doubted_below(way, least) for way in state.ways)
         state, anew = self._anew(state._replace(ways=ways), here, updates, most)
         if anew is not None:
-            ways = tuple(_held_against(way, anew, most) for way in state.ways)
+            ways = tuple(held_against(way, anew, most) for way in state.ways)
         state = _parted(before, state._replace(ways=ways))
         if anew is not None and anew.log_z + anew.reach > least:
-            state = state._replace(ways=tuple(_renewed(way, anew) for way in state.ways))
+            state = state._replace(ways=tuple(renewed(way, anew) for way in state.ways))
         return _counted(state)
 
     def _stepped(
@@ -317,38 +316,6 @@ class Tracker:
 def _doubted_below(way: Followed, least: float) -> Followed:
     """Return a way, with a doubt if its log Z is below what it certainly exceeds."""
     return doubted(way, BELOW) if least > float(way.log_z) + way.reach + TOLERANCE else way
-
-
-def _held_against(way: Followed, anew: Anew, most: float) -> Followed:
-    """Return a way, with a doubt if annealing anew contradicts its log Z, or knows it far better.
-
-    Where annealing was held against the run's chains, what it may have missed is in its error. Else
-    a larger log Z is contradicted only if the model would be worth less than its units by
-    themselves.
-    """
-    value = float(way.log_z)
-    if anew.low > value + way.reach + TOLERANCE:
-        return doubted(way, CONTRADICTED)
-    if not anew.is_known:
-        return way
-    reach = way.reach + anew.reach + TOLERANCE
-    may_miss = not anew.is_checked and not value > most
-    is_too_large = value > anew.log_z + reach and not may_miss
-    if is_too_large or value < anew.log_z - reach:
-        return doubted(way, CONTRADICTED)
-    return doubted(way, APART) if way.reach > max(WIDE, 2.0 * anew.reach) else way
-
-
-def _renewed(way: Followed, anew: Anew) -> Followed:
-    """Return a way with what was found anew, if it was lost and that can be relied on."""
-    if way.is_known or not anew.is_known:
-        return way
-    return way._replace(
-        v=anew.v,
-        log_z=number(anew.log_z, way.log_z.dtype),
-        variance=number(anew.variance, way.variance.dtype),
-        doubt=number(NO_DOUBT, np.int32),
-    )
 
 
 def _parted(before: HeldOut, state: HeldOut) -> HeldOut:
