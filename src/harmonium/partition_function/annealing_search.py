@@ -124,7 +124,10 @@ class Search:
         self.beyond = float(beyond.max())
         best = int(np.argmin([max(one.lost, one.spread) for one in pilots]))
         self.others = [one for i, one in enumerate(tried) if i != best]
-        needed = min(PILOT[1] * pilots[best].lost / AIM, self._left() / self.pace)
+        needed = PILOT[1] * pilots[best].lost / AIM
+        within = ON_TIME * self._left() / self.pace
+        if needed > within / 2:  # no second round would be in time, so the first takes all of it
+            needed = within
         return pilots[best].schedule, steps or int(np.clip(needed, FEWEST_STEPS, MOST_STEPS))
 
     def _fit_to_time(self, schedules: Sequence[AnnealingSchedule]) -> None:
