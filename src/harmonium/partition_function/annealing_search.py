@@ -27,7 +27,7 @@ from .agreement import (
 )
 from .base import LogZ
 from .pilot import Candidate, PilotRuns
-from .reference_states import ReferenceStates, covered, quenched
+from .reference_states import COVERED, ReferenceStates, covered, quenched
 from .schedule import (
     SEGMENTS,
     AnnealingSchedule,
@@ -57,9 +57,6 @@ USUAL = 0.97
 # A base checks another one if its own estimate lies at most so many nats below: it then found a
 # third of Z at least, so that a mode of like size would have had a chance to be found.
 COMPETENT = 1.0
-# Chains from random states are a check if they came to nearly all that is known. Not all of it:
-# of as many draws of one distribution, two in a hundred have no neighbour (`covered`).
-COVERED = 0.9
 ON_TIME = 0.95  # share of the time left that a round may take by the pace of the last one
 
 
