@@ -70,6 +70,17 @@ def exact(rbm: hm.RBM) -> float:
     return hm.log_z(rbm, method="exact").value
 
 
+def answered(ends: tuple[float, float, float], truth: float, rounding: float = 0.0) -> dict:
+    """Return how far an estimate and the two ends of its interval lie from the truth, nats."""
+    value, low, high = ends
+    return {
+        "error": float(value - truth),
+        "low": float(low - truth),
+        "high": float(high - truth),
+        "miss": float(max(low - truth - rounding, truth - high - rounding, 0.0)),
+    }
+
+
 def judge(rbm: hm.RBM, key, seconds: float, steps: int | None) -> dict:
     """Estimate log Z by annealing alone, and return its distance from the exact value."""
     key_z, key_mixing = jax.random.split(key)
@@ -79,10 +90,7 @@ def judge(rbm: hm.RBM, key, seconds: float, steps: int | None) -> dict:
     mixing = hm.mixing(rbm, key=key_mixing, sweeps=4_096, seconds=5.0)
     return {
         "model": str(rbm),
-        "error": answer.value - truth,
-        "low": answer.low - truth,
-        "high": answer.high - truth,
-        "miss": max(answer.low - truth, truth - answer.high, 0.0),
+        **answered((answer.value, answer.low, answer.high), truth),
         "converged": answer.converged,
         "relaxation": mixing.relaxation,
         "resolved": mixing.resolved,
@@ -123,13 +131,21 @@ def summary(found: list[dict]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+def hard_model(name: str, i: int, number: int, seed: int) -> tuple[np.random.Generator, hm.RBM]:
+    """Return one model of a hard family, and the generator for its rows.
+
+    The dial goes from easy to impossible with i.
+    """
+    rng = np.random.default_rng([seed, i, list(FAMILIES).index(name)])
+    return rng, FAMILIES[name](rng, i / max(1, number - 1))
+
+
 def judge_hard(name: str, i: int, number: int, seed: int, n_rows: int, seconds: float) -> dict:
     """Estimate log Z of one hard model, or the log-likelihood of rows that are exact draws of it.
 
-    The dial goes from easy to impossible with i. The error is that of log Z, in nats.
+    The error is that of log Z, in nats.
     """
-    rng = np.random.default_rng([seed, i, list(FAMILIES).index(name)])
-    rbm = FAMILIES[name](rng, i / max(1, number - 1))
+    rng, rbm = hard_model(name, i, number, seed)
     truth = exact(rbm)
     key = jax.random.key(1_000 * seed + i)
     started = time.perf_counter()
@@ -145,10 +161,7 @@ def judge_hard(name: str, i: int, number: int, seed: int, n_rows: int, seconds: 
         "family": name,
         "dial": i / max(1, number - 1),
         "rows": n_rows,
-        "error": answer.value - truth,
-        "low": answer.low - truth,
-        "high": answer.high - truth,
-        "miss": max(answer.low - truth, truth - answer.high, 0.0),
+        **answered((answer.value, answer.low, answer.high), truth),
         "word": str(word),
         "seconds": took,
         "method": answer.method,
@@ -163,8 +176,7 @@ def judge_gaps(
 
     A family whose sums over missing cells are too long to be exact has no entries.
     """
-    rng = np.random.default_rng([seed, i, list(FAMILIES).index(name)])
-    rbm = FAMILIES[name](rng, i / max(1, number - 1))
+    rng, rbm = hard_model(name, i, number, seed)
     rows = np.array(exact_rows(rbm, n_rows, rng), np.float32)
     is_gap = rng.uniform(size=rows.shape) < gaps
     is_gap[:, 0] |= ~is_gap.any(1)
@@ -177,21 +189,18 @@ def judge_gaps(
     key = jax.random.key(1_000 * seed + i)
     found = energies_of_rows(rbm, rows, key=key, seconds=seconds)
     took = time.perf_counter() - started
-    misses = np.maximum(np.maximum(found.low - truth, truth - found.high) - ROUNDING, 0.0)
+    ends = zip(found.value, found.low, found.high, strict=True)
     return [
         {
             "family": name,
             "dial": i / max(1, number - 1),
-            "error": float(found.value[row] - truth[row]),
-            "low": float(found.low[row] - truth[row]),
-            "high": float(found.high[row] - truth[row]),
-            "miss": float(misses[row]),
+            **answered(of_row, truth[row], ROUNDING),
             "word": "converged" if found.converged[row] else "not converged",
             "seconds": took / n_rows,
             "method": "annealed",
             "message": f"row {row}",
         }
-        for row in range(n_rows)
+        for row, of_row in enumerate(ends)
     ]
 
 

@@ -29,13 +29,13 @@ import numpy as np
 import harmonium as hm
 from harmonium.missing.marginal import given_seen, with_missing
 from harmonium.runs.folder import RunFolder
+from harmonium.statistics import Z_95, student_95
 
 SHARES = {"halves": (0.5, 0.5), "rare": (0.9, 0.07, 0.03), "many": (0.4, 0.3, 0.15, 0.1, 0.05)}
 TABLES = ("titanic", "adult", *SHARES)
 ROWS, WORDS, NUMBERS, COPIES = 2_000, 8, 3, 3
 REPLICAS, MODELS = 32, 24
-Z_95 = 1.96
-STUDENT = 2.04  # of 31 degrees of freedom
+STUDENT = student_95(REPLICAS - 1)
 
 
 def made(name: str, path: Path) -> None:

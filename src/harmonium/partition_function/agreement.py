@@ -118,7 +118,7 @@ class AnnealingRuns(NamedTuple):
         return float(np.log(len(self.forward) / self.rounds * tolerance / 3.0))
 
     def warnings(self, found: Sandwich, tolerance: float) -> list[str]:
-        """Return the reasons not to rely on the narrow interval, however narrow it is."""
+        """Return the reasons not to rely on the narrow interval, whatever its width."""
         share = self.hardly_seen(found.value, tolerance)
         tests = {
             f"forward and reverse estimates differ by {found.gap:.2f} nats": (

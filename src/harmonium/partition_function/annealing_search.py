@@ -147,14 +147,13 @@ class Search:
 
         They are as many as half of the chains.
         """
-        n = self.chains // 2
+        wanted = self.chains // 2
         self.quenches = fetched(quenched(self.rbm, self.chains, key=self._next_key()))
         others = [rows.states for rows in self.rows]
         others += [fetched(one.final.v) for one in tried]
-        each = n // 2 // len(others)
-        states = [some[:each] for some in others]
-        states.append(self.quenches[: n - sum(map(len, states))])
-        return np.concatenate(states)
+        of_each_origin = wanted // 2 // len(others)
+        probes = np.concatenate([states[:of_each_origin] for states in others])
+        return np.concatenate([probes, self.quenches[: wanted - len(probes)]])
 
     def _candidate_for(self, states: np.ndarray, near: AbstractPath) -> Candidate:
         """Return a path whose base has the moments of these states, after a few sweeps."""

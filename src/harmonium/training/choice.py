@@ -107,8 +107,10 @@ def chosen(
             value, variance = -energy - now.value, (now.reach / 2.0) ** 2
         elif update == int(state.update):
             value, variance = float(state.value), float(state.variance)
-        low, high = max(anew.low, least), max(anew.high, least)
-        worths.append(_Worth(rbm, update, value, variance, -energy - high, -energy - low))
+        lowest_log_z = max(anew.low, least)
+        highest_log_z = max(anew.high, least)
+        ends = -energy - highest_log_z, -energy - lowest_log_z
+        worths.append(_Worth(rbm, update, value, variance, *ends))
     end, *rest = worths
     better = [(_advantage(one, end), one) for one in rest]
     most, best = max(better, key=lambda pair: pair[0])
