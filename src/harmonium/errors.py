@@ -51,6 +51,10 @@ class InputError(HarmoniumError, ValueError):
         bars_and_stripes: expected side from 1 to 12; found 20; choose one there.
     """
 
+    def __str__(self) -> str:
+        """Return the message as one line, whatever breaks of lines the input brought into it."""
+        return " ".join(super().__str__().split())
+
 
 class ModelFileError(InputError):
     """A file that should hold a model is missing, truncated, inconsistent or of another format.
@@ -110,9 +114,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 def input_error(source: str, expected: str, found: str, advice: str) -> InputError:
-    """Return the one-line error "SOURCE: expected ...; found ...; ADVICE."."""
-    line = f"{source}: expected {expected}; found {found}; {advice}."
-    return InputError(printable(" ".join(line.split())))
+    """Return the error "SOURCE: expected ...; found ...; ADVICE."."""
+    return InputError(f"{source}: expected {expected}; found {found}; {advice}.")
 
 
 def printable(text: str) -> str:
