@@ -46,7 +46,7 @@ DOCS ?= .venv-docs
 
 MNIST ?= runs/mnist-record
 
-.PHONY: demo test integration pages robust docs package cover all laws interfaces oldest newest lint check bench mnist reproduce clean
+.PHONY: demo test integration pages robust docs package cover all changed nightly laws interfaces keras oldest newest newest-part lint check bench mnist reproduce clean
 
 demo: $(VENV)/.base  ## train on handwritten digits, score the model, draw pictures
 	$(BIN)/harmonium train digits --hidden 64 --out runs/demo --overwrite
@@ -69,11 +69,22 @@ cover: test  ## the property tests (laws), over a part of their combinations
 all: TESTS = --ignore=tests/browser
 all: test  ## all of these five in one run, which imports and collects once
 
+changed: TESTS = --ignore=tests/browser $(shell $(BIN)/python tests/suites.py ignored)
+changed: test  ## what a change has to pass: all, without the suites whose own files are as they were
+
+# The record says for which files all this has passed; `make changed` leaves these suites out.
+nightly: lint all interfaces newest-part package  ## everything on this computer; then records what has passed
+	$(MAKE) DOCS=$(INTERFACES) docs
+	$(BIN)/python tests/suites.py record
+
 laws: $(VENV)/.test  ## every law over all combinations and ten seeds; LAWS=dealt SEEDS=3-5 for some
 	HARMONIUM_LAWS=$(LAWS) HARMONIUM_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q $(PARALLEL) $(DEALT)
 
 interfaces:  ## TensorFlow, PyTorch and rbms; Keras, once on each backend; reports in a browser
 	@$(MAKE) --no-print-directory -j 2 $(addprefix interface-,others browser $(BACKENDS))
+
+keras:  ## the Keras interface, once on each backend
+	@$(MAKE) --no-print-directory -j 2 $(addprefix interface-,$(BACKENDS))
 
 others_tests = tests/interfaces/io tests/interfaces/from_scratch
 browser_tests = tests/browser
@@ -98,6 +109,10 @@ oldest:  ## the tests with the oldest Python and the oldest version of each pack
 
 newest:  ## the demo and all tests on a newer Debian; needs root on Debian; SUITE=testing for the newest Python
 	.ci/newest whole
+
+# Where no other Debian can be installed, the wheel is tried on this one.
+newest-part:
+	.ci/newest part || { status=$$?; [ $$status = 3 ] || exit $$status; }
 
 docs:  ## the documentation as a site, strictly: docs/_build/html/index.html
 	@$(MAKE) --no-print-directory VENV=$(DOCS) $(DOCS)/.docs
