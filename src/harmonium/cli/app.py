@@ -40,8 +40,7 @@ Start with:
 """
 EPILOG = (
     "Exit status: 0 done, 2 an error in the input, 3 diverged (or, with --must-converge, not"
-    " converged), 4 another process of the run ended, 130 interrupted (143 by SIGTERM, 129 by"
-    " SIGHUP), 1 an internal error."
+    " converged), 130 interrupted (143 by SIGTERM, 129 by SIGHUP), 1 an internal error."
 )
 
 app = typer.Typer(

@@ -21,7 +21,6 @@ WITHOUT_CHAINS = ("cd", "exact", "pseudo-likelihood", "ratio-matching", "flow")
 SCORES = ("auto", "exact", "annealed", "tempered")
 BINARIZE = ("stochastic", "threshold", "none")
 KEEP = ("best", "last")
-CHECKPOINTS = ("whole", "sharded")
 PRECISIONS = ("auto", "float32", "bfloat16")
 PARTS = ("auto", "train", "validation", "test")
 

@@ -16,7 +16,7 @@ from ..data.sources import coding_of
 from ..data.splits import USUAL_FRACTION, note_on_levels
 from ..data.stream import ENTRIES_IN_WINDOW
 from ..errors import count_of, input_error
-from ..processes import told
+from ..processes import from_first
 from ..tables.text_format import TextFormat
 from .config import RunConfig
 from .memory import refuse_beyond_memory
@@ -36,7 +36,7 @@ def is_streamed(config: RunConfig) -> bool:
         return False
     if not Path(source).is_file():
         return True  # a folder, or a pattern
-    there = told(memory_there())
+    there = from_first(memory_there())
     is_mapped = Path(source).suffix.lower() == ".npy"  # others may be tables of words
     return is_mapped and there is not None and size_of(source) > SHARE_OF_MEMORY * there
 
