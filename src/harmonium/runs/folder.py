@@ -36,6 +36,7 @@ from .leftovers import (
     REPORT,
     SITES,
     STUDY,
+    STUDY_BEFORE_0_1,
     SUMMARY,
     are_of_run,
 )
@@ -301,8 +302,8 @@ class RunFolder:
 
 
 def trials_in(path: str | os.PathLike) -> list[Path]:
-    """Return the folders of a sweep's runs; none if the path is no sweep's folder."""
-    if not Path(path, STUDY).is_file():
+    """Return the folders of the runs of `harmonium tune`; none if the path is no folder of its."""
+    if not any(Path(path, study).is_file() for study in (STUDY, STUDY_BEFORE_0_1)):
         return []
     return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
 
