@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -24,8 +22,6 @@ from .terminal import below
 DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
 BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
 DEBUG = "HARMONIUM_DEBUG"
-MMAP_THRESHOLD, ARENA_MAX = -3, -8  # options of glibc's mallopt
-LARGE_BUFFER = 2**23  # bytes
 MOST_PROGRAMS = 10_000  # files of compiled programs to keep: a few hundred MB
 
 
@@ -39,7 +35,6 @@ def run_command(command: Callable[[], int | None], *, is_distributed: bool = Fal
     ended_by = list[int]()
     try:
         with _quiet(), signals_as_interrupts(ended_by, complain):
-            _give_memory_back()
             configure_jax()
             with _together() if is_distributed else nullcontext():
                 status = DONE
@@ -101,29 +96,15 @@ def typed(*words: Any) -> str:
     return shlex.join([*called, *map(str, words)])
 
 
-def _give_memory_back() -> None:
-    """Let the C library return large buffers to the system as soon as they are freed.
-
-    Otherwise glibc keeps larger and larger freed buffers, some for each thread, which takes a fifth
-    more memory at the peak of a run on MNIST. Smaller buffers, which matrix products allocate and
-    free by the thousand, are handled as usual.
-    """
-    with suppress(OSError, AttributeError, TypeError):  # not glibc
-        library = ctypes.CDLL(None)
-        library.mallopt(MMAP_THRESHOLD, LARGE_BUFFER)
-        library.mallopt(ARENA_MAX, 1)
-
-
 def _outcome_of_other(error: BaseException) -> tuple[int, str]:
     """Return the same for an error that harmonium did not raise on purpose."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
-    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
-        asked = re.search(r"allocat\w+ (?:request for )?([\d.,]+ ?\w*)", str(error))
-        wanted = f" when {asked[1].strip()} more were asked for" if asked else ""
-        advice = "lower --hidden, --batch or --chains, or use fewer rows or columns"
-        line = f"memory: expected sizes that fit; found that it ran out{wanted}; {advice}."
-        return USERS_MISTAKE, line
+    from ..runs.memory import memory_error
+
+    lack = memory_error(error)
+    if lack is not None:
+        return USERS_MISTAKE, str(lack)
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
     if Asked.is_shared:  # errors of connections have no type of their own
         return INTERNAL_ERROR, (
@@ -222,6 +203,8 @@ def configure_jax() -> None:
 
 def forget_old_programs(folder: Path) -> None:
     """Remove the older half of the compiled programs if there are more than `MOST_PROGRAMS`."""
+    # JAX's own limit (jax_compilation_cache_max_size) needs another package, filelock, and then
+    # locks and stamps the cache for every program that is read.
     with suppress(OSError):  # no folder yet, or another command removes the same files
         kept = [file for file in folder.iterdir() if file.suffix != ".json"]  # not measurements
         if len(kept) > MOST_PROGRAMS:
