@@ -10,9 +10,9 @@ SEEDS ?= 0-9
 PARALLEL ?= --numprocesses auto --dist worksteal
 PAGES = $(wildcard tests/test_*page.py) tests/test_readme.py tests/test_how_to.py \
   tests/test_end_to_end.py tests/sklearn/test_checks.py src/harmonium
-ROBUST = tests/hostile tests/test_sharding.py tests/runs/test_faults.py tests/runs/test_sweep.py \
+ROBUST = tests/hostile tests/test_sharding.py tests/runs/test_faults.py tests/runs/test_tune.py \
   tests/runs/test_distributed.py tests/test_thread_pool.py \
-  tests/cli/test_sweep.py tests/gradients/test_external.py
+  tests/cli/test_tune.py tests/gradients/test_external.py
 # Files of which `make laws` runs all cases and other tests some, dealt out.
 DEALT = tests/laws tests/test_precision.py tests/test_sharding.py tests/test_couplings.py \
   tests/sklearn/test_checks.py \

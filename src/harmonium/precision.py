@@ -22,7 +22,7 @@ from ._numerics import from_numpy
 from ._threefry import key_of
 from .checks import positive_integer
 from .errors import InputError
-from .processes import told
+from .processes import from_first
 from .rbm import RBM, checked_rbm
 from .sharding import clock, fetched
 from .weights import Rounded
@@ -161,7 +161,7 @@ def precision_timing(rbm: RBM, rows: int) -> Timing:
     layers = " ".join(f"{type(x).__module__}.{x}" for x in (rbm.visible, rbm.hidden))
     case = f"{device_name()}; JAX {jax.__version__}; {rows} rows; {layers}"
     if case not in _TIMINGS:
-        stored = told(_stored(case))  # among several processes, the first one's
+        stored = from_first(_stored(case))
         found = Timing(*stored) if stored else _measured(rbm, rows)
         if not stored:
             _store(case, found)

@@ -1,6 +1,7 @@
 """What the processes of one run agree on; each of them makes the same calls in the same order.
 
-With one process, nothing here does more than the call itself.
+This is the only place that asks which process this is and how many there are. With one process,
+nothing here does more than the call itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .errors import HarmoniumError, InputError, ModelFileError, input_error
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SHORTEST = 256  # bytes: texts are padded to few lengths, since each is a program to compile
+SHORTEST_TEXT = 256  # bytes: texts are padded to few lengths, since each is a program to compile
 # Errors that are raised in all processes if the first one meets them.
 SHARED: tuple[type[HarmoniumError], ...] = (ModelFileError, InputError)
 
@@ -29,52 +30,53 @@ def are_several() -> bool:
     return jax.distributed.is_initialized() and jax.process_count() > 1
 
 
-def largest(number: int) -> int:
-    """Return the largest of the processes' numbers, after all of them have come here."""
-    if not are_several():
-        return number
-    return int(multihost_utils.process_allgather(np.array(number, np.int32)).max())
+def process_index() -> int:
+    """Return the index of this process, from 0; it is 0 where there is one only."""
+    return jax.process_index() if are_several() else 0
 
 
-def said(value: T) -> list[T]:
-    """Return what each of the processes says, values that JSON can hold, in all of them."""
-    if not are_several():
-        return [value]
-    text = json.dumps(value).encode()
-    texts = multihost_utils.process_allgather(_padded(text, largest(len(text))))
-    return [json.loads(each.tobytes()) for each in np.asarray(texts)]
+def is_first() -> bool:
+    """Return whether this process prints and writes for all."""
+    return process_index() == 0
 
 
-def check_same(name: str, value: Any, expected: str, advice: str) -> None:
-    """Refuse what differs between processes, which would go on without one another.
-
-    Raises:
-        InputError: in all of them, if one says another value than the first one.
-    """
-    values = said(value)
-    others = [i for i, each in enumerate(values) if each != values[0]]
-    if others:
-        numbers = ", ".join(map(str, others[:10])) + (", ..." if len(others) > 10 else "")
-        raise input_error(name, expected, f"others in process {numbers} than in process 0", advice)
+def in_any(flag: bool) -> bool:
+    """Return whether a flag is set in any process: an all-reduce, for which all wait here."""
+    return bool(_gathered(int(flag)).any())
 
 
-def told(value: T) -> T:
-    """Return what the first process says, a value that JSON can hold, in all of them."""
+def from_first(value: T) -> T:
+    """Return the first process's value, which JSON can hold, in all of them: a broadcast."""
     if not are_several():
         return value
     text = json.dumps(value).encode()
     length = int(multihost_utils.broadcast_one_to_all(np.array(len(text), np.int32)))
-    said = multihost_utils.broadcast_one_to_all(_padded(text, length))
-    return json.loads(np.asarray(said).tobytes())
+    room = max(SHORTEST_TEXT, 2 ** math.ceil(math.log2(length)))
+    padded = np.frombuffer(text[:room].ljust(room), np.uint8)
+    return json.loads(np.asarray(multihost_utils.broadcast_one_to_all(padded)).tobytes())
 
 
-def _padded(text: bytes, length: int) -> np.ndarray:
-    room = max(SHORTEST, 2 ** math.ceil(math.log2(length)))
-    return np.frombuffer(text[:room].ljust(room), np.uint8)
+def check_same(name: str, value: Any, expected: str, advice: str) -> None:
+    """Refuse what differs between processes, whose computations would wait for ever.
+
+    Raises:
+        InputError: in all of them, if the value of one, which JSON can hold, is not the first's.
+    """
+    differing = np.flatnonzero(_gathered(int(value != from_first(value))))
+    if len(differing):
+        indices = ", ".join(map(str, differing[:10])) + (", ..." if len(differing) > 10 else "")
+        raise input_error(name, expected, f"others in process {indices} than in process 0", advice)
+
+
+def _gathered(number: int) -> np.ndarray:
+    """Return the number of each process."""
+    if not are_several():
+        return np.array([number])
+    return np.asarray(multihost_utils.process_allgather(np.array(number, np.int32)))
 
 
 class _Acting:
-    """Whether the first process acts by itself now; then it does not wait for the others."""
+    """Whether the first process acts alone now; then it does not wait for the others."""
 
     alone = False
 
@@ -82,32 +84,35 @@ class _Acting:
 def by_first(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function that the first process calls for all, such as one that writes a file.
 
-    It is called when all have come here, so that nobody still reads what it changes. All return
+    It is called when all have arrived, so that no process still reads what it changes. All return
     what the first one returned, which JSON can hold, or raise the error that it met. Within it, no
-    array can be collected from the other processes, which wait for it.
+    array can be gathered from the other processes, which wait for it.
     """
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
         if _Acting.alone or not are_several():
             return function(*args, **kwargs)
-        largest(0)  # all have come
-        if jax.process_index() > 0:
-            return _result(told({}))
-        _Acting.alone, raised = True, None
+        in_any(False)  # a barrier
+        if not is_first():
+            return _result(from_first({}))
+        error = None
         outcome: dict[str, Any] = {}
+        _Acting.alone = True
         try:
             outcome["returned"] = function(*args, **kwargs)
-        except SHARED as error:
-            outcome, raised = {"kind": SHARED.index(type(error)), "text": str(error)}, error
-        except OSError as error:
-            file = None if error.filename is None else str(error.filename)
-            outcome, raised = {"system": [error.errno, error.strerror, file]}, error
+        except SHARED as raised:
+            error = raised
+            outcome = {"kind": SHARED.index(type(raised)), "text": str(raised)}
+        except OSError as raised:
+            error = raised
+            file = None if raised.filename is None else str(raised.filename)
+            outcome = {"system": [raised.errno, raised.strerror, file]}
         finally:
             _Acting.alone = False
-        told(outcome)
-        if raised is not None:
-            raise raised
+        from_first(outcome)
+        if error is not None:
+            raise error
         return outcome["returned"]
 
     return called

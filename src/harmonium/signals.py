@@ -14,17 +14,19 @@ class Asked:
 
     A handler that raises an exception can do so where Python drops it, as in a callback of the
     garbage collector: then it is raised again at the next chunk of updates (`sharding.clock`).
-    Several processes act on it together there.
+    Several processes act on it together there, and only there.
 
     Attributes:
         number: the signal's; 0 for none.
         heard_at: when Python called a handler of ours for the last time, by `time.monotonic`.
         act: does what a signal asks for.
+        is_shared: whether several processes share the run.
     """
 
     number = 0
     heard_at = -math.inf
     act: Callable[[int], Any] = signal.raise_signal
+    is_shared = False
 
     @classmethod
     def hear(cls, number: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import harmonium
 
-COMMANDS = ("train", "resume", "sample", "evaluate", "export", "info", "sweep")
+COMMANDS = ("train", "resume", "sample", "evaluate", "export", "info", "tune")
 
 
 @pytest.mark.parametrize("words", ["--help", *(f"{name} --help" for name in COMMANDS)])

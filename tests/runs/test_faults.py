@@ -150,9 +150,9 @@ def test_a_line_that_was_cut_short_by_a_full_disk_is_taken_back():
 
 
 def test_a_disk_that_stays_full_ends_in_an_error_that_says_how_to_go_on(whole, monkeypatch):
-    from harmonium.runs import whole_states
+    from harmonium.runs import checkpoints
 
-    state = {"full": False, "save": whole_states.save_tree}
+    state = {"full": False, "save": checkpoints.save_tree}
 
     def save(*given):
         if state["full"]:
@@ -162,7 +162,7 @@ def test_a_disk_that_stays_full_ends_in_an_error_that_says_how_to_go_on(whole, m
     def fill(report):
         state["full"] = report.updates >= 20
 
-    monkeypatch.setattr(whole_states, "save_tree", save)
+    monkeypatch.setattr(checkpoints, "save_tree", save)
     with pytest.raises(InputError, match="no space left on device; make room there, then go on"):
         train(CONFIG, "run", False, Lines(fill))
     state["full"] = False
@@ -380,7 +380,7 @@ def test_the_size_that_found_no_memory_is_named(capsys):
 
     assert run_command(fail) == 2
     message = capsys.readouterr().err
-    assert "when 8.00GiB more were asked for" in message
+    assert "when 8.00 GiB more were asked for" in message
     assert "lower --hidden, --batch or --chains" in message
     assert message.count("\n") == 1
 

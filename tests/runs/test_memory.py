@@ -1,27 +1,18 @@
-"""The available memory, and the option that needs more."""
+"""The memory of the computer, and errors that say that it ran out."""
 
 import os
 
+import numpy as np
 import pytest
 
 from harmonium import _files
-from harmonium.errors import InputError
-from harmonium.layers import Bernoulli
-from harmonium.runs import memory
-from harmonium.runs.config import RunConfig
-from harmonium.runs.prepare import check_sizes
-
-GIB = 2**30
+from harmonium._files import memory_there
+from harmonium.runs.memory import memory_error
 
 
-@pytest.fixture
-def four_gib(monkeypatch):
-    monkeypatch.setattr(memory, "memory_there", lambda: 4 * GIB)
-
-
-def test_the_memory_of_this_model_is_plausible():
-    there = memory.memory_there()
-    assert there is None or there > GIB / 4
+def test_the_memory_of_this_computer_is_plausible():
+    there = memory_there()
+    assert there is None or there > 2**28
 
 
 def test_a_container_may_have_less(monkeypatch, tmp_path):
@@ -29,10 +20,10 @@ def test_a_container_may_have_less(monkeypatch, tmp_path):
     limit.write_text("1000000\n")
     none.write_text("max\n")
     monkeypatch.setattr(_files, "LIMITS", (str(none), str(limit), str(tmp_path / "missing")))
-    assert memory.memory_there() == 1_000_000
+    assert memory_there() == 1_000_000
 
 
-def test_a_system_that_does_not_say_refuses_nothing(monkeypatch):
+def test_a_system_may_not_say(monkeypatch):
     monkeypatch.setattr(_files, "LIMITS", ())
     for error in (ValueError, OSError, AttributeError):
 
@@ -40,35 +31,27 @@ def test_a_system_that_does_not_say_refuses_nothing(monkeypatch):
             raise error(name)
 
         monkeypatch.setattr(os, "sysconf", unknown, raising=False)
-        assert memory.memory_there() is None
-        memory.refuse_beyond_memory(10**30, {"--chains": 1.0})
+        assert memory_there() is None
 
 
 @pytest.mark.parametrize(
-    ("options", "columns", "named"),
+    ("text", "amount"),
     [
-        ({"chains": 1_000_000}, 784, "--chains"),
-        ({"hidden": 1_000_000}, 784, "--hidden"),
-        ({"batch": 1_000_000}, 784, "--batch"),
-        ({"method": "cd", "hidden": 200_000}, 784, "--hidden"),
-        ({}, 10_000_000, "wide.npy"),
+        ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8.00GiB. [x]", "8.00 GiB"),
+        ("RESOURCE_EXHAUSTED: Out of memory allocating 7680000000 bytes.", "7.15 GiB"),
+        ("RESOURCE_EXHAUSTED: Failed to allocate request for 1.5GiB (1610612736B)", "1.5 GiB"),
+        ("RESOURCE_EXHAUSTED: out of memory while trying to allocate 8589934592", "8.00 GiB"),
     ],
 )
-def test_what_is_most_unusual_is_named(four_gib, options, columns, named):
-    config = RunConfig(source="wide.npy", **({"hidden": 64} | options))
-    with pytest.raises(InputError, match=f"{named}: expected sizes that fit into 4.0 GiB"):
-        check_sizes(config, _Wide(columns), 1_000_000)
+def test_what_was_asked_for_is_said(text, amount):
+    message = str(memory_error(RuntimeError(text)))
+    expected = f"found that it ran out when {amount} more were asked for; lower --hidden, --batch"
+    assert expected in message
 
 
-class _Wide(Bernoulli):
-    """A layer of many units that takes no memory."""
-
-    def __init__(self, size: int):
-        super().__init__(1)
-        self.size = size
-
-
-def test_usual_sizes_fit(four_gib):
-    check_sizes(RunConfig(source="mnist", hidden=500, chains=2_000), Bernoulli(784), 60_000)
-    check_sizes(RunConfig(source="x", hidden=64, chains=10**9, method="cd"), Bernoulli(784), 60_000)
-    check_sizes(RunConfig(source="x", hidden=64, batch=10**9), Bernoulli(784), 100)
+def test_numpys_own_error_is_known_and_others_are_not():
+    with pytest.raises(MemoryError) as caught:
+        np.empty(2**60, np.uint8)
+    assert "when 1.00 EiB more were asked for" in str(memory_error(caught.value))
+    assert "that it ran out; lower" in str(memory_error(MemoryError()))
+    assert memory_error(ValueError("wrong")) is None

@@ -23,10 +23,10 @@ from .report import REPORT_HELP, report_cli
 from .sample import SAMPLE_HELP, sample_cli
 from .score import SCORE_HELP, score_cli
 from .sequences import CONTACTS_HELP, MOTIFS_HELP, SCAN_HELP, contacts_cli, motifs_cli, scan_cli
-from .sweep import SWEEP_HELP, sweep_cli
 from .terminal import shown_text
 from .train import RESUME_HELP, TRAIN_HELP, resume_cli, train_cli
 from .trust import trusting
+from .tune import TUNE_HELP, sweep_cli, tune_cli
 
 HELP = """Train, sample and evaluate restricted Boltzmann machines (RBMs).
 
@@ -40,8 +40,7 @@ Start with:
 """
 EPILOG = (
     "Exit status: 0 done, 2 an error in the input, 3 diverged (or, with --must-converge, not"
-    " converged), 4 another process of the run ended, 130 interrupted (143 by SIGTERM, 129 by"
-    " SIGHUP), 1 an internal error."
+    " converged), 130 interrupted (143 by SIGTERM, 129 by SIGHUP), 1 an internal error."
 )
 
 app = typer.Typer(
@@ -53,7 +52,8 @@ app = typer.Typer(
 )
 app.command("train", help=TRAIN_HELP, short_help="Train a model on data.")(train_cli)
 app.command("resume", help=RESUME_HELP, short_help="Go on with a training run.")(resume_cli)
-app.command("sweep", help=SWEEP_HELP, short_help="Search options by many runs.")(sweep_cli)
+app.command("tune", help=TUNE_HELP, short_help="Search options by many runs.")(tune_cli)
+app.command("sweep", help=TUNE_HELP, hidden=True)(sweep_cli)
 app.command("sample", help=SAMPLE_HELP, short_help="Draw rows from a model.")(trusting(sample_cli))
 app.command("impute", help=IMPUTE_HELP, short_help="Fill in missing cells of a table.")(
     trusting(impute_cli)

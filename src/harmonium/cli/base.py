@@ -2,62 +2,41 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
-import re
 import shlex
 import shutil
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from ..signals import Asked
 from .interruption import signals_as_interrupts
 from .output import check_output
 from .terminal import below
 
-DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE, INTERNAL_ERROR, USERS_MISTAKE, NOT_REACHED, INTERRUPTED = 0, 1, 2, 3, 130
 BY_SIGNAL = 128  # plus the signal's number, as shells and batch systems expect it
 DEBUG = "HARMONIUM_DEBUG"
-MMAP_THRESHOLD, ARENA_MAX = -3, -8  # options of glibc's mallopt
-LARGE_BUFFER = 2**23  # bytes
 MOST_PROGRAMS = 10_000  # files of compiled programs to keep: a few hundred MB
 
 
-class Alone:
-    """A command of one process; `cli.together` has what a command of several needs."""
-
-    options: tuple[str, ...] = ()  # of the command line
-
-    def __enter__(self) -> Any:
-        """Begin."""
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        """End."""
-
-    def fail(self, status: int, line: str) -> None:
-        """Say what went wrong, before the command ends with a status."""
-        complain(line)
-
-
-def run_command(command: Callable[[], int | None], company: Any = None) -> int:
+def run_command(command: Callable[[], int | None], *, is_distributed: bool = False) -> int:
     """Run a command and return its exit status; any error is reported in one clear line.
 
     Args:
         command: returns the exit status, None for 0.
-        company: the other processes that run it too, if any, as `Alone`.
+        is_distributed: whether other processes run it too.
     """
-    company, ended_by = company or Alone(), list[int]()
+    ended_by = list[int]()
     try:
-        with _quiet(), signals_as_interrupts(ended_by, company.fail):
-            _give_memory_back()
+        with _quiet(), signals_as_interrupts(ended_by, complain):
             configure_jax()
-            with company:
+            with _together() if is_distributed else nullcontext():
                 status = DONE
                 try:
                     status = command() or DONE
@@ -67,9 +46,17 @@ def run_command(command: Callable[[], int | None], company: Any = None) -> int:
         return _status(status, ended_by)
     except (Exception, KeyboardInterrupt) as error:
         status, line = _outcome(error)
-        status = _status(status, ended_by)
-        company.fail(status, line)
-        return status
+        complain(line)
+        if status == INTERNAL_ERROR and Asked.is_shared:
+            sys.stdout.flush()
+            os._exit(status)  # JAX would wait for a process that has ended, and abort then
+        return _status(status, ended_by)
+
+
+def _together() -> AbstractContextManager[None]:
+    from .distributed import distributed
+
+    return distributed()
 
 
 def _outcome(error: BaseException) -> tuple[int, str]:
@@ -109,30 +96,21 @@ def typed(*words: Any) -> str:
     return shlex.join([*called, *map(str, words)])
 
 
-def _give_memory_back() -> None:
-    """Let the C library return large buffers to the system as soon as they are freed.
-
-    Otherwise glibc keeps larger and larger freed buffers, some for each thread, which takes a fifth
-    more memory at the peak of a run on MNIST. Smaller buffers, which matrix products allocate and
-    free by the thousand, are handled as usual.
-    """
-    with suppress(OSError, AttributeError, TypeError):  # not glibc
-        library = ctypes.CDLL(None)
-        library.mallopt(MMAP_THRESHOLD, LARGE_BUFFER)
-        library.mallopt(ARENA_MAX, 1)
-
-
 def _outcome_of_other(error: BaseException) -> tuple[int, str]:
     """Return the same for an error that harmonium did not raise on purpose."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
-    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
-        asked = re.search(r"allocat\w+ (?:request for )?([\d.,]+ ?\w*)", str(error))
-        wanted = f" when {asked[1].strip()} more were asked for" if asked else ""
-        advice = "lower --hidden, --batch or --chains, or use fewer rows or columns"
-        line = f"memory: expected sizes that fit; found that it ran out{wanted}; {advice}."
-        return USERS_MISTAKE, line
+    from ..runs.memory import memory_error
+
+    lack = memory_error(error)
+    if lack is not None:
+        return USERS_MISTAKE, str(lack)
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
+    if Asked.is_shared:  # errors of connections have no type of their own
+        return INTERNAL_ERROR, (
+            f"{type(error).__name__}: {first_line}. If another process has ended, go on from the"
+            " last checkpoint with: harmonium resume RUN --distributed"
+        )
     return INTERNAL_ERROR, (
         f"internal error: {type(error).__name__}: {first_line}."
         f" Set {DEBUG}=1 to see where, and please report it."
@@ -141,8 +119,18 @@ def _outcome_of_other(error: BaseException) -> tuple[int, str]:
 
 def complain(message: str) -> None:
     """Print one line on standard error, if that can be written."""
+    index = _process_index()
+    speaker = "harmonium" if index == 0 else f"harmonium: process {index}"
     with suppress(OSError):  # the exit status says it too
-        print(f"harmonium: {' '.join(message.split())}", file=sys.stderr)
+        print(f"{speaker}: {' '.join(message.split())}", file=sys.stderr)
+
+
+def _process_index() -> int:
+    if not Asked.is_shared:  # nor need JAX be imported
+        return 0
+    from ..processes import process_index
+
+    return process_index()
 
 
 def status_of_chains(converged: bool, message: str, must_converge: bool) -> int:
@@ -157,7 +145,8 @@ def display(as_json: bool) -> Any:
     """Return the progress display: on standard error if standard output holds only JSON."""
     from ..runs.display import Display, PatientConsole
 
-    return Display(PatientConsole(file=below(sys.stderr if as_json else sys.stdout)))
+    stream = below(sys.stderr if as_json else sys.stdout)
+    return Display(PatientConsole(file=stream, quiet=_process_index() > 0))
 
 
 def print_json(summary: dict[str, Any]) -> None:
@@ -214,6 +203,8 @@ def configure_jax() -> None:
 
 def forget_old_programs(folder: Path) -> None:
     """Remove the older half of the compiled programs if there are more than `MOST_PROGRAMS`."""
+    # JAX's own limit (jax_compilation_cache_max_size) needs another package, filelock, and then
+    # locks and stamps the cache for every program that is read.
     with suppress(OSError):  # no folder yet, or another command removes the same files
         kept = [file for file in folder.iterdir() if file.suffix != ".json"]  # not measurements
         if len(kept) > MOST_PROGRAMS:

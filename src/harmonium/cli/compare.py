@@ -15,19 +15,22 @@ from .train import Json
 COMPARE_HELP = """Compare runs on the same rows: likelihoods with paired intervals, and cost.
 
 The runs must have been scored on the same rows: train them on one source with the same --seed, or
-the same --split. The folder of a sweep stands for all its runs. What is common to all models of a
-row cancels in a difference, so its interval is much narrower than those of the two likelihoods.
+the same --split. A folder of `harmonium tune` stands for all its runs. What is common to all models
+of a row cancels in a difference, so its interval is much narrower than those of the two
+likelihoods.
 
 \b
 Examples:
   harmonium compare runs/digits runs/digits-2
   harmonium compare runs/* --out compared.html --open
-  harmonium compare sweeps/digits
+  harmonium compare tuned/digits
 """
 
 
 def compare_cli(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run folders, or a sweep's.")],
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Run folders, or one of harmonium tune.")
+    ],
     out: Annotated[
         str | None,
         word("--out", metavar="FILE", help="A page to write, with learning curves."),

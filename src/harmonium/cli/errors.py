@@ -27,7 +27,8 @@ def sentence_of(error: Exception) -> str | None:
     message = str(error.format_message()).rstrip(".")  # pyright: ignore[reportAttributeAccessIssue]
     for pattern, words in _REWORDED:
         if found := re.search(pattern, message):
-            commands = list(getattr(getattr(context, "command", None), "commands", ()))
+            known = getattr(getattr(context, "command", None), "commands", {})
+            commands = [name for name, command in known.items() if not command.hidden]
             listed = " or ".join(filter(None, (", ".join(commands[:-1]), *commands[-1:])))
             return f"{command}: {words.format(*found.groups(), commands=listed)}; {see}."
     return f"{command}: {message[:1].lower()}{message[1:]}; {see}."

@@ -21,7 +21,7 @@ SECONDS_OF_A_PRESS = 0.5  # two signals within this are one press, or one call o
 
 
 @contextmanager
-def signals_as_interrupts(ended_by: list[int], fail: Callable[[int, str], Any]) -> Iterator[None]:
+def signals_as_interrupts(ended_by: list[int], say: Callable[[str], Any]) -> Iterator[None]:
     """Treat SIGTERM and SIGHUP as Ctrl-C, so that a run is saved, and see that none gets lost.
 
     Batch systems send the one before they kill a job; the other comes when a terminal is closed or
@@ -29,16 +29,25 @@ def signals_as_interrupts(ended_by: list[int], fail: Callable[[int, str], Any]) 
 
     Args:
         ended_by: to which the number of the signal is added.
-        fail: takes an exit status and a line to say, where a signal cannot be acted on.
+        say: prints a line, where a signal cannot be acted on.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def interrupt(number: int, frame: Any) -> None:
+    def interrupt(number: int) -> None:
+        if Asked.is_shared and ended_by:
+            return  # signals that reach other processes later do not keep the run from being saved
         ended_by.append(number)
-        Asked.hear(number)
         raise KeyboardInterrupt
+
+    def handle(number: int, frame: Any) -> None:
+        is_second_press = Asked.number == number == signal.SIGINT
+        Asked.hear(number)
+        if not Asked.is_shared:
+            interrupt(number)
+        elif is_second_press:
+            _end(number, say)
 
     def show(unraisable: Any) -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
@@ -47,21 +56,23 @@ def signals_as_interrupts(ended_by: list[int], fail: Callable[[int, str], Any]) 
     names = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
     known = [number for name in names if (number := getattr(signal, name, None)) is not None]
     heard = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in heard}
+    before = {number: signal.signal(number, handle) for number in heard}
+    Asked.act = interrupt
     hook = sys.unraisablehook
     sys.unraisablehook = show
     try:
-        with _watched(fail):
+        with _watched(say):
             yield
     finally:
         Asked.number = 0
+        Asked.act = signal.raise_signal
         sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 @contextmanager
-def _watched(fail: Callable[[int, str], Any]) -> Iterator[None]:
+def _watched(say: Callable[[str], Any]) -> Iterator[None]:
     """End the process if the main thread does not come back to Python after a signal.
 
     Python calls handlers between two steps of the main thread, so never while that waits for a
@@ -70,7 +81,7 @@ def _watched(fail: Callable[[int, str], Any]) -> Iterator[None]:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    watch = threading.Thread(target=_watch, args=(reader, fail), daemon=True)
+    watch = threading.Thread(target=_watch, args=(reader, say), daemon=True)
     watch.start()
     try:
         yield
@@ -81,7 +92,7 @@ def _watched(fail: Callable[[int, str], Any]) -> Iterator[None]:
         reader.close()
 
 
-def _watch(reader: socket.socket, fail: Callable[[int, str], Any]) -> None:
+def _watch(reader: socket.socket, say: Callable[[str], Any]) -> None:
     """Read the numbers of signals until the socket is closed."""
     first, came_at, is_hinted = 0, 0.0, False
     while True:
@@ -102,19 +113,18 @@ def _watch(reader: socket.socket, fail: Callable[[int, str], Any]) -> None:
         if (numbers and waited > SECONDS_OF_A_PRESS) or (
             first != signal.SIGINT and waited > SECONDS_TO_ACT
         ):
-            _end(numbers[-1] if numbers else first, fail)
+            _end(numbers[-1] if numbers else first, say)
         if waited > SECONDS_TO_HINT and first == signal.SIGINT and not is_hinted:
             is_hinted = True
-            _say("a computation has not come back yet; Ctrl-C again ends without saving.")
+            _hint("a computation has not come back yet; Ctrl-C again ends without saving.")
 
 
-def _end(number: int, fail: Callable[[int, str], Any]) -> None:
+def _end(number: int, say: Callable[[str], Any]) -> None:
     """End the process, whatever its main thread waits for; files are always written whole."""
-    line = "ended without saving, since a computation did not come back; checkpoints are whole."
-    fail(128 + number, line)
+    say("ended without saving, since a computation did not come back; checkpoints are whole.")
     os._exit(128 + number)
 
 
-def _say(line: str) -> None:
+def _hint(line: str) -> None:
     # Not by print: the main thread may hold the lock of the stream.
     os.write(2, f"harmonium: {line}\n".encode())

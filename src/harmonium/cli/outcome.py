@@ -17,6 +17,8 @@ from .base import (
     typed,
 )
 
+_STATUSES = {"interrupted": INTERRUPTED, "diverged": NOT_REACHED}
+
 
 def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[str] = ()) -> int:
     """Print the summary of a run, as JSON or as text, and return the exit status.
@@ -27,18 +29,20 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[st
         show: the display.
         options: of the command that goes on with the run.
     """
+    from ..processes import is_first
+
     status, run = summary["status"], summary["run"]
+    if not is_first():
+        return _STATUSES.get(status, DONE)
     if as_json:
         print_json(summary)
     if status == "interrupted":
         complain(
             f"{summary['message']}; saved in {run}. Go on with: {typed('resume', run, *options)}"
         )
-        return INTERRUPTED
-    if status == "diverged":
+    elif status == "diverged":
         complain(f"{summary['message']} The model is in {summary['model']}.")
-        return NOT_REACHED
-    if not as_json:
+    elif not as_json:
         show.say(score_line(summary["log_likelihood"]))
         show.say(baseline_line(summary["log_likelihood"]))
         if "ensemble" in summary:
@@ -48,7 +52,7 @@ def tell(summary: dict[str, Any], as_json: bool, show: Any, options: Sequence[st
         if summary["report"] is not None:
             show.say(f"report    {summary['report']}")
         show.say(f"next      {typed('evaluate', run)}")
-    return DONE
+    return _STATUSES.get(status, DONE)
 
 
 def baseline_line(score: dict[str, Any]) -> str:

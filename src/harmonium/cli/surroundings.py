@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import input_error
-from .base import Alone
 from .options import word
 
 # They would take the terminal of the run.
@@ -54,26 +53,22 @@ IsDistributed = Annotated[
 ]
 
 
-def company_of(is_distributed: bool, is_watched: bool) -> Any:
-    """Return the other processes of a command, or that there are none.
+def check_alone(is_distributed: bool, is_watched: bool) -> None:
+    """Refuse to watch a run of several processes.
 
     Raises:
-        InputError: a run of several processes is to be watched.
+        InputError: both are asked for.
     """
-    if not is_distributed:
-        return Alone()
-    if is_watched:
-        expected, found = "a run of one process", "--distributed"
+    if is_distributed and is_watched:
+        expected = "a run of one process"
         advice = "leave it out, and follow RUN/metrics.jsonl"
-        raise input_error("--watch", expected, found, advice)
-    from .together import Together
-
-    return Together()
+        raise input_error("--watch", expected, "--distributed", advice)
 
 
-def again(company: Any, mesh: str | None) -> list[str]:
-    """Return the options of the command that goes on with a run on as many devices."""
-    return [*company.options, *([] if mesh is None else ["--mesh", mesh])]
+def again(is_distributed: bool, mesh: str | None) -> list[str]:
+    """Return the options of the command that resumes a run on as many devices."""
+    options = ["--distributed"] if is_distributed else []
+    return options if mesh is None else [*options, "--mesh", mesh]
 
 
 @contextmanager

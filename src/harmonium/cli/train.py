@@ -28,7 +28,7 @@ from .surroundings import (
     IsWatched,
     WatchOn,
     again,
-    company_of,
+    check_alone,
     spread_over,
     watching,
 )
@@ -210,14 +210,6 @@ def train_cli(
             " model only at the same precision.",
         ),
     ] = "auto",
-    checkpoints: Annotated[
-        str,
-        word(
-            "--checkpoints",
-            help="How the state to resume from is kept: whole (one file), or sharded (each process"
-            " writes its part, by Orbax, and the model is written at the end).",
-        ),
-    ] = "whole",
     columns: Annotated[
         str | None,
         word(
@@ -299,7 +291,7 @@ def train_cli(
     for name in (*others, *text, "is_distributed"):
         options.pop(name)
     options |= text_options(header, separator, missing, skip)
-    company = company_of(is_distributed, is_watched or watch_on is not None)
+    check_alone(is_distributed, is_watched or watch_on is not None)
 
     def command() -> int:
         from ..runs.config import RunConfig
@@ -310,9 +302,9 @@ def train_cli(
         with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
             config = RunConfig(**options)
             summary = train(config, out, overwrite, show, watch)
-        return tell(summary, as_json, show, again(company, mesh))
+        return tell(summary, as_json, show, again(is_distributed, mesh))
 
-    raise typer.Exit(run_command(command, company))
+    raise typer.Exit(run_command(command, is_distributed=is_distributed))
 
 
 def resume_cli(
@@ -329,7 +321,7 @@ def resume_cli(
     as_json: Json = False,
 ) -> None:
     """Go on with a run; its help text is RESUME_HELP."""
-    company = company_of(is_distributed, is_watched or watch_on is not None)
+    check_alone(is_distributed, is_watched or watch_on is not None)
 
     def command() -> int:
         from ..runs.train import resume
@@ -337,9 +329,9 @@ def resume_cli(
         show = display(as_json)
         with spread_over(mesh, is_distributed), watching(is_watched, watch_on, show) as watch:
             summary = resume(run, epochs, show, watch, source=source)
-        return tell(summary, as_json, show, again(company, mesh))
+        return tell(summary, as_json, show, again(is_distributed, mesh))
 
-    raise typer.Exit(run_command(command, company))
+    raise typer.Exit(run_command(command, is_distributed=is_distributed))
 
 
 def kinds_told(kinds: list[str], dropped: list[str]) -> dict[str, str]:

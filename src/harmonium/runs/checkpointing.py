@@ -66,7 +66,7 @@ class Checkpointer:
         try:
             self._write_metrics()
             if is_due:
-                self._write(is_last=False)
+                self._write()
             self.trouble = ""
         except OSError as error:
             reason = reason_of(error).lower()
@@ -87,7 +87,7 @@ class Checkpointer:
         """
         try:
             self._write_metrics()
-            self._write(is_last=True)
+            self._write()
             self.saved = clock()
         except OSError as error:
             path = self.folder.path
@@ -116,11 +116,8 @@ class Checkpointer:
             self.folder.add_metrics(self.records[self.written :])
             self.written = len(self.records)
 
-    def _write(self, is_last: bool) -> None:
-        """Write a checkpoint and the model; beside sharded ones, a model only at the end."""
-        form = self.prepared.config.checkpoints
-        rbm = self.rbm if is_last or form == "whole" else None
-        self.folder.save(rbm, self.state, self.fingerprint, form, self.models)
+    def _write(self) -> None:
+        self.folder.save(self.rbm, self.state, self.fingerprint, self.models)
 
     def summary(self, status: str, message: str) -> dict[str, Any]:
         """Return the record of the run without its score; `seconds` counts this call only."""

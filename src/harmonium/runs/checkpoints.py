@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +9,23 @@ import jax
 import jax.numpy as jnp
 
 from .._files import inside
-from ..errors import InputError, ModelFileError, input_error
+from ..errors import ModelFileError, input_error
 from ..io.formats.base import sync_folder
-from ..processes import by_first, told
+from ..io.formats.native import load_tree, read_header, save_tree
+from ..processes import by_first, is_first
+from ..sharding import fetched
 from ..training import TrainState
-from .base_states import AbstractStates
-from .sharded_states import ShardedStates
-from .whole_states import WholeStates
 
 CHECKPOINTS = "checkpoints"
-LAST, PREVIOUS = "last", "previous"
 LEARNED_OF_ROWS = ("held_out", "folds")  # parts of a `TrainState`
-FORMS: dict[str, AbstractStates] = {"whole": WholeStates(), "sharded": ShardedStates()}
 
 
 class Checkpoints:
-    """The checkpoints of a run.
+    """The checkpoints of a run: safetensors files with a SHA-256 of all that they hold.
 
-    One is written whole or not at all, and has a checksum. The one before the last is kept, in
-    case the last one is damaged later: a run that goes on from it ends in the same model.
+    One is written whole or not at all. The one before the last is kept, in case the last one is
+    damaged later: a run that resumes from it ends in the same model. A state that is spread over
+    several processes is gathered leaf by leaf, so any number of devices can load it.
 
     Attributes:
         run: the folder of the run.
@@ -36,22 +33,17 @@ class Checkpoints:
 
     def __init__(self, run: Path):
         self.run = run
-        self._known: tuple[Path, dict[str, Any]] | None = None  # a whole one, and its header
+        self._known: tuple[Path, dict[str, Any]] | None = None  # an undamaged one, and its header
 
     @property
     def last(self) -> Path:
         """The last one."""
-        return self._path(LAST)
+        return self._in("last.safetensors")
 
     @property
     def previous(self) -> Path:
         """The one before it."""
-        return self._path(PREVIOUS)
-
-    def _path(self, name: str) -> Path:
-        """Return the path of one, in the form in which it is there; whole if there is none."""
-        paths = [self._in(f"{name}{form.suffix}") for form in FORMS.values()]
-        return next((path for path in paths if path.exists()), paths[0])
+        return self._in("previous.safetensors")
 
     def _in(self, name: str) -> Path:
         return inside(self.run, f"{CHECKPOINTS}/{name}")
@@ -66,6 +58,11 @@ class Checkpoints:
         return self.last.exists() or self.previous.exists()
 
     @property
+    def are_of_orbax(self) -> bool:
+        """Whether there are folders of Orbax, as `--checkpoints sharded` wrote them before 0.1."""
+        return any(self._in("").glob("*.orbax"))
+
+    @property
     def whole(self) -> Path:
         """The last one that is not damaged.
 
@@ -76,45 +73,42 @@ class Checkpoints:
 
     def _found(self) -> tuple[Path, dict[str, Any]]:
         """Return the last one that is not damaged and its header, which are looked for once."""
-        damage: list[InputError] = []
-        # Where the first process sees them: a file system may show others an older folder.
-        paths = told([str(self.last), str(self.previous)]) if self._known is None else []
-        for path in map(Path, paths):
-            try:
-                self._known = path, _form_of(path).header(path)
-                break
-            except ModelFileError as error:
-                damage.append(error)
         if self._known is None:
-            raise damage[0]
+            path, header = self._undamaged()
+            self._known = Path(path), header
         return self._known
 
-    def write(self, state: TrainState, fingerprint: str, form: str = "whole") -> None:
+    # The first process reads them for all: a file system may show others an older folder.
+    @by_first
+    def _undamaged(self) -> tuple[str, dict[str, Any]]:
+        try:
+            return str(self.last), read_header(self.last)
+        except ModelFileError as damage:
+            try:
+                return str(self.previous), read_header(self.previous)
+            except ModelFileError:
+                raise damage from None
+
+    def write(self, state: TrainState, fingerprint: str) -> None:
         """Write the last one, with a hash of the rows; the last so far becomes the one before.
 
-        Args:
-            state: what to write.
-            fingerprint: the hash of the rows.
-            form: how, one of `FORMS`.
+        Raises:
+            OSError: it cannot be written; those that are there stay.
         """
         header = {"format": "harmonium", "version": 1, "holds": "training state"}
         header |= {"rows": fingerprint, "jax": jax.__version__}
         header |= {name: getattr(state, name) is not None for name in LEARNED_OF_ROWS}
-        suffix = FORMS[form].suffix
-        new = self._in(f"{LAST}{suffix}.new")
-        _remove(str(new))  # left by a crash
-        FORMS[form].write(state, new, header)
-        self._replace(str(new), suffix)
-        self._known = self._in(f"{LAST}{suffix}"), header
+        self._replace(jax.tree.map(_gathered, state), header)
+        self._known = self.last, header
 
     @by_first
-    def _replace(self, new: str, suffix: str) -> None:
+    def _replace(self, state: TrainState, header: dict[str, Any]) -> None:
         last = self.last
+        new = self._in("new.safetensors")
+        save_tree(state, new, header)
         if last.exists():
-            while self.previous.exists():  # a folder cannot be replaced by another one
-                _remove(str(self.previous))
-            last.replace(self._in(f"{PREVIOUS}{last.suffix}"))
-        Path(new).replace(self._in(f"{LAST}{suffix}"))
+            last.replace(self.previous)
+        new.replace(last)
         sync_folder(last.parent)
 
     @property
@@ -137,7 +131,7 @@ class Checkpoints:
         return self._found()[1].get("jax", jax.__version__)
 
     def state(self, like: TrainState, fingerprint: str, source: str) -> TrainState:
-        """Read the training state of a run.
+        """Read the training state of a run; each process reads all of it.
 
         Args:
             like: a state of the same structure.
@@ -150,9 +144,10 @@ class Checkpoints:
         """
         path = self.whole
         if self.fingerprint_of_rows != fingerprint:
-            found, advice = "other rows", "restore the source, or train anew"
-            raise input_error(source, f"the rows that {self.run} began with", found, advice)
-        state = _form_of(path).read(path, like)
+            advice = "restore the source, or train anew"
+            expected = f"the rows that {self.run} began with"
+            raise input_error(source, expected, "other rows", advice)
+        state = load_tree(path, like)
         floats = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
         if not all(jnp.isfinite(x).all() for x in floats) or int(state.updates) < 0:
             raise ModelFileError(
@@ -162,13 +157,7 @@ class Checkpoints:
         return state
 
 
-def _form_of(path: Path) -> AbstractStates:
-    return next(form for form in FORMS.values() if form.suffix == path.suffix)
-
-
-@by_first
-def _remove(path: str) -> None:
-    if Path(path).is_dir():
-        shutil.rmtree(path)
-    else:
-        Path(path).unlink(missing_ok=True)
+def _gathered(leaf: Any) -> Any:
+    """Return an array with all its parts in the first process; the others drop it at once."""
+    array = fetched(leaf)
+    return array if is_first() else None

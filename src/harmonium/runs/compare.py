@@ -79,7 +79,7 @@ class _Scored(NamedTuple):
 
 
 def runs_in(paths: list[str]) -> list[str]:
-    """Return these folders of runs, with those of its trials in place of a sweep's folder."""
+    """Return these folders of runs, with those of its trials in place of a search's folder."""
     return [str(run) for path in paths for run in trials_in(path) or [path]]
 
 

@@ -17,7 +17,6 @@ from ..tables.text_format import TextFormat
 from .jsonable import read_json
 from .options import (
     BINARIZE,
-    CHECKPOINTS,
     KEEP,
     METHODS,
     PRECISIONS,
@@ -77,7 +76,6 @@ class RunConfig:
             exact and measured to be faster. A run's folder has the one that was chosen.
         groups: whether visible="auto" looks for groups of 0/1 columns, `exclusive_groups`. Runs
             did not before there was this option.
-        checkpoints: how states to resume from are kept, one of `CHECKPOINTS`.
         columns: a file that says what the columns of a table mean, as a run's columns.json.
         kinds: kinds of columns of a table by their names, such as {"age": "continuous"}.
         alphabet: letters of an alignment: "auto", "protein", "rna", "dna", or all of them with the
@@ -118,7 +116,6 @@ class RunConfig:
     keep: str | None = None
     precision: str = "auto"
     groups: bool = True
-    checkpoints: str = "whole"
     columns: str | None = None
     kinds: dict[str, str] = field(default_factory=dict)
     alphabet: str = "auto"
@@ -147,7 +144,6 @@ class RunConfig:
                 raise input_error(option.name, "text without a zero byte", repr(text), advice)
         words = {"method": METHODS, "binarize": BINARIZE}
         words |= {} if self.keep is None else {"keep": KEEP}
-        words |= {"checkpoints": CHECKPOINTS}
         for name, allowed in (words | {"precision": PRECISIONS}).items():
             check_choice(f"--{name}", getattr(self, name), allowed)
         if self.hidden != "auto":

@@ -21,7 +21,6 @@ from .checks import refuse_many_states
 from .display import Display
 from .figures import Material, Pictures, illustrate
 from .folder import EVALUATION, check_folder
-from .memory import refuse_beyond_memory
 from .metrics import (
     MIXING_SECONDS,
     MOST_ROWS,
@@ -44,7 +43,6 @@ from .options import (
     check_number,
     check_seed,
 )
-from .prepare import BYTES, COPIES_IN_FLIGHT
 from .progress import EvaluationProgress, NotMeasuredError, Unknown
 from .records import (
     columns_record,
@@ -61,7 +59,6 @@ from .sampling import SECONDS, Drawn, draw, sweeps_for, with_totals_like
 from .score import finite_score, log_z_record, score_record, without_hidden_units
 from .target import Target, is_run, target_of
 
-DEFAULT_CHAINS = 512
 QUICK = Unknown("left out by --quick")
 DONE, INTERRUPTED = "done", "interrupted"
 
@@ -175,18 +172,12 @@ def evaluate(wanted: EvaluationConfig, display: Display) -> dict[str, Any]:
 
 
 def _settings(wanted: EvaluationConfig, rbm: RBM) -> dict[str, Any]:
-    """Return the arguments of `log_z`; refuse those that do not fit the model or the memory."""
+    """Return the arguments of `log_z`; refuse those that do not fit the model."""
     if wanted.method == "exact":
         advice = "leave the method out, or choose annealed"
         refuse_many_states(rbm, LARGEST_LOG2_STATES, advice)
         return {"method": "exact"}
-    chains, steps = wanted.chains, wanted.steps
-    count = chains or DEFAULT_CHAINS
-    states = count * (rbm.visible.size + rbm.hidden.size)
-    sizes = {"--chains": count / DEFAULT_CHAINS, "--steps": (steps or 0) / 4_000}
-    needed = BYTES * COPIES_IN_FLIGHT * states + 16 * (steps or 0)
-    refuse_beyond_memory(needed, sizes, "this estimate")
-    chosen = {"method": wanted.method, "chains": chains, "steps": steps}
+    chosen = {"method": wanted.method, "chains": wanted.chains, "steps": wanted.steps}
     return chosen | {"seconds": wanted.seconds}
 
 

@@ -36,6 +36,7 @@ from .leftovers import (
     REPORT,
     SITES,
     STUDY,
+    STUDY_BEFORE_0_1,
     SUMMARY,
     are_of_run,
 )
@@ -251,26 +252,24 @@ class RunFolder:
 
     def save(
         self,
-        rbm: RBM | None,
+        rbm: RBM,
         state: TrainState,
         fingerprint: str,
-        form: str,
         models: Sequence[RBM] = (),
     ) -> None:
-        """Write the model if it is given, and the state, in a form of `FORMS`.
+        """Write the model, and the state to resume from.
 
         Args:
             rbm: the model, the first one of an ensemble.
             state: the state to resume from.
             fingerprint: a hash of the rows.
-            form: how the state is written.
             models: all models of an ensemble that has ended.
         """
         written = {self.model(number): each for number, each in enumerate(models)}
-        written |= {} if rbm is None else {self.file(MODEL): rbm}
+        written |= {self.file(MODEL): rbm}
         for path, each in written.items():
             self._write_model(str(path), format_to_write(path).serialise(each, path.name))
-        self.checkpoints.write(state, fingerprint, form)
+        self.checkpoints.write(state, fingerprint)
 
     @by_first
     def _write_model(self, path: str, content: bytes) -> None:
@@ -303,8 +302,8 @@ class RunFolder:
 
 
 def trials_in(path: str | os.PathLike) -> list[Path]:
-    """Return the folders of a sweep's runs; none if the path is no sweep's folder."""
-    if not Path(path, STUDY).is_file():
+    """Return the folders of the runs of `harmonium tune`; none if the path is no folder of its."""
+    if not any(Path(path, study).is_file() for study in (STUDY, STUDY_BEFORE_0_1)):
         return []
     return sorted(config.parent for config in Path(path).glob(f"trial-*/{CONFIG}"))
 

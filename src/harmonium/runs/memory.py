@@ -1,34 +1,30 @@
-"""The available memory, and an early error for sizes that would not fit."""
+"""How libraries say that memory ran out, in one line: the only place that knows."""
 
 from __future__ import annotations
 
-from .._files import memory_there
-from ..errors import input_error
+import re
 
-USABLE = 0.8  # fraction of the available memory
+from ..errors import InputError, input_error
 
-
-def refuse_beyond_memory(needed: int, sizes: dict[str, float], what: str = "this run") -> None:
-    """Refuse sizes that do not fit into memory, before anything is written.
-
-    Args:
-        needed: bytes of memory.
-        sizes: the options (or the source) that the memory grows with, and how many times larger
-            than usual each of them is.
-        what: what needs the memory, in words for the message.
-
-    Raises:
-        InputError: names the most unusual option, how much is needed and how much there is.
-    """
-    there = memory_there()
-    if there is None or needed <= USABLE * there:
-        return
-    largest = max(sizes, key=lambda option: sizes[option])
-    expected = f"sizes that fit into {_gib(there)} of memory"
-    found = f"that {what} needs about {_gib(needed)}"
-    advice = f"lower {largest}" if largest.startswith("-") else "use fewer columns or states"
-    raise input_error(largest, expected, found, advice)
+# XLA writes "allocate 8.00GiB", "allocating 7680000000 bytes", "allocate 8589934592"; NumPy
+# "allocate 7.15 GiB for an array".
+_AMOUNT = re.compile(r"allocat\w+ (?:request for )?([\d.,]+) ?([KMGTPE]i?B|bytes?)?")
 
 
-def _gib(count: int) -> str:
-    return f"{count / 2**30:,.1f} GiB" if count < 2**60 else "more than 2^60 bytes"
+def memory_error(error: BaseException) -> InputError | None:
+    """Return an error that says how much was asked for and what to lower; None for other errors."""
+    if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
+        return None
+    found = "that it ran out"
+    match = _AMOUNT.search(str(error))
+    if match is not None:
+        found += f" when {_readable(*match.groups())} more were asked for"
+    expected = "sizes that fit"
+    advice = "lower --hidden, --batch, --chains or --count, or use fewer rows or columns"
+    return input_error("memory", expected, found, advice)
+
+
+def _readable(number: str, unit: str | None) -> str:
+    if unit not in (None, "byte", "bytes"):
+        return f"{number.rstrip('.')} {unit}"
+    return f"{int(re.sub('[^0-9]', '', number)) / 2**30:,.2f} GiB"

@@ -17,11 +17,9 @@ METHODS = (  # as in training.methods, which a test compares: importing it here 
     *("pcd", "cd", "exact", "auto", "unbiased", "fpcd", "pt", "ptt", "jarzynski", "tap"),
     *("mean-field", "pseudo-likelihood", "ratio-matching", "flow"),
 )
-WITHOUT_CHAINS = ("cd", "exact", "pseudo-likelihood", "ratio-matching", "flow")
 SCORES = ("auto", "exact", "annealed", "tempered")
 BINARIZE = ("stochastic", "threshold", "none")
 KEEP = ("best", "last")
-CHECKPOINTS = ("whole", "sharded")
 PRECISIONS = ("auto", "float32", "bfloat16")
 PARTS = ("auto", "train", "validation", "test")
 

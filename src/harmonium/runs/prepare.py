@@ -33,14 +33,10 @@ from ..training.side_by_side import stacked, unstacked
 from ..training.start import first_state
 from .checks import refuse_many_states
 from .config import USUAL, RunConfig
-from .memory import refuse_beyond_memory
-from .options import LARGEST_COUNT, ROWS_TO_START_FROM, WITHOUT_CHAINS
+from .options import LARGEST_COUNT, ROWS_TO_START_FROM
 from .rows import Rows, fingerprint, hashes, rows_of_run
 
 FEWEST_HIDDEN, MOST_HIDDEN, ROWS_PER_HIDDEN_UNIT = 64, 500, 100
-COPIES_IN_FLIGHT = 6  # arrays the size of the states that an update holds at once, measured
-COPIES_OF_WEIGHTS = 8  # the model, its average, gradients, updates
-BYTES = 4
 T = TypeVar("T", Dataset, Stream)
 
 
@@ -153,7 +149,7 @@ def prepare(config: RunConfig, columns: Columns | None = None) -> Prepared:
         )
     config = with_choices(config, rows)
     visible = rows.visible
-    check_sizes(config, visible, len(rows.learned))
+    check_updates(config, len(rows.learned))
     _check_ensemble(config, rows)
     change = Standardization(np.zeros(visible.n_units), np.ones(visible.n_units))
     if rows.columns is None:  # those of a table are standardised already
@@ -306,25 +302,12 @@ def gradient_of(config: RunConfig, rbm: RBM) -> AbstractGradient:
     return method_named(config.method, config.k, config.chains or USUAL["chains"])
 
 
-def check_sizes(config: RunConfig, visible: AbstractLayer, rows: int) -> None:
-    """Refuse sizes that do not fit into memory, before anything is written.
+def check_updates(config: RunConfig, rows: int) -> None:
+    """Refuse more updates than a counter of the compiled loop holds.
 
     Raises:
-        InputError: says how much memory is needed and what to lower, or that there are too many
-            updates.
+        InputError: says how many there would be.
     """
-    hidden = int(config.hidden)
-    batch, units = min(config.batch or USUAL["batch"], rows), visible.size + hidden
-    chains = 0 if config.method in WITHOUT_CHAINS else config.chains or USUAL["chains"]
-    numbers = COPIES_OF_WEIGHTS * visible.size * hidden
-    numbers += COPIES_IN_FLIGHT * (batch + chains) * units
-    numbers += 3 * min(rows, ROWS_TO_START_FROM) * visible.size
-    sizes = {config.source: visible.size / 1_000, "--hidden": hidden / FEWEST_HIDDEN}
-    sizes |= {
-        f"--{name}": count / USUAL[name] for name, count in (("batch", batch), ("chains", chains))
-    }
-    sizes |= {"--ensemble": config.ensemble}
-    refuse_beyond_memory(BYTES * numbers * config.ensemble, sizes)
     updates = config.updates_an_epoch(rows)
     if (config.epochs or 1) * updates > LARGEST_COUNT:
         expected = f"at most {LARGEST_COUNT:,} updates in all"

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from ..errors import HarmoniumError
 from ..signals import Asked
 from .display import Display
+from .memory import memory_error
 
 DEBUG = "HARMONIUM_DEBUG"
 ReportProgress = Callable[[float], Any]
@@ -125,7 +126,7 @@ def attempt(compute: Callable[[], Any]) -> Any:
 
 
 def _internal_error(error: Exception) -> str:
-    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+    if memory_error(error) is not None:
         return "memory ran out"
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
     return f"an internal error: {type(error).__name__}: {first_line}"

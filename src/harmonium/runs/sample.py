@@ -27,9 +27,7 @@ from ..tables.text_format import TextFormat
 from ..tables.writing import SUFFIXES as TEXT
 from .checks import refuse_misfit
 from .folder import CONFIG, RunFolder
-from .memory import refuse_beyond_memory
 from .options import check_count, check_seed, check_target
-from .prepare import BYTES, COPIES_IN_FLIGHT
 from .rows import own_rows
 from .sequences import check_fasta, given_rows
 from .text_formats import text_format_for
@@ -114,8 +112,6 @@ def draw_rows(
         else:
             held = read_given(given, rbm, text_format_for(given, run, text or {}))
     gaps = _gaps_of(run) if with_missing else None
-    states = n * (1 if held is None else len(held)) * (rbm.visible.size + rbm.hidden.size)
-    refuse_beyond_memory(BYTES * COPIES_IN_FLIGHT * states, {"--count": n}, "drawing them")
 
     said: list[tuple[bool, str]] = []
 

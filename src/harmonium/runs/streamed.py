@@ -14,17 +14,14 @@ from ..data.coding import as_table
 from ..data.readers import stem_of
 from ..data.sources import coding_of
 from ..data.splits import USUAL_FRACTION, note_on_levels
-from ..data.stream import ENTRIES_IN_WINDOW
 from ..errors import count_of, input_error
-from ..processes import told
+from ..processes import from_first
 from ..tables.text_format import TextFormat
 from .config import RunConfig
-from .memory import refuse_beyond_memory
 
 SHARE_OF_MEMORY = 0.5  # files of more bytes are streamed, since numbers may stay as large as here
 ROWS_TO_LOOK_AT = 10_000  # by which it is decided what the numbers mean
 MOST_HELD_OUT = 10_000  # rows, unless a fraction is told
-BYTES_OF_AN_ENTRY = 12  # in float32: as read, as checked, and what is kept of two windows
 
 
 def is_streamed(config: RunConfig) -> bool:
@@ -36,7 +33,7 @@ def is_streamed(config: RunConfig) -> bool:
         return False
     if not Path(source).is_file():
         return True  # a folder, or a pattern
-    there = told(memory_there())
+    there = from_first(memory_there())
     is_mapped = Path(source).suffix.lower() == ".npy"  # others may be tables of words
     return is_mapped and there is not None and size_of(source) > SHARE_OF_MEMORY * there
 
@@ -68,7 +65,6 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
     window = None if config.window == "auto" else config.window
     name = re.sub(r"[^\w.-]+", "-", stem_of(Path(source))).strip("-") or "rows"
     stream = Stream(source, window=window, name=source)
-    check_window(stream, source)
     some = stream.some(ROWS_TO_LOOK_AT).rows()
     table = as_table(
         some,
@@ -87,18 +83,6 @@ def opened(config: RunConfig) -> tuple[Table, Stream]:
     line = f"{count_of(len(stream), 'row')}, read while training, {stream.window:,} at a time"
     looked = [note.replace(f"{name}: ", f"{name}: looked at ", 1) for note in table.notes]
     return replace(table, notes=(f"{name}: {line} (--window).", *looked)), stream
-
-
-def check_window(stream: Stream, source: str) -> None:
-    """Refuse a window that does not fit into memory, before it is read.
-
-    Raises:
-        InputError: says how much memory is needed and what to lower.
-    """
-    rows = min(len(stream), max(stream.window, ROWS_TO_LOOK_AT))
-    times = stream.window * stream.columns / ENTRIES_IN_WINDOW
-    sizes = {"--window": times, source: stream.columns / 1_000}
-    refuse_beyond_memory(BYTES_OF_AN_ENTRY * rows * stream.columns, sizes, "a window of rows")
 
 
 def parts_of_stream(

@@ -1,161 +1,198 @@
-"""The study of a sweep: a journal file of Optuna's that many processes share, without a server.
+"""The trials of `harmonium tune`: a study of Optuna that any number of processes share.
 
-Every trial is one process's at a time: who works on a trial holds its lock, from before the trial
-is in the journal until its result is. So a trial that is neither finished nor locked belongs to a
-process that has ended, and is taken up again.
+Optuna's storage (a file of SQLite) gives each trial to one process. Its heartbeat notices that a
+process has ended, and its retry callback then queues the trial again, for whoever is free.
 """
 
 from __future__ import annotations
 
+import tempfile
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, input_error
+from .._files import parser_errors
+from ..errors import input_error
 from ..io.convert.base import optional
-from .folder import STUDY, RunFolder
+from ..io.formats.base import write_new
+from .folder import STUDY, STUDY_BEFORE_0_1, RunFolder
 from .jsonable import jsonable
-from .locks import Locks, Mutex
-from .sweep_spec import SweepSpec
+from .tune_spec import SearchSpec
 
-OPTUNA = ("optuna", "sweep", "sweep")  # the package, what needs it, the extra
-LOCKS = "study.lock"
-TAKING, WRITING, FIRST = 1, 2, 3  # numbers of locks; 0 is that of `Locks` itself
-# What the journal has besides what Optuna writes.
-SPEC, ROWS, RESULT, PROBLEM = "spec", "rows", "result", "problem"
-
-
-class Taken(NamedTuple):
-    """A trial that this process holds: Optuna's, its number, and the values of its options."""
-
-    trial: Any
-    number: int
-    values: dict[str, Any]
+OPTUNA = ("optuna", "tune", "tune")  # the package, what needs it, the extra
+NAME = "harmonium"
+SECONDS_BETWEEN_HEARTBEATS = 10
+SECONDS_UNTIL_STALE = 60  # without a heartbeat
+SECONDS_FOR_A_LOCK = 60  # of SQLite, which writes for one process at a time
+FEWEST_OTHERS = 5  # completed trials that have got as far, before one is pruned
+# Attributes of the study, and of trials, besides what Optuna keeps.
+SPEC, ROWS = "spec", "rows"
+RESULT, PROBLEM, SURPLUS = "result", "problem", "surplus"
 
 
 class Study:
-    """The trials of a sweep, as all its processes see them; use it as a context manager."""
+    """A study of Optuna, in which a trial that is repeated has the folder of its first attempt.
 
-    def __init__(self, spec: SweepSpec):
-        """Join the study, or begin it.
+    Attributes:
+        spec: what is searched.
+        study: Optuna's.
+    """
+
+    def __init__(self, spec: SearchSpec):
+        """Open the study of a folder, or create it.
 
         Raises:
-            InputError: the folder has a study of another sweep, or no locks.
+            InputError: the folder has a study of another search.
             MissingDependencyError: Optuna is not installed.
         """
         self.spec = spec
         self.optuna: Any = optional(*OPTUNA)
-        spec.folder.mkdir(parents=True, exist_ok=True)
-        self.locks = Locks(spec.folder, LOCKS)
-        with self.locks.hold(TAKING), _silently(self.optuna):
-            journal, storages = str(spec.folder / STUDY), self.optuna.storages
-            backend = storages.journal.JournalFileBackend(journal, Mutex(self.locks, WRITING))
-            self.storage = storages.JournalStorage(backend)
-            self.study = self.optuna.create_study(
-                storage=self.storage, study_name="sweep", direction="maximize", load_if_exists=True
+        file = spec.folder / STUDY
+        with quietly(self.optuna), parser_errors(file, "a study of Optuna"):
+            if not file.is_file():
+                self._create(file)
+            storages = self.optuna.storages
+            self._retry = storages.RetryHeartbeatStaleTrialCallback(
+                inherit_intermediate_values=True
             )
-            if SPEC not in self.study.user_attrs:
-                self.study.set_user_attr(SPEC, jsonable(spec.record))
-        known, told = self.study.user_attrs[SPEC], jsonable(spec.record)
-        if known != told:
-            self.locks.close()
-            raise _other_sweep(spec, [key for key in told if known.get(key) != told[key]])
+            storage = storages.RDBStorage(
+                f"sqlite:///{file}",
+                engine_kwargs={"connect_args": {"timeout": SECONDS_FOR_A_LOCK}},
+                heartbeat_interval=SECONDS_BETWEEN_HEARTBEATS,
+                grace_period=SECONDS_UNTIL_STALE,
+                heartbeat_stale_trial_callback=self._retry,
+            )
+            pruner = self.optuna.pruners.MedianPruner(FEWEST_OTHERS, n_min_trials=FEWEST_OTHERS)
+            self.study = self.optuna.load_study(study_name=NAME, storage=storage, pruner=pruner)
+        known = self.study.user_attrs[SPEC]
+        record = jsonable(spec.record)
+        changed = [key for key in record if known.get(key) != record[key]]
+        if changed:
+            found = f"one of another {' and '.join(changed)}"
+            advice = "name another folder, as with --out, or restore the file"
+            raise input_error(str(spec.folder), f"the study of {spec.path}", found, advice)
 
-    def __enter__(self) -> Study:
-        return self
+    def _create(self, file: Path) -> None:
+        """Create the study elsewhere: two processes must not create SQLite's tables at once."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as folder:
+            new = Path(folder, STUDY)
+            url = f"sqlite:///{new}"
+            journal = file.with_name(STUDY_BEFORE_0_1)
+            if journal.is_file():
+                self._copy(journal, url)
+            else:
+                study = self.optuna.create_study(storage=url, study_name=NAME, direction="maximize")
+                study.set_user_attr(SPEC, jsonable(self.spec.record))
+            with suppress(FileExistsError):  # another process has created it just now
+                write_new(file, new.read_bytes())
 
-    def __exit__(self, *_: object) -> None:
-        """Release the trials of this process."""
-        self.locks.close()
+    def _copy(self, journal: Path, url: str) -> None:
+        """Copy a study of `harmonium sweep`; trials that had not ended there have failed here."""
+        backends = self.optuna.storages.journal
+        storage = self.optuna.storages.JournalStorage(backends.JournalFileBackend(str(journal)))
+        self.optuna.copy_study(
+            from_study_name="sweep", from_storage=storage, to_storage=url, to_study_name=NAME
+        )
+        states = self.optuna.trial.TrialState
+        study = self.optuna.load_study(study_name=NAME, storage=url)
+        for trial in study.get_trials(states=(states.RUNNING,)):
+            study.tell(trial.number, state=states.FAIL)
 
-    def trials(self) -> list[Any]:
-        """Return all trials as the journal has them now, by their numbers."""
-        return self.study.get_trials(deepcopy=False)
+    def trials(self) -> dict[int, Any]:
+        """Return the last attempt of each trial, as Optuna's, by the numbers of their folders."""
+        attempts = self.study.get_trials(deepcopy=False)
+        folders = self._folders(attempts)
+        latest: dict[int, Any] = {}
+        for attempt in attempts:
+            number = folders.get(self._first_attempt(attempt))
+            if number is not None and not (number in latest and has_ended(latest[number])):
+                latest[number] = attempt
+        return latest
 
-    def unfinished(self) -> list[Any]:
-        """Return the trials that are begun and not finished."""
-        return [one for one in self.trials() if not one.state.is_finished()]
+    def _folders(self, attempts: list[Any]) -> dict[int, int]:
+        """Return the numbers of folders by Optuna's numbers of first attempts."""
+        first = [
+            attempt.number
+            for attempt in attempts
+            if self._first_attempt(attempt) == attempt.number and SURPLUS not in attempt.user_attrs
+        ]
+        return {optunas: number for number, optunas in enumerate(first)}
 
-    def take(self, aside: set[int]) -> Taken | None:
-        """Return a trial for this process: one whose process has ended, else a new one.
+    def _first_attempt(self, attempt: Any) -> int:
+        with quietly(self.optuna):
+            first = self._retry.retried_trial_number(attempt)
+        return attempt.number if first is None else first
+
+    def retry_failed(self) -> None:
+        """Queue the trials that have failed: what they lacked may be there now."""
+        with quietly(self.optuna):
+            for trial in self.trials().values():
+                if trial.state.name == "FAIL":
+                    self._retry(self.study, trial)
+
+    def fail_stale(self) -> None:
+        """Queue the trials whose processes have ended without a word."""
+        with quietly(self.optuna):
+            self.optuna.storages.fail_stale_trials(self.study)
+
+    def run_one(self, objective: Callable[[Any, int], tuple[float | None, dict[str, Any]]]) -> None:
+        """Run one trial: one that is queued, else a new one.
 
         Args:
-            aside: numbers of trials that are not to be taken.
+            objective: takes a trial of Optuna and the number of its folder; returns the value to
+                maximise, None for a trial that is no result for the sampler but a hint of where not
+                to look, and what the table says of it.
 
-        Returns:
-            None if all trials are finished, aside, or at work in other processes.
+        Raises:
+            KeyboardInterrupt: the user's; the trial is queued again.
         """
-        with self.locks.hold(TAKING), _silently(self.optuna):
-            for one in self.unfinished():
-                if one.number not in aside and self._is_left(one.number):
-                    return self._taken(one.number)
-            begun = [one for one in self.trials() if one.state.name != "WAITING"]
-            if len(begun) >= self.spec.trials:
-                return None
-            number = len(begun)
-            self.locks.attempt(FIRST + number)
-            self._sampler_of(number)
-            if self.spec.sampler == "grid" and len(self.trials()) == number:
-                self.study.enqueue_trial(self.spec.point(number))
-            return self._valued(self.study.ask())
+        pruned = self.optuna.TrialPruned
+        running = None
 
-    def _is_left(self, number: int) -> bool:
-        """Return whether nobody is at work on an unfinished trial; it is then locked."""
-        if not self.locks.attempt(FIRST + number):
-            return False
-        if self.trials()[number].state.is_finished():  # between two looks
-            self.locks.release(FIRST + number)
-            return False
-        path = self.spec.run(number)
+        def called(trial: Any) -> float:
+            nonlocal running
+            running = trial.number
+            attempts = self.study.get_trials(deepcopy=False)
+            first = self._first_attempt(attempts[trial.number])
+            number = self._folders(attempts)[first]
+            if number >= self.spec.trials and first == trial.number:
+                # Another process has begun the last one between a look and this trial.
+                trial.set_user_attr(SURPLUS, True)
+                raise pruned
+            self.study.sampler = self._sampler(number)
+            value, result = objective(trial, number)
+            if PROBLEM in result:
+                trial.set_user_attr(PROBLEM, result[PROBLEM])
+                return np.nan  # by which it fails
+            trial.set_user_attr(RESULT, jsonable(result))
+            if value is None:
+                raise pruned
+            return value
+
         try:
-            with RunFolder(path) if path.is_dir() else nullcontext():
-                return True
-        except InputError:  # someone has resumed the run by hand
-            self.locks.release(FIRST + number)
-            return False
+            with quietly(self.optuna):
+                self.study.optimize(called, n_trials=1)
+        except KeyboardInterrupt:
+            if running is not None:
+                with quietly(self.optuna):
+                    self._retry(self.study, self.study.get_trials()[running])
+            raise
 
-    def _taken(self, number: int) -> Taken:
-        of_study = self.storage.get_study_id_from_name(self.study.study_name)
-        found = self.storage.get_trial_id_from_study_id_trial_number(of_study, number)
-        self._sampler_of(number)
-        return self._valued(self.optuna.trial.Trial(self.study, found))
-
-    def _valued(self, trial: Any) -> Taken:
-        """Draw the values that the journal does not have yet."""
-        values = {name: one.suggest(trial, name) for name, one in self.spec.search.items()}
-        return Taken(trial, trial.number, values)
-
-    def _sampler_of(self, number: int) -> None:
-        """Draw with a seed of the trial's own, whichever process draws."""
+    def _sampler(self, number: int) -> Any:
+        """Return the sampler of one trial, so that what is drawn depends on no other process."""
         samplers = self.optuna.samplers
         seed = int(np.random.SeedSequence([0, number]).generate_state(1)[0])
         if self.spec.sampler == "tpe":
-            self.study.sampler = samplers.TPESampler(seed=seed, constant_liar=True)
-        else:
-            self.study.sampler = samplers.RandomSampler(seed=seed)
-
-    def tell(self, taken: Taken, value: float | None, result: dict[str, Any]) -> None:
-        """Finish a trial, and release it.
-
-        Args:
-            taken: the trial.
-            value: its objective; None for a run that diverged.
-            result: what the table says of it. A run that did not end as it should is no result for
-                the sampler, but a hint of where not to look.
-        """
-        states = self.optuna.trial.TrialState
-        with _silently(self.optuna):
-            taken.trial.set_user_attr(RESULT, jsonable(result))
-            if result["status"] == "done":
-                self.study.tell(taken.trial, value)
-            else:
-                if value is not None:
-                    taken.trial.report(value, step=result["updates"])
-                self.study.tell(taken.trial, state=states.PRUNED)
-        self.locks.release(FIRST + taken.number)
+            return samplers.TPESampler(seed=seed, constant_liar=True)
+        random = samplers.RandomSampler(seed=seed)
+        if self.spec.sampler == "random":
+            return random
+        return samplers.PartialFixedSampler(self.spec.point(number), random)
 
     def check_rows(self, folder: RunFolder) -> None:
         """Refuse a trial that has learned from other rows than the first one that ended.
@@ -163,29 +200,22 @@ class Study:
         Raises:
             InputError: the source has changed.
         """
-        found = folder.checkpoints.fingerprint_of_rows
-        with self.locks.hold(TAKING):
-            known = self.study.user_attrs.get(ROWS)
-            if known is None:
-                self.study.set_user_attr(ROWS, found)
-            elif known != found:
-                advice = "restore the source, remove this folder, and sweep again"
-                raise input_error(str(folder.path), "the rows of all trials", "other rows", advice)
-
-    def put_aside(self, taken: Taken, reason: str) -> None:
-        """Leave a trial unfinished that cannot be run, with the reason, and release it."""
-        taken.trial.set_user_attr(PROBLEM, reason)
-        self.locks.release(FIRST + taken.number)
+        fingerprint = folder.checkpoints.fingerprint_of_rows
+        known = self.study.user_attrs.get(ROWS)
+        if known is None:
+            self.study.set_user_attr(ROWS, fingerprint)
+        elif known != fingerprint:
+            advice = "restore the source, remove this folder, and start again"
+            raise input_error(str(folder.path), "the rows of all trials", "other rows", advice)
 
 
-def _other_sweep(spec: SweepSpec, changed: list[str]) -> InputError:
-    found = f"one of another {' and '.join(changed)}"
-    advice = "name another folder, as with --out, or restore the file"
-    return input_error(str(spec.folder), f"the study of {spec.path}", found, advice)
+def has_ended(trial: Any) -> bool:
+    """Return whether a trial has a result, if only that it diverged or was pruned."""
+    return trial.state.name in ("COMPLETE", "PRUNED")
 
 
 @contextmanager
-def _silently(optuna: Any) -> Iterator[None]:
+def quietly(optuna: Any) -> Iterator[None]:
     """Hide what Optuna says of itself: what is experimental there, and what it has done."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():

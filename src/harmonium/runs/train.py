@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from .._threefry import key_of
-from ..errors import NotFiniteError, input_error
+from ..errors import InputError, NotFiniteError, input_error
 from ..likelihood import log_likelihood
-from ..processes import are_several, by_first
+from ..processes import are_several, by_first, in_any
 from ..rbm import RBM
 from ..sharding import clock
 from ..signals import Asked
@@ -22,7 +22,7 @@ from ..training import DivergenceWarning, Fit, PoorModelWarning, TrainState
 from ..training.cross_validation import will_cross_validate
 from ..training.loop import Callback, run_plan
 from .checkpointing import Checkpointer
-from .checkpoints import CHECKPOINTS, FORMS
+from .checkpoints import CHECKPOINTS
 from .config import RunConfig
 from .display import Display
 from .ensemble import as_one, learn_together, scored_together
@@ -81,7 +81,6 @@ def train(
     prepared = prepare(replace(config, folder=str(Path.cwd())))
     state = prepared.start
     config = prepared.config
-    FORMS[config.checkpoints].check()
     with RunFolder.claim(out, prepared.rows.name, overwrite, config) as folder:
         folder.write_meaning(prepared.rows.columns, prepared.rows.sites)
         remember(folder, config, hashes(prepared.rows))
@@ -110,12 +109,8 @@ def resume(
         InputError: there is no run to resume, or it has made more epochs; nothing is changed.
     """
     folder = RunFolder(path)
-    if not folder.checkpoints.exist:
-        found = f"no {CHECKPOINTS} in it" if folder.path.is_dir() else "no such folder"
-        advice = "name a folder that harmonium train made"
-        if are_several():
-            advice += ", on a file system that all processes share"
-        raise input_error(path, "the folder of a run", found, advice)
+    if in_any(not folder.checkpoints.exist):
+        raise _no_checkpoints(folder)
     config = config_of(folder, source)
     if epochs is not None:
         check_count("--epochs", epochs)
@@ -141,6 +136,18 @@ def resume(
             line = f"made so far with JAX {before}, from here with {jax.__version__}"
             display.say(f"  {line}: the last digits may differ")
         return carry_out(config, prepared, state, folder, display, watch, callbacks)
+
+
+def _no_checkpoints(folder: RunFolder) -> InputError:
+    found = f"no {CHECKPOINTS} in it" if folder.path.is_dir() else "no such folder"
+    advice = "name a folder that harmonium train made"
+    if folder.checkpoints.are_of_orbax:
+        found = "checkpoints in parts (Orbax), which versions before 0.1 wrote and read"
+        advice = "resume it with the version that made it, or train anew"
+    elif are_several():
+        found = "none, as at least one of the processes sees it"
+        advice += ", on a file system that all processes share"
+    return input_error(str(folder.path), "the folder of a run", found, advice)
 
 
 def _refuse_fewer_epochs(config: RunConfig, prepared: Prepared, updates: int) -> None:

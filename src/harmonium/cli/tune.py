@@ -1,7 +1,8 @@
-"""`harmonium sweep`."""
+"""`harmonium tune`."""
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 import typer
@@ -21,13 +22,13 @@ from .base import (
 from .options import whole, word
 from .train import Json
 
-SWEEP_HELP = """Train many models of one source, and find the options that serve best.
+TUNE_HELP = """Train many models of one source, and find the options that serve best.
 
 SPEC is a small file that says what is fixed and what is searched:
 
 \b
   source = "digits"
-  folder = "sweeps/digits"
+  folder = "tuned/digits"
   trials = 64
   [options]
   epochs = 300
@@ -36,21 +37,21 @@ SPEC is a small file that says what is fixed and what is searched:
   lr = {low = 0.02, high = 0.4, log = true}
   seed = [0, 1, 2]
 
-Each trial is a run folder in the sweep's folder. Trials are judged by the log-likelihood of
+Each trial is a run folder in the search's folder. Trials are judged by the log-likelihood of
 held-out rows, never of test rows. The same command again, in other shells or on other computers
-that share the folder, joins in; after an interruption or a crash it goes on, and a finished sweep
-shows its table. Needs Optuna: pip install 'harmonium[sweep]'.
+that share the folder, joins in; after an interruption or a crash it goes on, and a finished search
+shows its table. Needs Optuna: pip install 'harmonium[tune]'.
 
 \b
 Examples:
-  harmonium sweep digits.toml
-  harmonium sweep digits.toml --processes 4
-  harmonium sweep digits.toml --out sweeps/again --json
+  harmonium tune digits.toml
+  harmonium tune digits.toml --processes 4
+  harmonium tune digits.toml --out tuned/again --json
 """
 SHOWN = 20
 
 
-def sweep_cli(
+def tune_cli(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A TOML file, as above.")],
     processes: Annotated[
         int,
@@ -58,68 +59,77 @@ def sweep_cli(
     ] = 1,
     out: Annotated[
         str | None,
-        word("--out", metavar="FOLDER", help="Folder of the sweep.  [default: as SPEC says]"),
+        word("--out", metavar="FOLDER", help="Folder of the search.  [default: as SPEC says]"),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Carry out a sweep; its help text is SWEEP_HELP."""
+    """Run a search of options; its help text is TUNE_HELP."""
 
     def command() -> int:
-        from ..runs.sweep import sweep
+        from ..runs.tune import tune
 
-        again = ["sweep", spec, *(() if out is None else ("--out", out))]
+        again = ["tune", spec, *(() if out is None else ("--out", out))]
         try:
-            found = sweep(spec, out, processes, display(as_json))
+            summary = tune(spec, out, processes, display(as_json))
         except KeyboardInterrupt:
             complain(f"interrupted; trials under way are saved. Go on with: {typed(*again)}")
             return INTERRUPTED
         if as_json:
-            print_json(found)
+            print_json(summary)
         else:
-            for line in lines_of(found):
+            for line in lines_of(summary):
                 print(line)
-        return ending(found)
+        return ending(summary)
 
     raise typer.Exit(run_command(command))
 
 
-def ending(found: dict[str, Any]) -> int:
+@functools.wraps(tune_cli)
+def sweep_cli(*arguments: Any, **options: Any) -> None:
+    """Do the same under the name of development versions."""
+    complain("`harmonium sweep` is `harmonium tune` now; 0.2 will not know the old name.")
+    tune_cli(*arguments, **options)
+
+
+def ending(summary: dict[str, Any]) -> int:
     """Return the exit status, and say which trials could not be run."""
-    unfinished = [one for one in found["trials"] if one["status"] == "unfinished"]
+    unfinished = [trial for trial in summary["trials"] if trial["status"] == "unfinished"]
     if unfinished:
-        first, count = unfinished[0], f"{len(unfinished)} of {found['wanted']} trials"
+        first = unfinished[0]
+        count = f"{len(unfinished)} of {summary['wanted']} trials"
         complain(f"{count} could not be run. {first['run']}: {first['message']}.")
         return USERS_MISTAKE
-    return DONE if found["best"] is not None else NOT_REACHED
+    return DONE if summary["best"] is not None else NOT_REACHED
 
 
-def lines_of(found: dict[str, Any]) -> list[str]:
-    """Return the table of a sweep, the best first, and what to do next."""
-    names, trials = found["searched"], found["trials"]
-    several = any("stderr_models" in one["log_likelihood"] for one in trials)
-    over = "± over seeds" if several else "± over rows"
-    heads = ["run", "nats per row", over, *names, "status"]
+def lines_of(summary: dict[str, Any]) -> list[str]:
+    """Return the table of a search, the best first, and what to do next."""
+    names = summary["searched"]
+    trials = summary["trials"]
+    are_ensembles = any("stderr_models" in trial["log_likelihood"] for trial in trials)
+    spread = "± over seeds" if are_ensembles else "± over rows"
+    heads = ["run", "nats per row", spread, *names, "status"]
     cells = [
         [
-            one["run"],
-            _value(one["log_likelihood"]),
-            _spread(one["log_likelihood"]),
-            *(_option(one["options"].get(name, "")) for name in names),
-            one["status"],
+            trial["run"],
+            _value(trial["log_likelihood"]),
+            _spread(trial["log_likelihood"]),
+            *(_option(trial["options"].get(name, "")) for name in names),
+            trial["status"],
         ]
-        for one in trials[:SHOWN]
+        for trial in trials[:SHOWN]
     ]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     lines = [
         "  ".join(f"{cell:<{width}}" if k == 0 else f"{cell:>{width}}" for k, (cell, width) in row)
-        for row in (enumerate(zip(one, widths, strict=True)) for one in (heads, *cells))
+        for row in (enumerate(zip(texts, widths, strict=True)) for texts in (heads, *cells))
     ]
     if len(trials) > SHOWN:
         lines.append(f"and {len(trials) - SHOWN} more: --json has all")
-    if any(one["log_likelihood"].get("converged") is False for one in trials[:SHOWN]):
+    if any(trial["log_likelihood"].get("converged") is False for trial in trials[:SHOWN]):
         lines.append("(?) log Z has not converged: do not quote this value.")
-    if found["best"] is not None:
-        best = [one["run"] for one in trials if one["status"] == "done"]
+    if summary["best"] is not None:
+        best = [trial["run"] for trial in trials if trial["status"] == "done"]
         lines.append(f"best      {best[0]}")
         if len(best) > 1:
             lines.append(f"next      {typed('compare', *best[:3])}")

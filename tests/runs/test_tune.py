@@ -1,8 +1,7 @@
-"""A sweep's parts: who holds which trial, by which rows it is judged, which trials are pruned."""
+"""Parts of `harmonium tune`: who runs which trial, by which rows it is judged, which are pruned."""
 
-import json
 import subprocess
-import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,14 @@ from rich.console import Console
 
 import harmonium as hm
 from harmonium.runs.display import Display
-from harmonium.runs.folder import STUDY, RunFolder
-from harmonium.runs.locks import Locks
-from harmonium.runs.pruning import FEWEST_OTHERS, Curves, Pruner
-from harmonium.runs.study import Study
-from harmonium.runs.sweep import OWN_COMMAND, sweep
-from harmonium.runs.sweep_spec import read_spec
+from harmonium.runs.folder import RunFolder
+from harmonium.runs.study import NAME, Study, quietly
+from harmonium.runs.train import EndedEarly
+from harmonium.runs.tune import OWN_COMMAND, Pruner, tune
+from harmonium.runs.tune_spec import read_spec
 from harmonium.training import Report
 
-SPEC = 'source = "{source}"\nfolder = "swept"\n{head}\n[options]\n{options}\n[search]\n{search}\n'
+SPEC = 'source = "{source}"\nfolder = "tuned"\n{head}\n[options]\n{options}\n[search]\n{search}\n'
 SMALL = "hidden = 4\nchains = 8\nbatch = 8\nepochs = 3"
 QUIET = Display(Console(quiet=True))
 
@@ -38,65 +36,79 @@ def spec(search: str, head: str = "", source: str = "bars", options: str = SMALL
     return "spec.toml"
 
 
-# --- locks and trials -------------------------------------------------------------------
+# --- trials -----------------------------------------------------------------------------
 
 
-def test_locks_exclude_other_processes_and_end_with_them(tmp_path):
-    locks = Locks(tmp_path, "lock")
-    other = (
-        "import sys; from pathlib import Path; from harmonium.runs.locks import Locks\n"
-        "locks = Locks(Path(sys.argv[1]), 'lock')\n"
-        "print(locks.attempt(5), locks.attempt(6), flush=True); sys.stdin.read()"
-    )
-    assert locks.attempt(5)
-    command = [sys.executable, "-c", other, str(tmp_path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as process:
-        assert process.stdout.readline().split() == ["False", "True"]
-        assert not locks.attempt(6)
-        process.kill()
-    assert locks.attempt(6)
-    locks.close()
-
-
-def test_a_trial_without_a_process_is_taken_before_a_new_one():
+def test_a_trial_whose_process_has_ended_is_repeated_in_its_folder(monkeypatch):
     """Its process may have ended at any point, even before it had drawn all values."""
-    found = read_spec(spec("lr = {low = 0.1, high = 0.2}\nk = [1, 2]", "trials = 3"))
-    with Study(found) as study:
-        first = study.take(set())
-    with Study(found) as study:
-        assert study.take(set())[1:] == first[1:]
-    with Study(found) as study:
-        study.study.ask()  # a trial without values
-        assert study.take({0}).number == 1
-        assert set(study.trials()[1].params) == {"lr", "k"}
-        assert study.take({0, 1}).number == 2
-        assert study.take({0, 1, 2}) is None
-        assert study.take({0, 2}).number == 1
+    monkeypatch.setattr("harmonium.runs.study.SECONDS_UNTIL_STALE", 1)
+    path = spec("lr = {low = 0.1, high = 0.2}\nk = [1, 2]", "trials = 2")
+    left = Study(read_spec(path))
+    with quietly(left.optuna):
+        trial = left.study.ask()
+        lr = trial.suggest_float("lr", 0.1, 0.2)
+    left.study._storage.record_heartbeat(trial._trial_id)
+    time.sleep(2.1)
+    summary = tune(path, None, 1, QUIET)
+    trials = {row["trial"]: row for row in summary["trials"]}
+    assert {number: row["status"] for number, row in trials.items()} == {0: "done", 1: "done"}
+    assert trials[0]["options"]["lr"] == lr
+    assert len(list(Path("tuned").glob("trial-*"))) == 2
 
 
-@pytest.mark.parametrize("sampler", ["random", "tpe"])
+@pytest.mark.parametrize("sampler", ["random", "tpe", "grid"])
 def test_what_is_drawn_depends_on_the_number_of_a_trial_only(sampler):
-    path = spec("lr = {low = 0.1, high = 0.2}", f'trials = 4\nsampler = "{sampler}"')
-    values = []
-    for folder in ("one", "two"):
-        for _ in range(1 if folder == "one" else 4):
-            with Study(read_spec(path, folder)) as study:
-                held = set(range(len(study.trials())))
-                while (taken := study.take(held)) is not None:
-                    values.append(taken.values["lr"])
-                    held.add(taken.number)
-                    if folder == "two":
-                        break
-    assert values[:4] == values[4:]
-    assert len(set(values)) == 4
+    values = "[0.1, 0.2, 0.3, 0.4]" if sampler == "grid" else "{low = 0.1, high = 0.4}"
+    path = spec(f"lr = {values}", f'trials = 4\nsampler = "{sampler}"')
+    rates = {"one": [], "two": []}
+
+    def objective(trial, number, rates):
+        rates.append(study.spec.search["lr"].suggest(trial, "lr"))
+        assert number == len(rates) - 1
+        return rates[-1], {"status": "done"}
+
+    for folder, known in rates.items():
+        study = Study(read_spec(path, folder))
+        for _ in range(4):
+            study.run_one(lambda trial, number, known=known: objective(trial, number, known))
+            if folder == "two":
+                study = Study(read_spec(path, folder))
+    assert rates["one"] == rates["two"]
+    assert len(set(rates["one"])) == 4
 
 
-def test_a_study_of_another_sweep_is_refused():
-    Study(read_spec(spec("lr = [0.1, 0.2]"))).__exit__()
-    with pytest.raises(hm.InputError, match=r"swept: .*found one of another search"):
+def test_a_trial_beyond_the_last_one_is_left_out():
+    """Two processes may begin one at the same time, if one is left."""
+    study = Study(read_spec(spec("lr = [0.1, 0.2]", "trials = 1")))
+    for _ in range(2):
+        study.run_one(lambda trial, number: (1.0, {"status": "done"}))
+    assert list(study.trials()) == [0]
+    assert [trial.state.name for trial in study.study.trials] == ["COMPLETE", "PRUNED"]
+
+
+def test_a_journal_of_an_earlier_version_is_continued():
+    optuna = pytest.importorskip("optuna")
+    first = tune(spec("lr = [0.1, 0.2]", "trials = 1"), None, 1, QUIET)
+    path = spec("lr = [0.1, 0.2]")
+    journal = optuna.storages.JournalStorage(
+        optuna.storages.journal.JournalFileBackend("tuned/study.journal")
+    )
+    url = "sqlite:///tuned/study.db"
+    optuna.copy_study(
+        from_study_name=NAME, from_storage=url, to_storage=journal, to_study_name="sweep"
+    )
+    optuna.load_study(study_name="sweep", storage=journal).ask()  # by a process that was killed
+    Path("tuned/study.db").unlink()
+    rows = sorted(tune(path, None, 1, QUIET)["trials"], key=lambda row: row["trial"])
+    assert rows[0] == first["trials"][0]
+    assert [row["status"] for row in rows] == ["done", "done"]
+
+
+def test_a_study_of_another_search_is_refused():
+    Study(read_spec(spec("lr = [0.1, 0.2]")))
+    with pytest.raises(hm.InputError, match=r"tuned: .*found one of another search"):
         Study(read_spec(spec("lr = [0.1, 0.3]")))
-    Study(read_spec(spec("lr = [0.1, 0.2]", "prune = true\ntrials = 1"))).__exit__()
+    Study(read_spec(spec("lr = [0.1, 0.2]", "prune = true\ntrials = 1")))
 
 
 def in_parts():
@@ -116,7 +128,7 @@ def in_parts():
 
 def test_trials_are_judged_by_held_out_rows_and_never_by_test_rows():
     parts = in_parts()
-    found = sweep(spec("lr = [0.1, 0.2]", source="parts.npz"), None, 1, QUIET)
+    found = tune(spec("lr = [0.1, 0.2]", source="parts.npz"), None, 1, QUIET)
     for one in found["trials"]:
         score, rbm = one["log_likelihood"], hm.load(one["run"])
         assert RunFolder(one["run"]).summary().log_likelihood.rows == "test"
@@ -131,7 +143,7 @@ def test_trials_are_judged_by_held_out_rows_and_never_by_test_rows():
 
 def test_trials_of_all_seeds_have_the_same_held_out_rows():
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (100, 5)))
-    found = sweep(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
+    found = tune(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
     prints = {RunFolder(one["run"]).checkpoints.fingerprint_of_rows for one in found["trials"]}
     assert len(prints) == 1
 
@@ -139,42 +151,42 @@ def test_trials_of_all_seeds_have_the_same_held_out_rows():
 def test_a_source_without_rows_to_hold_out_is_refused_before_anything_is_written():
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (20, 5)))
     with pytest.raises(hm.InputError, match="source: expected rows to hold out"):
-        sweep(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
-    assert not Path("swept").exists()
+        tune(spec("seed = [0, 1]", source="rows.npy"), None, 1, QUIET)
+    assert not Path("tuned").exists()
 
 
-def test_a_trial_on_other_rows_is_put_aside_and_told():
+def test_a_trial_on_other_rows_fails_and_is_repeated():
     rows = np.random.default_rng(0).integers(0, 2, (100, 5))
     np.save("rows.npy", rows)
-    sweep(spec("k = [1, 2]", "trials = 1", source="rows.npy"), None, 1, QUIET)
+    tune(spec("k = [1, 2]", "trials = 1", source="rows.npy"), None, 1, QUIET)
     np.save("rows.npy", 1 - rows)
-    found = sweep(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
+    found = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
     assert [one["status"] for one in found["trials"]] == ["done", "unfinished"]
     assert "expected the rows of all trials; found other rows" in found["trials"][1]["message"]
     np.save("rows.npy", rows)
-    Path("swept/trial-0001").rename("elsewhere")
-    found = sweep(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
+    Path("tuned/trial-0001").rename("elsewhere")
+    found = tune(spec("k = [1, 2]", source="rows.npy"), None, 1, QUIET)
     assert [one["status"] for one in found["trials"]] == ["done", "done"]
 
 
 # --- trials that do not end as they should ----------------------------------------------
 
 
-def test_a_trial_that_cannot_be_trained_is_put_aside_and_tried_again():
+def test_a_trial_that_cannot_be_trained_fails_and_is_repeated():
     path = spec("hidden = [4, 200]", options='chains = 8\nbatch = 8\nepochs = 3\nmethod = "exact"')
     np.save("rows.npy", np.random.default_rng(0).integers(0, 2, (100, 40)))
     Path(path).write_text(Path(path).read_text().replace("bars", "rows.npy"))
     for _ in range(2):
-        found = sweep(path, None, 1, QUIET)
+        found = tune(path, None, 1, QUIET)
         assert sorted(one["status"] for one in found["trials"]) == ["done", "unfinished"]
         assert "--method pcd" in found["trials"][-1]["message"]
-    assert len(list(Path("swept").glob("trial-*"))) == 1
+    assert len(list(Path("tuned").glob("trial-*"))) == 1
 
 
 def test_a_trial_that_diverges_is_told_as_such():
     np.save("reals.npy", np.random.default_rng(0).normal(size=(80, 5)))
     options = f'{SMALL}\nvisible = "gaussian"'
-    found = sweep(spec("lr = [0.01, 1e30]", source="reals.npy", options=options), None, 1, QUIET)
+    found = tune(spec("lr = [0.01, 1e30]", source="reals.npy", options=options), None, 1, QUIET)
     assert [one["status"] for one in found["trials"]] == ["done", "diverged"]
     assert found["trials"][1]["log_likelihood"] == {}
 
@@ -182,47 +194,45 @@ def test_a_trial_that_diverges_is_told_as_such():
 # --- pruning ----------------------------------------------------------------------------
 
 
-def curve(run: Path, values: list[float], step: int = 10) -> Path:
-    run.mkdir(parents=True)
-    (run / "config.json").touch()
-    records = [
-        {"update": step * (k + 1), "epoch": k, "log_likelihood": value}
-        for k, value in enumerate(values)
-    ]
-    text = "".join(f"{json.dumps(record)}\n" for record in records)
-    (run / "metrics.jsonl").write_text(text)
-    return run
+def report(updates: int, value: float) -> Report:
+    metrics = {"update": updates, "log_likelihood": value}
+    return Report(updates, 100, updates / 10, 10.0, 1.0, 1.0, 1.0, metrics, None, None)
 
 
-def report(updates: int) -> Report:
-    metrics = {"update": updates, "log_likelihood": 0.0}
-    return Report(updates, 100, 1.0, 10.0, 1.0, 1.0, 1.0, metrics, None, None)
+def test_a_trial_below_the_median_of_the_others_at_the_same_epoch_is_stopped():
+    """The others have −4 to −8, then −2 to −6; at 10 updates it is too early."""
+    study = Study(read_spec(spec("lr = {low = 0.1, high = 0.2}", "trials = 9")))
 
+    def other(trial, number):
+        pruner = Pruner(trial)
+        for updates, value in ((10, -4.0), (20, -4.0), (30, -2.0), (100, -2.0)):
+            pruner(report(updates, value - number))
+        return -2.0, {"status": "done"}
 
-def test_a_trial_below_the_median_of_the_others_at_the_same_update_is_stopped(tmp_path):
-    (tmp_path / STUDY).touch()
-    for k in range(FEWEST_OTHERS - 1):
-        curve(tmp_path / f"trial-{k + 1:04}", [-9.0 - k, -5.0 - k, -8.0 - k, 0.0])
-    curve(tmp_path / "trial-0009", [-9.0, -2.0, -2.0], step=15)  # measured at other updates
-    run = curve(tmp_path / "trial-0000", [-9.0, -6.5, -7.5, -1.0])
-    rule = Pruner(run, Curves()).reason
-    assert rule(report(10)) is None  # too early
-    # The best up to update 20: −5, −6, −7, −8, and −9 at 15; their median is −7.
-    assert rule(report(20)) is None
-    # At 30: −5, −6, −7, −8, −2; the median is −6, and this trial's best is −6.5.
-    assert "pruned after 30 updates: held-out log-likelihood -6.50, below -6.00" in rule(report(30))
-    # Only four others got as far as 50, of which the trial itself has no record.
-    assert rule(report(50)) is None
-    assert rule(report(100)) is None  # it has ended
+    def own(trial, number):
+        pruner = Pruner(trial)
+        pruner(report(10, -9.0))
+        pruner(report(20, -5.5))
+        with pytest.raises(EndedEarly, match=r"pruned after 30 updates: .*-7.50") as caught:
+            pruner(report(30, -7.5))
+        stopped.append(caught.value.status)
+        pruner(report(100, -9.5))  # the run has ended
+        return None, {"status": "pruned"}
+
+    stopped = []
+    for _ in range(5):
+        study.run_one(other)
+    study.run_one(own)
+    assert stopped == ["pruned"]
 
 
 def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
     from harmonium.runs.train import resume
 
-    monkeypatch.setattr("harmonium.runs.pruning.FEWEST_OTHERS", 2)
+    monkeypatch.setattr("harmonium.runs.study.FEWEST_OTHERS", 2)
     options = "hidden = 4\nchains = 8\nbatch = 8\nepochs = 100\nmethod = 'exact'"
     path = spec("lr = [0.2, 0.3, 0.4, 0.001]", "prune = true", options=options)
-    found = sweep(path, None, 1, QUIET)
+    found = tune(path, None, 1, QUIET)
     by_rate = {one["options"]["lr"]: one for one in found["trials"]}
     pruned = [one for one in found["trials"] if one["status"] == "pruned"]
     assert by_rate[0.4]["status"] == "done"
@@ -242,7 +252,7 @@ def test_a_pruned_trial_is_a_run_that_says_so_and_that_can_go_on(monkeypatch):
 def test_a_trial_of_several_seeds_is_judged_by_their_mean_on_held_out_rows():
     parts = in_parts()
     options = f"{SMALL}\nensemble = 3"
-    found = sweep(spec("lr = [0.1, 0.2]", source="parts.npz", options=options), None, 1, QUIET)
+    found = tune(spec("lr = [0.1, 0.2]", source="parts.npz", options=options), None, 1, QUIET)
     for one in found["trials"]:
         values = []
         for i in range(3):
@@ -261,10 +271,10 @@ def test_a_trial_of_several_seeds_is_judged_by_their_mean_on_held_out_rows():
 def test_a_trial_of_several_seeds_is_pruned_and_goes_on(monkeypatch):
     from harmonium.runs.train import resume
 
-    monkeypatch.setattr("harmonium.runs.pruning.FEWEST_OTHERS", 2)
+    monkeypatch.setattr("harmonium.runs.study.FEWEST_OTHERS", 2)
     options = "hidden = 4\nchains = 8\nbatch = 8\nepochs = 100\nmethod = 'exact'\nensemble = 2"
     path = spec("lr = [0.2, 0.3, 0.4, 0.001]", "prune = true", options=options)
-    found = sweep(path, None, 1, QUIET)
+    found = tune(path, None, 1, QUIET)
     pruned = [one for one in found["trials"] if one["status"] == "pruned"]
     assert pruned
     assert pruned[0]["updates"] < 400
@@ -273,7 +283,7 @@ def test_a_trial_of_several_seeds_is_pruned_and_goes_on(monkeypatch):
     assert len(whole["ensemble"]["models"]) == 2
 
 
-def test_a_process_of_a_sweep_takes_no_module_of_the_working_folder(tmp_path):
+def test_a_process_of_a_search_takes_no_module_of_the_working_folder(tmp_path):
     for name in ("harmonium", "typing", "jax", "typer"):
         (tmp_path / f"{name}.py").write_text("import sys; sys.exit('run')")
     command = [*OWN_COMMAND, "--version"]

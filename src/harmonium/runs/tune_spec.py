@@ -1,4 +1,4 @@
-"""The file of a sweep: what is fixed, what is searched, and how. All of it is checked at once."""
+"""The file of `harmonium tune`: what is fixed, what is searched, and how, checked at once."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ OPTIONS = {
 }
 NAMES = (*OPTIONS, "as", "drop")
 UNITS = {"visible": "auto", "hidden-units": ""}  # and what may stand for a kind of units
-HELP = "docs/sweep.md shows such a file"
+HELP = "docs/tune.md shows such a file"
 
 
 class Searched(Protocol):
-    """The values of an option that a sweep tries."""
+    """The values of an option that are tried."""
 
     def suggest(self, trial: Any, name: str) -> Any:
         """Return the value for a trial of Optuna, always the same one for the same trial."""
@@ -84,8 +84,8 @@ class Between(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepSpec:
-    """A sweep.
+class SearchSpec:
+    """A search of options by many runs.
 
     Attributes:
         path: the file that describes it.
@@ -109,67 +109,70 @@ class SweepSpec:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What must not change while a sweep goes on; how many trials may."""
-        search = {name: [type(one).__name__, list(one)] for name, one in self.search.items()}
+        """What must not change between two starts; how many trials may."""
+        search = {
+            name: [type(values).__name__, list(values)] for name, values in self.search.items()
+        }
         fixed = {"source": self.source, "sampler": self.sampler, "options": self.options}
         return fixed | {"search": search}
 
-    def config(self, found: dict[str, Any]) -> RunConfig:
+    def config(self, values: dict[str, Any]) -> RunConfig:
         """Return the options of a trial with these values of the searched ones."""
-        named = {OPTIONS[name].name: value for name, value in found.items()}
+        named = {OPTIONS[name].name: value for name, value in values.items()}
         return RunConfig(source=self.source, **(self.options | named))
 
     def point(self, number: int) -> dict[str, Any]:
         """Return the values of a grid's trial; the order is random, and always the same.
 
-        So the first trials of a long sweep are spread over the grid.
+        So the first trials of a long search are spread over the grid.
         """
-        sizes = [len(one.values) for one in self.search.values()]
+        sizes = [len(choice.values) for choice in self.search.values()]
         order = np.random.default_rng(0).permutation(math.prod(sizes))
         places = np.unravel_index(order[number], sizes)
-        each = zip(self.search.items(), places, strict=True)
-        return {name: one.values[int(place)] for (name, one), place in each}
+        choices = zip(self.search.items(), places, strict=True)
+        return {name: choice.values[int(place)] for (name, choice), place in choices}
 
     def run(self, number: int) -> Path:
         """Return the folder of a trial."""
         return self.folder / f"trial-{number:04}"
 
 
-def read_spec(path: str, out: str | None = None) -> SweepSpec:
-    """Read and check the file of a sweep.
+def read_spec(path: str, out: str | None = None) -> SearchSpec:
+    """Read and check the file of a search.
 
     Args:
         path: a TOML file.
-        out: the folder of the sweep; None for the one that the file names.
+        out: the folder of the search; None for the one that the file names.
 
     Raises:
         InputError: names the key, what was expected and what was found.
     """
-    found = _toml(path)
-    for key in found:
-        _known(f"{path}: {key}", key, KEYS, "a key of a sweep")
-    source, folder = found.get("source"), out or found.get("folder")
-    for key, value, example in (("source", source, "digits"), ("folder", folder, "sweeps/digits")):
+    content = _toml(path)
+    for key in content:
+        _known(f"{path}: {key}", key, KEYS, "a key of such a file")
+    source = content.get("source")
+    folder = out or content.get("folder")
+    for key, value, example in (("source", source, "digits"), ("folder", folder, "tuned/digits")):
         if not isinstance(value, str) or not value:
             shown = "nothing" if value is None else repr(value)
             advice = f'write it as {key} = "{example}"'
             raise input_error(f"{path}: {key}", "a name", shown, advice)
-    tables = {key: found.get(key, {}) for key in ("options", "search")}
+    tables = {key: content.get(key, {}) for key in ("options", "search")}
     for key, table in tables.items():
         if not isinstance(table, dict):
             raise input_error(f"{path}: {key}", "a table", repr(table), f"begin it with [{key}]")
     fixed = _options(path, str(source), tables["options"])
     search = _search(path, str(source), fixed, tables["search"])
-    sampler = _sampler(path, found.get("sampler"), search)
+    sampler = _sampler(path, content.get("sampler"), search)
     if "seed" in search:  # trials of all seeds are to be judged by the same rows
         fixed = {"split": RunConfig.seed} | fixed
-    return SweepSpec(
+    return SearchSpec(
         path=path,
         source=str(source),
         folder=Path(str(folder)),
-        trials=_trials(path, found.get("trials"), sampler, search),
+        trials=_trials(path, content.get("trials"), sampler, search),
         sampler=sampler,
-        prune=_prune(path, found.get("prune", False)),
+        prune=_prune(path, content.get("prune", False)),
         options={"validation": USUAL_FRACTION} | fixed,
         search=search,
     )
@@ -180,7 +183,7 @@ def _toml(path: str) -> dict[str, Any]:
         return tomllib.loads(Path(path).read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split()).rstrip(".")
-        expected = "a TOML file that describes a sweep"
+        expected = "a TOML file that describes a search"
         raise input_error(path, expected, reason[:1].lower() + reason[1:], HELP) from None
 
 
@@ -230,7 +233,7 @@ def _search(
     if not table:
         advice = "name what to try, such as lr = [0.05, 0.1]"
         raise input_error(f"{path}: [search]", "options to search", "none", advice)
-    found: dict[str, Searched] = {}
+    search: dict[str, Searched] = {}
     for name, values in table.items():
         label = f"{path}: [search] {name}"
         _known(label, name, NAMES, "an option of harmonium train")
@@ -240,10 +243,10 @@ def _search(
             raise input_error(label, expected, f"--{name}", advice)
         if OPTIONS[name].name in fixed:
             raise input_error(label, "one place", "it in [options] too", "leave it out of one")
-        found[name] = _searched(label, name, values)
-        for value in found[name].to_check:
+        search[name] = _searched(label, name, values)
+        for value in search[name].to_check:
             _checked(label, source, fixed | {OPTIONS[name].name: value}, name)
-    return found
+    return search
 
 
 def _searched(label: str, name: str, values: Any) -> Searched:
@@ -255,15 +258,18 @@ def _searched(label: str, name: str, values: Any) -> Searched:
     example = "a list, or {low = 0.01, high = 0.3, log = true}"
     if not isinstance(values, dict) or not {"low", "high"} <= set(values) <= {"low", "high", "log"}:
         raise input_error(label, example, repr(values), "write it as one of these")
-    low, high, log = values["low"], values["high"], values.get("log", False)
+    low = values["low"]
+    high = values["high"]
+    log = values.get("log", False)
     kind = str(OPTIONS[name].type)
     if not kind.startswith(("int", "float")):
         raise input_error(label, "a list", "a range", "its values are no numbers")
     is_whole = kind.startswith("int")
     if not is_whole and all(isinstance(end, int) for end in (low, high)):
-        low, high = float(low), float(high)
+        low = float(low)
+        high = float(high)
     if not all(isinstance(end, int if is_whole else float) for end in (low, high)):
-        expected = f"{'whole ' if is_whole else ''}numbers as low and high"
+        expected = "whole numbers as low and high" if is_whole else "numbers as low and high"
         raise input_error(label, expected, f"{low!r} and {high!r}", "write both in digits")
     if not low < high or not isinstance(log, bool) or (log and not low > 0):
         expected = "low below high, and above 0 with log = true"
@@ -271,27 +277,32 @@ def _searched(label: str, name: str, values: Any) -> Searched:
     return Between(low, high, log, is_whole)
 
 
-def _sampler(path: str, told: Any, search: dict[str, Searched]) -> str:
-    ranges = [name for name, one in search.items() if not hasattr(one, "values")]
-    sampler = ("tpe" if ranges else "grid") if told is None else told
+def _sampler(path: str, sampler: Any, search: dict[str, Searched]) -> str:
+    ranges = [name for name, values in search.items() if isinstance(values, Between)]
+    if sampler is None:
+        sampler = "tpe" if ranges else "grid"
     if sampler not in SAMPLERS:
         expected = f"one of {', '.join(SAMPLERS)}"
-        raise input_error(f"{path}: sampler", expected, repr(told), "choose one of them")
+        raise input_error(f"{path}: sampler", expected, repr(sampler), "choose one of them")
     if sampler == "grid" and ranges:
         expected, found = "lists only, for a grid", f"a range of {ranges[0]}"
         raise input_error(f"{path}: sampler", expected, found, "choose random or tpe")
     return sampler
 
 
-def _trials(path: str, told: Any, sampler: str, search: dict[str, Any]) -> int:
+def _trials(path: str, trials: Any, sampler: str, search: dict[str, Any]) -> int:
     label = f"{path}: trials"
-    points = math.prod(len(one.values) for one in search.values()) if sampler == "grid" else None
+    points = None
+    if sampler == "grid":
+        points = math.prod(len(choice.values) for choice in search.values())
     if points is not None and points > MOST_POINTS:
-        found, advice = f"{points:,}", "choose another sampler"
-        raise input_error(label, f"a grid of at most {MOST_POINTS:,} points", found, advice)
-    if told is None and points is None:
-        raise input_error(label, "how many runs to make", "nothing", "write it as trials = 64")
-    number: int = points if told is None else told  # pyright: ignore[reportAssignmentType]
+        expected = f"a grid of at most {MOST_POINTS:,} points"
+        raise input_error(label, expected, f"{points:,}", "choose another sampler")
+    if trials is None:
+        if points is None:
+            raise input_error(label, "how many runs to make", "nothing", "write it as trials = 64")
+        return points
+    number: int = trials
     check_count(label, number)
     if points is not None and number > points:
         expected = f"at most {count_of(points, 'trial')}, one for each point of the grid"
@@ -299,8 +310,8 @@ def _trials(path: str, told: Any, sampler: str, search: dict[str, Any]) -> int:
     return number
 
 
-def _prune(path: str, told: Any) -> bool:
-    if told is not True and told is not False and told != MEDIAN:
+def _prune(path: str, prune: Any) -> bool:
+    if prune is not True and prune is not False and prune != MEDIAN:
         expected = f'true, false or "{MEDIAN}"'
-        raise input_error(f"{path}: prune", expected, repr(told), "choose one of them")
-    return bool(told)
+        raise input_error(f"{path}: prune", expected, repr(prune), "choose one of them")
+    return bool(prune)

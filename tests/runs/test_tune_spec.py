@@ -1,11 +1,11 @@
-"""The file of a sweep: what it means, and that each mistake in it is named."""
+"""The file of a search: what it means, and that each mistake in it is named."""
 
 from pathlib import Path
 
 import pytest
 
 import harmonium as hm
-from harmonium.runs.sweep_spec import read_spec
+from harmonium.runs.tune_spec import read_spec
 
 HEAD = 'source = "bars"\nfolder = "s"\n'
 

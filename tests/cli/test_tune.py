@@ -1,4 +1,4 @@
-"""`harmonium sweep`: from its file to its table; killed, interrupted, and by several processes."""
+"""`harmonium tune`: from its file to its table; killed, interrupted, and by several processes."""
 
 import json
 import os
@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from harmonium.cli.sweep import SWEEP_HELP
+from harmonium.cli.tune import TUNE_HELP
 from harmonium.runs.checkpointing import Checkpointer
 from harmonium.runs.folder import RunFolder
-from harmonium.runs.sweep_spec import read_spec
+from harmonium.runs.study import Study, has_ended
+from harmonium.runs.tune_spec import read_spec
 
 SPEC = """
 source = "bars"
-folder = "swept"
+folder = "tuned"
 [options]
 hidden = 4
 chains = 8
@@ -29,11 +30,7 @@ epochs = {epochs}
 lr = [0.1, 0.2]
 seed = [0, 1]
 """
-# A process that writes a checkpoint at each report, so that it can be killed after any.
-OFTEN = (
-    "import harmonium.runs.checkpointing as c; c.SECONDS_BETWEEN_CHECKPOINTS = 0.0;"
-    " from harmonium.cli import main; main()"
-)
+PROGRAM = Path(__file__).parents[1] / "tuned.py"
 
 
 @pytest.fixture
@@ -42,15 +39,17 @@ def spec():
     return "spec.toml"
 
 
-def times_finished() -> Counter:
-    """Count, for each trial, how often the journal says that it has finished."""
-    lines = map(json.loads, Path("swept/study.journal").read_text().splitlines())
-    ended = [one["trial_id"] for one in lines if one["op_code"] == 6 and one["state"] in (1, 2, 3)]
-    return Counter(ended)
+def times_ended() -> Counter:
+    """Count, for each trial, how often the study says that it has ended."""
+    study = Study(read_spec("spec.toml"))
+    attempts = study.study.trials
+    folders = study._folders(attempts)
+    ended = filter(has_ended, attempts)
+    return Counter(folders[study._first_attempt(attempt)] for attempt in ended)
 
 
-def test_a_sweep_from_its_file_to_its_table(cli, no_report, spec):
-    status, out, err = cli("sweep spec.toml")
+def test_a_search_from_its_file_to_its_table(cli, no_report, spec):
+    status, out, err = cli("tune spec.toml")
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0].startswith("trial-0000  log-likelihood -")
@@ -59,23 +58,25 @@ def test_a_sweep_from_its_file_to_its_table(cli, no_report, spec):
     values = [float(line.split()[1]) for line in lines[5:9]]
     assert values == sorted(values, reverse=True)
     assert lines[9] == f"best      {lines[5].split()[0]}"
-    assert lines[10].startswith("next      harmonium compare swept/trial-")
-    again = cli("sweep spec.toml")
-    assert again.out.splitlines()[0] == "4 of 4 trials in swept are finished"
+    assert lines[10].startswith("next      harmonium compare tuned/trial-")
+    again = cli("tune spec.toml")
+    assert again.out.splitlines()[0] == "4 of 4 trials in tuned are finished"
     assert again.out.splitlines()[1:] == lines[4:]
-    assert times_finished() == Counter(range(4))
-    found = json.loads(cli("sweep spec.toml --json").out)
+    assert times_ended() == Counter(range(4))
+    by_old_name = cli("sweep spec.toml --json")
+    assert "`harmonium sweep` is `harmonium tune` now" in by_old_name.err
+    found = json.loads(by_old_name.out)
     assert found["best"] == found["trials"][0]["run"]
     assert {one["status"] for one in found["trials"]} == {"done"}
-    compared = json.loads(cli("compare swept --json").out)["runs"]
+    compared = json.loads(cli("compare tuned --json").out)["runs"]
     assert [one["run"] for one in compared] == [one["run"] for one in found["trials"]]
     assert compared[0]["value"] == found["trials"][0]["log_likelihood"]["value"]
 
 
 def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report, monkeypatch):
     Path("spec.toml").write_text("trials = 1\n" + SPEC.format(epochs=60_000))
-    metrics = Path("swept/trial-0000/metrics.jsonl")
-    command = [sys.executable, "-c", OFTEN, "sweep", "spec.toml"]
+    metrics = Path("tuned/trial-0000/metrics.jsonl")
+    command = [sys.executable, str(PROGRAM), "tune", "spec.toml"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         until = time.monotonic() + 60
         while not metrics.is_file() or metrics.read_text().count("\n") < 4:
@@ -83,7 +84,7 @@ def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report,
             assert time.monotonic() < until
             time.sleep(0.02)
         process.kill()
-    assert RunFolder("swept/trial-0000").summary() is None
+    assert RunFolder("tuned/trial-0000").summary() is None
     made = json.loads(metrics.read_text().splitlines()[2])["update"]
     begun = []
 
@@ -93,15 +94,17 @@ def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(cli, no_report,
 
     with monkeypatch.context() as patch:
         patch.setattr(Checkpointer, "__call__", call)
-        status, _, err = cli("sweep spec.toml")
+        patch.setattr("harmonium.runs.study.SECONDS_UNTIL_STALE", 4)
+        status, out, err = cli("tune spec.toml")
+    assert "waiting for other processes: trial-0000" in out
     assert (status, begun[0] >= made) == (130, True)
-    assert "saved. Go on with: harmonium sweep spec.toml" in err
+    assert "saved. Go on with: harmonium tune spec.toml" in err
     assert err.count("\n") == 1
-    assert times_finished() == Counter()
+    assert times_ended() == Counter()
 
 
-def test_an_interrupted_sweep_ends_as_one_that_was_not(cli, no_report, spec, monkeypatch):
-    assert cli("sweep spec.toml --out whole").status == 0
+def test_an_interrupted_search_ends_as_one_that_was_not(cli, no_report, spec, monkeypatch):
+    assert cli("tune spec.toml --out whole").status == 0
     kept, seen = Checkpointer.__call__, []
 
     def call(self, report):
@@ -112,30 +115,30 @@ def test_an_interrupted_sweep_ends_as_one_that_was_not(cli, no_report, spec, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(Checkpointer, "__call__", call)
-        assert cli("sweep spec.toml").status == 130
-    assert len(times_finished()) < 4
-    assert cli("sweep spec.toml").status == 0
-    assert times_finished() == Counter(range(4))
+        assert cli("tune spec.toml").status == 130
+    assert len(times_ended()) < 4
+    assert cli("tune spec.toml").status == 0
+    assert times_ended() == Counter(range(4))
     for number in range(4):
-        one, other = (f"{folder}/trial-{number:04}" for folder in ("whole", "swept"))
+        one, other = (f"{folder}/trial-{number:04}" for folder in ("whole", "tuned"))
         arrays = load_file(f"{other}/model.safetensors")
         for name, array in load_file(f"{one}/model.safetensors").items():
             assert (array == arrays[name]).all()
 
 
 def test_processes_share_the_trials_and_one_that_is_killed_loses_none(spec):
-    command = [sys.executable, "-m", "harmonium", "sweep", "spec.toml", "--processes", "2"]
+    command = [sys.executable, str(PROGRAM), "tune", "spec.toml", "--processes", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         if children.is_file():  # Linux
             until = time.monotonic() + 60
-            while not Path("swept/trial-0000/config.json").is_file():
+            while not Path("tuned/trial-0000/config.json").is_file():
                 assert time.monotonic() < until
                 time.sleep(0.02)
             os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
         out, _ = process.communicate(timeout=100)
     assert process.returncode == 0
-    assert times_finished() == Counter(range(4))
+    assert times_ended() == Counter(range(4))
     assert "(4 of 4)" in out
     assert ("ended with -9: killed" in out) == Path("/proc/self/task").is_dir()
 
@@ -146,10 +149,10 @@ def test_ctrl_c_ends_all_processes_and_keeps_their_trials(spec):
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         " from harmonium.cli import main; main()"
     )
-    command = [sys.executable, "-c", start, "sweep", "spec.toml", "--processes", "2"]
+    command = [sys.executable, "-c", start, "tune", "spec.toml", "--processes", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         until = time.monotonic() + 120
-        models = [Path(f"swept/trial-{number:04}/model.safetensors") for number in range(2)]
+        models = [Path(f"tuned/trial-{number:04}/model.safetensors") for number in range(2)]
         while not all(model.is_file() for model in models):
             assert time.monotonic() < until
             time.sleep(0.05)
@@ -159,21 +162,21 @@ def test_ctrl_c_ends_all_processes_and_keeps_their_trials(spec):
     assert err.count("\n") == 1
     assert "trials under way are saved" in err
     for number in range(2):
-        assert RunFolder(f"swept/trial-{number:04}").summary().status == "interrupted"
+        assert RunFolder(f"tuned/trial-{number:04}").summary().status == "interrupted"
 
 
 def test_optuna_that_is_missing_is_named_before_anything_is_written(cli, spec, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    status, out, err = cli("sweep spec.toml")
+    status, out, err = cli("tune spec.toml")
     assert (status, out) == (2, "")
-    assert err.startswith("harmonium: sweep: expected the package optuna")
-    assert "pip install 'harmonium[sweep]'" in err
-    assert not Path("swept").exists()
+    assert err.startswith("harmonium: tune: expected the package optuna")
+    assert "pip install 'harmonium[tune]'" in err
+    assert not Path("tuned").exists()
 
 
-def test_the_files_that_are_shown_are_sweeps(tmp_path):
-    page = (Path(__file__).parents[2] / "docs/sweep.md").read_text()
-    told = SWEEP_HELP.partition("\b\n")[2].partition("\n\n")[0]
+def test_the_files_that_are_shown_are_searches(tmp_path):
+    page = (Path(__file__).parents[2] / "docs/tune.md").read_text()
+    told = TUNE_HELP.partition("\b\n")[2].partition("\n\n")[0]
     for text in (page.partition("```toml\n")[2].partition("```")[0], told):
         Path("shown.toml").write_text(text)
         assert read_spec("shown.toml").trials == 64
@@ -184,15 +187,15 @@ def test_the_files_that_are_shown_are_sweeps(tmp_path):
     [
         (("lr =", "rl ="), "spec.toml: [search] rl: expected an option of harmonium train"),
         (('"bars"', '"none.csv"'), "none.csv: expected"),
-        (('"swept"', '"spec.toml"'), "spec.toml: expected a folder; found a file"),
-        (('"swept"', '"full"'), "full: expected a new or empty folder"),
+        (('"tuned"', '"spec.toml"'), "spec.toml: expected a folder; found a file"),
+        (('"tuned"', '"full"'), "full: expected a new or empty folder"),
     ],
 )
 def test_mistakes_are_told_in_one_line_and_nothing_is_written(cli, spec, change, message):
     Path("full/other").mkdir(parents=True)
     Path("spec.toml").write_text(Path("spec.toml").read_text().replace(*change))
-    status, out, err = cli("sweep spec.toml")
+    status, out, err = cli("tune spec.toml")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
-    assert not Path("swept").exists()
-    assert not Path("full/study.journal").exists()
+    assert not Path("tuned").exists()
+    assert not Path("full/study.db").exists()

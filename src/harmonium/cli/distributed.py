@@ -1,0 +1,87 @@
+"""`--distributed`: a command that several processes run as one, joined by `jax.distributed`.
+
+JAX finds the others (SLURM, Open MPI, Kubernetes) and notices by missing heartbeats that one has
+ended. Each process says its own errors; all else is printed by the first one. What the system asks
+one of them for, by a signal, all do at the same place, within about a second (`sharding.clock`).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..errors import input_error
+from ..signals import Asked
+
+ADDRESS, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+# An error of one process ends it after this time, and then the others; JAX would wait 5 minutes.
+SECONDS_TO_SHUT_DOWN = 20
+OPTION = "--distributed"
+
+
+@contextmanager
+def distributed() -> Iterator[None]:
+    """Compute together with the other processes of the command within the context.
+
+    Raises:
+        InputError: the others are not there, have another command line, or other numbers of
+            devices; or the environment does not say who they are.
+    """
+    import jax
+
+    from .._files import reason_of
+    from ..processes import check_same
+
+    # JAX's own handler of SIGTERM would take the place of ours.
+    jax.config.update("jax_enable_preemption_service", False)
+    count = _number_in(COUNT)
+    index = _number_in(INDEX)
+    _keep_standard_output()
+    try:
+        jax.distributed.initialize(
+            num_processes=count,
+            process_id=index,
+            shutdown_timeout_seconds=SECONDS_TO_SHUT_DOWN,
+        )
+    except Exception as error:  # JAX has types of its own for each launcher and connection
+        advice = (
+            f"set {ADDRESS}=HOST:PORT of the first process, {COUNT}=N and {INDEX}=0 to N-1 for"
+            " each, or start them by srun or mpirun"
+        )
+        expected = "processes that JAX can join"
+        raise input_error(OPTION, expected, reason_of(error), advice) from None
+    Asked.is_shared = True
+    command = shlex.join(sys.argv[1:])
+    check_same(OPTION, command, "the same command in all processes", "start all with one line")
+    devices = Counter(device.process_index for device in jax.devices())
+    if len(set(devices.values())) > 1:
+        listed = ", ".join(f"{count} in process {index}" for index, count in devices.items())
+        advice = "give each as many by CUDA_VISIBLE_DEVICES or JAX_LOCAL_DEVICE_IDS"
+        raise input_error(OPTION, "equally many devices for all processes", listed, advice)
+    yield
+    jax.distributed.shutdown()
+
+
+def _number_in(variable: str) -> int | None:
+    """Return the number in a variable, which JAX does not read itself; None if it is not set."""
+    text = os.environ.get(variable)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal()):
+        advice = f"set it to {'the number' if variable == COUNT else 'the index'} of the process"
+        raise input_error(variable, "a whole number", repr(text), advice)
+    return int(text)
+
+
+def _keep_standard_output() -> None:
+    """Keep standard output for Python: Gloo prints its connections there, between JSON's lines."""
+    sys.stdout.flush()
+    own = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    sys.stdout = os.fdopen(own, "w", buffering=1, encoding=sys.stdout.encoding, errors="replace")

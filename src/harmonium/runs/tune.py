@@ -1,0 +1,359 @@
+"""Many runs of one source: their options drawn or taken from a grid, shared among processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from typing import IO, Any
+
+import jax
+from rich.console import Console
+
+from .._threefry import key_of
+from ..errors import InputError, input_error
+from ..io.convert.base import optional
+from ..io.storage import load
+from ..likelihood import log_likelihood
+from ..precision import cores
+from ..signals import Asked
+from ..training import Report
+from .display import Display, nats
+from .ensemble import mean_of
+from .folder import METRICS, STUDY, STUDY_BEFORE_0_1, RunFolder, check_folder
+from .options import EVALUATION_SEED, check_count
+from .progress import Unknown, attempt
+from .rows import own_rows, rows_of_run
+from .score import finite_score, scored_by_run
+from .study import OPTUNA, PROBLEM, RESULT, Study, has_ended
+from .train import DIVERGED, DONE, INTERRUPTED, EndedEarly, resume, train
+from .tune_spec import SearchSpec, read_spec
+
+PRUNED, UNFINISHED = "pruned", "unfinished"
+SCORE = "log_likelihood"
+SECONDS_TO_SCORE = 120.0  # where log Z of a run is not sure
+SECONDS_BETWEEN_LOOKS = 0.5
+FRACTION_BEFORE_PRUNING = 0.2  # of a trial's updates: curves cross early
+MOST_SHAPES = 8  # whose programs are kept: each holds some 50 MB and 500 of 65,530 memory maps
+SAME_SHAPE = ("lr", "seed", "penalty")  # options that need no programs of their own
+ENDED = (DONE, DIVERGED, PRUNED)
+# -P: no module of the folder where a search is started takes the place of one of Python's.
+OWN_COMMAND = (sys.executable, "-P", "-m", "harmonium")
+ENDS_OF_WORK = (0, 2, 3)  # exit statuses of a process that found nothing more to do
+
+
+def tune(path: str, out: str | None, processes: int, display: Display) -> dict[str, Any]:
+    """Run the trials of a search that have not ended yet; return all of them, the best first.
+
+    Args:
+        path: the file that describes the search.
+        out: its folder; None for the one that the file names.
+        processes: how many processes to start for it; 1 for this one alone.
+        display: where progress is shown.
+
+    Raises:
+        InputError: the file, its options or its source cannot be used; nothing is written.
+        MissingDependencyError: Optuna is not installed.
+        KeyboardInterrupt: the user's; trials under way are saved.
+    """
+    check_count("--processes", processes)
+    spec = read_spec(path, out)
+    optional(*OPTUNA)
+    if processes > 1:  # of which none may take a GPU's memory in advance
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    check_source(spec)
+    study = Study(spec)
+    news = News(study, display)
+    study.retry_failed()
+    if processes > 1 and len(news.ended()) < spec.trials:
+        work_together(news, path, processes)
+    else:
+        work(news)
+    return summary_of(study)
+
+
+def check_source(spec: SearchSpec) -> None:
+    """Refuse a folder of something else, or a source whose trials could not be compared.
+
+    A search that has begun was checked then.
+
+    Raises:
+        InputError: says what was expected and what was found.
+    """
+    name = str(spec.folder)
+    check_folder(name, spec.folder)
+    if any((spec.folder / study).is_file() for study in (STUDY, STUDY_BEFORE_0_1)):
+        return
+    if spec.folder.is_dir() and any(path.is_dir() for path in spec.folder.iterdir()):
+        found = "a folder that holds other folders and no study"
+        raise input_error(name, "a new or empty folder", found, "choose another name")
+    firsts = {key: values.to_check[0] for key, values in spec.search.items()}
+    rows = rows_of_run(spec.config(firsts))
+    if "validation" not in rows.parts and not rows.exhaustive:
+        expected = "rows to hold out, by which the best trial is chosen"
+        advice = "give more rows, or validation = 0.2 in [options]"
+        raise input_error(f"{spec.path}: source", expected, "none", advice)
+
+
+def work(news: News) -> None:
+    """Run trials until all have ended; wait for those of other processes, in case one dies."""
+    study = news.study
+    shapes: set[tuple[Any, ...]] = set()
+    waits = False
+
+    def objective(trial: Any, number: int) -> tuple[float | None, dict[str, Any]]:
+        values = {name: option.suggest(trial, name) for name, option in study.spec.search.items()}
+        shapes.add(tuple(values[name] for name in values if name not in SAME_SHAPE))
+        outcome = attempt(lambda: carried_out(study, trial, number, values))
+        if isinstance(outcome, Unknown):
+            news.display.say(f"{study.spec.run(number).name}  could not be run: {outcome.reason}")
+            return None, {PROBLEM: outcome.reason}
+        return outcome
+
+    while True:
+        news.tell()
+        states = {number: trial.state.name for number, trial in study.trials().items()}
+        running = [number for number, state in states.items() if state == "RUNNING"]
+        if "WAITING" in states.values() or len(states) < study.spec.trials:
+            study.run_one(objective)
+            waits = False
+        elif running:
+            if not waits:
+                names = ", ".join(study.spec.run(number).name for number in running[:5])
+                news.display.say(f"waiting for other processes: {names}")
+            waits = True
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            study.fail_stale()
+        else:
+            return
+        if len(shapes) > MOST_SHAPES:
+            jax.clear_caches()
+            shapes.clear()
+
+
+def carried_out(
+    study: Study, trial: Any, number: int, values: dict[str, Any]
+) -> tuple[float | None, dict[str, Any]]:
+    """Train a trial, or resume it where its process left it; return its objective and result.
+
+    Raises:
+        KeyboardInterrupt: the user's; the run is saved.
+    """
+    spec = study.spec
+    path = spec.run(number)
+    folder = RunFolder(path)
+    summary = _summary_at_end(folder)
+    if summary is None:
+        silent = Display(Console(quiet=True))
+        callbacks = [Pruner(trial)] if spec.prune else []
+        if folder.checkpoints.exist:
+            summary = resume(str(path), None, silent, None, callbacks)
+        else:
+            if path.is_dir():  # its process ended before there was anything to resume from
+                shutil.rmtree(path)
+            summary = train(spec.config(values), str(path), False, silent, None, callbacks)
+    if summary["status"] == INTERRUPTED:
+        raise KeyboardInterrupt
+    study.check_rows(folder)
+    score = score_of(folder, summary)
+    result = {name: summary[name] for name in ("status", "message", "updates", "seconds")}
+    value = score.get("value") if summary["status"] == DONE else None
+    return value, result | {SCORE: score}
+
+
+class Pruner:
+    """A callback of a run that reports its log-likelihoods to Optuna, and ends it if that says so.
+
+    Records are compared at the same epoch, since updates differ where batches do.
+    """
+
+    def __init__(self, trial: Any):
+        self.trial = trial
+
+    def __call__(self, report: Report) -> None:
+        """Look at a report.
+
+        Raises:
+            EndedEarly: the run is below the median of the trials that have got as far.
+        """
+        value = report.metrics.get(SCORE)
+        if value is None:
+            return
+        self.trial.report(float(value), round(report.epoch))
+        is_early = report.updates < FRACTION_BEFORE_PRUNING * report.total
+        if is_early or report.updates >= report.total or not self.trial.should_prune():
+            return
+        said = f"pruned after {report.updates:,} updates: held-out log-likelihood"
+        median = "never above the median of other trials at this epoch"
+        raise EndedEarly(PRUNED, f"{said} {nats(float(value))}, {median}")
+
+
+def _summary_at_end(folder: RunFolder) -> dict[str, Any] | None:
+    """Return the summary of a trial that has ended; None if it has to go on.
+
+    One whose summary is damaged goes on from its last checkpoint, which scores it again.
+    """
+    try:
+        summary = folder.summary()
+    except InputError:
+        return None
+    if summary is None or summary.status not in ENDED:
+        return None
+    has_score = summary.log_likelihood is not None or summary.status != DONE
+    return summary.to_json() if has_score else None
+
+
+def score_of(folder: RunFolder, summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the log-likelihood of rows that a run held out, never that of test rows.
+
+    Of rows that are a whole distribution it is that of all of them. A run that was pruned has the
+    best that it had measured. Of an ensemble it is the mean over its models.
+    """
+    if summary["status"] == PRUNED:
+        values = [record[SCORE] for record in folder.metrics() if record.get(SCORE) is not None]
+        if not values:
+            advice = "remove the folder, and start again"
+            raise input_error(str(folder.file(METRICS)), "log-likelihoods", "none", advice)
+        return {"value": max(values)}
+    record = summary[SCORE] or {}
+    ensemble = summary.get("ensemble")
+    if ensemble is not None:
+        record = ensemble["mean"]
+    if record.get("rows") == "test":
+        rows = own_rows(folder)
+        name = "validation" if "validation" in rows.parts else "train"
+        settings = {"seconds": SECONDS_TO_SCORE, "key": key_of(EVALUATION_SEED)}
+        score = scored_by_run(folder, load(folder.path), rows.parts[name], **settings)
+        scores = [score._asdict() | {"rows": name}]
+        for file in [] if ensemble is None else ensemble["models"][1:]:  # of other log Z
+            rbm = load(file)
+            score = finite_score(rbm, lambda m=rbm: log_likelihood(m, rows.parts[name], **settings))
+            scores.append(score._asdict() | {"rows": name})
+        record = scores[0] if ensemble is None else mean_of(scores)
+    names = ("value", "low", "high", "stderr_rows", "stderr_models", "converged", "rows")
+    return {name: record[name] for name in names if name in record}
+
+
+class News:
+    """Says each trial that has ended, whichever process ran it."""
+
+    def __init__(self, study: Study, display: Display):
+        self.study = study
+        self.display = display
+        self.known = set(self.ended())
+        if self.known:
+            spec = study.spec
+            display.say(f"{len(self.known)} of {spec.trials} trials in {spec.folder} are finished")
+
+    def ended(self) -> dict[int, Any]:
+        """Return the trials that have ended, by the numbers of their folders."""
+        trials = self.study.trials().items()
+        return {number: trial for number, trial in trials if has_ended(trial)}
+
+    def tell(self) -> None:
+        """Print a line for each trial that has ended since the last look."""
+        for number, trial in self.ended().items():
+            if number not in self.known:
+                self.known.add(number)
+                result = trial.user_attrs[RESULT]
+                outcome = result["message"]
+                if result["status"] == DONE:
+                    outcome = f"log-likelihood {with_error(result[SCORE])}"
+                values = " ".join(f"{name}={short(value)}" for name, value in trial.params.items())
+                run = self.study.spec.run(number).name
+                count = f"{len(self.known)} of {self.study.spec.trials}"
+                self.display.say(f"{run}  {outcome}  {values}  ({count})")
+
+
+def short(value: Any) -> str:
+    """Return the value of an option in few characters."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def with_error(score: dict[str, Any]) -> str:
+    """Return a log-likelihood with its standard error over models or rows, if that is known."""
+    spread = score.get("stderr_models", score.get("stderr_rows"))
+    return nats(score["value"], 3) + ("" if spread is None else f" ± {nats(spread, 3)}")
+
+
+def summary_of(study: Study) -> dict[str, Any]:
+    """Return all trials: those with a result first, the best of them at the head."""
+    spec = study.spec
+    rows = []
+    for number, trial in study.trials().items():
+        problem = trial.user_attrs.get(PROBLEM, "it has not ended")
+        result = {"status": UNFINISHED, "message": problem, SCORE: {}}
+        if has_ended(trial):
+            result = trial.user_attrs[RESULT]
+        about = {"trial": number, "run": str(spec.run(number)), "options": trial.params}
+        rows.append(about | result)
+    order = {DONE: 0, PRUNED: 1}
+    rows.sort(key=lambda row: (order.get(row["status"], 2), -(row[SCORE].get("value") or 0.0)))
+    return {
+        "spec": spec.path,
+        "folder": str(spec.folder),
+        "sampler": spec.sampler,
+        "searched": list(spec.search),
+        "wanted": spec.trials,
+        "best": rows[0]["run"] if rows and rows[0]["status"] == DONE else None,
+        "trials": rows,
+    }
+
+
+def work_together(news: News, path: str, processes: int) -> None:
+    """Start processes that run trials, and follow them until they end.
+
+    They are in sessions of their own, so that Ctrl-C reaches this one only, which then ends each of
+    them once: they save their trials.
+
+    Raises:
+        InputError: none of them could go on.
+    """
+    spec = news.study.spec
+    command = [*OWN_COMMAND, "tune", path, "--out", str(spec.folder)]
+    shared: dict[str, Any] = {"stdout": subprocess.DEVNULL, "env": environment(processes)}
+    with ExitStack() as stack:
+        logs = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
+        children = [
+            subprocess.Popen(command, stderr=log, start_new_session=True, **shared) for log in logs
+        ]
+        try:
+            while any(child.poll() is None for child in children):
+                news.tell()
+                Asked.act_on(Asked.number)
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+        finally:
+            for child in children:
+                child.terminate()  # which does nothing to those that have ended
+            for child in children:
+                child.wait()
+        news.tell()
+        lines = zip(children, map(last_line, logs), strict=True)
+        failed = [(child, line) for child, line in lines if child.returncode not in ENDS_OF_WORK]
+    for child, line in failed:
+        news.display.say(f"process {child.pid} ended with {child.returncode}: {line or 'killed'}")
+    if len(news.ended()) < spec.trials and len(failed) == processes:
+        advice = "start the search again: it goes on"
+        raise input_error("--processes", "processes that run trials", "that all have ended", advice)
+
+
+def last_line(log: IO[bytes]) -> str:
+    """Return the last line of what a process wrote."""
+    log.seek(0)
+    lines = log.read().decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("harmonium: ") if lines else ""
+
+
+def environment(processes: int) -> dict[str, str]:
+    """Return the environment of one of several processes, which share the cores.
+
+    `NPROC` is the number of threads of XLA's pools, the others those of linear algebra; what the
+    user has set stays.
+    """
+    threads = str(max(1, cores() // processes))
+    names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return dict.fromkeys(names, threads) | os.environ
