@@ -29,7 +29,7 @@ from ..training.cross_validation import unknown
 from ..training.held_out import Tracker
 from ..training.optimizers import averaged_model
 from ..training.penalties import AbstractPenalty
-from ..training.side_by_side import stacked, unstacked
+from ..training.chunks import stacked, unstacked
 from ..training.start import first_state
 from .checks import refuse_many_states
 from .config import USUAL, RunConfig
