@@ -9,7 +9,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.training.arguments import plan_run
-from harmonium.training.chunks import SideBySide
+from harmonium.training.chunks import Models
 from harmonium.training.cross_validation import FOLDS, cross_validate, is_for, records_of
 from harmonium.training.start import first_state
 
@@ -108,7 +108,7 @@ def test_rows_of_weight_zero_are_not_learned():
     for rows in (NOISE, changed):
         plan = plan_run(start(), rows, gradient=SHORT["gradient"], epochs=20, batch_size=20)
         keys = jax.random.split(KEY, 2)
-        models = SideBySide(plan, keys, hidden_from)
+        models = Models(plan, list(keys), hidden_from)
         state = models.join([first_state(start(), plan, key=key) for key in keys])
         found.append(models.advance(state, plan.total)[0].rbm)
     one, other = (jax.tree.leaves(rbm) for rbm in found)
@@ -122,7 +122,7 @@ def test_each_model_of_an_ensemble_has_its_own_weights():
     weights /= weights.mean(1, keepdims=True)
     plan = plan_run(start(), NOISE, gradient=hm.Exact(), epochs=20, batch_size=20)
     keys = jax.random.split(KEY, 2)
-    models = SideBySide(plan, keys, weights)
+    models = Models(plan, list(keys), weights)
     state = models.join([first_state(start(), plan, key=key) for key in keys])
     state, _ = models.advance(state, plan.total)
     assert int(state.updates) == 40

@@ -27,10 +27,10 @@ from ..training import Huber, Recipe, TrainState, method_named
 from ..training.arguments import Plan, plan_run
 from ..training.chunks import stacked, unstacked
 from ..training.cross_validation import unknown
-from ..training.held_out import Tracker
 from ..training.optimizers import averaged_model
 from ..training.penalties import AbstractPenalty
 from ..training.start import first_state
+from ..training.tracking import Tracker
 from .checks import refuse_many_states
 from .config import USUAL, RunConfig
 from .memory import refuse_beyond_memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -17,8 +17,8 @@ from ..data import Dataset
 from ..data.shuffling import batches_in_order
 from ..rbm import RBM
 from .arguments import Plan
-from .state import Report, TrainState
-from .update import Method, batch_of, make_update, padded, run_keys
+from .state import TrainState
+from .update import Method, batch_of, make_update, run_keys
 
 SECONDS_PER_CHUNK = 1.0  # between two looks at the parameters, and two calls of callbacks
 GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverged
@@ -110,59 +110,50 @@ def _advance_all(
     return TrainState(rbm, gradient, optimizer, until), jax.vmap(largest)(rbm)
 
 
-class AbstractModels(ABC):
-    """The models of a run: how their states are one tree, and how all of them are advanced."""
+class Models:
+    """The models of a run: how their states are one tree, and how all of them are advanced.
 
-    count: int
+    One model has a program of its own. The arrays of several have a leading axis, and one program
+    serves all of them: the calls of a small model take longer than its products.
 
-    @abstractmethod
-    def advance(
-        self, state: TrainState, target: int, is_moving: np.ndarray | None = None
-    ) -> tuple[TrainState, np.ndarray]:
-        """Return the state of all models after `target` updates, and what `largest` is then.
+    Args:
+        plan: the fixed parts of the run.
+        keys: a random key for each model.
+        weights: each model's own weights of the rows, shape (models, n), of mean 1.
+    """
 
-        Args:
-            state: the state of all models, as `join` returns it.
-            target: the number of updates of each model, counted from the start of the run.
-            is_moving: whether each model is updated; one that is not has diverged, and stays as it
-                is. All are if None.
-        """
+    def __init__(self, plan: Plan, keys: Sequence[PRNGKeyArray], weights: np.ndarray | None = None):
+        self.count = len(keys)
+        self.method = plan.method
+        self.keys = jnp.stack(list(keys))
+        rows = plan.rows if self.count == 1 else plan.dataset
+        self.windows = rows.windows(plan.method.batch_size, key=keys[0], end=plan.total)
+        self.weights = None
+        if weights is not None:
+            padding = len(self.windows.at(0).dataset) - weights.shape[1]
+            self.weights = from_numpy(np.pad(weights, [(0, 0), (0, padding)]))
 
-    @abstractmethod
     def join(self, states: list[TrainState]) -> TrainState:
         """Return the states of the models as one, with one count of updates: the largest."""
+        return states[0] if self.count == 1 else stacked(states)
 
-    @abstractmethod
     def split(self, state: TrainState, updates: np.ndarray) -> list[TrainState]:
         """Return the states of the models, of which each has made its own number of updates."""
-
-    @abstractmethod
-    def largest(self, state: TrainState) -> np.ndarray:
-        """Return the largest absolute parameter of each model, or NaN if any is NaN."""
-
-    @abstractmethod
-    def update_ratios(self, before: TrainState, after: TrainState) -> list[float]:
-        """Return |ΔW| / |W| of each model's update between two states."""
-
-    @abstractmethod
-    def report(self, report: Report[list[RBM], list[TrainState]]) -> Report:
-        """Return a report as callbacks receive it."""
-
-
-class OneModel(AbstractModels):
-    """One model, on rows in memory or on one window of a stream after the other."""
-
-    count = 1
-
-    def __init__(self, plan: Plan, key: PRNGKeyArray):
-        self.method = plan.method
-        self.key = key
-        self.windows = plan.rows.windows(plan.method.batch_size, key=key, end=plan.total)
+        return [state] if self.count == 1 else unstacked(state, updates)
 
     def advance(
         self, state: TrainState, target: int, is_moving: np.ndarray | None = None
     ) -> tuple[TrainState, np.ndarray]:
-        """Return the state after `target` updates, and its largest absolute parameter."""
+        """Return the state after `target` updates, and the `largest` parameter of each model.
+
+        Args:
+            state: the state of all models, from `join`.
+            target: the number of updates, counted from the start of the run.
+            is_moving: whether each model is updated. One that is not has diverged, and stays as it
+                is. All are if None.
+        """
+        old = state
+        sizes = None
         updates = int(state.updates)
         while updates < target:
             window = self.windows.at(updates)
@@ -172,90 +163,31 @@ class OneModel(AbstractModels):
             end = min(target, window.end)
             state = state._replace(updates=jnp.asarray(updates + ahead, jnp.int32))
             until = jnp.asarray(end + ahead, jnp.int32)
+            parts = (self.method, window.dataset, window.count, state, until)
             with errors_as_raised():
-                state = advance(
-                    self.method, window.dataset, window.count, state, until, key=self.key
-                )
+                if self.count == 1:
+                    state = advance(*parts, key=self.keys[0])
+                else:
+                    state, sizes = _advance_all(*parts, self.keys, self.weights)
                 jax.block_until_ready(state)
             state = state._replace(updates=jnp.asarray(end, jnp.int32))
             updates = end
-        return state, self.largest(state)
-
-    def join(self, states: list[TrainState]) -> TrainState:
-        """Return the state of the only model."""
-        return states[0]
-
-    def split(self, state: TrainState, updates: np.ndarray) -> list[TrainState]:
-        """Return the state of the only model."""
-        return [state]
+        if is_moving is not None and not is_moving.all():
+            state = _frozen(old, state, from_numpy(is_moving))
+            sizes = None
+        return state, self.largest(state) if sizes is None else np.asarray(sizes)
 
     def largest(self, state: TrainState) -> np.ndarray:
-        """Return the largest absolute parameter, in an array of one entry."""
-        return np.array([float(largest(state.rbm))])
-
-    def update_ratios(self, before: TrainState, after: TrainState) -> list[float]:
-        """Return |ΔW| / |W|, in a list of one entry."""
-        return [float(_update_ratio(before.rbm, after.rbm))]
-
-    def report(self, report: Report[list[RBM], list[TrainState]]) -> Report:
-        """Return the report of the only model."""
-        return report._replace(rbm=report.rbm[0], state=report.state[0])
-
-
-class SideBySide(AbstractModels):
-    """Models of the same shape on the same rows, each with its own key.
-
-    A compiled call serves all of them: the calls of one small model take longer than its products.
-
-    Args:
-        plan: the fixed parts of the run.
-        keys: a random key for each model.
-        weights: each model's own weights of the rows, shape (models, n), of mean 1.
-    """
-
-    def __init__(self, plan: Plan, keys: Array, weights: np.ndarray | None = None):
-        self.count = len(keys)
-        self.method = plan.method
-        self.keys = keys
-        self.dataset, self.n = padded(plan.dataset)
-        self.weights = None
-        if weights is not None:
-            padding = len(self.dataset) - weights.shape[1]
-            self.weights = from_numpy(np.pad(weights, [(0, 0), (0, padding)]))
-
-    def advance(
-        self, state: TrainState, target: int, is_moving: np.ndarray | None = None
-    ) -> tuple[TrainState, np.ndarray]:
-        """Return the state of all models after `target` updates, and their largest parameters."""
-        until = jnp.asarray(target, jnp.int32)
-        rows = (self.dataset, self.n)
-        with errors_as_raised():
-            moved, sizes = _advance_all(self.method, *rows, state, until, self.keys, self.weights)
-            jax.block_until_ready(moved)
-        if is_moving is None or is_moving.all():
-            return moved, np.asarray(sizes)
-        frozen = _frozen(state, moved, from_numpy(is_moving))
-        return frozen, self.largest(frozen)
-
-    def join(self, states: list[TrainState]) -> TrainState:
-        """Return the states with a leading axis of models."""
-        return stacked(states)
-
-    def split(self, state: TrainState, updates: np.ndarray) -> list[TrainState]:
-        """Return the states without the leading axis."""
-        return unstacked(state, updates)
-
-    def largest(self, state: TrainState) -> np.ndarray:
-        """Return the largest absolute parameter of each model."""
-        return np.asarray(_largest_of_each(state.rbm))
+        """Return the largest absolute parameter of each model, or NaN if any is NaN."""
+        return np.atleast_1d(np.asarray(self._each(largest)(state.rbm)))
 
     def update_ratios(self, before: TrainState, after: TrainState) -> list[float]:
         """Return |ΔW| / |W| of each model's update between two states."""
-        return np.asarray(_update_ratio_of_each(before.rbm, after.rbm)).tolist()
+        return np.atleast_1d(np.asarray(self._each(_update_ratio)(before.rbm, after.rbm))).tolist()
 
-    def report(self, report: Report[list[RBM], list[TrainState]]) -> Report:
-        """Return the report of all models."""
-        return report
+    def _each(self, function: Callable) -> Callable:
+        """Return a function of one model as one of all of them."""
+        return function if self.count == 1 else eqx.filter_vmap(function)
 
 
 def stacked(states: list[TrainState]) -> TrainState:
@@ -301,19 +233,9 @@ def largest(rbm: RBM) -> Array:
 
 
 @eqx.filter_jit
-def _largest_of_each(rbms: RBM) -> Array:
-    return jax.vmap(largest)(rbms)
-
-
-@eqx.filter_jit
 def _update_ratio(before: RBM, after: RBM) -> Array:
     start = before.dense_weights
     return jnp.linalg.norm(after.dense_weights - start) / jnp.linalg.norm(start)
-
-
-@eqx.filter_jit
-def _update_ratio_of_each(before: RBM, after: RBM) -> Array:
-    return jax.vmap(_update_ratio)(before, after)
 
 
 def growth_limit(before: Any) -> Any:

@@ -24,7 +24,7 @@ from ..gradients import Persistent
 from ..rbm import RBM
 from ..samplers import Gibbs
 from .arguments import Plan, plan_run
-from .chunks import SideBySide, growth_limit
+from .chunks import Models, growth_limit
 from .monitors import Monitors, RowStatistics, adjusted_gap
 from .optimizers import Recipe, averaged_model
 from .penalties import Huber, size_of_weights
@@ -126,7 +126,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         )
 
     own = _plan(rbm, plan)
-    folds = SideBySide(own, keys[1:], np.stack([_weights(n, fold) for fold in unseen]))
+    folds = Models(own, list(keys[1:]), np.stack([_weights(n, fold) for fold in unseen]))
     state = folds.join([first_state(rbm, own, key=key) for key in keys[1:]])
     strength = plan.prior
     records = records_of(plan)

@@ -15,11 +15,11 @@ from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM, checked_rbm
 from .arguments import Plan, checked_callbacks, checked_optimizer, plan_run
-from .chunks import SideBySide
+from .chunks import Models
 from .loop import Callback, Run
 from .monitors import Monitors
 from .optimizers import Recipe
-from .recorder import NoRecords
+from .recorder import AbstractRecorder, NoRecords
 from .start import continued, first_state
 from .state import Fit, TrainState
 
@@ -144,7 +144,7 @@ def run_ensemble(
     *,
     keys: Array,
     callbacks: Sequence[Callback] = (),
-    recorders: Sequence[NoRecords] = (),
+    recorders: Sequence[AbstractRecorder] = (),
 ) -> list[Fit]:
     """Train models side by side, as `fit_ensemble` does, with arguments that are checked.
 
@@ -157,7 +157,7 @@ def run_ensemble(
             ends where a model diverges, with the states before that.
     """
     recorders = recorders or [NoRecords(plan)] * len(states)
-    return Run(plan, SideBySide(plan, keys), recorders, callbacks).fits(states)
+    return Run(plan, Models(plan, list(keys)), recorders, callbacks).fits(states)
 
 
 def _with_record(fit: Fit, plan: Plan, monitors: Monitors) -> Fit:

@@ -18,13 +18,13 @@ from ..gradients import AbstractGradient
 from ..rbm import RBM
 from ..sharding import clock, use_mesh
 from .arguments import Plan, checked_callbacks, plan_run
-from .chunks import AbstractModels, DivergenceWarning, OneModel, growth_limit, next_chunk
+from .chunks import DivergenceWarning, Models, growth_limit, next_chunk
 from .optimizers import averaged_model
-from .recorder import NoRecords, Recorder
+from .recorder import AbstractRecorder, Recorder
 from .schedules import rate_of, reschedule
+from .selection import PoorModelWarning
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
-from .verdict import PoorModelWarning
 
 Callback = Callable[[Report], Any]
 SLOWER = 4.0  # a run that diverges restarts at a quarter of its rate,
@@ -53,10 +53,10 @@ def fit(
     The default is centred PCD-1 with 500 chains and at least 10,000 updates, up to 40,000 for a
     small model of more than 2,000 rows. The learning rate is 0.1, up to 0.4 for more than 64
     visible 0/1 units, less if the units of both layers vary widely, and falls to zero over the
-    second half of the run. If the run diverges at this rate, it begins anew at a quarter of it, up
+    second half of the run. If the run diverges at this rate, it is restarted at a quarter of it, up
     to five times. The result is an average of the parameters over the last part of the run.
 
-    Where neither `epochs` nor `optimizer` is given, overfitting is held off in two ways. The recipe
+    Where neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe
     has a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and,
     if there are validation rows, follows the free-energy gap. And with validation rows, the model
     is that of the record at which their log-likelihood was highest.
@@ -162,8 +162,13 @@ def run_plan(
         # Of a stream these rows are taken now: later it is read by another thread.
         head = plan.rows if plan.rows.is_whole else plan.rows.head
         restart = functools.partial(first_state, rbm, plan._replace(rows=head), key=key)
-    models = OneModel(plan, key)
-    return Run(plan, models, [recorder], callbacks, restart).fits([state])[0]
+    run = Run(plan, Models(plan, [key]), [recorder], callbacks, restart=restart, view=_of_the_model)
+    return run.fits([state])[0]
+
+
+def _of_the_model(report: Report) -> Report:
+    """Return the report of a run of one model as its callbacks receive it."""
+    return report._replace(rbm=report.rbm[0], state=report.state[0])
 
 
 def _check_keep(keep: Any, held_out: Dataset | None) -> None:
@@ -182,10 +187,12 @@ class Run:
     def __init__(
         self,
         plan: Plan,
-        models: AbstractModels,
-        recorders: Sequence[NoRecords],
+        models: Models,
+        recorders: Sequence[AbstractRecorder],
         callbacks: Sequence[Callback],
+        *,
         restart: Callable[[], TrainState] | None = None,
+        view: Callable[[Report], Report] = lambda report: report,
     ):
         """Fix what does not change during the run.
 
@@ -196,12 +203,14 @@ class Run:
             callbacks: as in `fit`.
             restart: returns the first state of the only model, for a run that diverges; None if
                 the learning rate was given, or models that share one pace are trained.
+            view: makes what callbacks receive of a report whose models and states are lists.
         """
         self.plan = plan
         self.models = models
         self.recorders = recorders
         self.callbacks = callbacks
         self.restart = restart
+        self.view = view
         self.histories: list[list[dict[str, float]]] = [[] for _ in recorders]
         self.stopper: Callback | None = None
 
@@ -316,8 +325,8 @@ class Run:
             rbm=[self._model(i, state) for i, state in enumerate(states)],
             state=[r.with_records(s) for r, s in zip(self.recorders, states, strict=True)],
         )
-        seen = self.models.report(report)
-        stoppers = [callback for callback in self.callbacks if callback(seen) is True]
+        report = self.view(report)
+        stoppers = [callback for callback in self.callbacks if callback(report) is True]
         if stoppers and not self.is_over:
             self.stopper = stoppers[0]
             self.is_over = True

@@ -12,7 +12,7 @@ from ..errors import InputError, count_of, warn_user
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import plan_run
-from .chunks import DivergenceWarning, OneModel, growth_limit
+from .chunks import DivergenceWarning, Models, growth_limit
 from .optimizers import averaged_model
 from .start import first_state, resumable
 from .state import Fit, TrainState
@@ -74,7 +74,7 @@ def partial_fit(
         state = resumable(state, rbm, plan, key=key)
     # A portion is an epoch of its own, whose updates are counted from 0.
     first = state._replace(updates=jnp.zeros_like(state.updates))
-    model = OneModel(plan, key)
+    model = Models(plan, [key])
     last, sizes = model.advance(first, plan.total)
     rows = count_of(len(plan.dataset), "row")
     updates = count_of(plan.total, "update")

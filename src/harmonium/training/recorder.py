@@ -8,44 +8,137 @@ from __future__ import annotations
 
 import bisect
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
 
 import jax
 from jaxtyping import PRNGKeyArray
 
-from ..data import Dataset
+from ..data import Dataset, Stream
 from ..likelihood import is_exact_cheap
 from ..partition_function.finite import finite_z
 from ..rbm import RBM
+from ..samplers import Cloud
 from .arguments import Plan
 from .base import same_shapes
-from .choice import Choice, chosen
 from .cross_validation import CrossValidated, cross_validate, is_for, unknown
-from .held_out import EXACT_WORK, HeldOut, Tracker, judged
 from .monitors import Monitors, RowStatistics, adjusted_gap
 from .optimizers import averaged_model
 from .penalties import size_of_weights
+from .selection import (
+    FEWEST_UPDATES,
+    Choice,
+    chosen,
+    in_updates,
+    known_exactly,
+    known_of_chains,
+    reason_against,
+)
 from .state import TrainState
 from .strength import next_strength, strength_of, with_strength
-from .verdict import FEWEST_UPDATES, known_exactly, known_of_chains, reason_against
+from .tracking import EXACT_WORK, HeldOut, Tracker, scored
 
 MOST_RECORDS, FEWEST_RECORDS = 100, 10
 FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
 WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
 
 
-class NoRecords:
-    """The recorder of a run that is not measured, and what other recorders offer.
+class Judge:
+    """Measures averaged models, and decides by held-out rows: for the records of any loop.
+
+    Attributes:
+        monitors: what measures models.
+        tracker: what tracks log Z; None where it is not tracked.
+        held_out: what is known of log Z and of the best models; None likewise.
+    """
+
+    def __init__(self, start: RBM, rows: Dataset | Stream, held_out: Dataset | None, prior: float):
+        """Take some of the rows.
+
+        Args:
+            start: the model before the first update.
+            rows: the rows to train on.
+            held_out: the rows held out, if there are any.
+            prior: strength of an automatic penalty, by the number of rows alone.
+        """
+        self.monitors = Monitors(start, rows, held_out)
+        self.has_held_out = held_out is not None
+        self.prior = prior
+        self.tracker: Tracker | None = None
+        self.held_out: HeldOut | None = None
+
+    def begin(self, tracker: Tracker, known: HeldOut | None = None) -> None:
+        """Track log Z from what is known, or from the start where that is of other rows."""
+        self.tracker = tracker
+        is_known = known is not None and tracker.continues(known)
+        self.held_out = known if is_known else tracker.begin()
+
+    def measure(
+        self, rbm: RBM, updates: int, chains: Cloud | None
+    ) -> tuple[list[RowStatistics], dict[str, float]]:
+        """Return the statistics of the rows, and the log-likelihood if it is known.
+
+        Args:
+            rbm: the averaged model.
+            updates: updates made so far.
+            chains: the run's chains, if it has any.
+        """
+        statistics = self.monitors.measured(rbm)
+        if self.tracker is None or self.held_out is None:
+            return statistics, {}
+        bounds = self.monitors.bounds(statistics)
+        held_out = self.tracker.track(self.held_out, rbm, updates, chains, bounds)
+        rows = statistics[-1]
+        self.held_out, likelihood = scored(held_out, rows.energy, updates, rows.half_width)
+        return statistics, likelihood
+
+    def next_strength(self, strength: float, rbm: RBM, statistics: list[RowStatistics]) -> float:
+        """Return the strength of the penalty after a record, by the free-energy gap."""
+        if not self.has_held_out:
+            return strength
+        gap, stderr = adjusted_gap(*statistics)
+        return next_strength(strength, self.prior, gap, stderr, float(size_of_weights(rbm)))
+
+    def choose(self, last: RBM, updates: int, named: Callable[[int], str] = in_updates) -> Choice:
+        """Return the last model, or one that has a higher log-likelihood of held-out rows."""
+        if self.tracker is None or self.held_out is None:
+            return Choice(last, updates)
+        measured = self.monitors.measured_to_choose_by
+        return chosen(self.tracker, self.held_out, last, updates, measured, named)
+
+
+class AbstractRecorder(ABC):
+    """What measures a model at records, and decides by that.
 
     Attributes:
         measures: whether there are records.
+        method: the run's method.
         end: the number of updates at the end of the run.
     """
 
-    measures = False
+    measures: ClassVar[bool]
 
     def __init__(self, plan: Plan):
         self.method = plan.method
         self.end = plan.total
+
+    @abstractmethod
+    def next(self, updates: int) -> int:
+        """Return the update of the next record, or of the end."""
+
+    @abstractmethod
+    def is_due(self, updates: int) -> bool:
+        """Return whether there is a record after this update."""
+
+    @abstractmethod
+    def record(self, state: TrainState, seconds: float) -> tuple[TrainState, dict[str, float]]:
+        """Return the state after a record, and the metrics that `Fit` describes.
+
+        Args:
+            state: the state at the record.
+            seconds: time since the run began.
+        """
 
     def begin(self, state: TrainState) -> TrainState:
         """Return the state to go on from, without what updates do not need."""
@@ -54,23 +147,6 @@ class NoRecords:
     def with_records(self, state: TrainState) -> TrainState:
         """Return the state together with what the records know, to resume from."""
         return state
-
-    def next(self, updates: int) -> int:
-        """Return the update of the next record."""
-        return self.end
-
-    def is_due(self, updates: int) -> bool:
-        """Return whether there is a record after this update."""
-        return False
-
-    def record(self, state: TrainState, seconds: float) -> tuple[TrainState, dict[str, float]]:
-        """Return the state after a record, and the metrics that `Fit` describes.
-
-        Args:
-            state: the state at the record.
-            seconds: time since the run began.
-        """
-        return state, {}
 
     def choose(self, state: TrainState) -> Choice:
         """Return the model that a run ends with, if it ends with this state."""
@@ -81,7 +157,7 @@ class NoRecords:
         return self.method.notes(state.rbm, state.gradient)
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:
-        """Return why the model that a run ends with is worth little; empty if that is not known.
+        """Return why the model that a run ends with is a poor one; empty if that is not known.
 
         Args:
             state: the state at the end.
@@ -90,10 +166,30 @@ class NoRecords:
         return ""
 
 
-class Recorder(NoRecords):
-    """Measures the averaged model at records, and decides by held-out rows.
+class NoRecords(AbstractRecorder):
+    """The recorder of a run that is not measured."""
 
-    What it knows of rows that the model has not seen is in `held_out` and `folds`.
+    measures = False
+
+    def next(self, updates: int) -> int:
+        """Return the number of updates at the end."""
+        return self.end
+
+    def is_due(self, updates: int) -> bool:
+        """Return that there is none."""
+        return False
+
+    def record(self, state: TrainState, seconds: float) -> tuple[TrainState, dict[str, float]]:
+        """Return the state as it is."""
+        return state, {}
+
+
+class Recorder(AbstractRecorder):
+    """Measures the averaged model at records, and decides by rows that it has not seen.
+
+    Attributes:
+        judge: what decides by held-out rows.
+        folds: what cross-validation says; None if there was none.
     """
 
     measures = True
@@ -113,39 +209,30 @@ class Recorder(NoRecords):
         self.start = rbm
         self.keep = keep
         self.key = key
-        self.prior = plan.prior
-        self.monitors = Monitors(rbm, plan.rows, held_out)
+        self.judge = Judge(rbm, plan.rows, held_out, plan.prior)
         epochs = plan.total // plan.per_epoch
         first = math.ceil(FIRST_RECORD / plan.per_epoch)
-        every = epochs_a_record(epochs, len(plan.rows), self.monitors.watching)
+        every = epochs_a_record(epochs, len(plan.rows), self.judge.monitors.watching)
         recorded = recorded_epochs(epochs, every, first)
         self.updates = [plan.per_epoch * epoch for epoch in recorded]
-        self.follows_gap = held_out is not None
-        # Where log Z differs from row to row there is no single one to follow.
+        # Where log Z differs from row to row there is no single one to track.
         self.tracks = track and len(recorded) > 1 and not plan.layer.n_totals
         self.uses_folds = held_out is None and is_for(plan)
-        self.tracker: Tracker | None = None
-        self.held_out: HeldOut | None = None
         self.folds: CrossValidated | None = None
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
 
     def begin(self, state: TrainState) -> TrainState:
         """Take what is known from a state that is resumed, and find the rest before the run."""
-        strength = None
+        if self.tracks:
+            tracker = Tracker.of_run(self.start, self.method, state, key=self.key)
+            self.judge.begin(tracker, state.held_out)
         if self.uses_folds:
             self.folds = self._folds(state)
         if self.folds is not None:
             strength = self.folds.strength_after(int(state.updates))
+            state = state._replace(optimizer=with_strength(state.optimizer, strength))
             if self.plan.may_stop and int(self.folds.best) > 0:
                 self.end = int(self.folds.best)
-        if self.tracks:
-            self.tracker = Tracker.of_run(self.start, self.method, state, key=self.key)
-            self.held_out = state.held_out
-            # What was known is begun anew where it does not fit, as with other held-out rows.
-            if not self.tracker.continues(self.held_out):
-                self.held_out = self.tracker.begin()
-        if strength is not None:
-            state = state._replace(optimizer=with_strength(state.optimizer, strength))
         return super().begin(state)
 
     def _folds(self, state: TrainState) -> CrossValidated | None:
@@ -160,7 +247,7 @@ class Recorder(NoRecords):
 
     def with_records(self, state: TrainState) -> TrainState:
         """Return the state together with what the records know, to resume from."""
-        return state._replace(held_out=self.held_out, folds=self.folds)
+        return state._replace(held_out=self.judge.held_out, folds=self.folds)
 
     def next(self, updates: int) -> int:
         """Return the update of the next record."""
@@ -175,45 +262,29 @@ class Recorder(NoRecords):
         """Return the state, with the strength of the penalty that is set now, and the metrics."""
         rbm = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)
-        statistics = self.monitors.measured(rbm)
-        metrics = self.monitors.described(rbm, statistics, seconds, last=updates == self.end)
-        if self.tracker is not None and self.held_out is not None:
-            chains = self.method.gradient.status(state.rbm, state.gradient).chains
-            bounds = self.monitors.bounds(statistics)
-            held_out = self.tracker.followed(self.held_out, rbm, updates, chains, bounds)
-            energy = statistics[-1].energy
-            self.held_out, likelihood = judged(held_out, energy, updates, statistics[-1].reach)
-            metrics |= likelihood
+        chains = self.method.gradient.status(state.rbm, state.gradient).chains
+        statistics, likelihood = self.judge.measure(rbm, updates, chains)
+        is_last = updates == self.end
+        metrics = self.judge.monitors.described(rbm, statistics, seconds, last=is_last) | likelihood
         strength = strength_of(state.optimizer)
         if strength is not None:
-            strength = self._next_strength(strength, rbm, updates, statistics)
+            if self.folds is not None:
+                strength = self.folds.strength_after(updates)
+            else:
+                strength = self.judge.next_strength(strength, rbm, statistics)
             metrics["penalty"] = strength
             state = state._replace(optimizer=with_strength(state.optimizer, strength))
         of_method = self.method.gradient.metrics(state.gradient)
         return state, metrics | {name: float(value) for name, value in of_method.items()}
 
-    def _next_strength(
-        self, strength: float, rbm: RBM, updates: int, statistics: list[RowStatistics]
-    ) -> float:
-        """Return the strength of the penalty from this record on."""
-        if self.folds is not None:
-            return self.folds.strength_after(updates)
-        if not self.follows_gap:
-            return strength
-        gap, stderr = adjusted_gap(*statistics)
-        size = float(size_of_weights(rbm))
-        return next_strength(strength, self.prior, gap, stderr, size)
-
     def choose(self, state: TrainState) -> Choice:
         """Return the last model, or that with the highest log-likelihood of held-out rows."""
         last = super().choose(state)
-        if self.keep == "last" or self.held_out is None or self.tracker is None:
+        if self.keep == "last":
             return last
         # It is asked twice at the end of a run, for the last report and for the result.
         if last.update not in self.choices:
-            measured = self.monitors.measured_to_choose_by
-            choice = chosen(self.tracker, self.held_out, last.rbm, last.update, measured)
-            self.choices[last.update] = choice
+            self.choices[last.update] = self.judge.choose(last.rbm, last.update)
         return self.choices[last.update]
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:
@@ -223,25 +294,26 @@ class Recorder(NoRecords):
         if updates < FEWEST_UPDATES or self.plan.layer.n_totals or not finite_z(rbm):
             return ""
         if is_exact_cheap(rbm, EXACT_WORK):
-            return reason_against(rbm, self.monitors, known_exactly(rbm))
+            return reason_against(rbm, self.judge.monitors, known_exactly(rbm))
         choice = self.choices.get(updates)
         if choice is not None and choice.update < updates:
             return ""  # an earlier model: neither chains nor log Z are its own
         log_z = None
         error = 0.0
         # A run that a callback stopped between records does not know log Z of its last model.
-        if self.held_out is not None and self.is_due(updates):
-            estimate = self.held_out.found
+        if self.judge.held_out is not None and self.is_due(updates):
+            estimate = self.judge.held_out.estimate
             if not estimate.doubt:
                 log_z = estimate.value
-                error = estimate.reach
+                error = estimate.half_width
         chains = self.method.gradient.status(state.rbm, state.gradient).chains
-        return reason_against(rbm, self.monitors, known_of_chains(chains, log_z, error))
+        known = known_of_chains(chains, log_z, error)
+        return reason_against(rbm, self.judge.monitors, known)
 
     def notes(self, state: TrainState) -> tuple[str, ...]:
         """Return what the method and the run changed automatically, a sentence each."""
         notes = list(super().notes(state))
-        held_out = self.held_out
+        held_out = self.judge.held_out
         if held_out is not None and held_out.note:
             notes.append(held_out.note)
         if self.keep == "best" and (held_out is None or not held_out.has_candidates):
@@ -252,8 +324,8 @@ class Recorder(NoRecords):
             return tuple(notes)
         if self.folds is not None:
             notes.append(self.folds.note)
-        times = strength / self.prior
-        if not self.follows_gap and self.folds is None:
+        times = strength / self.judge.prior
+        if not self.judge.has_held_out and self.folds is None:
             why = "from the number of rows; with held-out rows it follows the free-energy gap"
         elif times > 1.01:
             why = f"{times:.2g} times that from the number of rows, by the free-energy gap"
