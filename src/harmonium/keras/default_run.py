@@ -14,7 +14,8 @@ from ..errors import InputError
 from .base import keras, ops, to_numpy
 from .units.base import Tensor
 
-LEAST_SECONDS, PART_OF_TIME = 10.0, 0.1  # for the score at the end
+LEAST_SECONDS = 10.0  # for the score at the end
+PART_OF_TIME = 0.1  # of the run, for the same
 
 
 class Penalty(keras.metrics.Metric):
@@ -113,9 +114,9 @@ class DefaultRun(keras.callbacks.Callback):
         self.held_out = held_out
         self.per_epoch = -(-len(train) // self.batch_size)
         self.epochs = usual_epochs(start, self.per_epoch)
-        every = epochs_a_record(self.epochs, len(train), self.judge.monitors.watching)
+        interval = epochs_a_record(self.epochs, len(train), self.judge.monitors.watching)
         first = -(-FIRST_RECORD // self.per_epoch)
-        self.records = set(recorded_epochs(self.epochs, every, first))
+        self.records = set(recorded_epochs(self.epochs, interval, first))
         self.start: Any = start
         self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be kept
         self.likelihood = float("nan")

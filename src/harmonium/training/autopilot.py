@@ -121,7 +121,8 @@ class Autopilot(AbstractTempering):
         key_ladder, key_directions = jax.random.split(key)
         ladder = super().init(rbm, batch, key=key_ladder)
         ladder = ladder._replace(at_end=jnp.ones_like(ladder.at_end))
-        shape, dtype = (rbm.visible.size, DIRECTIONS), rbm.visible.dtype
+        shape = (rbm.visible.size, DIRECTIONS)
+        dtype = rbm.visible.dtype
         none = jnp.zeros((), jnp.int32)
         return AutopilotState(
             ladder,

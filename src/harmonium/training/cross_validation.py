@@ -35,8 +35,9 @@ from .strength import next_strength, with_strength
 
 FOLDS = 4
 CHAINS = 200
-SHARE = 0.5  # of the run's updates; until then the default rate is constant
-FIRST_RECORD, RECORDS = 10, 24  # the update of the first record; from there in equal ratios
+PART = 0.5  # of the run's updates; until then the default rate is constant
+FIRST_RECORD = 10  # the update of the first record; from there in equal ratios
+RECORDS = 24
 CROSS_VALIDATION = 4  # folded into a run's key, whose parts 0 to 3 are used otherwise
 
 
@@ -90,13 +91,14 @@ def is_for(plan: Plan) -> bool:
 
 def records_of(plan: Plan) -> list[int]:
     """Return the updates at which the models are measured, the last at half of the run."""
-    last = max(1, int(SHARE * plan.total))
+    last = max(1, int(PART * plan.total))
     return np.geomspace(min(FIRST_RECORD, last), last, RECORDS).round().astype(int).tolist()
 
 
 def unknown() -> CrossValidated:
     """Return the structure that `cross_validate` fills, the same for runs of any length."""
-    real, whole = jnp.zeros(RECORDS), jnp.zeros(RECORDS, jnp.int32)
+    real = jnp.zeros(RECORDS)
+    whole = jnp.zeros(RECORDS, jnp.int32)
     return CrossValidated(whole, real, real, real[0], real[0], whole[0])
 
 
@@ -136,7 +138,7 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         limit = growth_limit(folds.largest(state))
         state, sizes = folds.advance(state, until)
         states = folds.split(state, np.full(FOLDS, until))
-        models = [averaged_model(each.optimizer, each.rbm) for each in states]
+        models = [averaged_model(fold.optimizer, fold.rbm) for fold in states]
         scores_now = scores_of(models)
         # What was learned before a divergence is used.
         if not ((sizes < limit).all() and np.isfinite(scores_now).all()):

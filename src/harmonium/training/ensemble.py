@@ -91,7 +91,7 @@ def fit_ensemble(
     if jnp.shape(keys)[:1] != (len(models),):
         expected = f"one for each of {len(models)} models, as jax.random.split returns them"
         raise InputError(f"keys: expected {expected}; got shape {jnp.shape(keys)}.")
-    every = jnp.stack([checked_key(key) for key in keys])
+    keys = jnp.stack([checked_key(key) for key in keys])
     recipes = list(optimizer) if isinstance(optimizer, list) else [optimizer] * len(models)
     for name, given in (("optimizer", recipes), ("states", states)):
         if given is not None and len(given) != len(models):
@@ -104,12 +104,12 @@ def fit_ensemble(
     _check_alike(models)
     optimizers = _optimizers(plan, recipes, models[0])
     first = []
-    for i, (rbm, own, key) in enumerate(zip(models, optimizers, every, strict=True)):
+    for i, (rbm, own, key) in enumerate(zip(models, optimizers, keys, strict=True)):
         if states is None:
             first.append(first_state(rbm, plan._replace(optimizer=own), key=key))
         else:
             first.append(continued(states[i], rbm, plan, key=key, name=f"states, number {i}"))
-    fits = run_ensemble(plan, first, keys=every, callbacks=callbacks)
+    fits = run_ensemble(plan, first, keys=keys, callbacks=callbacks)
     monitors = Monitors(models[0], plan.dataset, None)
     return [_with_record(fit, plan, monitors) for fit in fits]
 

@@ -39,7 +39,8 @@ from .state import TrainState
 from .strength import next_strength, strength_of, with_strength
 from .tracking import EXACT_WORK, HeldOut, Tracker, scored
 
-MOST_RECORDS, FEWEST_RECORDS = 100, 10
+MOST_RECORDS = 100
+FEWEST_RECORDS = 10
 FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
 WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
 
@@ -212,8 +213,8 @@ class Recorder(AbstractRecorder):
         self.judge = Judge(rbm, plan.rows, held_out, plan.prior)
         epochs = plan.total // plan.per_epoch
         first = math.ceil(FIRST_RECORD / plan.per_epoch)
-        every = epochs_a_record(epochs, len(plan.rows), self.judge.monitors.watching)
-        recorded = recorded_epochs(epochs, every, first)
+        interval = epochs_a_record(epochs, len(plan.rows), self.judge.monitors.watching)
+        recorded = recorded_epochs(epochs, interval, first)
         self.updates = [plan.per_epoch * epoch for epoch in recorded]
         # Where log Z differs from row to row there is no single one to track.
         self.tracks = track and len(recorded) > 1 and not plan.layer.n_totals
@@ -341,15 +342,15 @@ def epochs_a_record(epochs: int, rows: int, watching: int) -> int:
     return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
 
 
-def recorded_epochs(epochs: int, every: int, first: int) -> list[int]:
+def recorded_epochs(epochs: int, interval: int, first: int) -> list[int]:
     """Return the epochs at whose ends there is a record: at first a quarter of the time apart.
 
     Args:
         epochs: all epochs.
-        every: epochs between later records.
+        interval: epochs between later records.
         first: the first of them.
     """
-    recorded = [min(first, every, epochs)]
+    recorded = [min(first, interval, epochs)]
     while recorded[-1] < epochs:
-        recorded.append(min(epochs, recorded[-1] + min(every, max(1, recorded[-1] // 4))))
+        recorded.append(min(epochs, recorded[-1] + min(interval, max(1, recorded[-1] // 4))))
     return recorded
