@@ -125,7 +125,8 @@ class Models:
     def __init__(self, plan: Plan, keys: Sequence[PRNGKeyArray], weights: np.ndarray | None = None):
         self.count = len(keys)
         self.method = plan.method
-        self.keys = jnp.stack(list(keys))
+        # For several an array of keys; for one no program is compiled to make such an array.
+        self.key = keys[0] if self.count == 1 else jnp.stack(list(keys))
         rows = plan.rows if self.count == 1 else plan.dataset
         self.windows = rows.windows(plan.method.batch_size, key=keys[0], end=plan.total)
         self.weights = None
@@ -166,9 +167,9 @@ class Models:
             parts = (self.method, window.dataset, window.count, state, until)
             with errors_as_raised():
                 if self.count == 1:
-                    state = advance(*parts, key=self.keys[0])
+                    state = advance(*parts, key=self.key)
                 else:
-                    state, sizes = _advance_all(*parts, self.keys, self.weights)
+                    state, sizes = _advance_all(*parts, self.key, self.weights)
                 jax.block_until_ready(state)
             state = state._replace(updates=jnp.asarray(end, jnp.int32))
             updates = end

@@ -105,7 +105,7 @@ class Fit(NamedTuple):
     - `free_energy_gap`: the mean free energy of held-out rows less that of training rows, with its
       standard error `free_energy_gap_stderr`.
     - `log_likelihood`: the mean log-likelihood of held-out rows, nats per row. Its log Z is exact
-      for models with few states. Otherwise it is followed from record to record by annealing, in
+      for models with few states. Otherwise it is tracked from record to record by annealing, in
       both directions where the method has chains; `log_likelihood_low` and `log_likelihood_high`
       are two standard errors of log Z apart from it. They are no bounds, and differences between
       records are known better: for a score, use `log_likelihood`, the function.
