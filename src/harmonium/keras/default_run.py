@@ -117,7 +117,6 @@ class DefaultRun(keras.callbacks.Callback):
         interval = epochs_a_record(self.epochs, len(train), self.judge.monitors.watching)
         first = -(-FIRST_RECORD // self.per_epoch)
         self.records = set(recorded_epochs(self.epochs, interval, first))
-        self.start: Any = start
         self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be kept
         self.likelihood = float("nan")
 
@@ -130,8 +129,9 @@ class DefaultRun(keras.callbacks.Callback):
         self.model.penalty.strength.assign(self.judge.prior)
         if self.follows:
             key = key_of(self.model.seed or 0)
-            chains = self._chains(self.start)
-            self.judge.begin(Tracker(self.start, self.batch_size, chains, key=key))
+            start = self.judge.start
+            chains = self._chains(start)
+            self.judge.begin(Tracker(start, self.batch_size, chains, key=key))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """At a record, measure the model and decide by the held-out rows."""

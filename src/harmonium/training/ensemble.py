@@ -19,7 +19,7 @@ from .chunks import Models
 from .loop import Callback, Run
 from .monitors import Monitors
 from .optimizers import Recipe
-from .recorder import AbstractRecorder, NoRecords
+from .recorder import Recorder
 from .start import continued, first_state
 from .state import Fit, TrainState
 
@@ -144,7 +144,7 @@ def run_ensemble(
     *,
     keys: Array,
     callbacks: Sequence[Callback] = (),
-    recorders: Sequence[AbstractRecorder] = (),
+    recorders: Sequence[Recorder] = (),
 ) -> list[Fit]:
     """Train models side by side, as `fit_ensemble` does, with arguments that are checked.
 
@@ -156,7 +156,7 @@ def run_ensemble(
         recorders: what measures each model on the way, as in `fit`, and decides by it. The run then
             ends where a model diverges, with the states before that.
     """
-    recorders = recorders or [NoRecords(plan)] * len(states)
+    recorders = recorders or [Recorder(plan)] * len(states)
     return Run(plan, Models(plan, list(keys)), recorders, callbacks).fits(states)
 
 

@@ -20,7 +20,7 @@ from ..sharding import clock, use_mesh
 from .arguments import Plan, checked_callbacks, plan_run
 from .chunks import DivergenceWarning, Models, growth_limit, next_chunk
 from .optimizers import averaged_model
-from .recorder import AbstractRecorder, Recorder
+from .recorder import Judge, Recorder
 from .schedules import rate_of, reschedule
 from .selection import PoorModelWarning
 from .start import continued, first_state
@@ -156,7 +156,8 @@ def run_plan(
     else:
         state = continued(state, rbm, plan, key=key)
     track = held_out is not None if track is None else track
-    recorder = Recorder(rbm, plan, held_out, keep, track, key)
+    judge = Judge(rbm, plan.rows, held_out, plan.prior)
+    recorder = Recorder(plan, judge, keep=keep, track=track, key=key)
     restart = None
     if plan.may_slow:
         # Of a stream these rows are taken now: later it is read by another thread.
@@ -188,7 +189,7 @@ class Run:
         self,
         plan: Plan,
         models: Models,
-        recorders: Sequence[AbstractRecorder],
+        recorders: Sequence[Recorder],
         callbacks: Sequence[Callback],
         *,
         restart: Callable[[], TrainState] | None = None,
@@ -289,7 +290,7 @@ class Run:
                 return
         self.is_moving &= is_finite
         # Means over some of the models would be no records of the run.
-        self.is_over = self.recorders[0].measures or not self.is_moving.any()
+        self.is_over = self.recorders[0].judge is not None or not self.is_moving.any()
 
     def _look(self, before: TrainState, per_second: float) -> None:
         """Measure the models if that is due, and call the callbacks."""

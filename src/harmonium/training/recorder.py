@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import bisect
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any
 
 import jax
-from jaxtyping import PRNGKeyArray
 
 from ..data import Dataset, Stream
 from ..likelihood import is_exact_cheap
@@ -63,6 +61,7 @@ class Judge:
             held_out: the rows held out, if there are any.
             prior: strength of an automatic penalty, by the number of rows alone.
         """
+        self.start = start
         self.monitors = Monitors(start, rows, held_out)
         self.has_held_out = held_out is not None
         self.prior = prior
@@ -109,123 +108,51 @@ class Judge:
         return chosen(self.tracker, self.held_out, last, updates, measured, named)
 
 
-class AbstractRecorder(ABC):
-    """What measures a model at records, and decides by that.
+class Recorder:
+    """Measures a model at records, and decides by rows that it has not seen.
 
     Attributes:
-        measures: whether there are records.
-        method: the run's method.
+        judge: what measures models and decides by held-out rows; None if there are no records.
+        folds: what cross-validation says; None if there was none.
         end: the number of updates at the end of the run.
     """
 
-    measures: ClassVar[bool]
-
-    def __init__(self, plan: Plan):
-        self.method = plan.method
-        self.end = plan.total
-
-    @abstractmethod
-    def next(self, updates: int) -> int:
-        """Return the update of the next record, or of the end."""
-
-    @abstractmethod
-    def is_due(self, updates: int) -> bool:
-        """Return whether there is a record after this update."""
-
-    @abstractmethod
-    def record(self, state: TrainState, seconds: float) -> tuple[TrainState, dict[str, float]]:
-        """Return the state after a record, and the metrics that `Fit` describes.
-
-        Args:
-            state: the state at the record.
-            seconds: time since the run began.
-        """
-
-    def begin(self, state: TrainState) -> TrainState:
-        """Return the state to go on from, without what updates do not need."""
-        return state._replace(held_out=None, folds=None)
-
-    def with_records(self, state: TrainState) -> TrainState:
-        """Return the state together with what the records know, to resume from."""
-        return state
-
-    def choose(self, state: TrainState) -> Choice:
-        """Return the model that a run ends with, if it ends with this state."""
-        return Choice(averaged_model(state.optimizer, state.rbm), int(state.updates))
-
-    def notes(self, state: TrainState) -> tuple[str, ...]:
-        """Return what the method and the run changed automatically, a sentence each."""
-        return self.method.notes(state.rbm, state.gradient)
-
-    def reason_against(self, state: TrainState, rbm: RBM) -> str:
-        """Return why the model that a run ends with is a poor one; empty if that is not known.
-
-        Args:
-            state: the state at the end.
-            rbm: the model that `choose` returned.
-        """
-        return ""
-
-
-class NoRecords(AbstractRecorder):
-    """The recorder of a run that is not measured."""
-
-    measures = False
-
-    def next(self, updates: int) -> int:
-        """Return the number of updates at the end."""
-        return self.end
-
-    def is_due(self, updates: int) -> bool:
-        """Return that there is none."""
-        return False
-
-    def record(self, state: TrainState, seconds: float) -> tuple[TrainState, dict[str, float]]:
-        """Return the state as it is."""
-        return state, {}
-
-
-class Recorder(AbstractRecorder):
-    """Measures the averaged model at records, and decides by rows that it has not seen.
-
-    Attributes:
-        judge: what decides by held-out rows.
-        folds: what cross-validation says; None if there was none.
-    """
-
-    measures = True
-
     def __init__(
         self,
-        rbm: RBM,
         plan: Plan,
-        held_out: Dataset | None,
-        keep: str,
-        track: bool,
-        key: PRNGKeyArray,
+        judge: Judge | None = None,
+        *,
+        keep: str = "last",
+        track: bool = False,
+        key: Any = None,
     ):
-        """Fix the settings; the arguments are those of `run_plan`."""
-        super().__init__(plan)
+        """Choose the updates of the records; `keep`, `track` and `key` are those of `run_plan`."""
         self.plan = plan
-        self.start = rbm
+        self.method = plan.method
+        self.end = plan.total
+        self.judge = judge
         self.keep = keep
         self.key = key
-        self.judge = Judge(rbm, plan.rows, held_out, plan.prior)
-        epochs = plan.total // plan.per_epoch
-        first = math.ceil(FIRST_RECORD / plan.per_epoch)
-        interval = epochs_a_record(epochs, len(plan.rows), self.judge.monitors.watching)
-        recorded = recorded_epochs(epochs, interval, first)
-        self.updates = [plan.per_epoch * epoch for epoch in recorded]
+        self.updates: list[int] = []
+        if judge is not None:
+            epochs = plan.total // plan.per_epoch
+            first = math.ceil(FIRST_RECORD / plan.per_epoch)
+            interval = epochs_a_record(epochs, len(plan.rows), judge.monitors.watching)
+            recorded = recorded_epochs(epochs, interval, first)
+            self.updates = [plan.per_epoch * epoch for epoch in recorded]
         # Where log Z differs from row to row there is no single one to track.
-        self.tracks = track and len(recorded) > 1 and not plan.layer.n_totals
-        self.uses_folds = held_out is None and is_for(plan)
+        self.tracks = track and len(self.updates) > 1 and not plan.layer.n_totals
+        self.uses_folds = judge is not None and not judge.has_held_out and is_for(plan)
         self.folds: CrossValidated | None = None
         self.choices: dict[int, Choice] = {}  # by the number of updates at the end
 
     def begin(self, state: TrainState) -> TrainState:
-        """Take what is known from a state that is resumed, and find the rest before the run."""
-        if self.tracks:
-            tracker = Tracker.of_run(self.start, self.method, state, key=self.key)
+        """Return the state without what updates do not need, which the recorder takes over.
+
+        What is not known is found before the run.
+        """
+        if self.judge is not None and self.tracks:
+            tracker = Tracker.of_run(self.judge.start, self.method, state, key=self.key)
             self.judge.begin(tracker, state.held_out)
         if self.uses_folds:
             self.folds = self._folds(state)
@@ -234,7 +161,7 @@ class Recorder(AbstractRecorder):
             state = state._replace(optimizer=with_strength(state.optimizer, strength))
             if self.plan.may_stop and int(self.folds.best) > 0:
                 self.end = int(self.folds.best)
-        return super().begin(state)
+        return state._replace(held_out=None, folds=None)
 
     def _folds(self, state: TrainState) -> CrossValidated | None:
         """Return what cross-validation says, which is done before the first update."""
@@ -242,25 +169,35 @@ class Recorder(AbstractRecorder):
             return self.folds
         if same_shapes(state.folds, jax.eval_shape(unknown)):
             return state.folds
-        if int(state.updates) > 0:
+        if self.judge is None or int(state.updates) > 0:
             return None
-        return cross_validate(self.start, self.plan, key=self.key)
+        return cross_validate(self.judge.start, self.plan, key=self.key)
 
     def with_records(self, state: TrainState) -> TrainState:
         """Return the state together with what the records know, to resume from."""
-        return state._replace(held_out=self.judge.held_out, folds=self.folds)
+        held_out = None if self.judge is None else self.judge.held_out
+        return state._replace(held_out=held_out, folds=self.folds)
 
     def next(self, updates: int) -> int:
-        """Return the update of the next record."""
+        """Return the update of the next record, or of the end."""
         place = bisect.bisect_right(self.updates, updates)
         return self.updates[place] if place < len(self.updates) else self.end
 
     def is_due(self, updates: int) -> bool:
         """Return whether there is a record after this update."""
+        if self.judge is None:
+            return False
         return updates == self.end or self.next(updates - 1) == updates
 
     def record(self, state: TrainState, seconds: float) -> tuple[TrainState, dict[str, float]]:
-        """Return the state, with the strength of the penalty that is set now, and the metrics."""
+        """Return the state after a record, and the metrics that `Fit` describes.
+
+        Args:
+            state: the state at the record. Only the strength of its penalty may change.
+            seconds: time since the run began.
+        """
+        if self.judge is None:
+            return state, {}
         rbm = averaged_model(state.optimizer, state.rbm)
         updates = int(state.updates)
         chains = self.method.gradient.status(state.rbm, state.gradient).chains
@@ -279,20 +216,31 @@ class Recorder(AbstractRecorder):
         return state, metrics | {name: float(value) for name, value in of_method.items()}
 
     def choose(self, state: TrainState) -> Choice:
-        """Return the last model, or that with the highest log-likelihood of held-out rows."""
-        last = super().choose(state)
-        if self.keep == "last":
-            return last
+        """Return the model that a run ends with, if it ends with this state.
+
+        It is the last one, or that with the highest log-likelihood of held-out rows.
+        """
+        last = averaged_model(state.optimizer, state.rbm)
+        updates = int(state.updates)
+        if self.judge is None or self.keep == "last":
+            return Choice(last, updates)
         # It is asked twice at the end of a run, for the last report and for the result.
-        if last.update not in self.choices:
-            self.choices[last.update] = self.judge.choose(last.rbm, last.update)
-        return self.choices[last.update]
+        if updates not in self.choices:
+            self.choices[updates] = self.judge.choose(last, updates)
+        return self.choices[updates]
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:
-        """Return why the model that a run ends with is a poor one, by what the run knows of it."""
+        """Return why the model that a run ends with is a poor one; empty if that is not known.
+
+        Args:
+            state: the state at the end.
+            rbm: the model that `choose` returned.
+        """
         updates = int(state.updates)
+        if self.judge is None or updates < FEWEST_UPDATES:
+            return ""
         # Where log Z differs from row to row, or does not exist, no model has one likelihood.
-        if updates < FEWEST_UPDATES or self.plan.layer.n_totals or not finite_z(rbm):
+        if self.plan.layer.n_totals or not finite_z(rbm):
             return ""
         if is_exact_cheap(rbm, EXACT_WORK):
             return reason_against(rbm, self.judge.monitors, known_exactly(rbm))
@@ -313,7 +261,9 @@ class Recorder(AbstractRecorder):
 
     def notes(self, state: TrainState) -> tuple[str, ...]:
         """Return what the method and the run changed automatically, a sentence each."""
-        notes = list(super().notes(state))
+        notes = list(self.method.notes(state.rbm, state.gradient))
+        if self.judge is None:
+            return tuple(notes)
         held_out = self.judge.held_out
         if held_out is not None and held_out.note:
             notes.append(held_out.note)
