@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 import harmonium as hm
-from harmonium.training import held_out, recorder
+from harmonium.training import recorder, tracking
 from harmonium.training.optimizers import averaged_model
 
 ROWS, PARTS = 1_500, 4
@@ -84,7 +84,7 @@ def kinds(rng: np.random.Generator, kind: str) -> tuple[np.ndarray, hm.AbstractL
 KINDS = ("yes/no", "groups", "words", "spins", "letters", "numbers", "mixed", "gaps")
 
 
-def judged(kind: str, hidden: int, records: int, seconds: float, seed: int) -> dict:
+def scored(kind: str, hidden: int, records: int, seconds: float, seed: int) -> dict:
     """Train a default run, and score the models of its records anew."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     rows, layer = kinds(rng, kind)
@@ -147,11 +147,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hidden", type=int, default=HIDDEN)
     options = parser.parse_args()
-    held_out.EXACT_WORK = recorder.EXACT_WORK = 0
+    tracking.EXACT_WORK = recorder.EXACT_WORK = 0
     print("| rows | records | shown | outside | worst | half width | off (median) | kept | best |")
     print("|---" * 9 + "|")
     for kind in options.kinds:
-        one = judged(kind, options.hidden, options.records, options.seconds, options.seed)
+        one = scored(kind, options.hidden, options.records, options.seconds, options.seed)
         best = "" if one["best"] is None else f"{one['best'].value:.2f}"
         kept = one["kept"]
         print(

@@ -101,12 +101,11 @@ def work(words: list[str], is_to_be_killed: bool) -> None:
     import harmonium.runs.train as runs
     from harmonium.cli import main
     from harmonium.runs import checkpointing
-    from harmonium.training import loop, side_by_side
+    from harmonium.training import loop
 
     if is_to_be_killed:
         write_slowly()
-        for module in (loop, side_by_side):
-            module.next_chunk = lambda chunk, _: min(16, 2 * chunk)
+        loop.next_chunk = lambda chunk, _: min(16, 2 * chunk)
     checkpointing.SECONDS_BETWEEN_CHECKPOINTS = -1.0
     runs.final_score = lambda *_: {}
     runs.reported = lambda *_: {"report": None}

@@ -9,8 +9,8 @@ import pytest
 
 import harmonium as hm
 from harmonium.training.arguments import plan_run
+from harmonium.training.chunks import Models
 from harmonium.training.cross_validation import FOLDS, cross_validate, is_for, records_of
-from harmonium.training.side_by_side import stacked, trained
 from harmonium.training.start import first_state
 
 KEY = jax.random.key(3)
@@ -108,8 +108,9 @@ def test_rows_of_weight_zero_are_not_learned():
     for rows in (NOISE, changed):
         plan = plan_run(start(), rows, gradient=SHORT["gradient"], epochs=20, batch_size=20)
         keys = jax.random.split(KEY, 2)
-        state = stacked([first_state(start(), plan, key=key) for key in keys])
-        found.append(trained(plan, state, keys, weights=hidden_from)[0].rbm)
+        models = Models(plan, list(keys), hidden_from)
+        state = models.join([first_state(start(), plan, key=key) for key in keys])
+        found.append(models.advance(state, plan.total)[0].rbm)
     one, other = (jax.tree.leaves(rbm) for rbm in found)
     assert all((a[0] == b[0]).all() for a, b in zip(one, other, strict=True))
     assert not all((a[1] == b[1]).all() for a, b in zip(one, other, strict=True))
@@ -121,9 +122,10 @@ def test_each_model_of_an_ensemble_has_its_own_weights():
     weights /= weights.mean(1, keepdims=True)
     plan = plan_run(start(), NOISE, gradient=hm.Exact(), epochs=20, batch_size=20)
     keys = jax.random.split(KEY, 2)
-    state = stacked([first_state(start(), plan, key=key) for key in keys])
-    state, made = trained(plan, state, keys, weights=weights)
-    assert (made == 40).all()
+    models = Models(plan, list(keys), weights)
+    state = models.join([first_state(start(), plan, key=key) for key in keys])
+    state, _ = models.advance(state, plan.total)
+    assert int(state.updates) == 40
     for i in range(2):
         data = hm.Dataset(NOISE, weights[i])
         one = hm.fit(start(), data, key=keys[i], gradient=hm.Exact(), epochs=20, batch_size=20)

@@ -111,7 +111,7 @@ CHUNKS = (7, 1)
 def test_a_resumed_ensemble_equals_one_without_interruption(rows, method, chunk, monkeypatch):
     given = {"epochs": 5, "batch_size": 10, "gradient": method, "keys": KEYS}
     whole = hm.fit_ensemble(models(), rows, **given)
-    monkeypatch.setattr("harmonium.training.side_by_side.next_chunk", lambda *_: chunk)
+    monkeypatch.setattr("harmonium.training.loop.next_chunk", lambda *_: chunk)
     fits = hm.fit_ensemble(models(), rows, callbacks=[stop_after(3)], **given)
     for updates in (9, 13, 20, 30):
         assert int(fits[0].state.updates) < updates

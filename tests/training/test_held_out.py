@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.training.anew import found_anew
-from harmonium.training.held_out import EXACT_WORK, Tracker, judged
 from harmonium.training.monitors import Monitors, RowStatistics, adjusted_gap
 from harmonium.training.optimizers import averaged_model
 from harmonium.training.penalties import size_of_weights
 from harmonium.training.strength import evidence_strength, next_strength, prior_strength
+from harmonium.training.tracking import EXACT_WORK, Tracker, fresh_log_z, scored
 from registry import exact_states, random_rbm
 
 KEY = jax.random.key(11)
@@ -85,7 +84,7 @@ def whole_run(work):
 @pytest.mark.parametrize("work", [EXACT_WORK, 0], ids=["exact", "particles"])
 def test_a_resumed_run_keeps_what_it_knew(stop_at, work, monkeypatch):
     """Also where log Z is followed by particles, and where the penalty follows the gap."""
-    monkeypatch.setattr("harmonium.training.held_out.EXACT_WORK", work)
+    monkeypatch.setattr("harmonium.training.tracking.EXACT_WORK", work)
     whole = whole_run(work)
     part = pulled(callbacks=[lambda report: report.updates >= stop_at])
     assert stop_at <= int(part.state.updates) < 200
@@ -111,10 +110,10 @@ def tracked(visible, hidden, seed, records=12, coupling=1.5):
     state = tracker.begin()
     for i in range(1, records + 1):
         rbm = hm.RBM(end.visible, end.hidden, end.weights * (i / records))
-        state = tracker.followed(state, rbm, 100 * i)
-    found, exact = state.found, hm.log_z(end).value
+        state = tracker.track(state, rbm, 100 * i)
+    found, exact = state.estimate, hm.log_z(end).value
     assert not found.doubt
-    return (found.value - exact) / math.sqrt((found.reach / 2.0) ** 2 + 1e-8)
+    return (found.value - exact) / math.sqrt((found.half_width / 2.0) ** 2 + 1e-8)
 
 
 @pytest.mark.parametrize(
@@ -138,13 +137,13 @@ def test_a_leap_between_models_is_not_known_and_found_again_later():
     rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(12), 3, coupling=6.0)
     tracker = Tracker(rbm, 10, None, key=KEY)
     tracker.is_exact = False
-    state = tracker.followed(tracker.begin(), rbm, 1)
-    assert state.found.doubt
+    state = tracker.track(tracker.begin(), rbm, 1)
+    assert state.estimate.doubt
     mild = hm.RBM(rbm.visible, rbm.hidden, 0.05 * rbm.weights)
     for i in range(2, 12):
-        state = tracker.followed(state, mild, 1_000 * i)
-    assert not state.found.doubt
-    assert abs(state.found.value - hm.log_z(mild).value) < 2.5 * state.found.reach + 0.2
+        state = tracker.track(state, mild, 1_000 * i)
+    assert not state.estimate.doubt
+    assert abs(state.estimate.value - hm.log_z(mild).value) < 2.5 * state.estimate.half_width + 0.2
     assert state.note.startswith("at ")
 
 
@@ -225,7 +224,7 @@ def test_the_adjusted_gap_is_unbiased_and_varies_less():
 
 def test_one_held_out_row_has_no_error():
     one = RowStatistics(1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0)
-    gap, stderr = adjusted_gap(one._replace(worth=9.0), one)
+    gap, stderr = adjusted_gap(one._replace(effective_size=9.0), one)
     assert math.isnan(stderr)
     assert gap == 0.0
     fit = hm.fit(start(), NOISE, **SHORT, validation=OTHERS[:1], epochs=20, optimizer=FOLLOWING)
@@ -344,24 +343,24 @@ def test_annealing_anew_gives_an_interval_of_log_z():
     """The interval holds enumerated log Z, also if the particles know nothing of the model."""
     for seed in range(6):
         rbm = random_rbm(hm.Bernoulli(9), hm.Bernoulli(7), seed, coupling=2.0)
-        found = found_anew(rbm, rbm.uncoupled, 1_000, key=KEY)
+        found = fresh_log_z(rbm, rbm.uncoupled, 1_000, key=KEY)
         exact = hm.log_z(rbm).value
         assert found.low <= exact <= found.high
         assert found.high - found.low < 5.0
-        assert abs(found.log_z - exact) < 3.0 * found.reach + 0.02
+        assert abs(found.log_z - exact) < 3.0 * found.half_width + 0.02
 
 
 def test_a_best_model_that_is_not_confirmed_is_not_kept(monkeypatch):
     """A log-likelihood that was followed wrongly: the record that seemed best is found out."""
 
     def mistaken(state, energy, updates, reach):
-        state, metrics = judged(state, energy, updates, reach)
+        state, metrics = scored(state, energy, updates, reach)
         if metrics and updates == 10:
             state = state._replace(value=state.value + 1e3)
         return state, metrics
 
-    monkeypatch.setattr("harmonium.training.held_out.EXACT_WORK", 0)
-    monkeypatch.setattr("harmonium.training.recorder.judged", mistaken)
+    monkeypatch.setattr("harmonium.training.tracking.EXACT_WORK", 0)
+    monkeypatch.setattr("harmonium.training.recorder.scored", mistaken)
     bits = RNG.random((80, 2)) < 0.5
     x = (bits[:, np.arange(10) % 2] ^ (RNG.random((80, 10)) < 0.05)).astype(np.uint8)
     recipe = hm.Recipe(rate=0.2)

@@ -23,7 +23,8 @@ from .base import (
 )
 
 CHAINS = 500
-FEW_UNITS, MOST_TIMES = 64, 4.0  # units up to which the rate is 0.1; its largest factor
+FEW_UNITS = 64  # up to which the rate is 0.1
+MOST_TIMES = 4.0  # its largest factor
 
 
 class Persistent(AbstractGradient):

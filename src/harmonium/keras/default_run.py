@@ -1,7 +1,6 @@
-"""A run that is not told how: its length, a penalty on the weights, and the model to end with.
+"""A run by default: its length, a penalty on the weights, and the model to end with.
 
-It decides as `harmonium.fit` does, with the same functions, from what the Keras model is at the end
-of an epoch.
+They are those of `harmonium.fit`: the same `Judge` decides, by the Keras model at ends of epochs.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from ..errors import InputError
 from .base import keras, ops, to_numpy
 from .units.base import Tensor
 
-LEAST_SECONDS, PART_OF_TIME = 10.0, 0.1  # for the score at the end
+LEAST_SECONDS = 10.0  # for the score at the end
+PART_OF_TIME = 0.1  # of the run, for the same
 
 
 class Penalty(keras.metrics.Metric):
@@ -43,9 +43,9 @@ class Penalty(keras.metrics.Metric):
         """Return strength · Σ r(W), with r as in `harmonium.Huber`."""
         width = _width()
         sizes = ops.abs(ops.convert_to_tensor(kernel))
-        near = ops.square(sizes) / (2.0 * width)
-        each = ops.where(sizes <= width, near, sizes - width / 2.0)
-        return ops.cast(self.result(), each.dtype) * ops.sum(each)
+        quadratic = ops.square(sizes) / (2.0 * width)
+        penalties = ops.where(sizes <= width, quadratic, sizes - width / 2.0)
+        return ops.cast(self.result(), penalties.dtype) * ops.sum(penalties)
 
 
 class Split(NamedTuple):
@@ -63,9 +63,9 @@ def split_of(x: Any, weights: Any, fraction: float | None, held_out: Any) -> Spl
     weights = None if weights is None else np.ravel(np.asarray(weights))
     if held_out is not None:
         parts = list(held_out) if isinstance(held_out, tuple | list) else [held_out]
-        of_held = np.ravel(np.asarray(parts[2])) if len(parts) > 2 else None
-        kept = parts[0] if isinstance(parts[0], np.ndarray) else to_numpy(parts[0])
-        return Split(rows, weights, kept, of_held)
+        held_rows = parts[0] if isinstance(parts[0], np.ndarray) else to_numpy(parts[0])
+        held_weights = np.ravel(np.asarray(parts[2])) if len(parts) > 2 else None
+        return Split(rows, weights, held_rows, held_weights)
     if not fraction:
         return Split(rows, weights, None, None)
     at = int(len(rows) * (1.0 - fraction))
@@ -74,8 +74,9 @@ def split_of(x: Any, weights: Any, fraction: float | None, held_out: Any) -> Spl
             f"validation_split: expected a fraction that leaves rows on both sides of {len(rows)};"
             f" got {fraction}."
         )
-    first, last = (None, None) if weights is None else (weights[:at], weights[at:])
-    return Split(rows[:at], first, rows[at:], last)
+    if weights is None:
+        return Split(rows[:at], None, rows[at:], None)
+    return Split(rows[:at], weights[:at], rows[at:], weights[at:])
 
 
 def _rows(visible: Any, states: np.ndarray) -> np.ndarray:
@@ -85,7 +86,7 @@ def _rows(visible: Any, states: np.ndarray) -> np.ndarray:
 
 
 class DefaultRun(keras.callbacks.Callback):
-    """Sets the penalty, follows the held-out log-likelihood, and ends with the best model.
+    """Sets the penalty, tracks the held-out log-likelihood, and ends with the best model.
 
     Attributes:
         epochs: the epochs of the run.
@@ -95,13 +96,13 @@ class DefaultRun(keras.callbacks.Callback):
     def __init__(self, model: Any, split: Split, batch_size: int):
         from ..data import Dataset
         from ..training.arguments import usual_epochs
-        from ..training.monitors import Monitors
-        from ..training.recorder import FIRST_RECORD, epochs_a_record, recorded_epochs
+        from ..training.recorder import FIRST_RECORD, Judge, epochs_a_record, recorded_epochs
         from ..training.strength import prior_strength
 
         super().__init__()
         start = model.to_harmonium()
-        self.follows, self.message = split.held_out is not None, ""
+        self.follows = split.held_out is not None
+        self.message = ""
         self.batch_size = min(batch_size, len(split.train))
         train = Dataset(_rows(start.visible, split.train), split.weights)
         train = train.checked_for(start.visible, "x")
@@ -109,31 +110,28 @@ class DefaultRun(keras.callbacks.Callback):
         if split.held_out is not None:
             held_out = Dataset(_rows(start.visible, split.held_out), split.held_weights)
             held_out = held_out.checked_for(start.visible, "validation_data")
-        self.monitors, self.judged = Monitors(start, train, held_out), held_out
+        self.judge = Judge(start, train, held_out, prior_strength(start, train.effective_rows))
+        self.held_out = held_out
         self.per_epoch = -(-len(train) // self.batch_size)
         self.epochs = usual_epochs(start, self.per_epoch)
-        every = epochs_a_record(self.epochs, len(train), self.monitors.watching)
+        interval = epochs_a_record(self.epochs, len(train), self.judge.monitors.watching)
         first = -(-FIRST_RECORD // self.per_epoch)
-        self.records = set(recorded_epochs(self.epochs, every, first))
-        self.prior = prior_strength(start, train.effective_rows)
-        self.start: Any = start
-        self.tracker: Any = None
-        self.held_out: Any = None
+        self.records = set(recorded_epochs(self.epochs, interval, first))
         self.weights: dict[int, list[np.ndarray]] = {}  # of the models that may be kept
         self.likelihood = float("nan")
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Set the penalty that the number of rows calls for."""
         from .._threefry import key_of
-        from ..training.held_out import Tracker
+        from ..training.tracking import Tracker
 
         self.began = time.perf_counter()
-        self.model.penalty.strength.assign(self.prior)
+        self.model.penalty.strength.assign(self.judge.prior)
         if self.follows:
             key = key_of(self.model.seed or 0)
-            chains = self._chains(self.start)
-            self.tracker = Tracker(self.start, self.batch_size, chains, key=key)
-            self.held_out = self.tracker.begin()
+            start = self.judge.start
+            chains = self._chains(start)
+            self.judge.begin(Tracker(start, self.batch_size, chains, key=key))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """At a record, measure the model and decide by the held-out rows."""
@@ -144,44 +142,35 @@ class DefaultRun(keras.callbacks.Callback):
             logs.pop("val_penalty", None)
 
     def _record(self, updates: int) -> None:
-        from ..training.held_out import judged
-        from ..training.monitors import adjusted_gap
-        from ..training.penalties import size_of_weights
-        from ..training.strength import next_strength
-
         getattr(self.model, "jax_state_sync", lambda: None)()
         rbm = self.model.to_harmonium()
-        found, strength = self.monitors.measured(rbm), float(to_numpy(self.model.penalty.strength))
-        bounds = self.monitors.bounds(found)
-        state = self.tracker.followed(self.held_out, rbm, updates, self._chains(rbm), bounds)
-        self.held_out, measured = judged(state, found[-1].energy, updates, found[-1].reach)
-        self.likelihood = measured.get("log_likelihood", float("nan"))
-        if int(self.held_out.update) == updates:
+        statistics, likelihood = self.judge.measure(rbm, updates, self._chains(rbm))
+        self.likelihood = likelihood.get("log_likelihood", float("nan"))
+        known: Any = self.judge.held_out
+        if int(known.update) == updates:
             self.weights[updates] = self.model.get_weights()
-        candidates = (int(self.held_out.update), int(self.held_out.earlier_update))
-        self.weights = {at: kept for at, kept in self.weights.items() if at in candidates}
-        gap, size = adjusted_gap(*found), float(size_of_weights(rbm))
-        strength = next_strength(strength, self.prior, *gap, size)
+        candidates = (int(known.update), int(known.earlier_update))
+        self.weights = {at: self.weights[at] for at in candidates if at in self.weights}
+        strength = float(to_numpy(self.model.penalty.strength))
+        strength = self.judge.next_strength(strength, rbm, statistics)
         self.model.penalty.strength.assign(strength)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Restore the best model, and say what was chosen."""
         getattr(self.model, "jax_state_sync", lambda: None)()
         strength = float(to_numpy(self.model.penalty.strength))
-        said = [f"a penalty of {strength:.2g} on the kernel"]
-        if not self.follows:
-            said.append("the last model is kept: no rows were held out")
-        else:
-            said.append(self._chosen())
+        parts = [f"a penalty of {strength:.2g} on the kernel"]
         if self.follows:
-            said.append(self._scored())
+            parts += [self._chosen(), self._scored()]
+        else:
+            parts.append("the last model is kept: no rows were held out")
         self.model.penalty.strength.assign(0.0)
-        self.message = "; ".join(said)
+        self.message = "; ".join(parts)
 
     def _scored(self) -> str:
-        """Return the log-likelihood of the held-out rows in words, estimated anew.
+        """Return the log-likelihood of the held-out rows in words, by a fresh estimate of log Z.
 
-        What was followed during the run can be far off where its chains miss modes of the model.
+        That tracked during the run can be far off where its chains miss modes of the model.
         """
         from .._threefry import key_of
         from ..errors import NotFiniteError
@@ -190,33 +179,30 @@ class DefaultRun(keras.callbacks.Callback):
         seconds = max(LEAST_SECONDS, PART_OF_TIME * (time.perf_counter() - self.began))
         key = key_of((self.model.seed or 0) + 1)
         try:
-            found = log_likelihood(self.model.to_harmonium(), self.judged, key=key, seconds=seconds)
+            rbm = self.model.to_harmonium()
+            score = log_likelihood(rbm, self.held_out, key=key, seconds=seconds)
         except NotFiniteError as error:
             return str(error)
-        interval = f", in [{found.low:.2f}, {found.high:.2f}]" if found.high > found.low else ""
-        warning = "" if found.converged else " (not converged: do not quote it)"
-        return f"held-out rows have {found.value:.2f} nats per row{interval}{warning}"
+        interval = f", in [{score.low:.2f}, {score.high:.2f}]" if score.high > score.low else ""
+        warning = "" if score.converged else " (not converged: do not quote it)"
+        return f"held-out rows have {score.value:.2f} nats per row{interval}{warning}"
 
     def _chosen(self) -> str:
         """Restore the model that is better than the last one, if any is; say what decided."""
-        from ..training.choice import chosen
-
-        last, updates = self.model.to_harmonium(), self.epochs * self.per_epoch
-        why = f"; {self.held_out.note}" if self.held_out.note else ""
-        if not self.held_out.has_candidates:
+        known: Any = self.judge.held_out
+        note = f"; {known.note}" if known.note else ""
+        if not known.has_candidates:
             lost = "the log-likelihood of the held-out rows could not be followed"
-            return f"the last model is kept: {lost}{why}"
-        choice = chosen(
-            self.tracker,
-            self.held_out,
-            last,
+            return f"the last model is kept: {lost}{note}"
+        updates = self.epochs * self.per_epoch
+        choice = self.judge.choose(
+            self.model.to_harmonium(),
             updates,
-            self.monitors.measured_to_choose_by,
             lambda update: f"of epoch {update // self.per_epoch}",
         )
         if choice.update in self.weights and choice.update < updates:
             self.model.set_weights(self.weights[choice.update])
-        return (choice.why or "the last model is kept: it is the best one") + why
+        return (choice.why or "the last model is kept: it is the best one") + note
 
     def _chains(self, rbm: Any) -> Any:
         """Return the model's chains as visible states; None if it has none."""

@@ -31,12 +31,14 @@ def pseudo_likelihood(model: Any, rows: Tensor, seed: Any) -> Tensor:
 
     Source: Besag 1975.
     """
-    visible, kernel = model.visible, ops.convert_to_tensor(model.kernel)
+    visible = model.visible
+    kernel = ops.convert_to_tensor(model.kernel)
     inputs = model.inputs_to_h(rows)
-    here = model.hidden.cgf(inputs)
-    log_odds = [ops.zeros_like(here)]
+    cgf = model.hidden.cgf(inputs)
+    log_odds = [ops.zeros_like(cgf)]
     for changes in visible.alternatives(rows, seed):
-        moved, gain = inputs, -here
+        moved = inputs
+        gain = -cgf
         for column, amount in changes:
             moved = moved + ops.expand_dims(amount, -1) * ops.take(kernel, column, axis=0)
             gain = gain + amount * ops.take(ops.convert_to_tensor(visible.bias), column)

@@ -12,7 +12,7 @@ from ..rbm import RBM
 from ..training import Fit, Report, TrainState
 from ..training.ensemble import run_ensemble
 from ..training.loop import Callback
-from ..training.recorder import Recorder
+from ..training.recorder import Judge, Recorder
 from ..training.start import continued
 from .folder import RunFolder
 from .prepare import Prepared
@@ -42,7 +42,13 @@ def learn_together(
         for each, one in zip(prepared.separate(state), prepared.models, strict=True)
     ]
     recorders = [
-        Recorder(one.rbm, one.plan, prepared.validation, keep, True, one.key)
+        Recorder(
+            one.plan,
+            Judge(one.rbm, one.plan.rows, prepared.validation, one.plan.prior),
+            keep=keep,
+            track=True,
+            key=one.key,
+        )
         for one in prepared.models
     ]
     keys = jnp.stack([one.key for one in prepared.models])

@@ -25,12 +25,12 @@ from ..standardize import Standardization, standardization
 from ..tables import Columns
 from ..training import Huber, Recipe, TrainState, method_named
 from ..training.arguments import Plan, plan_run
+from ..training.chunks import stacked, unstacked
 from ..training.cross_validation import unknown
-from ..training.held_out import Tracker
 from ..training.optimizers import averaged_model
 from ..training.penalties import AbstractPenalty
-from ..training.side_by_side import stacked, unstacked
 from ..training.start import first_state
+from ..training.tracking import Tracker
 from .checks import refuse_many_states
 from .config import USUAL, RunConfig
 from .options import LARGEST_COUNT, ROWS_TO_START_FROM

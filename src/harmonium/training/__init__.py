@@ -24,10 +24,10 @@ from .progress import ProgressBar as ProgressBar
 from .schedules import hold_then_fall as hold_then_fall
 from .schedules import ramped_momentum as ramped_momentum
 from .schedules import scheduled as scheduled
+from .selection import PoorModelWarning as PoorModelWarning
 from .sparsity import sparse_activity as sparse_activity
 from .start import begin as begin
 from .state import Fit as Fit
 from .state import Report as Report
 from .state import TrainState as TrainState
 from .stopping import EarlyStopping as EarlyStopping
-from .verdict import PoorModelWarning as PoorModelWarning

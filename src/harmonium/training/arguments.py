@@ -30,10 +30,12 @@ from .penalties import Huber
 from .strength import has_strength, prior_strength
 from .update import Method
 
-FEWEST_UPDATES, MOST_UPDATES = 10_000, 40_000
-FEWEST_EPOCHS, MANY_EPOCHS = 20, 1_000
+FEWEST_UPDATES = 10_000
+MOST_UPDATES = 40_000
+FEWEST_EPOCHS = 20
+MANY_EPOCHS = 1_000
 FEW_WEIGHTS = 2**16
-MOST_KEPT = 2**26  # entries of completed rows
+MOST_COMPLETED = 2**26  # entries of completed rows
 Rows = Dataset | Stream
 
 
@@ -47,7 +49,7 @@ class Plan(NamedTuple):
     total: int
     prior: float  # strength of a penalty that the run sets, by the number of rows alone
     layer: AbstractLayer  # the visible layer
-    may_slow: bool = False  # whether a run that diverges begins anew at a lower rate
+    may_slow: bool = False  # whether a run that diverges restarts at a lower rate
     may_stop: bool = False  # whether cross-validation may end the run before its last update
 
     @property
@@ -84,19 +86,20 @@ def plan_run(
     batch = positive_integer(200 if batch_size is None else batch_size, "batch_size")
     batch = min(batch, len(dataset))
     per_epoch = math.ceil(len(dataset) / batch)
-    chooses, may_slow = epochs is None and optimizer is None and not endless, optimizer is None
+    may_slow = optimizer is None
     may_stop = epochs is None and not endless
+    penalties = (Huber(),) if may_slow and may_stop else ()
     if epochs is None:
         epochs = usual_epochs(rbm, per_epoch)
     total = positive_integer(epochs, "epochs") * per_epoch
-    penalties = (Huber(),) if chooses else ()
     usual = Recipe(rate=gradient.about.rate(rbm), penalties=penalties)
     optimizer = checked_optimizer(optimizer, usual, math.inf if endless else total)
     rounds = _rounds(precision, rbm, gradient, dataset, batch)
     dataset = dataset.kept_exact() if rounds else dataset
     method = Method(gradient, optimizer.update, batch, len(dataset) % batch > 0, rounds)
-    follows_run = has_strength(shapes_of(optimizer.init, rbm))
-    prior = prior_strength(rbm, dataset.effective_rows) if follows_run else 0.0
+    prior = 0.0
+    if has_strength(shapes_of(optimizer.init, rbm)):
+        prior = prior_strength(rbm, dataset.effective_rows)
     return Plan(
         dataset, method, optimizer, per_epoch, total, prior, rbm.visible, may_slow, may_stop
     )
@@ -121,13 +124,13 @@ def _summing_out(gradient: AbstractGradient, rbm: RBM, dataset: Rows) -> Abstrac
     """
     most = QUICK_SUMS if gradient.about.sweeps is None else CHEAP_SUMS
     rows = padded(len(dataset))
-    keeps = dataset.is_whole and rows * rbm.visible.size <= MOST_KEPT
-    rows = rows if keeps else 0
+    if not dataset.is_whole or rows * rbm.visible.size > MOST_COMPLETED:
+        rows = 0
     return Marginal(gradient, missing=dataset.missing, rows=rows, most=most)
 
 
 def usual_epochs(rbm: RBM, per_epoch: int) -> int:
-    """Return the epochs of a run that is not told: at least 20, and at least 10,000 updates.
+    """Return the default number of epochs: at least 20, and at least 10,000 updates.
 
     A small model of many rows gains by more, and its updates cost little: up to 1,000 epochs, but
     at most 10,000 · 2¹⁶ / weights updates, and 40,000.
@@ -160,22 +163,32 @@ def _rounds(
         InputError: bfloat16 was chosen, but cannot be used.
     """
     check_precision(precision)
-    about = gradient.about
-    layers = [str(each) for each in (rbm.visible, rbm.hidden) if not each.is_exact_in_bfloat16]
-    reasons = {
-        f"{about.title} multiplies weights with other numbers too": about.multiplies_states,
-        f"{' and '.join(layers)} may have other values": not layers,
-        "the rows hold fractions, or numbers of more than a byte": dataset.is_exact_in_bfloat16,
-        "the weights are not stored as a plain array": is_plain(rbm.weights),
-        f"the parameters are of {rbm.visible.dtype}": rbm.visible.dtype == jnp.float32,
-    }
-    reason = next((reason for reason, is_right in reasons.items() if not is_right), None)
-    if precision == SHORT and reason:
-        expected = f"products of the weights with small whole numbers only for {SHORT}"
-        raise InputError(f"precision: expected {expected}; found that {reason}; choose float32.")
+    obstacle = _obstacle_to_rounding(rbm, gradient, dataset)
+    if precision == SHORT and obstacle:
+        raise InputError(
+            "precision: expected products of the weights with small whole numbers only for"
+            f" {SHORT}; found that {obstacle}; choose float32."
+        )
     if precision is None:  # measured only where the answer matters
-        return reason is None and is_worth_rounding(rbm, batch)
+        return not obstacle and is_worth_rounding(rbm, batch)
     return precision == SHORT
+
+
+def _obstacle_to_rounding(rbm: RBM, gradient: AbstractGradient, dataset: Rows) -> str:
+    """Return why products in bfloat16 would not be those of rounded weights; empty if they are."""
+    layers = [layer for layer in (rbm.visible, rbm.hidden) if not layer.is_exact_in_bfloat16]
+    about = gradient.about
+    if not about.multiplies_states:
+        return f"{about.title} multiplies weights with other numbers too"
+    if layers:
+        return f"{' and '.join(map(str, layers))} may have other values"
+    if not dataset.is_exact_in_bfloat16:
+        return "the rows hold fractions, or numbers of more than a byte"
+    if not is_plain(rbm.weights):
+        return "the weights are not stored as a plain array"
+    if rbm.visible.dtype != jnp.float32:
+        return f"the parameters are of {rbm.visible.dtype}"
+    return ""
 
 
 @functools.lru_cache(maxsize=64)
@@ -188,6 +201,6 @@ def _with_extra_args(init: Callable, update: Callable) -> optax.GradientTransfor
 
 def checked_callbacks(callbacks: Any) -> Sequence[Callable]:
     """Return the callbacks, or raise InputError unless they are a sequence of functions."""
-    if not isinstance(callbacks, Sequence) or not all(callable(each) for each in callbacks):
+    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise InputError(f"callbacks: expected a list of functions; got {described(callbacks)}.")
     return callbacks

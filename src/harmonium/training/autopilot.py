@@ -20,7 +20,7 @@ from ..samplers.gibbs import after_sweeps
 DIRECTIONS = 2  # leading directions of the weights, along which chains are monitored
 FORGOTTEN = math.exp(-2.0)  # the part of a correlation that is left after one relaxation time
 MOST_ACTS = 32
-SWEEPS, EXCHANGE, GIVEN_UP = 1, 2, 3  # kinds of changes
+NO_CHANGE, SWEEPS, EXCHANGE, GIVEN_UP = range(4)  # kinds of changes
 LONGER = 16  # factor on most_sweeps with a ladder
 STUCK = 1e4  # relaxation time above which chains count as stuck, sweeps
 
@@ -121,7 +121,8 @@ class Autopilot(AbstractTempering):
         key_ladder, key_directions = jax.random.split(key)
         ladder = super().init(rbm, batch, key=key_ladder)
         ladder = ladder._replace(at_end=jnp.ones_like(ladder.at_end))
-        shape, dtype = (rbm.visible.size, DIRECTIONS), rbm.visible.dtype
+        shape = (rbm.visible.size, DIRECTIONS)
+        dtype = rbm.visible.dtype
         none = jnp.zeros((), jnp.int32)
         return AutopilotState(
             ladder,
@@ -182,10 +183,10 @@ class Autopilot(AbstractTempering):
         state: AutopilotState,
     ) -> Float[Array, "2 twice_observables"]:
         """Return covariances and variances, over chains at the model itself and over columns."""
-        shares = chains_at_end(state.ladder).weights
+        weights = chains_at_end(state.ladder).weights
         flat = (len(before), -1)
-        single = _weighted(before.reshape(flat), after.reshape(flat), shares)
-        uniform = jnp.full(before.shape[-1], state.engaged / before.shape[-1], shares.dtype)
+        single = _weighted(before.reshape(flat), after.reshape(flat), weights)
+        uniform = jnp.full(before.shape[-1], state.engaged / before.shape[-1], weights.dtype)
         columns = _weighted(before.mean(1), after.mean(1), uniform)
         return jnp.concatenate([single, columns], axis=1)
 
@@ -193,67 +194,79 @@ class Autopilot(AbstractTempering):
         """Double k, or put the chains on the ladder, if the correlation is too large."""
         correlation = _correlation(state)
         most = jnp.where(state.engaged, LONGER * self.most_sweeps, self.most_sweeps)
-        late = (correlation > FORGOTTEN / 2) & (state.since >= WAIT)
-        double = late & (state.sweeps < most)
-        behind = (correlation > FORGOTTEN) & (state.since >= WAIT) & ~double
-        engage = behind & ~state.engaged
-        given_up = behind & state.engaged & (state.acts[state.n_acts - 1, 1] != GIVEN_UP)
-        sweeps = jnp.where(double, jnp.minimum(2 * state.sweeps, most), state.sweeps)
-        value = jnp.where(engage, self.models, sweeps)
-        kind = jnp.where(double, SWEEPS, jnp.where(engage, EXCHANGE, GIVEN_UP))
-        act = [state.updates, kind, value, _relaxation(correlation, state.sweeps)]
-        done = (double | engage | given_up) & (state.n_acts < MOST_ACTS)
-        place = (jnp.arange(MOST_ACTS) == state.n_acts)[:, None] & done
+        change = _change(state, correlation, most)
+        doubles = change == SWEEPS
+        engages = change == EXCHANGE
+        sweeps = jnp.where(doubles, jnp.minimum(2 * state.sweeps, most), state.sweeps)
         # With twice the sweeps, a correlation becomes its square.
-        moments = state.moments.at[0].multiply(jnp.where(double, correlation, 1.0))
-        ladder = state.ladder
-        first = jnp.arange(self.models) == 0
-        times = jnp.where(first & engage, 0.0, ladder.ladder.times)
-        ladder = ladder._replace(
-            at_end=ladder.at_end & ~(first & engage),
-            ladder=ladder.ladder._replace(times=times),
+        moments = state.moments.at[0].multiply(jnp.where(doubles, correlation, 1.0))
+        # The first place stays at temperature 1, and the other models leave it one by one.
+        is_first = (jnp.arange(self.models) == 0) & engages
+        times = jnp.where(is_first, 0.0, state.ladder.ladder.times)
+        ladder = state.ladder._replace(
+            at_end=state.ladder.at_end & ~is_first,
+            ladder=state.ladder.ladder._replace(times=times),
         )
+        value = jnp.where(engages, self.models, sweeps)
+        act = (state.updates, change, value, _relaxation(correlation, state.sweeps))
+        row = jnp.stack([jnp.asarray(x, rbm.visible.dtype) for x in act])
+        is_noted = (change != NO_CHANGE) & (state.n_acts < MOST_ACTS)
+        is_row = (jnp.arange(MOST_ACTS) == state.n_acts)[:, None] & is_noted
         return state._replace(
             ladder=ladder,
             sweeps=sweeps,
-            engaged=state.engaged | engage,
+            engaged=state.engaged | engages,
             moments=moments,
-            since=jnp.where(double | engage, 0, state.since),
-            acts=jnp.where(
-                place, jnp.stack([jnp.asarray(x, rbm.visible.dtype) for x in act]), state.acts
-            ),
-            n_acts=state.n_acts + done,
+            since=jnp.where(doubles | engages, 0, state.since),
+            acts=jnp.where(is_row, row, state.acts),
+            n_acts=state.n_acts + is_noted,
         )
 
 
+def _change(state: AutopilotState, correlation: Array, most: Array) -> Int[Array, ""]:
+    """Return which change is due: more sweeps if possible, else the ladder, else a note."""
+    has_noted = state.acts[state.n_acts - 1, 1] == GIVEN_UP
+    cases = [
+        ((state.since < WAIT) | ~(correlation > FORGOTTEN / 2), NO_CHANGE),
+        (state.sweeps < most, SWEEPS),
+        (~(correlation > FORGOTTEN), NO_CHANGE),
+        (~state.engaged, EXCHANGE),
+        (has_noted, NO_CHANGE),
+    ]
+    conditions, changes = zip(*cases, strict=True)
+    return jnp.select(list(conditions), [jnp.asarray(c) for c in changes], GIVEN_UP)
+
+
 def _in_words(update: float, kind: float, value: float, relaxation: float) -> str:
+    """Return the note on a row of `acts`."""
     why = f"the relaxation time of the chains was {relaxation:.3g} sweeps"
     if relaxation > STUCK:
         why = "the chains did not mix"
-    what = {
-        SWEEPS: f"{value:.0f} sweeps in an update",
-        EXCHANGE: f"a ladder of up to {value:.0f} temperatures",
-        GIVEN_UP: "the chains lag behind (allow more sweeps, or lower the learning rate)",
-    }[int(kind)]
+    what = "the chains lag behind (allow more sweeps, or lower the learning rate)"
+    if kind == SWEEPS:
+        what = f"{value:.0f} sweeps in an update"
+    elif kind == EXCHANGE:
+        what = f"a ladder of up to {value:.0f} temperatures"
     return f"from update {update:,.0f} on: {what}, because {why}"
 
 
 def _weighted(
     before: Float[Array, "observables n"],
     after: Float[Array, "observables n"],
-    shares: Float[Array, " n"],
+    weights: Float[Array, " n"],
 ) -> Float[Array, "2 observables"]:
     """Return each observable's covariance and variance over weighted chains."""
-    one, other = (x - (x @ shares)[:, None] for x in (before, after))
-    return jnp.stack([(one * other) @ shares, 0.5 * (one**2 + other**2) @ shares])
+    first = before - (before @ weights)[:, None]
+    second = after - (after @ weights)[:, None]
+    return jnp.stack([(first * second) @ weights, 0.5 * (first**2 + second**2) @ weights])
 
 
 def _correlation(state: AutopilotState) -> Float[Array, ""]:
     """Return the largest correlation of an observable with itself one update before."""
     covariance, variance = state.moments
     tiny = jnp.finfo(variance.dtype).tiny
-    found = jnp.where(variance > tiny, covariance / jnp.maximum(variance, tiny), 0.0)
-    return found.max().clip(1e-6, 1.0)
+    correlations = jnp.where(variance > tiny, covariance / jnp.maximum(variance, tiny), 0.0)
+    return correlations.max().clip(1e-6, 1.0)
 
 
 def _relaxation(correlation: Array, sweeps: Array) -> Array:
@@ -264,10 +277,10 @@ def _relaxation(correlation: Array, sweeps: Array) -> Array:
 def _turned(rbm: RBM, directions: Float[Array, "visible few"]) -> Float[Array, "visible few"]:
     """Turn directions towards the leading left singular vectors of W: one power iteration."""
     turned = ((directions.T @ rbm.weights) @ rbm.weights.T).T
-    found = []
+    orthonormal = []
     for column in turned.T:
-        for other in found:
+        for other in orthonormal:
             column = column - (column @ other) * other
         norm = jnp.linalg.norm(column)
-        found.append(jnp.where(norm > 1e-30, column / jnp.maximum(norm, 1e-30), column))
-    return jnp.stack(found, axis=1)
+        orthonormal.append(jnp.where(norm > 1e-30, column / jnp.maximum(norm, 1e-30), column))
+    return jnp.stack(orthonormal, axis=1)

@@ -19,14 +19,16 @@ def transformation(init: Callable, update: Callable) -> optax.GradientTransforma
     return optax.GradientTransformationExtraArgs(init, update)
 
 
-def same_shapes(one: Any, other: Any) -> bool:
+def same_shapes(first: Any, second: Any) -> bool:
     """Return whether two trees have the same structure, shapes and dtypes."""
-    shapes = [[(x.shape, x.dtype) for x in jax.tree.leaves(tree)] for tree in (one, other)]
-    return jax.tree.structure(one) == jax.tree.structure(other) and shapes[0] == shapes[1]
+    if jax.tree.structure(first) != jax.tree.structure(second):
+        return False
+    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
+    return all((a.shape, a.dtype) == (b.shape, b.dtype) for a, b in pairs)
 
 
-def running_share(rate: float, count: Array, mass: Any) -> Array:
-    """Return the share of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
+def running_fraction(rate: float, count: Array, mass: Any) -> Array:
+    """Return the weight of a new batch in a running mean: max(rate, 1/(t + 1)) times its mass.
 
     So it starts as a plain mean and continues as an exponential moving average.
     """

@@ -12,7 +12,14 @@ from jaxtyping import Array, Float
 from .._numerics import product
 from ..gradients import PhaseInfo
 from ..rbm import RBM
-from .base import add_gradient, add_shift, change_of, running_share, shift_gradient, transformation
+from .base import (
+    add_gradient,
+    add_shift,
+    change_of,
+    running_fraction,
+    shift_gradient,
+    transformation,
+)
 
 
 class CentredState(NamedTuple):
@@ -62,20 +69,22 @@ def centred(
     wrapped: Any = optax.with_extra_args_support(inner)
 
     def init(rbm: RBM) -> CentredState:
-        inner_state, count = wrapped.init(rbm), jnp.zeros((), jnp.int32)
-        return CentredState(inner_state, count, rbm.visible.zero_inputs, rbm.hidden.zero_inputs)
+        count = jnp.zeros((), jnp.int32)
+        offsets = (rbm.visible.zero_inputs, rbm.hidden.zero_inputs)
+        return CentredState(wrapped.init(rbm), count, *offsets)
 
     def update(
         grads: RBM, state: CentredState, rbm: RBM, *, info: PhaseInfo, mass: Any = 1.0, **extra: Any
     ) -> tuple[RBM, CentredState]:
         g_b = shift_gradient(rbm.visible, grads.visible)
         g_c = shift_gradient(rbm.hidden, grads.hidden)
-        share = running_share(rate, state.count, mass)
-        mu = state.visible_offset + share * (info.visible_mean - state.visible_offset)
-        lam = state.hidden_offset + share * (info.hidden_mean - state.hidden_offset)
+        fraction = running_fraction(rate, state.count, mass)
+        mu = state.visible_offset + fraction * (info.visible_mean - state.visible_offset)
+        lam = state.hidden_offset + fraction * (info.hidden_mean - state.hidden_offset)
         if model_share:  # the gradients carry the mass of their batch
-            of_model = model_share * share / jnp.maximum(mass, jnp.finfo(mu.dtype).tiny)
-            mu, lam = mu + of_model * g_b, lam + of_model * g_c
+            of_model = model_share * fraction / jnp.maximum(mass, jnp.finfo(mu.dtype).tiny)
+            mu = mu + of_model * g_b
+            lam = lam + of_model * g_c
         weights = add_gradient(
             rbm.weights, grads.weights, -jnp.outer(mu, g_c) - jnp.outer(g_b, lam)
         )

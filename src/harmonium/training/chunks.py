@@ -1,7 +1,8 @@
-"""Chunks of updates in one compiled loop, and when parameters have diverged."""
+"""Chunks of updates in one compiled loop, for one model or for several, and their divergence."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -11,14 +12,15 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from .._host import errors_as_raised
+from .._numerics import from_numpy
 from ..data import Dataset
 from ..data.shuffling import batches_in_order
-from ..data.windows import AbstractWindows
 from ..rbm import RBM
+from .arguments import Plan
 from .state import TrainState
 from .update import Method, batch_of, make_update, run_keys
 
-SECONDS_PER_CHUNK = 1.0
+SECONDS_PER_CHUNK = 1.0  # between two looks at the parameters, and two calls of callbacks
 GROWTH_LIMIT = 1e6  # parameters that grew a million times as large have diverged
 
 
@@ -52,15 +54,16 @@ def advance(
     It is compiled once for any number of updates, and for all n that share a `padded` dataset.
     Epoch e visits the rows in an order drawn from fold_in(key, e), and its updates draw from keys
     split off fold_in(key′, e), so the result does not depend on how a run is divided into chunks.
-    All keys of an epoch are made at once: for a small model, one key takes a tenth of the time of
-    an update.
     """
     _, key_order, key_updates = run_keys(key)
-    room, size = len(dataset), method.batch_size
-    most, per_epoch = -(-room // size), -(-n // size)
+    room = len(dataset)
+    size = method.batch_size
+    most = -(-room // size)
+    per_epoch = -(-n // size)
 
     def epoch(e: Array, state: TrainState) -> TrainState:
         rows_of = batches_in_order(room, n, size, key=jax.random.fold_in(key_order, e))
+        # All keys of an epoch at once: for a small model, one key takes a tenth of an update.
         keys = jax.random.split(jax.random.fold_in(key_updates, e), most)
 
         def update(t: Array, state: TrainState) -> TrainState:
@@ -76,34 +79,164 @@ def advance(
     return jax.lax.fori_loop(state.updates // per_epoch, -(-until // per_epoch), epoch, state)
 
 
-def advance_through(
+@eqx.filter_jit
+def _advance_all(
     method: Method,
-    windows: AbstractWindows[Dataset],
+    dataset: Dataset,
+    n: Array,
     state: TrainState,
-    target: int,
-    *,
-    key: PRNGKeyArray,
-) -> TrainState:
-    """Make updates until `target` of them are made, on one window of rows after the other."""
-    updates = int(state.updates)
-    while updates < target:
-        window = windows.at(updates)
-        # Windows count as epochs of their rows, so that each has an order and keys of its own.
-        ahead = window.passes * -(-int(window.count) // method.batch_size) - window.begin
-        made = min(target, window.end)
-        moving = state._replace(updates=jnp.asarray(updates + ahead, jnp.int32))
-        until = jnp.asarray(made + ahead, jnp.int32)
-        with errors_as_raised():
-            moved = advance(method, window.dataset, window.count, moving, until, key=key)
-            moved = jax.block_until_ready(moved)
-        updates, state = made, moved._replace(updates=jnp.asarray(made, jnp.int32))
-    return state
+    until: Array,
+    keys: Array,
+    weights: Array | None,
+) -> tuple[TrainState, Array]:
+    """Make the updates of all models, whose arrays have a leading axis.
+
+    The largest absolute parameter of each is returned too, since a program of its own would take
+    longer than its computations.
+    """
+
+    def advanced(
+        rbm: RBM, gradient: Any, optimizer: Any, key: Array, weights: Array | None
+    ) -> tuple[RBM, Any, Any]:
+        # All models share one count of updates: with different counts, every loop would be computed
+        # to the longest, and the results selected.
+        model = TrainState(rbm, gradient, optimizer, state.updates)
+        rows = dataset if weights is None else dataset.weighted(weights)
+        model = advance(method, rows, n, model, until, key=key)
+        return model.rbm, model.gradient, model.optimizer
+
+    parts = (state.rbm, state.gradient, state.optimizer)
+    rbm, gradient, optimizer = eqx.filter_vmap(advanced)(*parts, keys, weights)
+    return TrainState(rbm, gradient, optimizer, until), jax.vmap(largest)(rbm)
+
+
+class Models:
+    """The models of a run: how their states are one tree, and how all of them are advanced.
+
+    One model has a program of its own. The arrays of several have a leading axis, and one program
+    serves all of them: the calls of a small model take longer than its products.
+
+    Args:
+        plan: the fixed parts of the run.
+        keys: a random key for each model.
+        weights: each model's own weights of the rows, shape (models, n), of mean 1.
+    """
+
+    def __init__(self, plan: Plan, keys: Sequence[PRNGKeyArray], weights: np.ndarray | None = None):
+        self.count = len(keys)
+        self.method = plan.method
+        # For several an array of keys; for one no program is compiled to make such an array.
+        self.key = keys[0] if self.count == 1 else jnp.stack(list(keys))
+        rows = plan.rows if self.count == 1 else plan.dataset
+        self.windows = rows.windows(plan.method.batch_size, key=keys[0], end=plan.total)
+        self.weights = None
+        if weights is not None:
+            padding = len(self.windows.at(0).dataset) - weights.shape[1]
+            self.weights = from_numpy(np.pad(weights, [(0, 0), (0, padding)]))
+
+    def join(self, states: list[TrainState]) -> TrainState:
+        """Return the states of the models as one, with one count of updates: the largest."""
+        return states[0] if self.count == 1 else stacked(states)
+
+    def split(self, state: TrainState, updates: np.ndarray) -> list[TrainState]:
+        """Return the states of the models, of which each has made its own number of updates."""
+        return [state] if self.count == 1 else unstacked(state, updates)
+
+    def advance(
+        self, state: TrainState, target: int, is_moving: np.ndarray | None = None
+    ) -> tuple[TrainState, np.ndarray]:
+        """Return the state after `target` updates, and the `largest` parameter of each model.
+
+        Args:
+            state: the state of all models, from `join`.
+            target: the number of updates, counted from the start of the run.
+            is_moving: whether each model is updated. One that is not has diverged, and stays as it
+                is. All are if None.
+        """
+        old = state
+        sizes = None
+        updates = int(state.updates)
+        while updates < target:
+            window = self.windows.at(updates)
+            # Windows count as epochs of their rows, so that each has an order and keys of its own.
+            per_pass = -(-int(window.count) // self.method.batch_size)
+            ahead = window.passes * per_pass - window.begin
+            end = min(target, window.end)
+            state = state._replace(updates=jnp.asarray(updates + ahead, jnp.int32))
+            until = jnp.asarray(end + ahead, jnp.int32)
+            parts = (self.method, window.dataset, window.count, state, until)
+            with errors_as_raised():
+                if self.count == 1:
+                    state = advance(*parts, key=self.key)
+                else:
+                    state, sizes = _advance_all(*parts, self.key, self.weights)
+                jax.block_until_ready(state)
+            state = state._replace(updates=jnp.asarray(end, jnp.int32))
+            updates = end
+        if is_moving is not None and not is_moving.all():
+            state = _frozen(old, state, from_numpy(is_moving))
+            sizes = None
+        return state, self.largest(state) if sizes is None else np.asarray(sizes)
+
+    def largest(self, state: TrainState) -> np.ndarray:
+        """Return the largest absolute parameter of each model, or NaN if any is NaN."""
+        return np.atleast_1d(np.asarray(self._each(largest)(state.rbm)))
+
+    def update_ratios(self, before: TrainState, after: TrainState) -> list[float]:
+        """Return |ΔW| / |W| of each model's update between two states."""
+        return np.atleast_1d(np.asarray(self._each(_update_ratio)(before.rbm, after.rbm))).tolist()
+
+    def _each(self, function: Callable) -> Callable:
+        """Return a function of one model as one of all of them."""
+        return function if self.count == 1 else eqx.filter_vmap(function)
+
+
+def stacked(states: list[TrainState]) -> TrainState:
+    """Return the states of several models as one, with one count of updates: the largest."""
+    furthest = max(states, key=lambda state: int(state.updates))
+    joined: Any = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    return joined._replace(updates=furthest.updates)
+
+
+def unstacked(state: TrainState, updates: np.ndarray) -> list[TrainState]:
+    """Return the states of the models from `stacked` ones.
+
+    Args:
+        state: `stacked` states.
+        updates: how many updates each model has made.
+    """
+    host: Any = jax.device_get(state._replace(updates=updates.astype(np.int32)))
+
+    def model(i: int) -> Any:
+        # Views: slices of arrays on a device would be a program for each array of each model.
+        views = jax.tree.map(lambda leaf: leaf[i : i + 1], host)
+        return jax.tree.map(lambda leaf: from_numpy(leaf.reshape(leaf.shape[1:])), views)
+
+    return [model(i) for i in range(len(updates))]
+
+
+@eqx.filter_jit
+def _frozen(old: TrainState, new: TrainState, is_moving: Array) -> TrainState:
+    """Return the new states of the models that are moving, and the old ones of the others."""
+
+    def selected(a: Array, b: Array) -> Array:
+        return jnp.where(is_moving.reshape(-1, *[1] * (b.ndim - 1)), b, a)
+
+    parts = [(state.rbm, state.gradient, state.optimizer) for state in (old, new)]
+    rbm, gradient, optimizer = jax.tree.map(selected, *parts)
+    return TrainState(rbm, gradient, optimizer, new.updates)
 
 
 @eqx.filter_jit
 def largest(rbm: RBM) -> Array:
     """Return the largest absolute parameter, or NaN if any parameter is NaN."""
     return jnp.stack([abs(leaf).max() for leaf in jax.tree.leaves(rbm)]).max()
+
+
+@eqx.filter_jit
+def _update_ratio(before: RBM, after: RBM) -> Array:
+    start = before.dense_weights
+    return jnp.linalg.norm(after.dense_weights - start) / jnp.linalg.norm(start)
 
 
 def growth_limit(before: Any) -> Any:

@@ -10,7 +10,6 @@ then learns from all rows, with these strengths.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import jax
@@ -25,19 +24,20 @@ from ..gradients import Persistent
 from ..rbm import RBM
 from ..samplers import Gibbs
 from .arguments import Plan, plan_run
+from .chunks import Models, growth_limit
 from .monitors import Monitors, RowStatistics, adjusted_gap
 from .optimizers import Recipe, averaged_model
 from .penalties import Huber, size_of_weights
 from .schedules import rate_of
-from .side_by_side import stacked, trained
 from .start import first_state
 from .state import TrainState
 from .strength import next_strength, with_strength
 
 FOLDS = 4
 CHAINS = 200
-SHARE = 0.5  # of the run's updates; until then the default rate is constant
-FIRST_RECORD, RECORDS = 10, 24  # the update of the first record; from there in equal ratios
+PART = 0.5  # of the run's updates; until then the default rate is constant
+FIRST_RECORD = 10  # the update of the first record; from there in equal ratios
+RECORDS = 24
 CROSS_VALIDATION = 4  # folded into a run's key, whose parts 0 to 3 are used otherwise
 
 
@@ -84,20 +84,21 @@ def will_cross_validate(plan: Plan, held_out: Any, state: TrainState) -> bool:
 def is_for(plan: Plan) -> bool:
     """Return whether a run without held-out rows decides by cross-validation."""
     rows = plan.rows
-    is_able = plan.layer.n_states is not None and rows.weights is None and not rows.missing
-    is_able = is_able and rows.is_whole
-    return plan.prior > 0.0 and is_able and 2 * FOLDS <= len(rows) < FEW_ROWS
+    if plan.layer.n_states is None or rows.weights is not None or rows.missing:
+        return False
+    return plan.prior > 0.0 and rows.is_whole and 2 * FOLDS <= len(rows) < FEW_ROWS
 
 
 def records_of(plan: Plan) -> list[int]:
     """Return the updates at which the models are measured, the last at half of the run."""
-    last = max(1, int(SHARE * plan.total))
+    last = max(1, int(PART * plan.total))
     return np.geomspace(min(FIRST_RECORD, last), last, RECORDS).round().astype(int).tolist()
 
 
 def unknown() -> CrossValidated:
     """Return the structure that `cross_validate` fills, the same for runs of any length."""
-    real, whole = jnp.zeros(RECORDS), jnp.zeros(RECORDS, jnp.int32)
+    real = jnp.zeros(RECORDS)
+    whole = jnp.zeros(RECORDS, jnp.int32)
     return CrossValidated(whole, real, real, real[0], real[0], whole[0])
 
 
@@ -110,42 +111,51 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
         key: the run's random key.
     """
     keys = jax.random.split(jax.random.fold_in(key, CROSS_VALIDATION), FOLDS + 1)
-    rows, n, own = plan.dataset, len(plan.dataset), _plan(rbm, plan)
-    order, values = np.asarray(jax.random.permutation(keys[0], n)), rows.rows(key=keys[0])
-    held = [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
-    weights = np.stack([_weights(n, each) for each in held])
-    every = np.arange(n)
-    monitors = [
-        Monitors(rbm, rows.chosen(np.setdiff1d(every, each)), rows.chosen(each)) for each in held
-    ]
+    rows = plan.dataset
+    n = len(rows)
+    order = np.asarray(jax.random.permutation(keys[0], n))
+    values = rows.rows(key=keys[0])
+    unseen = [np.sort(order[i::FOLDS]) for i in range(FOLDS)]
+    seen = [np.setdiff1d(np.arange(n), fold) for fold in unseen]
+    pairs = zip(seen, unseen, strict=True)
+    monitors = [Monitors(rbm, rows.chosen(train), rows.chosen(fold)) for train, fold in pairs]
 
-    def scored(models: list[RBM]) -> np.ndarray:
-        each = [pseudo_log_likelihoods(m, values[h]) for m, h in zip(models, held, strict=True)]
-        return np.concatenate(each)
+    def scores_of(models: list[RBM]) -> np.ndarray:
+        """Return the pseudo-log-likelihood of each row under the model that has not seen it."""
+        pairs = zip(models, unseen, strict=True)
+        return np.concatenate(
+            [pseudo_log_likelihoods(model, values[fold]) for model, fold in pairs]
+        )
 
-    state = stacked([first_state(rbm, own, key=each) for each in keys[1:]])
-    strength, records, scores = plan.prior, records_of(plan), []
+    own = _plan(rbm, plan)
+    folds = Models(own, list(keys[1:]), np.stack([_weights(n, fold) for fold in unseen]))
+    state = folds.join([first_state(rbm, own, key=key) for key in keys[1:]])
+    strength = plan.prior
+    records = records_of(plan)
     strengths = np.full(len(records), strength)
+    scores: list[np.ndarray] = []  # at each record, of all rows
     for i, until in enumerate(records):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what was learned before a divergence is used
-            state, made = trained(own._replace(total=until), state, keys[1:], weights=weights)
-        models = [_model(state, k) for k in range(FOLDS)]
-        found = [each.measured(model) for each, model in zip(monitors, models, strict=True)]
-        scores.append(scored(models))
-        if (made < until).any() or not np.isfinite(scores[-1]).all():
-            scores.pop()
+        limit = growth_limit(folds.largest(state))
+        state, sizes = folds.advance(state, until)
+        states = folds.split(state, np.full(FOLDS, until))
+        models = [averaged_model(fold.optimizer, fold.rbm) for fold in states]
+        scores_now = scores_of(models)
+        # What was learned before a divergence is used.
+        if not ((sizes < limit).all() and np.isfinite(scores_now).all()):
             break
+        scores.append(scores_now)
+        statistics = [m.measured(model) for m, model in zip(monitors, models, strict=True)]
         size = float(np.mean([float(size_of_weights(model)) for model in models]))
-        strength = next_strength(strength, plan.prior, *pooled_gap(found), size)
+        strength = next_strength(strength, plan.prior, *pooled_gap(statistics), size)
         strengths[i:] = strength
         state = state._replace(optimizer=with_strength(state.optimizer, strength))
-    table = np.array(scores) if scores else scored([rbm] * FOLDS)[None]
-    place = int(table.mean(1).argmax())
+    table = np.array(scores) if scores else scores_of([rbm] * FOLDS)[None]
     means = np.full(len(records), table.mean(1).min())  # where no model was left
     means[: len(table)] = table.mean(1)
-    stderr, independent = table[place].std() / np.sqrt(n), scored([rbm.uncoupled] * FOLDS).mean()
+    place = int(table.mean(1).argmax())
     best = -1 if place == len(records) - 1 else records[place]
+    independent = scores_of([rbm.uncoupled] * FOLDS).mean()
+    stderr = table[place].std() / np.sqrt(n)
     given: Any = (np.array(records), strengths, means, stderr, independent, np.array(best))
     like = jax.eval_shape(unknown)
     return CrossValidated(
@@ -153,9 +163,9 @@ def cross_validate(rbm: RBM, plan: Plan, *, key: PRNGKeyArray) -> CrossValidated
     )
 
 
-def pooled_gap(found: list[list[RowStatistics]]) -> tuple[float, float]:
+def pooled_gap(statistics: list[list[RowStatistics]]) -> tuple[float, float]:
     """Return the mean of the models' free-energy gaps, and its standard error."""
-    gaps, errors = np.array([adjusted_gap(*each) for each in found]).T
+    gaps, errors = np.array([adjusted_gap(*pair) for pair in statistics]).T
     return float(gaps.mean()), float(np.sqrt((errors**2).sum()) / len(gaps))
 
 
@@ -174,13 +184,8 @@ def _plan(rbm: RBM, plan: Plan) -> Plan:
     return own._replace(prior=plan.prior)
 
 
-def _weights(n: int, held: np.ndarray) -> np.ndarray:
-    """Return weights of mean 1 that leave out the rows held."""
+def _weights(n: int, fold: np.ndarray) -> np.ndarray:
+    """Return weights of mean 1 that leave out the rows of a fold."""
     weights = np.ones(n)
-    weights[held] = 0.0
+    weights[fold] = 0.0
     return weights * (n / weights.sum())
-
-
-def _model(states: Any, k: int) -> RBM:
-    one: Any = jax.tree.map(lambda leaf: leaf[k], (states.optimizer, states.rbm))
-    return averaged_model(*one)

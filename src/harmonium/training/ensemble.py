@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from statistics import fmean
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Key
 
 from ..checks import checked_key
@@ -16,17 +14,16 @@ from ..data import Dataset
 from ..errors import InputError
 from ..gradients import AbstractGradient
 from ..rbm import RBM, checked_rbm
-from ..sharding import clock
 from .arguments import Plan, checked_callbacks, checked_optimizer, plan_run
+from .chunks import Models
+from .loop import Callback, Run
 from .monitors import Monitors
-from .optimizers import Recipe, averaged_model
+from .optimizers import Recipe
 from .recorder import Recorder
-from .side_by_side import stacked, trained, unstacked
 from .start import continued, first_state
-from .state import Fit, Report, TrainState
+from .state import Fit, TrainState
 
-Callback = Callable[[Report], Any]
-NO_TIME = -1.0  # no pseudo-likelihoods: for a hundred models they take as long as all the rest
+NO_TIME = -1.0  # seconds of the run so far, of which pseudo-likelihoods may take a small part
 
 
 def fit_ensemble(
@@ -94,7 +91,7 @@ def fit_ensemble(
     if jnp.shape(keys)[:1] != (len(models),):
         expected = f"one for each of {len(models)} models, as jax.random.split returns them"
         raise InputError(f"keys: expected {expected}; got shape {jnp.shape(keys)}.")
-    every = jnp.stack([checked_key(key) for key in keys])
+    keys = jnp.stack([checked_key(key) for key in keys])
     recipes = list(optimizer) if isinstance(optimizer, list) else [optimizer] * len(models)
     for name, given in (("optimizer", recipes), ("states", states)):
         if given is not None and len(given) != len(models):
@@ -106,13 +103,15 @@ def fit_ensemble(
     plan = plan_run(models[0], dataset, None, gradient, recipes[0], *rest)
     _check_alike(models)
     optimizers = _optimizers(plan, recipes, models[0])
-    begun = [
-        first_state(rbm, plan._replace(optimizer=each), key=key)
-        if states is None
-        else continued(states[i], rbm, plan, key=key, name=f"states, number {i}")
-        for i, (rbm, each, key) in enumerate(zip(models, optimizers, every, strict=True))
-    ]
-    return run_ensemble(plan, begun, keys=every, callbacks=callbacks)
+    first = []
+    for i, (rbm, own, key) in enumerate(zip(models, optimizers, keys, strict=True)):
+        if states is None:
+            first.append(first_state(rbm, plan._replace(optimizer=own), key=key))
+        else:
+            first.append(continued(states[i], rbm, plan, key=key, name=f"states, number {i}"))
+    fits = run_ensemble(plan, first, keys=keys, callbacks=callbacks)
+    monitors = Monitors(models[0], plan.dataset, None)
+    return [_with_record(fit, plan, monitors) for fit in fits]
 
 
 def _check_alike(models: list[RBM]) -> None:
@@ -125,18 +124,18 @@ def _check_alike(models: list[RBM]) -> None:
 def _optimizers(plan: Plan, recipes: list[Any], rbm: RBM) -> list[Any]:
     """Return each model's optimiser; raise InputError unless one compiled loop serves all."""
     usual = Recipe(rate=plan.method.gradient.about.rate(rbm))
-    made = {id(recipes[0]): plan.optimizer}  # a function would return a new one at each call
+    known = {id(recipes[0]): plan.optimizer}  # a function would return a new one at each call
     for recipe in recipes:
-        if id(recipe) not in made:
-            made[id(recipe)] = checked_optimizer(recipe, usual, plan.total)
-    found = [made[id(recipe)] for recipe in recipes]
-    for i, optimizer in enumerate(found):
+        if id(recipe) not in known:
+            known[id(recipe)] = checked_optimizer(recipe, usual, plan.total)
+    optimizers = [known[id(recipe)] for recipe in recipes]
+    for i, optimizer in enumerate(optimizers):
         if optimizer.update is not plan.method.update:
             raise InputError(
                 f"optimizer: expected recipes that differ in their rates alone; number {i} differs"
                 " from the first in more."
             )
-    return found
+    return optimizers
 
 
 def run_ensemble(
@@ -157,123 +156,17 @@ def run_ensemble(
         recorders: what measures each model on the way, as in `fit`, and decides by it. The run then
             ends where a model diverges, with the states before that.
     """
-    states = (
-        [each._replace(held_out=None, folds=None) for each in states]
-        if not recorders
-        else [recorder.begun(each) for recorder, each in zip(recorders, states, strict=True)]
-    )
-    begun, made = stacked(states), np.array([int(each.updates) for each in states])
-    between = _Between(plan, begun, callbacks, recorders)
-    state, made = trained(plan, begun, keys, made=made, between=between)
-    diverged = made < between.updates
-    states = unstacked(state, np.minimum(made, int(state.updates)))
-    fits = between.fits(states, diverged)
-    if recorders:
-        return fits
-    monitors = Monitors(states[0].rbm, plan.dataset, None)
-    return [each if each.diverged else _measured(each, monitors) for each in fits]
+    recorders = recorders or [Recorder(plan)] * len(states)
+    return Run(plan, Models(plan, list(keys)), recorders, callbacks).fits(states)
 
 
-def _measured(fit: Fit, monitors: Monitors) -> Fit:
-    """Return a `Fit` whose only record has measurements too."""
-    return fit._replace(history=[fit.history[0] | monitors(fit.rbm, NO_TIME, last=False)])
+def _with_record(fit: Fit, plan: Plan, monitors: Monitors) -> Fit:
+    """Return a `Fit` with a record of its end; that of a model that diverged has no measurements.
 
-
-class _Between:
-    """What happens between chunks of an ensemble's updates: records and callbacks."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        begun: TrainState,
-        callbacks: Sequence[Callback],
-        recorders: Sequence[Recorder],
-    ):
-        self.plan, self.callbacks, self.recorders = plan, callbacks, recorders
-        self.histories: list[list[dict[str, float]]] = [[] for _ in recorders]
-        self.last, self.began, self.updates = begun, clock(), int(begun.updates)
-        self.stoppers: list[Callback] = []
-        self.is_complete = self.updates >= plan.total
-
-    def next(self, updates: int) -> int:
-        """Return the update of the next record, or of the end."""
-        return self.recorders[0].next(updates) if self.recorders else self.plan.total
-
-    def __call__(
-        self, state: TrainState, made: np.ndarray, per_second: float
-    ) -> tuple[TrainState, bool]:
-        """Measure the models if that is due, and call the callbacks."""
-        updates = self.updates = int(state.updates)
-        if self.recorders and (made < updates).any():
-            return self.last, True
-        is_due = bool(self.recorders) and self.recorders[0].is_due(updates)
-        if not is_due and not self.callbacks:
-            return state, False
-        states, seconds, plan = unstacked(state, made), clock() - self.began, self.plan
-        samples = per_second * len(plan.dataset) / plan.per_epoch
-        metrics: dict[str, float] = {}
-        if is_due:
-            metrics = {"update": updates, "epoch": updates / plan.per_epoch}
-            metrics |= {"seconds": round(seconds, 3), "samples_per_second": round(samples, 1)}
-            states, found = self._recorded(states, seconds)
-            for history, each in zip(self.histories, found, strict=True):
-                history.append(metrics | each)
-            common = [name for name in found[0] if all(name in each for each in found)]
-            metrics |= {name: fmean(each[name] for each in found) for name in common}
-            state = stacked(states)
-        self.last = state
-        models: Any = [self._model(i, each) for i, each in enumerate(states)]
-        ends = (updates, plan.total, updates / plan.per_epoch, plan.total / plan.per_epoch)
-        whole: Any = states
-        report = Report(*ends, seconds, samples, per_second, metrics, models, whole)
-        self.stoppers = [callback for callback in self.callbacks if callback(report) is True]
-        return state, bool(self.stoppers)
-
-    def _recorded(
-        self, states: list[TrainState], seconds: float
-    ) -> tuple[list[TrainState], list[dict[str, float]]]:
-        """Return the states after a record, and the metrics of each model."""
-        after, found = [], []
-        for recorder, state in zip(self.recorders, states, strict=True):
-            rbm = averaged_model(state.optimizer, state.rbm)
-            state, metrics = recorder.record(state, rbm, seconds)
-            of_method = recorder.method.gradient.metrics(state.gradient)
-            after.append(state)
-            found.append(metrics | {name: float(value) for name, value in of_method.items()})
-        return after, found
-
-    def _model(self, i: int, state: TrainState) -> RBM:
-        """Return the model to use."""
-        if self.recorders and self.updates >= self.plan.total:
-            return self.recorders[i].kept(state)[0]
-        return averaged_model(state.optimizer, state.rbm)
-
-    def fits(self, states: list[TrainState], diverged: np.ndarray) -> list[Fit]:
-        """Return the `Fit` of each model."""
-        return [
-            self._fit(i, state, is_lost)
-            for i, (state, is_lost) in enumerate(zip(states, diverged.tolist(), strict=True))
-        ]
-
-    def _fit(self, i: int, state: TrainState, diverged: bool) -> Fit:
-        """Return the `Fit` of model i."""
-        updates, epochs = int(state.updates), int(state.updates) / self.plan.per_epoch
-        done = f"after {updates:,} updates ({epochs:g} epochs), one of an ensemble"
-        message = f"finished {done}"
-        if self.stoppers and updates < self.plan.total:
-            reason = getattr(self.stoppers[0], "reason", "")
-            message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
-        if self.is_complete:
-            message = f"nothing to do: the run was complete {done}; choose more epochs"
-        if diverged:
-            message = f"diverged: {done}; the last finite model is kept"
-        notes = self.plan.method.notes(state.rbm, state.gradient)
-        history: list[Any] = [{"update": updates, "epoch": epochs}]
-        if self.recorders:
-            notes, history = self.recorders[i].notes(state), self.histories[i]
-        rbm = self._model(i, state)
-        reason = (
-            "" if diverged or not self.recorders else self.recorders[i].reason_against(state, rbm)
-        )
-        notes = (*notes, reason) if reason else notes
-        return Fit(rbm, history, state, message, diverged, notes)
+    There are no pseudo-likelihoods: for a hundred models they take as long as all the rest.
+    """
+    updates = int(fit.state.updates)
+    record = {"update": updates, "epoch": updates / plan.per_epoch}
+    if not fit.diverged:
+        record |= monitors(fit.rbm, NO_TIME, last=False)
+    return fit._replace(history=[record])

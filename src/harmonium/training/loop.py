@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
-import warnings
 from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..checks import checked_key
 from ..data import Dataset
@@ -18,17 +18,17 @@ from ..gradients import AbstractGradient
 from ..rbm import RBM
 from ..sharding import clock, use_mesh
 from .arguments import Plan, checked_callbacks, plan_run
-from .chunks import DivergenceWarning, advance_through, growth_limit, largest, next_chunk
+from .chunks import DivergenceWarning, Models, growth_limit, next_chunk
 from .optimizers import averaged_model
-from .recorder import Recorder
+from .recorder import Judge, Recorder
 from .schedules import rate_of, reschedule
+from .selection import PoorModelWarning
 from .start import continued, first_state
 from .state import Fit, Report, TrainState
-from .verdict import PoorModelWarning
 
 Callback = Callable[[Report], Any]
-SHARE_FOR_RATIOS = 0.005  # share of a run's time that update ratios may take
-SLOWER, SLOWEST = 4.0, 1024.0  # a run that diverges begins anew at 1/4 of its rate, five times
+SLOWER = 4.0  # a run that diverges restarts at a quarter of its rate,
+SLOWEST = 1024.0  # down to this fraction of the first: five times
 
 
 def fit(
@@ -53,10 +53,10 @@ def fit(
     The default is centred PCD-1 with 500 chains and at least 10,000 updates, up to 40,000 for a
     small model of more than 2,000 rows. The learning rate is 0.1, up to 0.4 for more than 64
     visible 0/1 units, less if the units of both layers vary widely, and falls to zero over the
-    second half of the run. If the run diverges at this rate, it begins anew at a quarter of it, up
+    second half of the run. If the run diverges at this rate, it is restarted at a quarter of it, up
     to five times. The result is an average of the parameters over the last part of the run.
 
-    Where neither `epochs` nor `optimizer` is given, overfitting is held off in two ways. The recipe
+    Where neither `epochs` nor `optimizer` is given, overfitting is limited in two ways. The recipe
     has a penalty on large weights (`hm.Huber`), whose strength comes from the number of rows and,
     if there are validation rows, follows the free-energy gap. And with validation rows, the model
     is that of the record at which their log-likelihood was highest.
@@ -152,14 +152,24 @@ def run_plan(
     callbacks = checked_callbacks(callbacks)
     key = checked_key(key)
     if state is None:
-        begun = first_state(rbm, plan, key=key)
+        state = first_state(rbm, plan, key=key)
     else:
-        begun = continued(state, rbm, plan, key=key)
+        state = continued(state, rbm, plan, key=key)
     track = held_out is not None if track is None else track
-    recorder = Recorder(rbm, plan, held_out, keep, track, key)
-    run = _Run(plan, recorder, key)
-    del plan  # the run has rows of its own
-    return run.until_the_end(begun, callbacks)
+    judge = Judge(rbm, plan.rows, held_out, plan.prior)
+    recorder = Recorder(plan, judge, keep=keep, track=track, key=key)
+    restart = None
+    if plan.may_slow:
+        # Of a stream these rows are taken now: later it is read by another thread.
+        head = plan.rows if plan.rows.is_whole else plan.rows.head
+        restart = functools.partial(first_state, rbm, plan._replace(rows=head), key=key)
+    run = Run(plan, Models(plan, [key]), [recorder], callbacks, restart=restart, view=_of_the_model)
+    return run.fits([state])[0]
+
+
+def _of_the_model(report: Report) -> Report:
+    """Return the report of a run of one model as its callbacks receive it."""
+    return report._replace(rbm=report.rbm[0], state=report.state[0])
 
 
 def _check_keep(keep: Any, held_out: Dataset | None) -> None:
@@ -172,141 +182,221 @@ def _check_keep(keep: Any, held_out: Dataset | None) -> None:
         )
 
 
-@eqx.filter_jit
-def _update_ratio(before: RBM, after: RBM) -> Array:
-    """Return |ΔW| / |W| of an update."""
-    start = before.dense_weights
-    return jnp.linalg.norm(after.dense_weights - start) / jnp.linalg.norm(start)
+class Run:
+    """A run of one model or of several: compiled chunks of updates, with records between them."""
 
-
-class _Run:
-    """The part of a run outside the compiled loop: chunks, measurements, callbacks."""
-
-    def __init__(self, plan: Plan, recorder: Recorder, key: PRNGKeyArray):
-        self.method, self.key, self.rows = plan.method, key, len(plan.rows)
-        self.recorder = recorder
-        self.windows = plan.rows.windows(plan.method.batch_size, key=key, end=plan.total)
-        self.total, self.per_epoch = plan.total, plan.per_epoch
-        # Rows in memory are padded once.
-        head = self.windows.at(0).dataset if plan.rows.is_whole else plan.rows.head
-        self.plan = plan._replace(rows=head)
-        self.calling = 0.0  # extra time taken by calls for single updates
-
-    def until_the_end(self, state: TrainState, callbacks: Sequence[Callback]) -> Fit:
-        state, usual = self.recorder.begun(state), rate_of(self.plan.optimizer.init(state.rbm))
-        limit, least = growth_limit(largest(state.rbm)), (usual or 0.0) / SLOWEST
-        began, history, updates = clock(), [], int(state.updates)
-        chunk, stoppers, made = 1, [], False
-        end = self.recorder.end
-        while updates < end and not stoppers:
-            target = min(updates + chunk, self.recorder.next(updates), end)
-            started = clock()
-            before, new = self._advanced(state, updates, target, began)
-            seconds = clock() - started
-            if not float(largest(new.rbm)) < limit:
-                rate = (rate_of(state.optimizer) or 0.0) / SLOWER
-                if not (self.plan.may_slow and rate >= least > 0.0):
-                    return self._diverged(state, history, updates, target)
-                state = self._begun_anew(rate, state)
-                history, updates, chunk = [], 0, 1
-                continue
-            per_second = (target - updates) / max(seconds, 1e-9)
-            chunk = next_chunk(chunk, per_second)
-            state, updates, made = new, target, True
-            report = self._report(state, before, updates, began, per_second)
-            state = report.state
-            if report.metrics:
-                history.append(report.metrics)
-            stoppers = [callback for callback in callbacks if callback(report) is True]
-        rbm, chosen = self.recorder.kept(state)
-        done = f"after {updates:,} updates ({updates / self.per_epoch:g} epochs){chosen}"
-        message = f"finished {done}"
-        if stoppers and updates < end:
-            reason = getattr(stoppers[0], "reason", "")
-            message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
-        if not made:
-            message = f"nothing to do: the run was complete {done}; choose more epochs"
-        notes = self._notes(state, usual)
-        reason = self.recorder.reason_against(state, rbm) if made else ""
-        if reason:
-            warn_user(reason, PoorModelWarning)
-            notes = (*notes, reason)
-        return Fit(rbm, history, state, message, False, notes)
-
-    def _begun_anew(self, rate: float, old: TrainState) -> TrainState:
-        """Return the state before the first update, at a lower rate, after a run that diverged."""
-        state = first_state(self.recorder.start, self.plan, key=self.key)
-        slower = reschedule(state.optimizer, self.total, rate)
-        return self.recorder.begun(state._replace(optimizer=slower, folds=old.folds))
-
-    def _notes(self, state: TrainState, usual: float | None) -> tuple[str, ...]:
-        """Return what was changed automatically, a sentence each; `usual` is the first rate."""
-        notes, rate = self.recorder.notes(state), rate_of(state.optimizer)
-        if not (self.plan.may_slow and rate and usual and rate < 0.99 * usual):
-            return notes
-        return (
-            *notes,
-            f"the rate is {rate:.2g}: the run diverged at higher ones, from {usual:.2g}",
-        )
-
-    def _advanced(
-        self, state: TrainState, updates: int, target: int, began: float
-    ) -> tuple[TrainState | None, TrainState]:
-        """Make updates up to `target`; return the states before and after the last of them.
-
-        The state before is None unless the update ratio is measured. For the ratio, the last update
-        is made in a separate call, so that the compiled loop need not keep earlier parameters. For
-        a small model such a call takes as long as many updates, so the ratio is left out of some
-        records if they are frequent.
-        """
-        affordable = self.calling <= SHARE_FOR_RATIOS * (clock() - began)
-        if not self.recorder.is_due(target) or (target < self.recorder.end and not affordable):
-            return None, self._until(target, state)
-        started = clock()
-        before = self._until(target - 1, state) if target - 1 > updates else state
-        called = clock()
-        state, made = self._until(target, before), target - 1 - updates
-        usual = (called - started) / made if made else 0.0
-        self.calling += max(0.0, clock() - called - usual) if made else 0.0
-        return before, state
-
-    def _until(self, target: int, state: TrainState) -> TrainState:
-        moving = state._replace(held_out=None, folds=None)  # which updates do not need
-        moved = advance_through(self.method, self.windows, moving, target, key=self.key)
-        return moved._replace(held_out=state.held_out, folds=state.folds)
-
-    def _report(
+    def __init__(
         self,
-        state: TrainState,
-        before: TrainState | None,
-        updates: int,
-        began: float,
-        per_second: float,
-    ) -> Report:
-        rbm = averaged_model(state.optimizer, state.rbm)
-        seconds, epoch = clock() - began, updates / self.per_epoch
-        samples = per_second * self.rows / self.per_epoch
-        metrics: dict[str, float] = {}
-        if self.recorder.is_due(updates):
-            metrics = {"update": updates, "epoch": epoch, "seconds": round(seconds, 3)}
-            metrics["samples_per_second"] = round(samples, 1)
-            state, measured = self.recorder.record(state, rbm, seconds)
-            metrics |= measured
-            of_method = self.method.gradient.metrics(state.gradient)
-            metrics |= {name: float(value) for name, value in of_method.items()}
-            ratio = math.nan if before is None else float(_update_ratio(before.rbm, state.rbm))
-            metrics |= {"update_ratio": ratio} if math.isfinite(ratio) else {}
-        end = self.recorder.end
-        rbm = rbm if updates < self.recorder.end else self.recorder.kept(state)[0]
-        ends = (updates, end, epoch, end / self.per_epoch)
-        return Report(*ends, seconds, samples, per_second, metrics, rbm, state)
+        plan: Plan,
+        models: Models,
+        recorders: Sequence[Recorder],
+        callbacks: Sequence[Callback],
+        *,
+        restart: Callable[[], TrainState] | None = None,
+        view: Callable[[Report], Report] = lambda report: report,
+    ):
+        """Fix what does not change during the run.
 
-    def _diverged(self, state: TrainState, history: list, updates: int, target: int) -> Fit:
-        message = (
-            f"diverged: parameters grew without bound between updates {updates:,} and {target:,};"
-            f" the model at update {updates:,} is kept. Lower the learning rate, and standardise"
-            " continuous data."
+        Args:
+            plan: the fixed parts of the run, the same for all models.
+            models: how the models are advanced.
+            recorders: what measures each model, at the same updates.
+            callbacks: as in `fit`.
+            restart: returns the first state of the only model, for a run that diverges; None if
+                the learning rate was given, or models that share one pace are trained.
+            view: makes what callbacks receive of a report whose models and states are lists.
+        """
+        self.plan = plan
+        self.models = models
+        self.recorders = recorders
+        self.callbacks = callbacks
+        self.restart = restart
+        self.view = view
+        self.histories: list[list[dict[str, float]]] = [[] for _ in recorders]
+        self.stopper: Callback | None = None
+
+    def fits(self, states: list[TrainState]) -> list[Fit]:
+        """Make all updates that are left, and return the `Fit` of each model.
+
+        Args:
+            states: a state of each model. One that has made fewer updates than the others is that
+                of a model that has diverged, and stays as it is.
+        """
+        pairs = zip(self.recorders, states, strict=True)
+        states = [recorder.begin(state) for recorder, state in pairs]
+        self.began = clock()
+        self.state = self.models.join(states)
+        self.updates = int(self.state.updates)
+        self.updates_of = np.array([int(state.updates) for state in states])
+        self.is_moving = self.updates_of == self.updates
+        self.usual_rate = 0.0
+        if self.restart is not None:
+            self.usual_rate = rate_of(self.plan.optimizer.init(states[0].rbm)) or 0.0
+        limit = growth_limit(self.models.largest(self.state))
+        was_complete = self.updates >= self.end
+        self.is_over = was_complete
+        chunk = 1
+        while not self.is_over:
+            target = min(self.updates + chunk, self.recorders[0].next(self.updates), self.end)
+            started = clock()
+            before, state, sizes = self._advanced(target)
+            per_second = (target - self.updates) / max(clock() - started, 1e-9)
+            is_finite = sizes < limit
+            if not is_finite.all():
+                self._recover(is_finite)
+                chunk = 1
+                continue
+            self.state = state
+            self.updates = target
+            self.updates_of[self.is_moving] = target
+            self.is_over = target >= self.end
+            self._look(before, per_second)
+            chunk = next_chunk(chunk, per_second)
+        return self._ended(was_complete)
+
+    @property
+    def end(self) -> int:
+        """The number of updates at the end of the run."""
+        return self.recorders[0].end
+
+    def _advanced(self, target: int) -> tuple[TrainState, TrainState, np.ndarray]:
+        """Return the states before the last update up to `target`, if that is measured, and after.
+
+        The third is the largest absolute parameter of each model.
+
+        The last update before a record is a call of its own, so that the compiled loop need not
+        carry the parameters of the update before.
+        """
+        before = self.state
+        if self.recorders[0].is_due(target) and target - 1 > self.updates:
+            before, _ = self.models.advance(before, target - 1, self.is_moving)
+        return before, *self.models.advance(before, target, self.is_moving)
+
+    def _recover(self, is_finite: np.ndarray) -> None:
+        """Choose how to go on after a chunk in which parameters grew without bound.
+
+        A model whose rate was not given restarts at a lower one. Others are left as they were
+        before the chunk; without measurements the rest of them go on, else the run ends.
+        """
+        if self.restart is not None:
+            rate = (rate_of(self.state.optimizer) or 0.0) / SLOWER
+            if rate >= self.usual_rate / SLOWEST > 0.0:
+                first = self.restart()
+                slower = reschedule(first.optimizer, self.plan.total, rate)
+                self.state = self.recorders[0].begin(first._replace(optimizer=slower))
+                self.updates = 0
+                self.updates_of[:] = 0
+                self.histories[0].clear()
+                return
+        self.is_moving &= is_finite
+        # Means over some of the models would be no records of the run.
+        self.is_over = self.recorders[0].judge is not None or not self.is_moving.any()
+
+    def _look(self, before: TrainState, per_second: float) -> None:
+        """Measure the models if that is due, and call the callbacks."""
+        is_due = self.recorders[0].is_due(self.updates)
+        if not is_due and not self.callbacks:
+            return
+        seconds = clock() - self.began
+        samples = per_second * len(self.plan.rows) / self.plan.per_epoch
+        metrics: dict[str, float] = {}
+        states = self.models.split(self.state, self.updates_of)
+        if is_due:
+            metrics = {"update": self.updates, "epoch": self._epochs(self.updates)}
+            metrics |= {"seconds": round(seconds, 3), "samples_per_second": round(samples, 1)}
+            ratios = self.models.update_ratios(before, self.state)
+            measured = []
+            for i, recorder in enumerate(self.recorders):
+                states[i], record = recorder.record(states[i], seconds)
+                if math.isfinite(ratios[i]):
+                    record["update_ratio"] = ratios[i]
+                self.histories[i].append(metrics | record)
+                measured.append(record)
+            metrics |= _means(measured)
+            self.state = self.models.join(states)
+        report = Report(
+            updates=self.updates,
+            total=self.end,
+            epoch=self._epochs(self.updates),
+            epochs=self._epochs(self.end),
+            seconds=seconds,
+            samples_per_second=samples,
+            updates_per_second=per_second,
+            metrics=metrics,
+            rbm=[self._model(i, state) for i, state in enumerate(states)],
+            state=[r.with_records(s) for r, s in zip(self.recorders, states, strict=True)],
         )
-        warnings.warn(message, DivergenceWarning, stacklevel=5)
-        rbm = averaged_model(state.optimizer, state.rbm)
-        return Fit(rbm, history, state, message, True, self.recorder.notes(state))
+        report = self.view(report)
+        stoppers = [callback for callback in self.callbacks if callback(report) is True]
+        if stoppers and not self.is_over:
+            self.stopper = stoppers[0]
+            self.is_over = True
+
+    def _epochs(self, updates: int) -> float:
+        return updates / self.plan.per_epoch
+
+    def _model(self, i: int, state: TrainState) -> RBM:
+        """Return the model to use after the updates made so far."""
+        if self.updates < self.end:
+            return averaged_model(state.optimizer, state.rbm)
+        return self.recorders[i].choose(state).rbm
+
+    def _ended(self, was_complete: bool) -> list[Fit]:
+        """Return the fits, and warn of models that diverged."""
+        states = self.models.split(self.state, self.updates_of)
+        fits = [self._fit(i, state, was_complete) for i, state in enumerate(states)]
+        diverged = [str(i) for i, fit in enumerate(fits) if fit.diverged]
+        if diverged:
+            warning = fits[0].message
+            if len(fits) > 1:
+                which = ", ".join(diverged[:10]) + (", …" if len(diverged) > 10 else "")
+                warning = (
+                    f"{len(diverged)} of {len(fits)} models diverged (number {which}); the last"
+                    " finite state of each is kept. Lower the learning rate."
+                )
+            warn_user(warning, DivergenceWarning)
+        return fits
+
+    def _fit(self, i: int, state: TrainState, was_complete: bool) -> Fit:
+        """Return the `Fit` of a model."""
+        recorder = self.recorders[i]
+        updates = int(self.updates_of[i])
+        together = ", one of an ensemble" if len(self.recorders) > 1 else ""
+        done = f"after {updates:,} updates ({self._epochs(updates):g} epochs){together}"
+        notes = recorder.notes(state) + self._notes(state)
+        full = recorder.with_records(state)
+        if not self.is_moving[i]:
+            message = (
+                f"diverged: {done}: parameters grew without bound; the last finite model is kept."
+                " Lower the learning rate, and standardise continuous data."
+            )
+            rbm = averaged_model(state.optimizer, state.rbm)
+            return Fit(rbm, self.histories[i], full, message, True, notes)
+        choice = recorder.choose(state)
+        done += f"; {choice.why}" if choice.why else ""
+        if was_complete:
+            message = f"nothing to do: the run was complete {done}; choose more epochs"
+        elif self.stopper is not None:
+            reason = getattr(self.stopper, "reason", "")
+            message = f"stopped by a callback {done}" + (f": {reason}" if reason else "")
+        else:
+            message = f"finished {done}"
+        warning = "" if was_complete else recorder.reason_against(state, choice.rbm)
+        if warning:
+            warn_user(warning, PoorModelWarning)
+            notes = (*notes, warning)
+        return Fit(choice.rbm, self.histories[i], full, message, False, notes)
+
+    def _notes(self, state: TrainState) -> tuple[str, ...]:
+        """Return a note on a rate that was lowered."""
+        rate = rate_of(state.optimizer)
+        usual = self.usual_rate
+        if not rate or rate >= 0.99 * usual:
+            return ()
+        return (f"the rate is {rate:.2g}: the run diverged at higher ones, from {usual:.2g}",)
+
+
+def _means(records: list[dict[str, float]]) -> dict[str, float]:
+    """Return the mean over models of each metric that all of them have."""
+    names = [name for name in records[0] if all(name in record for record in records)]
+    return {name: fmean(record[name] for record in records) for name in names}

@@ -35,9 +35,10 @@ WORK = 2**32  # rows × visible columns × hidden columns: about 0.1 s on two co
 DRAWING = 512  # a draw of a column takes the time of so many multiplications
 PSEUDO_WORK = 2**23  # below 0.1 s
 FILLING_SWEEPS = 10
-CHAINS, STEPS = 8, 8  # of annealing for each row with missing values
+CHAINS = 8  # of annealing for each row with missing values
+STEPS = 8
 MOST_ENTRIES = 2**23  # of an array of a sum over missing values, for all rows
-SHARE_OF_TIME = 0.02  # share of a run's time that pseudo-likelihoods may take
+FRACTION_OF_TIME = 0.02  # of a run that pseudo-likelihoods may take
 
 
 class RowStatistics(NamedTuple):
@@ -49,10 +50,10 @@ class RowStatistics(NamedTuple):
         reference: ⟨F⟩ of independent units.
         reference_variance: its variance over rows.
         covariance: the covariance of both over rows.
-        worth: the effective number of rows.
+        effective_size: the effective number of rows.
         reconstruction: the mean of `reconstruction_errors`.
-        reach: how far ⟨F⟩ may lie off, where missing units were sampled and not summed out; ∞ where
-            that is too rough to choose by.
+        half_width: how far ⟨F⟩ may lie off, where missing units were sampled and not summed out; ∞
+            where that is too rough to choose by.
         least: a number that log Z exceeds, since no state has a probability above 1: the largest
             −F(v) of discrete units, or −F(h) of h given a row; −∞ where neither is discrete.
     """
@@ -62,15 +63,15 @@ class RowStatistics(NamedTuple):
     reference: float
     reference_variance: float
     covariance: float
-    worth: float
+    effective_size: float
     reconstruction: float
-    reach: float = 0.0
+    half_width: float = 0.0
     least: float = -math.inf
 
     @property
     def energy_to_choose_by(self) -> float:
         """⟨F⟩, or NaN where it is too rough to choose a model or a penalty by."""
-        return self.energy if math.isfinite(self.reach) else math.nan
+        return self.energy if math.isfinite(self.half_width) else math.nan
 
 
 class Monitors:
@@ -82,15 +83,16 @@ class Monitors:
         if any(rows.missing for rows in sets):
             work = rbm.visible.size * (rbm.hidden.size + DRAWING) * CHAINS * STEPS
         affordable = max(FEWEST_ROWS, WORK // work)
-        some = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
-        self.watching = sum(map(len, some))
-        self.watched = [padded(rows) for rows in some]
+        samples = [rows.some(min(MONITORED_ROWS, affordable)) for rows in sets]
+        self.watching = sum(map(len, samples))
+        self.watched = [padded(rows) for rows in samples]
         self.reference = rbm.uncoupled
         self.log_z_of_reference = float(Line(self.reference, self.reference).log_z_of_base)
         # Taken before the first update: later a stream is read by another thread.
         affordable = max(1, PSEUDO_WORK // (rbm.visible.size * rbm.hidden.size))
         self.few = sets[-1].some(min(MONITORED_ROWS, affordable))
-        self.spent, self.is_first = 0.0, True
+        self.spent = 0.0
+        self.is_first = True
         self.key = key_of(0)  # the same random numbers each time, so that curves are smooth
 
     def measured(self, rbm: RBM) -> list[RowStatistics]:
@@ -100,20 +102,22 @@ class Monitors:
             for rows in self.watched
         ]
 
-    def bounds(self, found: list[RowStatistics]) -> tuple[float, float]:
-        """Return two bounds on log Z of a model, for `Tracker.followed`.
+    def bounds(self, statistics: list[RowStatistics]) -> tuple[float, float]:
+        """Return two bounds on log Z of a model, for `Tracker.track`.
 
-        log Z exceeds the first for certain. Above the second, the rows would be worth less than by
-        units without weights, which training hardly does; it is NaN where ⟨F⟩ is too rough.
+        log Z exceeds the first for certain. Above the second, the rows would have a lower
+        likelihood than under independent units, which training hardly does; it is NaN where ⟨F⟩ is
+        too rough.
         """
-        judged = found[-1]
-        without = -judged.reference - self.log_z_of_reference
-        return max(one.least for one in found), -judged.energy_to_choose_by - without
+        last = statistics[-1]
+        independent = -last.reference - self.log_z_of_reference
+        least = max(rows.least for rows in statistics)
+        return least, -last.energy_to_choose_by - independent
 
     def measured_to_choose_by(self, rbm: RBM) -> tuple[float, float]:
         """Return ⟨F⟩ of held-out rows, NaN where it is too rough, and a lower bound on log Z."""
-        found = self.measured(rbm)
-        return found[-1].energy_to_choose_by, self.bounds(found)[0]
+        statistics = self.measured(rbm)
+        return statistics[-1].energy_to_choose_by, self.bounds(statistics)[0]
 
     def __call__(self, rbm: RBM, seconds: float, *, last: bool) -> dict[str, float]:
         """Return the metrics that are finite; `Fit` describes them.
@@ -126,31 +130,34 @@ class Monitors:
         return self.described(rbm, self.measured(rbm), seconds, last=last)
 
     def described(
-        self, rbm: RBM, found: list[RowStatistics], seconds: float, *, last: bool
+        self, rbm: RBM, statistics: list[RowStatistics], seconds: float, *, last: bool
     ) -> dict[str, float]:
         """Return the metrics, for a model whose rows were `measured`."""
-        train, judged = found[0], found[-1]
+        train = statistics[0]
+        held_out = statistics[-1]  # the training rows where none are held out
         metrics = {"free_energy": train.energy}
-        if len(found) > 1:
-            metrics["free_energy_gap"] = judged.energy_to_choose_by - train.energy_to_choose_by
-            metrics["free_energy_gap_stderr"] = _stderr(
-                [(one.variance, one.worth) for one in found]
-            )
-        metrics["reconstruction"] = judged.reconstruction
-        if rbm.visible.n_states is not None and (last or self.spent <= SHARE_OF_TIME * seconds):
+        if len(statistics) > 1:
+            metrics["free_energy_gap"] = held_out.energy_to_choose_by - train.energy_to_choose_by
+            parts = [(rows.variance, rows.effective_size) for rows in statistics]
+            metrics["free_energy_gap_stderr"] = _stderr(parts)
+        metrics["reconstruction"] = held_out.reconstruction
+        if rbm.visible.n_states is not None and (last or self.spent <= FRACTION_OF_TIME * seconds):
             metrics["pseudo_log_likelihood"] = self._pseudo_log_likelihood(rbm)
         return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
 
     def _pseudo_log_likelihood(self, rbm: RBM) -> float:
         """Return the mean over a few rows; the first call, mostly compilation, is not timed."""
-        first_time, started, self.is_first = self.is_first, clock(), False
-        rows, weights = self.few.rows(key=self.key), self.few.weights
+        is_first = self.is_first
+        self.is_first = False
+        started = clock()
+        rows = self.few.rows(key=self.key)
+        weights = None if self.few.weights is None else np.asarray(self.few.weights)
         if self.few.missing:
             filled = _filled(rbm, with_missing(rbm.visible, from_numpy(rows)), key_of(1))
             rows = np.where(np.isnan(rows), rbm.visible.decode(whole(filled)), rows)
-        each = pseudo_log_likelihoods(rbm, rows)
-        self.spent += 0.0 if first_time else clock() - started
-        return float(np.average(each, weights=None if weights is None else np.asarray(weights)))
+        values = pseudo_log_likelihoods(rbm, rows)
+        self.spent += 0.0 if is_first else clock() - started
+        return float(np.average(values, weights=weights))
 
 
 @eqx.filter_jit
@@ -169,23 +176,25 @@ def adjusted_gap(train: RowStatistics, held_out: RowStatistics) -> tuple[float, 
     that of all rows at least, and the error as that of Student's t for its number of rows.
     """
     both = (train, held_out)
-    spread = sum(one.worth * one.reference_variance for one in both)
-    slope = sum(one.worth * one.covariance for one in both) / spread if spread > 0 else 0.0
+    spread = sum(rows.effective_size * rows.reference_variance for rows in both)
+    covariance = sum(rows.effective_size * rows.covariance for rows in both)
+    slope = covariance / spread if spread > 0 else 0.0
     raw = held_out.energy_to_choose_by - train.energy_to_choose_by
     gap = raw - slope * (held_out.reference - train.reference)
-    left = [
-        one.variance - 2.0 * slope * one.covariance + slope**2 * one.reference_variance
-        for one in both
+    residuals = [
+        rows.variance - 2.0 * slope * rows.covariance + slope**2 * rows.reference_variance
+        for rows in both
     ]
-    worths = [one.worth for one in both]
-    pooled = sum(n * each for n, each in zip(worths, left, strict=True)) / sum(worths)
-    stderr = _stderr([(max(each, pooled), n) for each, n in zip(left, worths, strict=True)])
-    return gap, stderr * _few_rows(min(worths))
+    sizes = [rows.effective_size for rows in both]
+    pooled = sum(n * variance for n, variance in zip(sizes, residuals, strict=True)) / sum(sizes)
+    variances = [max(variance, pooled) for variance in residuals]
+    stderr = _stderr(list(zip(variances, sizes, strict=True)))
+    return gap, stderr * _few_rows(min(sizes))
 
 
-def _few_rows(worth: float) -> float:
+def _few_rows(size: float) -> float:
     """Return by how much errors over so many rows are larger than the normal distribution's."""
-    freedom = math.floor(worth) - 1
+    freedom = math.floor(size) - 1
     return student_95(freedom) / Z_95 if 1 <= freedom < MANY_ROWS else 1.0
 
 
@@ -194,9 +203,9 @@ def _stderr(parts: list[tuple[float, float]]) -> float:
 
     It is NaN where a mean is over one row.
     """
-    if any(worth <= 1.0 for _, worth in parts):
+    if any(size <= 1.0 for _, size in parts):
         return math.nan
-    return math.sqrt(max(0.0, sum(variance / (worth - 1.0) for variance, worth in parts)))
+    return math.sqrt(max(0.0, sum(variance / (size - 1.0) for variance, size in parts)))
 
 
 @eqx.filter_jit
@@ -207,44 +216,46 @@ def _measured(rbm: RBM, reference: RBM, dataset: Dataset, n: Array, key: PRNGKey
     """
     indices = jnp.arange(len(dataset))
     cloud, _ = batch_of(rbm.visible, dataset, indices, indices < n, key=key)
-    share = cloud.weights
-    reach = jnp.zeros(())
+    weights = cloud.weights
+    half_width = jnp.zeros(())
     if dataset.missing:
-        found = _energies_of_seen(rbm, cloud.states, dataset.missing, key=key)
-        energies = found.value
-        reach = 2.0 * jnp.sqrt(share**2 @ found.variance) + 0.5 * share @ found.variance
+        seen = _energies_of_seen(rbm, cloud.states, dataset.missing, key=key)
+        energies = seen.value
+        half_width = 2.0 * jnp.sqrt(weights**2 @ seen.variance) + 0.5 * weights @ seen.variance
         # Chains that miss a mode have a small variance, but they lose work before they miss any.
-        reach = jnp.where(share @ found.lost > ROUGH, jnp.inf, reach)
-        others = independent_energies(reference.visible, reference.hidden, cloud.states)
-        cloud = cloud._replace(states=found.completed)
+        half_width = jnp.where(weights @ seen.lost > ROUGH, jnp.inf, half_width)
+        references = independent_energies(reference.visible, reference.hidden, cloud.states)
+        cloud = cloud._replace(states=seen.completed)
     else:
-        energies, others = rbm.free_energy(cloud.states), reference.free_energy(cloud.states)
-    mean, of_reference = share @ energies, share @ others
-    apart, away = energies - mean, others - of_reference
+        energies = rbm.free_energy(cloud.states)
+        references = reference.free_energy(cloud.states)
+    mean = weights @ energies
+    mean_reference = weights @ references
+    centred = energies - mean
+    centred_reference = references - mean_reference
     return jnp.stack(
         [
             mean,
-            share @ apart**2,
-            of_reference,
-            share @ away**2,
-            share @ (apart * away),
-            effective_size(share),
-            share @ errors_of_states(rbm, cloud.states),
-            reach,
-            _largest(rbm, cloud.states, share > 0.0, key=key),
+            weights @ centred**2,
+            mean_reference,
+            weights @ centred_reference**2,
+            weights @ (centred * centred_reference),
+            effective_size(weights),
+            weights @ errors_of_states(rbm, cloud.states),
+            half_width,
+            _largest(rbm, cloud.states, weights > 0.0, key=key),
         ]
     )
 
 
 def _largest(rbm: RBM, v: Array, counts: Array, *, key: PRNGKeyArray) -> Array:
     """Return the largest −F of a state, of v itself and of h given v, where units are discrete."""
-    sides = [(rbm, v), (rbm.T, rbm.sample_h_from_v(v, key=key))]
-    found = [
-        jnp.where(counts, -side.free_energy(states), -jnp.inf).max()
-        for side, states in sides
-        if side.visible.n_states is not None
-    ]
-    return jnp.stack([*found, jnp.asarray(-jnp.inf)]).max()
+    h = rbm.sample_h_from_v(v, key=key)
+    bounds = [jnp.asarray(-jnp.inf)]
+    for model, states in ((rbm, v), (rbm.T, h)):
+        if model.visible.n_states is not None:
+            bounds.append(jnp.where(counts, -model.free_energy(states), -jnp.inf).max())
+    return jnp.stack(bounds).max()
 
 
 def _energies_of_seen(rbm: RBM, v: Array, missing: int, *, key: PRNGKeyArray) -> SeenEnergies:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from .._host import errors_as_raised
 from ..checks import checked_key
-from ..errors import InputError, count_of
+from ..errors import InputError, count_of, warn_user
 from ..gradients import AbstractGradient
 from ..rbm import RBM
 from .arguments import plan_run
-from .chunks import DivergenceWarning, advance, growth_limit, largest
+from .chunks import DivergenceWarning, Models, growth_limit
 from .optimizers import averaged_model
 from .start import first_state, resumable
 from .state import Fit, TrainState
@@ -64,8 +61,7 @@ def partial_fit(
         >>> fit.message, int(fit.state.updates)
         ('learned from 8 rows in 1 update', 2)
     """
-    parts = (rbm, data, weights, gradient, optimizer, 1, batch_size, precision)
-    plan = plan_run(*parts, endless=True)
+    plan = plan_run(rbm, data, weights, gradient, optimizer, 1, batch_size, precision, endless=True)
     key = checked_key(key)
     if plan.prior:
         raise InputError(
@@ -76,20 +72,19 @@ def partial_fit(
         state = first_state(rbm, plan, key=key)
     else:
         state = resumable(state, rbm, plan, key=key)
-    n, updates = jnp.asarray(len(plan.dataset), jnp.int32), state.updates
-    begun = state._replace(updates=jnp.zeros_like(updates))
-    until = jnp.asarray(plan.total, jnp.int32)
-    with errors_as_raised():
-        reached = advance(plan.method, plan.dataset.padded(), n, begun, until, key=key)
-        jax.block_until_ready(reached)
-    reached = reached._replace(updates=updates + plan.total)
-    rows, updates_made = count_of(len(plan.dataset), "row"), count_of(plan.total, "update")
-    message = f"learned from {rows} in {updates_made}"
-    diverged = not float(largest(reached.rbm)) < growth_limit(largest(state.rbm))
+    # A portion is an epoch of its own, whose updates are counted from 0.
+    first = state._replace(updates=jnp.zeros_like(state.updates))
+    model = Models(plan, [key])
+    last, sizes = model.advance(first, plan.total)
+    rows = count_of(len(plan.dataset), "row")
+    updates = count_of(plan.total, "update")
+    message = f"learned from {rows} in {updates}"
+    diverged = not (sizes < growth_limit(model.largest(state))).all()
     if diverged:
         message = "diverged: the model before this portion is kept; lower the learning rate"
-        warnings.warn(message, DivergenceWarning, stacklevel=2)
-        reached = state
-    rbm = averaged_model(reached.optimizer, reached.rbm)
-    notes = plan.method.notes(reached.rbm, reached.gradient)
-    return Fit(rbm, [], reached, message, diverged, notes)
+        warn_user(message, DivergenceWarning)
+    else:
+        state = last._replace(updates=state.updates + plan.total)
+    rbm = averaged_model(state.optimizer, state.rbm)
+    notes = plan.method.notes(state.rbm, state.gradient)
+    return Fit(rbm, [], state, message, diverged, notes)

@@ -75,9 +75,9 @@ def averaged(
         grads: RBM, state: AveragedState, rbm: RBM, **extra: Any
     ) -> tuple[RBM, AveragedState]:
         updates, inner_state = wrapped.update(grads, state.inner, rbm, **extra)
-        share = 1.0 / (forgetting * state.count + 1.0)
+        fraction = 1.0 / (forgetting * state.count + 1.0)
         average = map_parameters(
-            lambda mean, x, dx: mean + share * (x + dx - mean), state.average, rbm, updates
+            lambda mean, x, dx: mean + fraction * (x + dx - mean), state.average, rbm, updates
         )
         return updates, AveragedState(inner_state, average, state.count + 1)
 

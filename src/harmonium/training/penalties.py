@@ -161,11 +161,11 @@ class AbstractGroups(AbstractPenalty):
 
     def check(self, rbm: RBM) -> None:
         """Raise InputError unless there is a label for each unit."""
-        for side, layer in zip(self.grouping, (rbm.visible, rbm.hidden), strict=True):
-            if not isinstance(side, str) and len(side) != layer.n_units:
+        for members, layer in zip(self.grouping, (rbm.visible, rbm.hidden), strict=True):
+            if not isinstance(members, str) and len(members) != layer.n_units:
                 raise InputError(
                     f"{type(self).__name__}: expected {layer.n_units} labels, one for each unit of"
-                    f" {layer}; got {len(side)}."
+                    f" {layer}; got {len(members)}."
                 )
 
     def totals(self, entries: Array, rbm: RBM) -> Array:
@@ -175,11 +175,9 @@ class AbstractGroups(AbstractPenalty):
 
     def sizes(self, rbm: RBM) -> Array:
         """Return for each weight the number of weights in its group."""
-        layers = (rbm.visible, rbm.hidden)
-        down, along = (
-            _total(jnp.ones_like(layer.zero_inputs), layer, side)
-            for layer, side in zip(layers, self.grouping, strict=True)
-        )
+        visible, hidden = self.grouping
+        down = _total(jnp.ones_like(rbm.visible.zero_inputs), rbm.visible, visible)
+        along = _total(jnp.ones_like(rbm.hidden.zero_inputs), rbm.hidden, hidden)
         return jnp.outer(down, along)
 
 
@@ -262,7 +260,8 @@ class SquaredL1(AbstractGroups):
         Newton's method from 0, S ← Σ_k |W_k| / (1 + a·K) over the K weights above aS, increases to
         the solution in a few steps.
         """
-        a, sizes = step * self.strength, abs(weights)
+        a = step * self.strength
+        sizes = abs(weights)
 
         def newton(now: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             _, s, count = now
@@ -325,7 +324,8 @@ def size_of_weights(rbm: RBM) -> Float[Array, ""]:
     Weights below d count as d. As W goes to 0, the free-energy gap falls by chance in proportion
     to W and R(W) to its square; their ratio would call for a penalty that keeps W at 0.
     """
-    weights, penalty = rbm.dense_weights, Huber(1.0)
+    weights = rbm.dense_weights
+    penalty = Huber(1.0)
     least = (weights != 0).sum() * (penalty.width / 2.0)  # entries that are masked do not count
     return jnp.maximum(penalty.value(weights, rbm), least)
 
@@ -369,14 +369,14 @@ def _above_zero(norms: Array) -> Array:
     return jnp.maximum(norms, jnp.finfo(norms.dtype).tiny)
 
 
-def _total(entries: Array, layer: AbstractLayer, side: Members) -> Array:
+def _total(entries: Array, layer: AbstractLayer, members: Members) -> Array:
     """Sum the last axis, columns of a layer, over groups of units: (..., columns) or (..., 1)."""
-    if side == "all":
+    if members == "all":
         return entries.sum(-1, keepdims=True)
     units = layer.fold(entries)
-    if not isinstance(side, str):
-        labels = jnp.asarray(np.unique(side, return_inverse=True)[1])
-        sums = jax.ops.segment_sum(jnp.moveaxis(units, -1, 0), labels, len(set(side)))
+    if not isinstance(members, str):
+        labels = jnp.asarray(np.unique(members, return_inverse=True)[1])
+        sums = jax.ops.segment_sum(jnp.moveaxis(units, -1, 0), labels, len(set(members)))
         units = jnp.moveaxis(sums[labels], 0, -1)
     return layer.spread(units)
 
@@ -387,8 +387,8 @@ def _check_number(name: str, value: Any, other: str = "") -> None:
 
 
 def _check_grouping(name: str, grouping: tuple[Members, Members]) -> None:
-    for side, members in zip(("visible", "hidden"), grouping, strict=True):
+    for layer, members in zip(("visible", "hidden"), grouping, strict=True):
         if members not in ("each", "all") and not isinstance(members, tuple):
             raise InputError(
-                f'{name} {side}: expected "each", "all" or a tuple of labels; got {members!r}.'
+                f'{name} {layer}: expected "each", "all" or a tuple of labels; got {members!r}.'
             )

@@ -30,7 +30,9 @@ class ProgressBar:
     """
 
     def __init__(self, title: str = ""):
-        self.title, self.began, self.drawn = title, time.perf_counter(), 0.0
+        self.title = title
+        self.began = time.perf_counter()
+        self.drawn = 0.0
         self.known: dict[str, float] = {}
         self.place: Any = None
 
@@ -50,7 +52,8 @@ class ProgressBar:
         self._show(part, spent * (1 - part) / part if part else None, "")
 
     def _show(self, part: float, left: float | None, words: str) -> None:
-        now, is_done = time.perf_counter(), part >= 1.0
+        now = time.perf_counter()
+        is_done = part >= 1.0
         if now - self.drawn < SECONDS_BETWEEN and not is_done:
             return
         self.drawn = now
@@ -60,8 +63,8 @@ class ProgressBar:
         if _in_notebook():
             self._in_cell(bar(part, text))
         elif sys.stderr is not None and sys.stderr.isatty():
-            line, end = f"\r\033[K{part:4.0%}  {text}", "\n" if is_done else ""
-            print(line, end=end, file=sys.stderr, flush=True)
+            line = f"\r\033[K{part:4.0%}  {text}"
+            print(line, end="\n" if is_done else "", file=sys.stderr, flush=True)
 
     def _in_cell(self, html: str) -> None:
         from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]

@@ -8,185 +8,280 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Callable
+from typing import Any
 
 import jax
-from jaxtyping import PRNGKeyArray
 
-from ..data import Dataset
+from ..data import Dataset, Stream
 from ..likelihood import is_exact_cheap
 from ..partition_function.finite import finite_z
 from ..rbm import RBM
+from ..samplers import Cloud
 from .arguments import Plan
 from .base import same_shapes
-from .choice import Choice, chosen
-from .cross_validation import cross_validate, is_for, unknown
-from .held_out import EXACT_WORK, Tracker, judged
-from .monitors import Monitors, adjusted_gap
+from .cross_validation import CrossValidated, cross_validate, is_for, unknown
+from .monitors import Monitors, RowStatistics, adjusted_gap
 from .optimizers import averaged_model
 from .penalties import size_of_weights
+from .selection import (
+    FEWEST_UPDATES,
+    Choice,
+    chosen,
+    in_updates,
+    known_exactly,
+    known_of_chains,
+    reason_against,
+)
 from .state import TrainState
 from .strength import next_strength, strength_of, with_strength
-from .verdict import FEWEST_UPDATES, known_exactly, known_of_chains, reason_against
+from .tracking import EXACT_WORK, HeldOut, Tracker, scored
 
-MOST_RECORDS, FEWEST_RECORDS = 100, 10
+MOST_RECORDS = 100
+FEWEST_RECORDS = 10
 FIRST_RECORD = 10  # updates; from there records are at first a quarter of the time apart
 WORK_OF_A_RECORD = 16  # rows trained on for each row measured: records take 5 % of the time
 
 
+class Judge:
+    """Measures averaged models, and decides by held-out rows: for the records of any loop.
+
+    Attributes:
+        monitors: what measures models.
+        tracker: what tracks log Z; None where it is not tracked.
+        held_out: what is known of log Z and of the best models; None likewise.
+    """
+
+    def __init__(self, start: RBM, rows: Dataset | Stream, held_out: Dataset | None, prior: float):
+        """Take some of the rows.
+
+        Args:
+            start: the model before the first update.
+            rows: the rows to train on.
+            held_out: the rows held out, if there are any.
+            prior: strength of an automatic penalty, by the number of rows alone.
+        """
+        self.start = start
+        self.monitors = Monitors(start, rows, held_out)
+        self.has_held_out = held_out is not None
+        self.prior = prior
+        self.tracker: Tracker | None = None
+        self.held_out: HeldOut | None = None
+
+    def begin(self, tracker: Tracker, known: HeldOut | None = None) -> None:
+        """Track log Z from what is known, or from the start where that is of other rows."""
+        self.tracker = tracker
+        is_known = known is not None and tracker.continues(known)
+        self.held_out = known if is_known else tracker.begin()
+
+    def measure(
+        self, rbm: RBM, updates: int, chains: Cloud | None
+    ) -> tuple[list[RowStatistics], dict[str, float]]:
+        """Return the statistics of the rows, and the log-likelihood if it is known.
+
+        Args:
+            rbm: the averaged model.
+            updates: updates made so far.
+            chains: the run's chains, if it has any.
+        """
+        statistics = self.monitors.measured(rbm)
+        if self.tracker is None or self.held_out is None:
+            return statistics, {}
+        bounds = self.monitors.bounds(statistics)
+        held_out = self.tracker.track(self.held_out, rbm, updates, chains, bounds)
+        rows = statistics[-1]
+        self.held_out, likelihood = scored(held_out, rows.energy, updates, rows.half_width)
+        return statistics, likelihood
+
+    def next_strength(self, strength: float, rbm: RBM, statistics: list[RowStatistics]) -> float:
+        """Return the strength of the penalty after a record, by the free-energy gap."""
+        if not self.has_held_out:
+            return strength
+        gap, stderr = adjusted_gap(*statistics)
+        return next_strength(strength, self.prior, gap, stderr, float(size_of_weights(rbm)))
+
+    def choose(self, last: RBM, updates: int, named: Callable[[int], str] = in_updates) -> Choice:
+        """Return the last model, or one that has a higher log-likelihood of held-out rows."""
+        if self.tracker is None or self.held_out is None:
+            return Choice(last, updates)
+        measured = self.monitors.measured_to_choose_by
+        return chosen(self.tracker, self.held_out, last, updates, measured, named)
+
+
 class Recorder:
-    """Measures the averaged model at records, and decides by held-out rows."""
+    """Measures a model at records, and decides by rows that it has not seen.
+
+    Attributes:
+        judge: what measures models and decides by held-out rows; None if there are no records.
+        folds: what cross-validation says; None if there was none.
+        end: the number of updates at the end of the run.
+    """
 
     def __init__(
         self,
-        rbm: RBM,
         plan: Plan,
-        held_out: Dataset | None,
-        keep: str,
-        track: bool,
-        key: PRNGKeyArray,
+        judge: Judge | None = None,
+        *,
+        keep: str = "last",
+        track: bool = False,
+        key: Any = None,
     ):
-        """Fix the settings; the arguments are those of `run_plan`."""
-        self.start, self.method, self.keep = rbm, plan.method, keep
-        self.prior, self.end = plan.prior, plan.total
+        """Choose the updates of the records; `keep`, `track` and `key` are those of `run_plan`."""
+        self.plan = plan
+        self.method = plan.method
+        self.end = plan.total
+        self.judge = judge
+        self.keep = keep
         self.key = key
-        self.monitors = Monitors(rbm, plan.rows, held_out)
-        epochs, per_epoch = plan.total // plan.per_epoch, plan.per_epoch
-        every = epochs_a_record(epochs, len(plan.rows), self.monitors.watching)
-        recorded = recorded_epochs(epochs, every, math.ceil(FIRST_RECORD / per_epoch))
-        self.updates = [per_epoch * epoch for epoch in recorded]
-        self.follows_gap = held_out is not None
-        # Where log Z differs from row to row there is no single one to follow.
-        self.tracks = track and len(recorded) > 1 and not plan.layer.n_totals
-        self.plan, self.uses_folds = plan, held_out is None and is_for(plan)
-        self.tracker: Tracker | None = None
-        self.choices: dict[int, Choice] = {}
+        self.updates: list[int] = []
+        if judge is not None:
+            epochs = plan.total // plan.per_epoch
+            first = math.ceil(FIRST_RECORD / plan.per_epoch)
+            interval = epochs_a_record(epochs, len(plan.rows), judge.monitors.watching)
+            recorded = recorded_epochs(epochs, interval, first)
+            self.updates = [plan.per_epoch * epoch for epoch in recorded]
+        # Where log Z differs from row to row there is no single one to track.
+        self.tracks = track and len(self.updates) > 1 and not plan.layer.n_totals
+        self.uses_folds = judge is not None and not judge.has_held_out and is_for(plan)
+        self.folds: CrossValidated | None = None
+        self.choices: dict[int, Choice] = {}  # by the number of updates at the end
 
-    def begun(self, state: TrainState) -> TrainState:
-        """Return the state with what is known of the held-out rows, begun anew if it is missing."""
-        state = self._with_folds(state)
-        best = -1 if state.folds is None else int(state.folds.best)
-        self.end = best if best > 0 and self.plan.may_stop else self.plan.total
-        if not self.tracks:
-            return state._replace(held_out=None)
-        self.tracker = Tracker.of_run(self.start, self.method, state, key=self.key)
-        if self.tracker.continues(state.held_out):
-            return state
-        return state._replace(held_out=self.tracker.begin())
+    def begin(self, state: TrainState) -> TrainState:
+        """Return the state without what updates do not need, which the recorder takes over.
 
-    def _with_folds(self, state: TrainState) -> TrainState:
-        """Return the state with what cross-validation says, which is asked before a run begins."""
-        if not self.uses_folds:
-            return state._replace(folds=None)
-        if not same_shapes(state.folds, jax.eval_shape(unknown)):
-            if int(state.updates) > 0:
-                self.uses_folds = False
-                return state._replace(folds=None)
-            state = state._replace(folds=cross_validate(self.start, self.plan, key=self.key))
-        strength = state.folds.strength_after(int(state.updates))
-        return state._replace(optimizer=with_strength(state.optimizer, strength))
+        What is not known is found before the run.
+        """
+        if self.judge is not None and self.tracks:
+            tracker = Tracker.of_run(self.judge.start, self.method, state, key=self.key)
+            self.judge.begin(tracker, state.held_out)
+        if self.uses_folds:
+            self.folds = self._folds(state)
+        if self.folds is not None:
+            strength = self.folds.strength_after(int(state.updates))
+            state = state._replace(optimizer=with_strength(state.optimizer, strength))
+            if self.plan.may_stop and int(self.folds.best) > 0:
+                self.end = int(self.folds.best)
+        return state._replace(held_out=None, folds=None)
+
+    def _folds(self, state: TrainState) -> CrossValidated | None:
+        """Return what cross-validation says, which is done before the first update."""
+        if self.folds is not None:  # the run restarts
+            return self.folds
+        if same_shapes(state.folds, jax.eval_shape(unknown)):
+            return state.folds
+        if self.judge is None or int(state.updates) > 0:
+            return None
+        return cross_validate(self.judge.start, self.plan, key=self.key)
+
+    def with_records(self, state: TrainState) -> TrainState:
+        """Return the state together with what the records know, to resume from."""
+        held_out = None if self.judge is None else self.judge.held_out
+        return state._replace(held_out=held_out, folds=self.folds)
 
     def next(self, updates: int) -> int:
-        """Return the update of the next record."""
+        """Return the update of the next record, or of the end."""
         place = bisect.bisect_right(self.updates, updates)
         return self.updates[place] if place < len(self.updates) else self.end
 
     def is_due(self, updates: int) -> bool:
         """Return whether there is a record after this update."""
+        if self.judge is None:
+            return False
         return updates == self.end or self.next(updates - 1) == updates
 
-    def record(
-        self, state: TrainState, rbm: RBM, seconds: float
-    ) -> tuple[TrainState, dict[str, float]]:
+    def record(self, state: TrainState, seconds: float) -> tuple[TrainState, dict[str, float]]:
         """Return the state after a record, and the metrics that `Fit` describes.
 
         Args:
-            state: the state at the record.
-            rbm: its averaged model.
+            state: the state at the record. Only the strength of its penalty may change.
             seconds: time since the run began.
         """
-        updates, found = int(state.updates), self.monitors.measured(rbm)
-        last = updates == self.end
-        metrics = self.monitors.described(rbm, found, seconds, last=last)
-        if self.tracker is not None:
-            chains = self.method.gradient.status(state.rbm, state.gradient).chains
-            bounds = self.monitors.bounds(found)
-            held_out = self.tracker.followed(state.held_out, rbm, updates, chains, bounds)
-            held_out, likelihood = judged(held_out, found[-1].energy, updates, found[-1].reach)
-            state, metrics = state._replace(held_out=held_out), metrics | likelihood
+        if self.judge is None:
+            return state, {}
+        rbm = averaged_model(state.optimizer, state.rbm)
+        updates = int(state.updates)
+        chains = self.method.gradient.status(state.rbm, state.gradient).chains
+        statistics, likelihood = self.judge.measure(rbm, updates, chains)
+        is_last = updates == self.end
+        metrics = self.judge.monitors.described(rbm, statistics, seconds, last=is_last) | likelihood
         strength = strength_of(state.optimizer)
-        if strength is None:
-            return state, metrics
-        if state.folds is not None:
-            strength = state.folds.strength_after(updates)
+        if strength is not None:
+            if self.folds is not None:
+                strength = self.folds.strength_after(updates)
+            else:
+                strength = self.judge.next_strength(strength, rbm, statistics)
+            metrics["penalty"] = strength
             state = state._replace(optimizer=with_strength(state.optimizer, strength))
-        elif self.follows_gap:
-            gap, size = adjusted_gap(*found), float(size_of_weights(rbm))
-            strength = next_strength(strength, self.prior, *gap, size)
-            state = state._replace(optimizer=with_strength(state.optimizer, strength))
-        return state, metrics | {"penalty": strength}
+        of_method = self.method.gradient.metrics(state.gradient)
+        return state, metrics | {name: float(value) for name, value in of_method.items()}
 
-    def kept(self, state: TrainState) -> tuple[RBM, str]:
-        """Return the model to use, and what was chosen and why in words.
+    def choose(self, state: TrainState) -> Choice:
+        """Return the model that a run ends with, if it ends with this state.
 
-        It is asked twice at the end of a run, so the answer is kept.
+        It is the last one, or that with the highest log-likelihood of held-out rows.
         """
-        last, updates = averaged_model(state.optimizer, state.rbm), int(state.updates)
-        if self.keep == "last" or state.held_out is None or self.tracker is None:
-            return last, ""
+        last = averaged_model(state.optimizer, state.rbm)
+        updates = int(state.updates)
+        if self.judge is None or self.keep == "last":
+            return Choice(last, updates)
+        # It is asked twice at the end of a run, for the last report and for the result.
         if updates not in self.choices:
-            self.choices[updates] = chosen(
-                self.tracker,
-                state.held_out,
-                last,
-                updates,
-                self.monitors.measured_to_choose_by,
-            )
-        choice = self.choices[updates]
-        return choice.rbm, f"; {choice.why}" if choice.why else ""
+            self.choices[updates] = self.judge.choose(last, updates)
+        return self.choices[updates]
 
     def reason_against(self, state: TrainState, rbm: RBM) -> str:
-        """Return why the model that a run ends with is worth little, by what the run knows of it.
+        """Return why the model that a run ends with is a poor one; empty if that is not known.
 
         Args:
             state: the state at the end.
-            rbm: the model that was `kept`.
+            rbm: the model that `choose` returned.
         """
-        # Where log Z differs from row to row, or does not exist, no model has one worth.
-        if int(state.updates) < FEWEST_UPDATES or self.plan.layer.n_totals or not finite_z(rbm):
+        updates = int(state.updates)
+        if self.judge is None or updates < FEWEST_UPDATES:
+            return ""
+        # Where log Z differs from row to row, or does not exist, no model has one likelihood.
+        if self.plan.layer.n_totals or not finite_z(rbm):
             return ""
         if is_exact_cheap(rbm, EXACT_WORK):
-            return reason_against(rbm, self.monitors, known_exactly(rbm))
-        found = state.held_out
-        choice = self.choices.get(int(state.updates))
-        if choice is not None and choice.update < int(state.updates):
+            return reason_against(rbm, self.judge.monitors, known_exactly(rbm))
+        choice = self.choices.get(updates)
+        if choice is not None and choice.update < updates:
             return ""  # an earlier model: neither chains nor log Z are its own
-        log_z, error = None, 0.0
+        log_z = None
+        error = 0.0
         # A run that a callback stopped between records does not know log Z of its last model.
-        if found is not None and not found.found.doubt and self.is_due(int(state.updates)):
-            log_z, error = found.found.value, found.found.reach
+        if self.judge.held_out is not None and self.is_due(updates):
+            estimate = self.judge.held_out.estimate
+            if not estimate.doubt:
+                log_z = estimate.value
+                error = estimate.half_width
         chains = self.method.gradient.status(state.rbm, state.gradient).chains
-        return reason_against(rbm, self.monitors, known_of_chains(chains, log_z, error))
+        known = known_of_chains(chains, log_z, error)
+        return reason_against(rbm, self.judge.monitors, known)
 
     def notes(self, state: TrainState) -> tuple[str, ...]:
         """Return what the method and the run changed automatically, a sentence each."""
-        notes = self.method.notes(state.rbm, state.gradient)
-        held_out = state.held_out
+        notes = list(self.method.notes(state.rbm, state.gradient))
+        if self.judge is None:
+            return tuple(notes)
+        held_out = self.judge.held_out
         if held_out is not None and held_out.note:
-            notes = (*notes, held_out.note)
+            notes.append(held_out.note)
         if self.keep == "best" and (held_out is None or not held_out.has_candidates):
             why = "the log-likelihood of the held-out rows could not be followed"
-            notes = (*notes, f"the last model is kept, because {why}")
+            notes.append(f"the last model is kept, because {why}")
         strength = strength_of(state.optimizer)
         if strength is None:
-            return notes
-        why = "from the number of rows; with held-out rows it follows the free-energy gap"
-        if state.folds is not None:
-            notes = (*notes, state.folds.note)
-        if self.follows_gap or state.folds is not None:
-            times = strength / self.prior
+            return tuple(notes)
+        if self.folds is not None:
+            notes.append(self.folds.note)
+        times = strength / self.judge.prior
+        if not self.judge.has_held_out and self.folds is None:
+            why = "from the number of rows; with held-out rows it follows the free-energy gap"
+        elif times > 1.01:
+            why = f"{times:.2g} times that from the number of rows, by the free-energy gap"
+        else:
             why = "from the number of rows; the free-energy gap calls for no more"
-            if times > 1.01:
-                why = f"{times:.2g} times that from the number of rows, by the free-energy gap"
         return (*notes, f"a penalty of {strength:.2g} on the weights, {why}")
 
 
@@ -197,15 +292,15 @@ def epochs_a_record(epochs: int, rows: int, watching: int) -> int:
     return max(1, fewest, min(epochs // FEWEST_RECORDS, affordable))
 
 
-def recorded_epochs(epochs: int, every: int, first: int) -> list[int]:
+def recorded_epochs(epochs: int, interval: int, first: int) -> list[int]:
     """Return the epochs at whose ends there is a record: at first a quarter of the time apart.
 
     Args:
         epochs: all epochs.
-        every: epochs between later records.
+        interval: epochs between later records.
         first: the first of them.
     """
-    found = [min(first, every, epochs)]
-    while found[-1] < epochs:
-        found.append(min(epochs, found[-1] + min(every, max(1, found[-1] // 4))))
-    return found
+    recorded = [min(first, interval, epochs)]
+    while recorded[-1] < epochs:
+        recorded.append(min(epochs, recorded[-1] + min(interval, max(1, recorded[-1] // 4))))
+    return recorded

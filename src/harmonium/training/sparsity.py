@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ..errors import InputError
 from ..gradients import PhaseInfo
 from ..rbm import RBM
-from .base import add_gradient, add_shift, running_share, transformation
+from .base import add_gradient, add_shift, running_fraction, transformation
 
 
 class ActivityState(NamedTuple):
@@ -81,8 +81,8 @@ def sparse_activity(
         mass: Any = 1.0,
         **extra: Any,
     ) -> tuple[RBM, ActivityState]:
-        share = running_share(1.0 - memory, state.count, mass)
-        activity = state.activity + share * (info.hidden_mean - state.activity)
+        fraction = running_fraction(1.0 - memory, state.count, mass)
+        activity = state.activity + fraction * (info.hidden_mean - state.activity)
         pull = strength * (activity - target)
         hidden = add_shift(rbm.hidden, grads.hidden, pull)
         outer = jnp.outer(info.visible_mean, pull)

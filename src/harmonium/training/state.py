@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from jaxtyping import Array, Int
 
@@ -15,6 +15,10 @@ CURVES = {  # the first of these that was measured is drawn
     "pseudo_log_likelihood": "pseudo-log-likelihood, nats per row",
     "reconstruction": "reconstruction error",
 }
+
+
+Model = TypeVar("Model")  # an `RBM`, or a list of them
+State = TypeVar("State")  # a `TrainState`, or a list of them
 
 
 class TrainState(NamedTuple):
@@ -45,7 +49,7 @@ class TrainState(NamedTuple):
     folds: Any = None
 
 
-class Report(NamedTuple):
+class Report(NamedTuple, Generic[Model, State]):
     """The progress of a run, as passed to callbacks.
 
     Attributes:
@@ -79,8 +83,8 @@ class Report(NamedTuple):
     samples_per_second: float
     updates_per_second: float
     metrics: dict[str, float]
-    rbm: RBM
-    state: TrainState
+    rbm: Model
+    state: State
 
     @property
     def seconds_left(self) -> float:
@@ -101,7 +105,7 @@ class Fit(NamedTuple):
     - `free_energy_gap`: the mean free energy of held-out rows less that of training rows, with its
       standard error `free_energy_gap_stderr`.
     - `log_likelihood`: the mean log-likelihood of held-out rows, nats per row. Its log Z is exact
-      for models with few states. Otherwise it is followed from record to record by annealing, in
+      for models with few states. Otherwise it is tracked from record to record by annealing, in
       both directions where the method has chains; `log_likelihood_low` and `log_likelihood_high`
       are two standard errors of log Z apart from it. They are no bounds, and differences between
       records are known better: for a score, use `log_likelihood`, the function.
@@ -113,8 +117,7 @@ class Fit(NamedTuple):
     - `pseudo_log_likelihood`: the mean of `pseudo_log_likelihoods` over rows, for discrete visible
       units. It is left out of records where it would take more than 2 % of the time.
     - `update_ratio`: |ΔW|/|W| of the last update, before any averaging; about 0.001 is a sensible
-      rate of change (Hinton 2010, section 7). The last record has it, and others as far as that
-      takes at most 0.5 % of the time.
+      rate of change (Hinton 2010, section 7).
     - the gradient method's own `metrics`.
 
     `reconstruction` and `pseudo_log_likelihood` are of held-out rows if there are any, else of

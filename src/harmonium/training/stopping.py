@@ -64,7 +64,8 @@ class EarlyStopping:
         self.rbm: RBM | None = None
         self.best: dict[str, float] = {}
         self.reason = ""
-        self._lowest, self._worse = math.inf, 0
+        self._lowest = math.inf
+        self._worse = 0
 
     def __call__(self, report: Report) -> bool:
         """Return whether to stop, after a look at the measurement.
@@ -82,7 +83,9 @@ class EarlyStopping:
             return False
         loss = value if GROWS_WHEN_WORSE[self.metric] else -value
         if loss <= self._lowest + report.metrics.get(f"{self.metric}_stderr", 0.0):
-            self.rbm, self.best, self._worse = report.rbm, dict(report.metrics), 0
+            self.rbm = report.rbm
+            self.best = dict(report.metrics)
+            self._worse = 0
         else:
             self._worse += 1
         self._lowest = min(self._lowest, loss)

@@ -82,7 +82,7 @@ def next_strength(strength: float, prior: float, gap: float, stderr: float, size
 
 def strength_of(state: Any) -> float | None:
     """Return the strength in an optimiser's state; None if no penalty is set by the run."""
-    return next((float(each) for each in _strengths(state)), None)
+    return next(map(float, _strengths(state)), None)
 
 
 def has_strength(state: Any) -> bool:
@@ -96,16 +96,16 @@ def with_strength(state: Any, strength: float) -> Any:
     def renewed(node: Any) -> Any:
         if not _is_penalty_state(node) or isinstance(node.strength, tuple):
             return node
-        shape, dtype = node.strength.shape, node.strength.dtype
-        return node._replace(strength=from_numpy(np.full(shape, strength, dtype)))
+        array = np.full(node.strength.shape, strength, node.strength.dtype)
+        return node._replace(strength=from_numpy(array))
 
     return jax.tree.map(renewed, state, is_leaf=_is_penalty_state)
 
 
 def _strengths(state: Any) -> list[Any]:
     nodes = jax.tree.leaves(state, is_leaf=_is_penalty_state)
-    found = [node.strength for node in nodes if _is_penalty_state(node)]
-    return [each for each in found if not isinstance(each, tuple)]
+    strengths = [node.strength for node in nodes if _is_penalty_state(node)]
+    return [strength for strength in strengths if not isinstance(strength, tuple)]
 
 
 def _is_penalty_state(node: Any) -> bool:

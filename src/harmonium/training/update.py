@@ -44,12 +44,16 @@ class Method(eqx.Module):
         if not self.rounds:
             return self.gradient.estimate(rbm, batch, state, key=key)
         grads, state, info = self.gradient.estimate(rounded(rbm), batch, state, key=key)
-        return jax.tree.unflatten(jax.tree.structure(rbm), jax.tree.leaves(grads)), state, info
+        # A gradient has the structure of its model, whose weights are of the class `Rounded`.
+        grads = jax.tree.unflatten(jax.tree.structure(rbm), jax.tree.leaves(grads))
+        return grads, state, info
 
     def notes(self, rbm: RBM, state: Any) -> tuple[str, ...]:
         """Return the notes on a run, from the state of its gradient method."""
-        rounds = ("products were taken in bfloat16, in which the states are exact",)
-        return tuple(self.gradient.status(rbm, state).notes) + rounds * self.rounds
+        notes = tuple(self.gradient.status(rbm, state).notes)
+        if not self.rounds:
+            return notes
+        return (*notes, "products were taken in bfloat16, in which the states are exact")
 
 
 def make_update(
@@ -60,7 +64,8 @@ def make_update(
     grads, gradient_state, info = method.estimate(rbm, batch, state.gradient, key=key)
     extra: dict[str, Any] = {"info": info}
     if mass is not None:
-        grads, extra["mass"] = jax.tree.map(lambda g: mass * g, grads), mass
+        grads = jax.tree.map(lambda g: mass * g, grads)
+        extra["mass"] = mass
     updates, optimizer_state = method.update(grads, state.optimizer, rbm, **extra)
     moved = map_parameters(jnp.add, rbm, updates).project()
     moved, optimizer_state = with_weights_spread((moved, optimizer_state), rbm.weights.shape)

@@ -10,12 +10,23 @@ from hard_models import FAMILIES, exact_rows
 from harmonium._numerics import from_numpy
 from harmonium.partition_function.agreement import AnnealingRuns
 from harmonium.samplers import Cloud
-from harmonium.training.anew import Anew, found_anew, held_against
-from harmonium.training.choice import chosen
-from harmonium.training.following import APART, BELOW, DOUBTS, TRUSTED, bennett_of, number
-from harmonium.training.held_out import Tracker, judged
 from harmonium.training.monitors import Monitors, adjusted_gap
+from harmonium.training.selection import chosen
 from harmonium.training.strength import next_strength
+from harmonium.training.tracking import (
+    APART,
+    BELOW,
+    DOUBTS,
+    TRUSTED,
+    FreshLogZ,
+    Tracker,
+    bennett_ratio,
+    checked,
+    fresh_log_z,
+    scalar,
+    scored,
+    settled,
+)
 from registry import exact_states, random_rbm
 
 KEY = jax.random.key(3)
@@ -25,10 +36,10 @@ CHAINS = Cloud.uniform(jnp.zeros((100, 16)))  # all in one mode
 def test_runs_that_are_narrow_but_far_apart_are_not_believed():
     """The spread of each direction is tiny, but they differ by 40 nats."""
     noise = np.random.default_rng(0).normal(0.0, 0.1, (2, 256))
-    together = bennett_of(AnnealingRuns(3.0 + noise[0], -3.0 + noise[1]), 1)
+    together = bennett_ratio(AnnealingRuns(3.0 + noise[0], -3.0 + noise[1]), 1)
     assert together[0] == pytest.approx(3.0, abs=0.05)
     assert together[2] > 0.9
-    apart = bennett_of(AnnealingRuns(-17.0 + noise[0], -23.0 + noise[1]), 1)
+    apart = bennett_ratio(AnnealingRuns(-17.0 + noise[0], -23.0 + noise[1]), 1)
     assert apart[2] < TRUSTED
     assert apart[1] > 100.0
 
@@ -38,7 +49,7 @@ def test_both_estimates_of_the_variance_agree_for_gaussian_work(scale):
     """Work of variance s², lost s²/2 forward and in reverse, as in runs close to reversible."""
     draws = np.random.default_rng(1).normal(0.0, np.sqrt(scale), (400, 2, 256)) - scale / 2.0
     found = np.array(
-        [bennett_of(AnnealingRuns(*each), 16)[:2] for each in draws[: 400 if scale < 4 else 50]]
+        [bennett_ratio(AnnealingRuns(*each), 16)[:2] for each in draws[: 400 if scale < 4 else 50]]
     )
     actual = found[:, 0].var()
     assert 0.7 * actual < found[:, 1].mean()
@@ -73,26 +84,28 @@ def two_modes(share):
 def followed(chains, records=30):
     """Return log Z at records along such models less the exact one; None where it is not known."""
     tracker = Tracker(two_modes(0.0), 100, chains, key=KEY)
-    tracker.is_exact, tracker.shares = False, (1.0,)  # no particles, which would know
+    tracker.is_exact, tracker.fractions = False, (1.0,)  # no particles, which would know
     state, found = tracker.begin(), []
     for i in range(1, records + 1):
         rbm = two_modes(min(1.0, i / 10))
-        state = tracker.followed(state, rbm, 100 * i, chains)
-        now = state.found
+        state = tracker.track(state, rbm, 100 * i, chains)
+        now = state.estimate
         found.append(None if now.doubt else now.value - hm.log_z(rbm).value)
     return state, found
 
 
 def test_what_chains_miss_is_found_anew(monkeypatch):
     """Chains that never leave a mode that has lost its mass, and no particles beside them."""
-    monkeypatch.setattr(
-        "harmonium.training.held_out.settled", lambda rbm, chains, key: jnp.zeros((256, 16))
-    )
+
+    def stuck(rbm, chains, key):
+        return jnp.zeros((256, 16)) if chains is CHAINS else settled(rbm, chains, key=key)
+
+    monkeypatch.setattr("harmonium.training.tracking.settled", stuck)
     state, found = followed(CHAINS)
     assert int(state.anew) > 0
     assert max(abs(each) for each in found[15:] if each is not None) < 0.5
     assert sum(each is not None for each in found[15:]) > 10
-    monkeypatch.setattr("harmonium.training.held_out.SHARE_ANEW", 0.0)
+    monkeypatch.setattr("harmonium.training.tracking.FRACTION_AFRESH", 0.0)
     blind = followed(CHAINS)[1]
     assert max(abs(each) for each in blind[15:] if each is not None) > 5.0
 
@@ -100,12 +113,12 @@ def test_what_chains_miss_is_found_anew(monkeypatch):
 def test_a_log_z_that_is_too_large_is_contradicted_where_annealing_came_to_the_chains():
     """Chains with wrong shares say too much; annealing that may have missed a mode, too little."""
     way = Tracker(two_modes(0.0), 100, CHAINS, key=KEY).begin().ways[0]
-    way = way._replace(log_z=number(13.0, np.float32), variance=number(0.01, np.float32))
-    anew = Anew(way.v, log_z=10.0, variance=0.01, part=0.5, low=9.5, high=10.5)
+    way = way._replace(log_z=scalar(13.0, np.float32), variance=scalar(0.01, np.float32))
+    anew = FreshLogZ(way.v, log_z=10.0, variance=0.01, fraction=0.5, low=9.5, high=10.5)
     for is_checked in (False, True):
-        judged_way = held_against(way, anew._replace(is_checked=is_checked), np.inf)
+        judged_way = checked(way, anew._replace(is_checked=is_checked), np.inf)
         assert judged_way.is_known != is_checked
-    assert held_against(way, anew._replace(is_checked=True, variance=4.0), np.inf).is_known
+    assert checked(way, anew._replace(is_checked=True, variance=4.0), np.inf).is_known
 
 
 def test_chains_where_annealing_hardly_comes_widen_its_error():
@@ -115,12 +128,12 @@ def test_chains_where_annealing_hardly_comes_widen_its_error():
     rows = exact_rows(rbm, 2_000, rng)
     away = np.abs(rows - np.median(rows, axis=0)).sum(1)
     there = from_numpy(np.resize(rows[away < 3], (256, 14)).astype(np.float32))
-    alone = found_anew(rbm, rbm.uncoupled, 40, key=KEY)
-    beside = found_anew(rbm, rbm.uncoupled, 40, there, key=KEY)
+    alone = fresh_log_z(rbm, rbm.uncoupled, 40, key=KEY)
+    beside = fresh_log_z(rbm, rbm.uncoupled, 40, there, key=KEY)
     assert not alone.is_checked
     assert beside.is_checked
     assert beside.high - beside.log_z > alone.high - alone.log_z + 0.5
-    assert beside.reach > alone.reach + 0.5
+    assert beside.half_width > alone.half_width + 0.5
 
 
 def test_an_interval_holds_what_both_ways_say():
@@ -129,12 +142,12 @@ def test_an_interval_holds_what_both_ways_say():
     tracker.is_exact = False
     state = tracker.begin()
     for apart, low in ((0.05, 9.75), (3.0, 6.8)):
-        log_z = [number(10.0 - each, np.float32) for each in (0.0, apart)]
+        log_z = [scalar(10.0 - each, np.float32) for each in (0.0, apart)]
         ways = [
-            way._replace(log_z=one, variance=number(0.01, np.float32))
+            way._replace(log_z=one, variance=scalar(0.01, np.float32))
             for way, one in zip(tracker.begin().ways * 2, log_z, strict=False)
         ]
-        found = state._replace(ways=tuple(ways[:2])).found
+        found = state._replace(ways=tuple(ways[:2])).estimate
         assert found.value == 10.0
         assert found.low == pytest.approx(low, abs=1e-5)
 
@@ -142,9 +155,9 @@ def test_an_interval_holds_what_both_ways_say():
 def with_last(tracker, best, earlier, *, doubt):
     """Return a state with an earlier model, after log Z was lost."""
     state = tracker.begin()
-    way = state.ways[0]._replace(doubt=number(doubt, np.int32))
+    way = state.ways[0]._replace(doubt=scalar(doubt, np.int32))
     return state._replace(
-        ways=(way,), best=best, earlier=earlier, earlier_update=number(7, np.int32)
+        ways=(way,), best=best, earlier=earlier, earlier_update=scalar(7, np.int32)
     )
 
 
@@ -188,11 +201,11 @@ def test_where_log_z_is_lost_nothing_is_shown_and_the_best_model_is_set_aside():
     rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(12), 3, coupling=6.0)
     tracker = Tracker(rbm, 10, None, key=KEY)
     tracker.is_exact = False
-    state, shown = judged(tracker.followed(tracker.begin(), rbm.uncoupled, 1), 50.0, 1)
+    state, shown = scored(tracker.track(tracker.begin(), rbm.uncoupled, 1), 50.0, 1)
     assert int(state.update) == 1
     assert set(shown) == {"log_likelihood", "log_likelihood_low", "log_likelihood_high"}
-    state, shown = judged(tracker.followed(state, rbm, 2), 50.0, 2)
-    assert state.found.doubt in DOUBTS[1:]
+    state, shown = scored(tracker.track(state, rbm, 2), 50.0, 2)
+    assert state.estimate.doubt in DOUBTS[1:]
     assert shown == {}
     assert int(state.update) == -1
     assert int(state.earlier_update) == 1
@@ -204,13 +217,13 @@ def test_energies_of_incomplete_rows_that_are_too_rough_decide_nothing():
     rows = np.random.default_rng(1).integers(2, size=(200, 60)).astype(np.float32)
     rows[np.random.default_rng(0).uniform(size=rows.shape) < 0.4] = np.nan
     tracker = Tracker(random_rbm(hm.Bernoulli(60), hm.Bernoulli(30), 3), 10, None, key=KEY)
-    state = tracker.begin()._replace(records=number(1, np.int32))
+    state = tracker.begin()._replace(records=scalar(1, np.int32))
     for coupling, is_rough in ((0.3, False), (6.0, True)):
         rbm = random_rbm(hm.Bernoulli(60), hm.Bernoulli(30), 3, coupling=coupling)
         monitors = Monitors(rbm, hm.Dataset(rows[:100]), hm.Dataset(rows[100:]))
         found = monitors.measured(rbm)
-        assert np.isinf(found[-1].reach) == is_rough
-        after, shown = judged(state, found[-1].energy, 5, found[-1].reach)
+        assert np.isinf(found[-1].half_width) == is_rough
+        after, shown = scored(state, found[-1].energy, 5, found[-1].half_width)
         assert (shown == {}) == is_rough
         assert ("missing values" in after.note) == is_rough
         gap, _ = adjusted_gap(*found)

@@ -9,7 +9,7 @@ import harmonium as hm
 from harmonium.data import Dataset
 from harmonium.samplers import Cloud
 from harmonium.training.monitors import Monitors
-from harmonium.training.verdict import known_exactly, known_of_chains, reason_against
+from harmonium.training.selection import known_exactly, known_of_chains, reason_against
 
 ALIKE = np.repeat(np.arange(2), 30)[:, None] * np.ones((1, 6), int)  # two modes, 30 rows in each
 WEIGHT = 6.0
