@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from reference_data import zeros_and_ones
-from reporting import head, parser_of, row, signed
+from reporting import parser_of, signed, table
 from timing import in_turn
 
 import harmonium as hm
@@ -268,20 +268,22 @@ def report(folder: Path, sets: list[str]) -> None:
     """Print three tables, as Markdown, and draw the likelihoods."""
     lines = {name: lines_of(folder, name) for name in sets}
     most = {name: max(line.updates for line in lines[name].values()) for name in sets}
+    likelihoods = [["method", *sets]]
+    biases = [["method", *sets, "at equilibrium"]]
+    costs = [["method", *sets]]
+    for method in METHODS:
+        own = [lines[name][method] for name in sets]
+        cells = [likelihood_cell(lines[name][method], most[name]) for name in sets]
+        likelihoods.append([method, *cells])
+        cells = [value_cell(line.bias, line, 100) for line in own]
+        biases.append([method, *cells, equilibrium_cell(own)])
+        costs.append([method, *(value_cell(line.cost, line) for line in own)])
     print("\n### Log-likelihood, nats per row: mean and spread over runs\n")
-    print(head(["method", *sets]))
-    for method in METHODS:
-        print(row([method, *(likelihood_cell(lines[name][method], most[name]) for name in sets)]))
+    print(table(likelihoods))
     print("\n### Bias of the gradient, and runs at equilibrium in all sets\n")
-    print(head(["method", *sets, "at equilibrium"]))
-    for method in METHODS:
-        cells = [value_cell(lines[name][method].bias, lines[name][method], 100) for name in sets]
-        print(row([method, *cells, equilibrium_cell([lines[name][method] for name in sets])]))
+    print(table(biases))
     print("\n### Time of an update, of PCD-1's\n")
-    print(head(["method", *sets]))
-    for method in METHODS:
-        cells = [value_cell(lines[name][method].cost, lines[name][method]) for name in sets]
-        print(row([method, *cells]))
+    print(table(costs))
     target = folder / "choosing.json"
     target.write_text(json.dumps(summary(lines), indent=1, ensure_ascii=False))
     print(f"\npython benchmarks/pictures.py choosing {target} {target.with_suffix('.png')}")

@@ -18,7 +18,6 @@ import argparse
 import itertools
 import json
 import sys
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -218,14 +217,13 @@ def judge_hard(name: str, i: int, number: int, seed: int, n_rows: int, seconds: 
     rng, rbm = hard_model(name, i, number, seed)
     truth = exact(rbm)
     key = jax.random.key(1_000 * seed + i)
-    started = time.perf_counter()
     if n_rows:
         rows = exact_rows(rbm, n_rows, rng)
         settings = {"method": "annealed", "seconds": seconds}
-        estimate = hm.log_likelihood(rbm, rows, key=key, **settings).log_z
+        score, duration = timed(hm.log_likelihood, rbm, rows, key=key, **settings)
+        estimate = score.log_z
     else:
-        estimate = Annealed(seconds=seconds).estimate(rbm, key=key)
-    duration = time.perf_counter() - started
+        estimate, duration = timed(Annealed(seconds=seconds).estimate, rbm, key=key)
     # Only estimates for rows can be unchecked.
     verdict = getattr(estimate, "convergence", verdict_of(estimate.converged))
     return Answer.beside(
@@ -256,10 +254,8 @@ def judge_gaps(
         truth = -hm.free_energies(rbm, rows)
     except hm.InputError:
         return []
-    started = time.perf_counter()
     key = jax.random.key(1_000 * seed + i)
-    energies = energies_of_rows(rbm, rows, key=key, seconds=seconds)
-    duration = time.perf_counter() - started
+    energies, duration = timed(energies_of_rows, rbm, rows, key=key, seconds=seconds)
     return [
         Answer.beside(
             truth[i_row],

@@ -144,9 +144,8 @@ def line(
         text = with_interval(score) + unless_converged(score)
         cells.append(f"{text}, {seconds:.0f} + {scoring:.0f} s")
     if args.hclt:
-        started = time.perf_counter()
-        score = hidden_chow_liu(train, test)
-        cells.append(f"{score:.2f}, {time.perf_counter() - started:.0f} s")
+        score, seconds = timed(hidden_chow_liu, train, test)
+        cells.append(f"{score:.2f}, {seconds:.0f} s")
     if args.peers:
         cells.append(of_sklearn(train, test, args))
     return cells

@@ -24,6 +24,7 @@ import numpy as np
 from reference_data import zeros_and_ones
 from reporting import parser_of
 from three_ways_pictures import save_small
+from timing import timed
 
 import harmonium as hm
 from harmonium.plot.base import COLORS, SMALL, label, new_figure
@@ -170,10 +171,9 @@ def main() -> None:
         ("PTT from noise", ladder, ladder.init(rbm, COLUMNS, key=keys[1])),
         ("Gibbs", gibbs, gibbs.start(rbm, jnp.asarray(chains), key=keys[1])),
     ):
-        started = time.perf_counter()
-        along, last = watched(rbm, sampler, state, args.steps, jnp.asarray(axis), keys[2])
+        steps = (args.steps, jnp.asarray(axis), keys[2])
+        (along, last), seconds = timed(watched, rbm, sampler, state, *steps)
         along = along - middle
-        seconds = time.perf_counter() - started
         traces[name] = along
         counts = jumps(along)
         results[name] = {

@@ -33,9 +33,9 @@ def stored_or_trained(name: str, train: Callable[[], hm.RBM]) -> hm.RBM:
     path = MODELS / f"{name}.safetensors"
     if not path.is_file():
         MODELS.mkdir(parents=True, exist_ok=True)
-        started = time.perf_counter()
-        hm.save(train(), path)
-        print(f"  trained {name} in {time.perf_counter() - started:.0f} s")
+        rbm, seconds = timed(train)
+        hm.save(rbm, path)
+        print(f"  trained {name} in {seconds:.0f} s")
     return hm.load(path)
 
 
@@ -52,9 +52,8 @@ def report(score: hm.LogLikelihood, seconds: float) -> None:
 
 def scores(rbm: hm.RBM, rows: np.ndarray, seeds: int = 3, **settings) -> None:
     for seed in range(seeds):
-        started = time.perf_counter()
-        score = hm.log_likelihood(rbm, rows, key=jax.random.key(seed), **settings)
-        report(score, time.perf_counter() - started)
+        key = jax.random.key(seed)
+        report(*timed(hm.log_likelihood, rbm, rows, key=key, **settings))
 
 
 def sm08() -> None:
@@ -88,11 +87,10 @@ def enumerated() -> None:
 
     rbm = stored_or_trained("own_24", train)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.perf_counter()
-    exact = hm.log_z(rbm)
+    exact, seconds = timed(hm.log_z, rbm)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"  {exact}: {time.perf_counter() - started:.0f} s, peak {peak / 2**20:.2f} GiB", end="")
-    print(f" ({before / 2**20:.2f} before)")
+    memory = f"peak {peak / 2**20:.2f} GiB ({before / 2**20:.2f} before)"
+    print(f"  {exact}: {seconds:.0f} s, {memory}")
     scores(rbm, binarised_mnist("test"), seeds=1, method="annealed")
 
 

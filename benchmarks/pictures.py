@@ -205,17 +205,13 @@ PICTURES = {"race": race, "growth": growth, "choosing": choosing, "bars": bars}
 
 def main() -> None:
     """Draw one picture, or all."""
-    chosen = sys.argv[1:]
+    if sys.argv[1:]:
+        name, source, target = sys.argv[1:]
+        PICTURES[name](json.loads(Path(source).read_text()), Path(target))
+        return
     for name, draw in PICTURES.items():
-        if not chosen or chosen[0] == name:
-            source = DOCS / "measured" / f"{name}.json"
-            target = DOCS / "pictures" / f"{name}.png"
-            if chosen[1:]:
-                source = Path(chosen[1])
-            if chosen[2:]:
-                target = Path(chosen[2])
-            draw(json.loads(source.read_text()), target)
-            print(target)
+        record = json.loads((DOCS / "measured" / f"{name}.json").read_text())
+        draw(record, DOCS / "pictures" / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from reference_data import reference
 from reporting import parser_of
+from timing import timed
 
 import harmonium as hm
 from harmonium.missing.marginal import given_seen, with_missing
@@ -163,12 +164,12 @@ def judged(run: Path, number: int, steps: int, seed: int) -> list[Comparison]:
     place = {part.name: i for i, part in enumerate(columns.modelled)}
     comparisons = []
     for i, (name, condition) in enumerate(questions(rbm, columns, number, rng)):
-        started = time.perf_counter()
         question = f'"{name}"'
         if condition:
             question += f" | {condition}"
-        answer = hm.ask(rbm, columns, question, key=jax.random.key(100 * seed + i))[0]
-        seconds = time.perf_counter() - started
+        key = jax.random.key(100 * seed + i)
+        answers, seconds = timed(hm.ask, rbm, columns, question, key=key)
+        answer = answers[0]
         row = None
         if condition:
             cells = columns.told(condition, "QUESTION").cells
@@ -200,7 +201,7 @@ def judged_rows(run: Path, rows: int, steps: int, seed: int) -> str:
     columns = RunFolder(run).columns_of_table()
     started = time.perf_counter()
     v = np.asarray(hm.sample(rbm, rows, key=jax.random.key(seed)))
-    took = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     means = np.asarray(exchanged(rbm, None, steps, jax.random.key(9_000 + seed)))
     truths, errors = probabilities_of(columns, means)
     drawn, _ = probabilities_of(columns, np.asarray(rbm.visible.encode(jnp.asarray(v))))
@@ -213,7 +214,7 @@ def judged_rows(run: Path, rows: int, steps: int, seed: int) -> str:
             largest = max(largest, float(np.abs(sampled - truth).max()))
     z = np.array(scores)
     return (
-        f"{rows:,} drawn rows, {took:.1f} s: shares off by {largest:.3f} at most;"
+        f"{rows:,} drawn rows, {seconds:.1f} s: shares off by {largest:.3f} at most;"
         f" {np.mean(np.abs(z) > Z_95):.1%} of {len(z)} shares beyond their 95 %, largest"
         f" {np.abs(z).max():.1f} standard errors"
     )

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
+from timing import timed
 
 import harmonium as hm
 
@@ -128,15 +129,14 @@ def measured(name: str, counts: np.ndarray) -> None:
     for line in lda(train, test):
         print(line, flush=True)
     keys = jax.random.split(jax.random.key(SEED), 3)
+    held_out = train[: len(train) // 10]
+    learned = train[len(train) // 10 :]
+    visible = hm.ReplicatedSoftmax(counts.shape[1])
+    start = hm.initialize(visible, hm.Bernoulli(HIDDEN), learned, key=keys[0])
     for title, gradient in (("PCD-1", "pcd"), ("CD-1", hm.Contrastive(hm.Gibbs(1)))):
-        started = time.perf_counter()
-        visible = hm.ReplicatedSoftmax(counts.shape[1])
-        learned = train[len(train) // 10 :]
-        held_out = train[: len(train) // 10]
-        rbm = hm.initialize(visible, hm.Bernoulli(HIDDEN), learned, key=keys[0])
-        fit = hm.fit(rbm, learned, key=keys[1], gradient=gradient, validation=held_out)
-        seconds = time.perf_counter() - started
-        score = hm.log_likelihood(fit.rbm, test, key=keys[2])
+        settings = {"gradient": gradient, "validation": held_out}
+        fit, seconds = timed(hm.fit, start, learned, key=keys[1], **settings)
+        score, scoring = timed(hm.log_likelihood, fit.rbm, test, key=keys[2])
         orders = float(np.sum(fit.rbm.visible.log_arrangements(test)))
         low, value, high = (
             (end * TESTED - orders) / words for end in (score.low, score.value, score.high)
@@ -144,7 +144,7 @@ def measured(name: str, counts: np.ndarray) -> None:
         print(
             f"  replicated softmax, {HIDDEN} hidden units, {title}: {value:.3f} [{low:.3f},"
             f" {high:.3f}] nats per word (perplexity {np.exp(-value):.0f}), {seconds:.0f} s;"
-            f" scored in {time.perf_counter() - started - seconds:.0f} s, {score.method}",
+            f" scored in {scoring:.0f} s, {score.method}",
             flush=True,
         )
 

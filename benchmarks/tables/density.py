@@ -1,7 +1,7 @@
 """The density of held-out rows of six tables: a default run beside three other models.
 
     python benchmarks/tables/density.py [TABLE ...] [--seeds 3] [--rows 20000]
-        [--out runs/tables.json] [--again MODEL ...]
+        [--out runs/tables.json]
 
 A table is wine, breast_cancer or diabetes, which scikit-learn brings along, or penguins, titanic or
 adult of the folder that HARMONIUM_DATA names. Columns of which more than half is missing and then
@@ -14,8 +14,8 @@ other row has are left out too. All models have the same columns and the same co
 differs only in its first part. The models are independent columns; a Gaussian copula (copula.py);
 a mixture of products, of a size chosen by held-out rows (peers.py); and `harmonium train FILE`
 without any option. The score is the mean of log p(row), in nats in the table's own units: densities
-may be above 1. Results of each row are stored in a file, and stored ones are not computed again,
-but for the models named by `--again`. The table is Markdown.
+may be above 1. Results of each row are stored in a file, and stored ones are not computed again.
+The table is Markdown.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def processor_seconds() -> float:
 
 def measure(name: str, seed: int, args: argparse.Namespace, record: dict[str, Any]) -> None:
     """Add what is not known yet of a table and a seed to the stored results."""
-    missing = [model for model in MODELS if model not in record or model in args.again]
+    missing = [model for model in MODELS if model not in record]
     if not missing:
         return
     cut = split(complete(TABLES[name](), args.rows), seed)
@@ -212,16 +212,13 @@ def line(name: str, runs: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Measure the tables and print a table in Markdown."""
-    parser = parser_of(__doc__, seeds=3, out="runs/tables.json")
+    parser = parser_of(__doc__, seeds=3, rows=20_000, out=Path("runs/tables.json"))
     parser.add_argument("tables", nargs="*", default=list(TABLES), metavar="TABLE")
-    parser.add_argument("--rows", type=int, default=20_000, help="at most so many of a table")
-    parser.add_argument("--again", nargs="*", default=[], choices=tuple(MODELS))
     args = parser.parse_args()
-    out = Path(args.out)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
     stored: dict[str, Any] = {}
-    if out.exists():
-        stored = json.loads(out.read_text())
+    if args.out.exists():
+        stored = json.loads(args.out.read_text())
     titles = ["table", *MODELS, *(f"{OURS} − {other}" for other in MODELS if other != OURS)]
     print(head(titles), flush=True)
     for name in args.tables:
@@ -229,7 +226,7 @@ def main() -> None:
         for seed in range(args.seeds):
             record = stored.setdefault(f"{name} {seed}", {})
             measure(name, seed, args, record)
-            out.write_text(json.dumps(stored))
+            args.out.write_text(json.dumps(stored))
             runs.append(record)
         print(line(name, runs), flush=True)
 
