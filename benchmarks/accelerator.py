@@ -190,9 +190,9 @@ PARTS = {"limits": limits, "precision": precision, "training": training, "memory
 
 def main() -> None:
     """Run the chosen parts, and store what each of them found."""
-    parser = parser_of(__doc__, out=Path("runs/accelerator.json"), largest=65_536, size=8_192)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
-    args = parser.parse_args()
+    args = parser_of(
+        __doc__, parts=PARTS, out=Path("runs/accelerator.json"), largest=65_536, size=8_192
+    ).parse_args()
     device = jax.devices()[0]
     report = {
         "program": "benchmarks/accelerator.py",
@@ -201,7 +201,7 @@ def main() -> None:
         "versions": {"harmonium": hm.__version__, "jax": jax.__version__},
     }
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    for part in args.parts or PARTS:
+    for part in args.parts:
         started = time.perf_counter()
         report[part] = PARTS[part](args) | {"seconds": time.perf_counter() - started}
         print(part, json.dumps(report[part], indent=1), flush=True)

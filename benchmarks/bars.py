@@ -180,8 +180,7 @@ def coupling_times(record: dict) -> list[tuple[int, float]]:
 
 def main() -> None:
     """Run the chosen methods and report."""
-    parser = parser_of(__doc__, out="runs/bars", runs=20, updates=20_000)
-    parser.add_argument("methods", nargs="*", default=list(METHODS), metavar="METHOD")
+    parser = parser_of(__doc__, methods=METHODS, out="runs/bars", runs=20, updates=20_000)
     parser.add_argument("--rates", type=float, nargs="+", default=[0.01, 0.1])
     args = parser.parse_args()
     for name, rate in itertools.product(args.methods, args.rates):

@@ -341,9 +341,9 @@ def summary(lines: dict[str, dict[str, Line]]) -> dict:
 
 def main() -> None:
     """Measure the chosen sets and report."""
-    parser = parser_of(__doc__, out="runs/choosing", updates=5_000, seeds=3)
-    parser.add_argument("sets", nargs="*", default=list(PROBLEMS), metavar="SET")
-    args = parser.parse_args()
+    args = parser_of(
+        __doc__, sets=PROBLEMS, out="runs/choosing", updates=5_000, seeds=3
+    ).parse_args()
     folder = Path(args.out)
     folder.mkdir(parents=True, exist_ok=True)
     for name in args.sets:

@@ -111,8 +111,7 @@ def measured_apart(python: str, case: str) -> dict:
 
 def main() -> None:
     """Run every case in turn."""
-    parser = parser_of(__doc__, rounds=3)
-    parser.add_argument("pythons", nargs="*", default=[sys.executable])
+    parser = parser_of(__doc__, pythons=[sys.executable], rounds=3)
     parser.add_argument("--one", help="a case to run in this process, such as '5 12 missing'")
     args = parser.parse_args()
     if args.one:

@@ -62,9 +62,7 @@ def report(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
 
 def main() -> None:
     """Train by PCD-1, and measure at several models of the run."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--estimates", type=int, default=10)
-    count = parser.parse_args().estimates
+    count = parser_of(__doc__, estimates=10).parse_args().estimates
     batch = hm.Cloud.uniform(jnp.asarray(hm.open_source("bars").train, jnp.float32))
     keys = jax.random.split(key_of(0), 3)
     method = METHODS["PCD-1"]

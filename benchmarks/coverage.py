@@ -20,7 +20,6 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -77,47 +76,43 @@ def random_model(visible, hidden, rng: np.random.Generator, strength: float) -> 
 
 @dataclass(frozen=True)
 class Answer:
-    """An estimate of log Z, or of a row's log p, less the exact value: all in nats.
+    """An estimate of log Z, or of a row's log p, beside the exact value: all in nats.
 
     Attributes:
         model: the model, or its family.
         strength: of the couplings, or the dial of a hard family, from easy to impossible.
-        error: of the estimate.
-        low, high: the ends of the 95 % interval.
-        miss: how far the exact value lies outside the interval, 0 where it is covered.
+        truth: the exact value.
+        value, low, high: the estimate, and the ends of its 95 % interval.
         verdict: "converged", "unchecked" or "not converged".
         seconds, method, message: of the estimate.
+        rounding: nats outside the interval that may be rounding.
         relaxes: whether the Gibbs kernel was seen to relax in under `QUICK` sweeps.
         relaxation: its relaxation time, where that was measured.
     """
 
     model: str
     strength: float
-    error: float
+    truth: float
+    value: float
     low: float
     high: float
-    miss: float
     verdict: str
     seconds: float
     method: str
     message: str
+    rounding: float = 0.0
     relaxes: bool | None = None
     relaxation: float | None = None
 
-    @classmethod
-    def beside(
-        cls, truth: float, ends: tuple[float, float, float], rounding: float = 0.0, **about: Any
-    ) -> Answer:
-        """Return the answer whose value and ends these are."""
-        value, low, high = ends
-        miss = max(low - truth - rounding, truth - high - rounding, 0.0)
-        return cls(
-            error=float(value - truth),
-            low=float(low - truth),
-            high=float(high - truth),
-            miss=float(miss),
-            **about,
-        )
+    @property
+    def error(self) -> float:
+        """The estimate less the exact value."""
+        return self.value - self.truth
+
+    @property
+    def miss(self) -> float:
+        """How far the exact value lies outside the interval, 0 where it is covered."""
+        return max(self.low - self.truth, self.truth - self.high, self.rounding) - self.rounding
 
     @property
     def converged(self) -> bool:
@@ -130,7 +125,9 @@ class Answer:
         return (self.high - self.low) / 2
 
     def __str__(self) -> str:
-        text = f"error {self.error:+.4f} in [{self.low:+.4f}, {self.high:+.4f}]"
+        low = self.low - self.truth
+        high = self.high - self.truth
+        text = f"error {self.error:+.4f} in [{low:+.4f}, {high:+.4f}]"
         if self.relaxation is not None:
             text += f", relaxation {self.relaxation:.3g}"
         return f"{text}; {self.method}; {self.message}"
@@ -149,9 +146,11 @@ def judge(rbm: hm.RBM, strength: float, key, seconds: float, steps: int | None) 
     key_z, key_mixing = jax.random.split(key)
     estimate, duration = timed(Annealed(seconds=seconds, steps=steps).estimate, rbm, key=key_z)
     mixing = hm.mixing(rbm, key=key_mixing, sweeps=SWEEPS, seconds=5.0)
-    return Answer.beside(
-        exact(rbm),
-        (estimate.value, estimate.low, estimate.high),
+    return Answer(
+        truth=exact(rbm),
+        value=float(estimate.value),
+        low=float(estimate.low),
+        high=float(estimate.high),
         model=str(rbm),
         strength=strength,
         verdict=verdict_of(estimate.converged),
@@ -226,9 +225,11 @@ def judge_hard(name: str, i: int, number: int, seed: int, n_rows: int, seconds: 
         estimate, duration = timed(Annealed(seconds=seconds).estimate, rbm, key=key)
     # Only estimates for rows can be unchecked.
     verdict = getattr(estimate, "convergence", verdict_of(estimate.converged))
-    return Answer.beside(
-        truth,
-        (estimate.value, estimate.low, estimate.high),
+    return Answer(
+        truth=truth,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
         model=name,
         strength=dial(i, number),
         verdict=str(verdict),
@@ -257,10 +258,12 @@ def judge_gaps(
     key = jax.random.key(1_000 * seed + i)
     energies, duration = timed(energies_of_rows, rbm, rows, key=key, seconds=seconds)
     return [
-        Answer.beside(
-            truth[i_row],
-            (energies.value[i_row], energies.low[i_row], energies.high[i_row]),
-            ROUNDING,
+        Answer(
+            truth=truth[i_row],
+            value=energies.value[i_row],
+            low=energies.low[i_row],
+            high=energies.high[i_row],
+            rounding=ROUNDING,
             model=name,
             strength=dial(i, number),
             verdict=verdict_of(energies.converged[i_row]),
@@ -312,13 +315,9 @@ def hard(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, models=300, seed=0)
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each answer")
+    parser = parser_of(__doc__, models=300, seed=0, seconds=10.0, hard=0, rows=0, gaps=0.0)
     parser.add_argument("--steps", type=int, help="of each answer, instead of as many as needed")
     parser.add_argument("--out", type=Path, help="a JSON file for the answers on random models")
-    parser.add_argument("--hard", type=int, default=0, help="models of each hard family")
-    parser.add_argument("--rows", type=int, default=0, help="exact draws of each hard model")
-    parser.add_argument("--gaps", type=float, default=0.0, help="fraction of missing cells")
     args = parser.parse_args()
     if args.hard:
         hard(args)

@@ -96,12 +96,9 @@ def of_sklearn(train: np.ndarray, test: np.ndarray, args: argparse.Namespace) ->
     """Return the best of scikit-learn's scores, its setting, and the seconds that this one took."""
     best = (-np.inf, "")
     for rate, passes in itertools.product(RATES, PASSES):
-        model, seconds = timed(
-            BernoulliRBM(
-                PEER_HIDDEN, learning_rate=rate, batch_size=100, n_iter=passes, random_state=0
-            ).fit,
-            train,
-        )
+        settings = {"learning_rate": rate, "batch_size": 100, "n_iter": passes}
+        model = BernoulliRBM(PEER_HIDDEN, random_state=0, **settings)
+        _, seconds = timed(model.fit, train)
         rbm = hm.io.from_sklearn(model)
         score = hm.log_likelihood(rbm, test, key=jax.random.key(1), seconds=args.seconds / 4)
         text = (
@@ -153,8 +150,9 @@ def line(
 
 def main() -> None:
     """Print a table in Markdown."""
-    parser = parser_of(
+    args = parser_of(
         __doc__,
+        sets=SETS,
         hidden="auto",
         seconds=60.0,
         cuts=False,
@@ -162,9 +160,7 @@ def main() -> None:
         against=False,
         peers=False,
         hclt=False,
-    )
-    parser.add_argument("sets", nargs="*", default=SETS)
-    args = parser.parse_args()
+    ).parse_args()
     runs = RUNS | AGAINST if args.against else RUNS
     titles = ["rows", "independent", "Chow-Liu", *runs]
     if args.hclt:

@@ -174,10 +174,8 @@ def line(kind: str, comparisons: list[Comparison], final: hm.LogLikelihood, dura
 
 
 def main() -> None:
-    parser = parser_of(__doc__, records=20, seed=0, hidden=HIDDEN)
-    parser.add_argument("kinds", nargs="*", default=KINDS)
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each score")
-    args = parser.parse_args()
+    options = {"records": 20, "seconds": 10.0, "seed": 0, "hidden": HIDDEN}
+    args = parser_of(__doc__, kinds=KINDS, **options).parse_args()
     # Models with so few hidden units would be summed exactly, which is not what is tested.
     held_out.EXACT_WORK = 0
     recorder.EXACT_WORK = 0

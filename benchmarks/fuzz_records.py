@@ -56,9 +56,8 @@ class Search:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, seconds=600.0, seed=0, out=Path("fuzzed"))
-    parser.add_argument("--files", default=",".join(FILES))
-    args = parser.parse_args()
+    options = {"seconds": 600.0, "files": ",".join(FILES), "seed": 0, "out": Path("fuzzed")}
+    args = parser_of(__doc__, **options).parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     out = args.out.resolve()
     with tempfile.TemporaryDirectory() as folder:

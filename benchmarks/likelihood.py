@@ -171,9 +171,7 @@ PARTS = {
 
 
 def main() -> None:
-    parser = parser_of(__doc__)
-    parser.add_argument("parts", nargs="*", default=list(PARTS))
-    for name in parser.parse_args().parts:
+    for name in parser_of(__doc__, parts=PARTS).parse_args().parts:
         print(f"{name}: {PARTS[name].__doc__}", flush=True)
         PARTS[name]()
 

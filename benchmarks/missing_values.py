@@ -1,6 +1,7 @@
 """Learning from rows with missing values: MNIST with half its pixels removed at random.
 
-    python benchmarks/missing_values.py
+    python benchmarks/missing_values.py [--hidden 100] [--epochs 8] [--rows 100] [--chains 10]
+        [--steps 1000]
 
 Models of 784×100 learn from the binarised training rows, a random half of each of which is
 missing, in three ways: with the missing pixels summed out (`Marginal`), with one model for each
@@ -8,7 +9,8 @@ pattern of missing pixels (`PerPattern`), and with zeros in place of the missing
 the complete rows, for comparison. Two scores compare them on test rows. The first is the held-out
 half of a row given the other half, log p(v_missing | v_seen), which is −F(v) − log Z of the model
 with the seen half held; log Z is annealed for every row. The second takes each held-out pixel by
-itself, Σ_i log p(v_i | v_seen). Set HARMONIUM_DATA to the folder of reference data.
+itself, Σ_i log p(v_i | v_seen). `--rows` is the number of test rows, `--chains` that of the chains
+for each. Set HARMONIUM_DATA to the folder of reference data.
 """
 
 import equinox as eqx
@@ -106,10 +108,8 @@ def family_means(rbm: hm.RBM, seen: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, hidden=100, epochs=8, steps=1_000)
-    parser.add_argument("--rows", type=int, default=100, help="test rows")
-    parser.add_argument("--chains", type=int, default=10, help="for each test row")
-    args = parser.parse_args()
+    options = {"hidden": 100, "epochs": 8, "rows": 100, "chains": 10, "steps": 1_000}
+    args = parser_of(__doc__, **options).parse_args()
     whole = binarised("train")
     test = binarised("test")[: args.rows]
     incomplete = halved(whole, 0)

@@ -221,10 +221,9 @@ def judged_rows(run: Path, rows: int, steps: int, seed: int) -> str:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, questions=10, seed=0)
+    parser = parser_of(__doc__, questions=10, steps=8_000, seed=0)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("tables", nargs="*", default=TABLES)
-    parser.add_argument("--steps", type=int, default=8_000, help="of the reference")
+    parser.add_argument("tables", nargs="*", default=TABLES, metavar="TABLE")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     comparisons = []

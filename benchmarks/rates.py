@@ -183,10 +183,7 @@ def usual_rate(rbm: hm.RBM) -> float:
 
 def main() -> None:
     """Print the table."""
-    parser = parser_of(__doc__, hidden=64)
-    parser.add_argument("sets", nargs="*", default=list(SETS), metavar="SET")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each score")
-    args = parser.parse_args()
+    args = parser_of(__doc__, sets=SETS, hidden=64, seconds=10.0).parse_args()
     print(head(["set", "rows × columns", "default rate", *FACTORS.values()]))
     for name in args.sets:
         load, kind = SETS[name]

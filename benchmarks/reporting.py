@@ -10,7 +10,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,32 @@ def parser_of(doc: str | None, **defaults: Any) -> argparse.ArgumentParser:
 
     Args:
         doc: the docstring.
-        **defaults: the options with their defaults, whose types their values have; False is that of
-            an option without a value.
+        **defaults: the options with their defaults, whose types their values have. False is the
+            default of an option without a value. Some entries of a list or a dictionary, or all,
+            are given as words without an option's name; those of a dictionary by their keys.
     """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     for name, default in defaults.items():
-        if default is False:
+        if isinstance(default, list | tuple | dict):
+            words = {"nargs": "*", "default": [*default], "metavar": name.upper().removesuffix("S")}
+            kind = key_of(default) if isinstance(default, dict) else str
+            parser.add_argument(name, type=kind, **words)
+        elif default is False:
             parser.add_argument(f"--{name}", action="store_true")
         else:
             parser.add_argument(f"--{name}", type=type(default), default=default)
     return parser
+
+
+def key_of(entries: dict[str, Any]) -> Callable[[str], str]:
+    """Return the type of words that are keys of a dictionary."""
+
+    def key(word: str) -> str:
+        if word not in entries:
+            raise argparse.ArgumentTypeError(f"expected one of {', '.join(entries)}; got {word!r}")
+        return word
+
+    return key
 
 
 def seeds(text: str) -> list[int]:

@@ -9,13 +9,15 @@ the markers of three_ways.md in FOLDER (docs), pictures to FOLDER/pictures, and 
 JSON file.
 """
 
-import importlib.util
+import importlib
 import json
 import math
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,17 +63,22 @@ PLANS = {"digits": Plan(16, 30, 20, 0.05, 30), "mnist": Plan(500, 10, 100, 0.01,
 ANNEALING = {"method": "annealed", "chains": 256, "steps": 2_000}
 
 
-class Watch:
-    """Records a run's time and score at its start and after epochs; scoring time is left out."""
+class Run:
+    """A training run: its model, and its time and score at its start and after epochs.
+
+    Scoring time is left out.
+    """
+
+    rbm: hm.RBM
 
     def __init__(self, measure: Callable[[hm.RBM], float | None]):
         self.measure = measure
         self.epochs: list[float] = []
-        self.seconds: list[float] = []
+        self.seconds: list[float] = []  # since the last recorded epoch
         self.curve: list[float | None] = []
         self.started = time.perf_counter()
 
-    def __call__(self, epoch: float, model: Callable[[], hm.RBM]) -> None:
+    def record(self, epoch: float, model: Callable[[], hm.RBM]) -> None:
         """Record the time since the last call, then measure the score."""
         self.seconds.append(time.perf_counter() - self.started)
         self.epochs.append(epoch)
@@ -80,30 +87,21 @@ class Watch:
 
     def score(self, _data: Any, *arrays: Any) -> None:
         """Replace the score function of an example."""
-        self(len(self.epochs), lambda: model_of(arrays))
-
-
-class Run(NamedTuple):
-    """A trained model, with the times and scores of its training."""
-
-    rbm: hm.RBM
-    epochs: list[float]
-    seconds: list[float]  # since the last recorded epoch
-    curve: list[float | None]
+        self.record(len(self.epochs), lambda: model_of(arrays))
 
     @property
     def an_epoch(self) -> float:
         """Seconds an epoch: the median of all intervals but the first, which compiles."""
         return statistics.median(np.array(self.seconds[2:]) / np.diff(self.epochs[1:]))
 
-    def at(self, epochs: Sequence[float]) -> np.ndarray:
-        """Return the scores after some of the recorded epochs."""
-        return np.array([self.curve[self.epochs.index(epoch)] for epoch in epochs], float)
-
     @property
     def compiling(self) -> float:
         """Seconds that the first interval took beyond the later time of as many epochs."""
         return self.seconds[1] - self.an_epoch * self.epochs[1]
+
+    def at(self, epochs: Sequence[float]) -> np.ndarray:
+        """Return the scores after some of the recorded epochs."""
+        return np.array([self.curve[self.epochs.index(epoch)] for epoch in epochs], float)
 
 
 def model_of(arrays: Any) -> hm.RBM:
@@ -113,17 +111,12 @@ def model_of(arrays: Any) -> hm.RBM:
 
 def by_the_example(name: str, dtype: Any) -> Callable:
     """Return a function that trains with an example's own `train`."""
-    path = ROOT / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = importlib.import_module(name)
 
-    def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
-        how = {"epochs": plan.epochs, "batch": plan.batch, "rate": plan.rate, "seed": seed}
+    def train(rows: np.ndarray, plan: Plan, seed: int, run: Run) -> hm.RBM:
+        settings = {"epochs": plan.epochs, "batch": plan.batch, "rate": plan.rate, "seed": seed}
         *arrays, _ = module.train(
-            rows.astype(dtype), plan.hidden, method="pcd", k=1, score=watch.score, **how
+            rows.astype(dtype), plan.hidden, method="pcd", k=1, score=run.score, **settings
         )
         return model_of(arrays)
 
@@ -133,17 +126,17 @@ def by_the_example(name: str, dtype: Any) -> Callable:
 def by_harmonium(options: Callable[[Plan], dict]) -> Callable:
     """Return a function that trains with `hm.fit` and these options."""
 
-    def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
+    def train(rows: np.ndarray, plan: Plan, seed: int, run: Run) -> hm.RBM:
         key_start, key_run = jax.random.split(jax.random.key(seed))
-        layers = hm.Bernoulli(rows.shape[1]), hm.Bernoulli(plan.hidden)
-        rbm = hm.initialize(*layers, rows, key=key_start)
-        watch(0, lambda: rbm)
+        visible = hm.Bernoulli(rows.shape[1])
+        rbm = hm.initialize(visible, hm.Bernoulli(plan.hidden), rows, key=key_start)
+        run.record(0, lambda: rbm)
 
-        def note(report: Any) -> None:
+        def record(report: Any) -> None:
             if report.metrics:  # at the end of an epoch
-                watch(report.epoch, lambda: report.rbm)
+                run.record(report.epoch, lambda: report.rbm)
 
-        return hm.fit(rbm, rows, key=key_run, callbacks=[note], **options(plan)).rbm
+        return hm.fit(rbm, rows, key=key_run, callbacks=[record], **options(plan)).rbm
 
     return train
 
@@ -162,8 +155,9 @@ def same_recipe(plan: Plan) -> dict:
 
 def all_versions() -> dict[str, Callable]:
     """Return every version that can run here."""
+    sys.path.append(str(ROOT / "examples"))
     versions = {NUMPY: by_the_example("from_scratch", np.float64)}
-    if importlib.util.find_spec("tensorflow"):
+    if find_spec("tensorflow"):
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no messages about its build
         versions[TENSORFLOW] = by_the_example("from_scratch_tensorflow", np.float32)
     else:
@@ -181,10 +175,10 @@ def train_all(
     runs: dict[str, list[Run]] = {name: [] for name in versions}
     for seed in range(plan.seeds):
         for name, train in versions.items():
-            watch = Watch(measure)
-            rbm = train(rows, plan, seed, watch)
-            runs[name].append(Run(rbm, watch.epochs, watch.seconds, watch.curve))
-            print(f"  seed {seed}, {name}: {sum(watch.seconds):.1f} s", flush=True)
+            run = Run(measure)
+            run.rbm = train(rows, plan, seed, run)
+            runs[name].append(run)
+            print(f"  seed {seed}, {name}: {sum(run.seconds):.1f} s", flush=True)
     return runs
 
 

@@ -267,8 +267,7 @@ def is_chosen(load: Workload, names: list[str]) -> bool:
 
 def main() -> None:
     """Run the chosen workloads and report."""
-    parser = parser_of(__doc__, rounds=3, seconds=2.0, out="runs/race")
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
+    parser = parser_of(__doc__, workloads=[], rounds=3, seconds=2.0, out="runs/race")
     parser.add_argument("--only", nargs="+", default=[], metavar="CONTESTANT")
     parser.add_argument(
         "--together",

@@ -212,9 +212,9 @@ def line(name: str, runs: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Measure the tables and print a table in Markdown."""
-    parser = parser_of(__doc__, seeds=3, rows=20_000, out=Path("runs/tables.json"))
-    parser.add_argument("tables", nargs="*", default=list(TABLES), metavar="TABLE")
-    args = parser.parse_args()
+    args = parser_of(
+        __doc__, tables=TABLES, seeds=3, rows=20_000, out=Path("runs/tables.json")
+    ).parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
     stored: dict[str, Any] = {}
     if args.out.exists():

@@ -528,8 +528,7 @@ def intervals_table(drawn: dict[str, list[dict[str, Any]]]) -> str:
 
 def main() -> None:
     """Print tables in Markdown."""
-    parser = parser_of(__doc__, rows=5_000, missing=0.3, sets=20, draws=100)
-    parser.add_argument("methods", nargs="*", default=list(METHODS), choices=[*METHODS, []])
+    parser = parser_of(__doc__, methods=METHODS, rows=5_000, missing=0.3, sets=20, draws=100)
     parser.add_argument("--seeds", type=seeds, default=[0, 1, 2, 3, 4])
     args = parser.parse_args()
     print(tables(run(args)))

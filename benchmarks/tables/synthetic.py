@@ -234,9 +234,9 @@ def shown(record: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     """Print a table in Markdown."""
-    parser = parser_of(__doc__, train=10_000, test=5_000, seed=0, epochs=300)
-    parser.add_argument("methods", nargs="*", default=list(METHODS), metavar="METHOD")
-    args = parser.parse_args()
+    args = parser_of(
+        __doc__, methods=METHODS, train=10_000, test=5_000, seed=0, epochs=300
+    ).parse_args()
     warnings.simplefilter("ignore", FutureWarning)
     real = real_rows(args.train, args.test, args.seed)
     records = []
