@@ -1,12 +1,12 @@
 """What harmonium makes of a GPU, or of whatever device JAX has here: limits, precision, sizes.
 
-    python benchmarks/accelerator.py [limits] [precision] [training] [memory] [--out FILE]
+    python benchmarks/accelerator.py [limits] [precision] [memory] [--out FILE]
         [--largest 65536] [--size 8192]
 
 `limits` times square matrix products. `precision` holds draws against exact probabilities, and
-gradients and log Z against float64. `training` times updates of n×n models beside the products that
-they consist of. `memory` trains ever larger models until one does not fit. FILE collects the
-results as JSON, for docs/benchmarks.md. The race against other packages is benchmarks/race.
+gradients and log Z against float64. `memory` trains ever larger models until one does not fit. FILE
+collects the results as JSON, for docs/benchmarks.md. The race against other packages is
+benchmarks/race.
 """
 
 import json
@@ -19,14 +19,15 @@ import numpy as np
 from reporting import parser_of
 from scipy import stats
 from scipy.special import expit, logsumexp
-from timing import ContinuedRun
+from timing import ContinuedRun, timed
 
 import harmonium as hm
 
 DRAWS = 2**21
 SWEEPS = 200
 REPEATS = 5
-EPOCH = 32  # updates between records, so that these take a small part of the time
+BATCH = 256  # rows of an update, and chains
+EPOCH = 32  # updates
 KINDS = {
     "float32": (jnp.float32, "highest"),
     "float32 rounded by the device": (jnp.float32, "default"),
@@ -129,42 +130,13 @@ def precision(args) -> dict:
     return figures
 
 
-def updates(n: int, batch: int, precision: str, seconds: float) -> dict:
-    """Return the updates a second of an n×n model, and the bytes in use."""
-    rows = np.random.default_rng(0).integers(0, 2, (EPOCH * batch, n), dtype=np.uint8)
-    started = time.perf_counter()
-    run = ContinuedRun(hm.Bernoulli(n), n, rows, batch=batch, chains=batch, precision=precision)
-    run.train(1)
-    startup = time.perf_counter() - started
-    epochs = 1
-    spent = run.train(epochs)
-    while spent < seconds / 2:
-        completed = EPOCH * epochs
-        epochs = max(1, min(20 * completed, int(seconds * completed / spent)) // EPOCH)
-        spent = run.train(epochs)
-    rate = EPOCH * epochs / spent
-    usage = jax.devices()[0].memory_stats()
-    return {
-        "n": n,
-        "batch": batch,
-        "precision": precision,
-        "ready_s": startup,
-        "updates_per_s": rate,
-        "tflops": rate * 10.0 * batch * n**2 / 1e12,
-        "flips_per_s": rate * batch * 2 * n,
-        "peak_bytes": usage and usage["peak_bytes_in_use"],
-    }
-
-
-def training(args) -> dict:
-    """Time updates at several sizes and both precisions."""
-    records = []
-    for n in (512, 2_048, 8_192):
-        for precision in ("float32", "bfloat16"):
-            if n <= args.size:
-                records.append(updates(n, min(4_096, 2 * n), precision, 1.0))
-                print(records[-1], flush=True)
-    return {"records": records}
+def peak_bytes(n: int) -> int | None:
+    """Train an n×n model, and return the most bytes in use; None where none are counted."""
+    rows = np.random.default_rng(0).integers(0, 2, (EPOCH * BATCH, n), dtype=np.uint8)
+    run = ContinuedRun(hm.Bernoulli(n), n, rows, batch=BATCH, chains=BATCH, precision="bfloat16")
+    run.train(2)
+    statistics = jax.devices()[0].memory_stats()
+    return statistics and statistics["peak_bytes_in_use"]
 
 
 def memory(args) -> dict:
@@ -173,23 +145,22 @@ def memory(args) -> dict:
     for n in (8_192, 16_384, 32_768, 45_056, 57_344, 65_536, 81_920):
         if n > args.largest:
             break
-        started = time.perf_counter()
         try:
-            records.append(updates(n, 256, "bfloat16", 0.5))
+            peak, seconds = timed(peak_bytes, n)
         except Exception as error:
             records.append({"n": n, "error": f"{type(error).__name__}: {error}"[:600]})
             print(records[-1], flush=True)
             break
-        records[-1]["bytes_per_weight"] = (records[-1]["peak_bytes"] or 0) / n**2
-        print(records[-1], f"{time.perf_counter() - started:.0f} s", flush=True)
+        records.append({"n": n, "peak_bytes": peak, "bytes_per_weight": (peak or 0) / n**2})
+        print(records[-1], f"{seconds:.0f} s", flush=True)
     return {"records": records}
 
 
-PARTS = {"limits": limits, "precision": precision, "training": training, "memory": memory}
+PARTS = {"limits": limits, "precision": precision, "memory": memory}
 
 
 def main() -> None:
-    """Run the chosen parts, and store what each of them found."""
+    """Run the chosen parts, and store what each of them measures."""
     args = parser_of(
         __doc__, parts=PARTS, out=Path("runs/accelerator.json"), largest=65_536, size=8_192
     ).parse_args()

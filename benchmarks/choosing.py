@@ -178,10 +178,7 @@ def measure(name: str, title: str, updates: int, seed: int) -> dict:
         "log_likelihood": float(exact_score(fit.rbm, v)),
         "bias": float(bias),
         "updates": int(fit.state.updates),
-        "diverged": fit.diverged,
         "at_equilibrium": report.at_equilibrium,
-        "chains_agree": report.chains_agree,
-        "notes": list(fit.notes),
     }
 
 

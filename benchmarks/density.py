@@ -150,17 +150,8 @@ def line(
 
 def main() -> None:
     """Print a table in Markdown."""
-    args = parser_of(
-        __doc__,
-        sets=SETS,
-        hidden="auto",
-        seconds=60.0,
-        cuts=False,
-        plain=False,
-        against=False,
-        peers=False,
-        hclt=False,
-    ).parse_args()
+    flags = dict.fromkeys(("cuts", "plain", "against", "peers", "hclt"), False)
+    args = parser_of(__doc__, sets=SETS, hidden="auto", seconds=60.0, **flags).parse_args()
     runs = RUNS | AGAINST if args.against else RUNS
     titles = ["rows", "independent", "Chow-Liu", *runs]
     if args.hclt:
@@ -168,8 +159,12 @@ def main() -> None:
     if args.peers:
         titles.append("scikit-learn, best of eight")
     print(head(titles), flush=True)
-    for name, _, size in (text.partition(":") for text in args.sets):
-        for count in (*CUTS, None) if args.cuts else (int(size or 0) or None,):
+    for text in args.sets:
+        name, _, size = text.partition(":")
+        counts = [int(size)] if size else [None]
+        if args.cuts:
+            counts = [*CUTS, None]
+        for count in counts:
             train, test = rows_of(name, count)
             if count is None or len(train) >= count:
                 print(row(line(name, train, test, runs, args)), flush=True)

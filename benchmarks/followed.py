@@ -65,30 +65,28 @@ def numbers(rng: np.random.Generator) -> np.ndarray:
     return ((x - x.mean(0)) / x.std(0)).astype(np.float32)
 
 
-def kinds(rng: np.random.Generator, kind: str) -> tuple[np.ndarray, hm.AbstractLayer]:
-    """Return rows and their layer."""
-    if kind == "yes/no":
-        return mixture(rng, 60, 0.97), hm.Bernoulli(60)
-    if kind == "groups":
-        return letters(rng, 80, 3, 0.97), hm.Potts(80, states=3)
-    if kind == "words":
-        return words(rng), hm.Bernoulli(200)
-    if kind == "spins":
-        return 2 * mixture(rng, 60, 0.95) - 1, hm.Ising(60)
-    if kind == "letters":
-        return letters(rng, 40, 20, 0.9), hm.Potts(40, states=20)
-    if kind == "numbers":
-        return numbers(rng), hm.Gaussian(12)
-    if kind == "mixed":
-        both = np.concatenate([mixture(rng, 20, 0.97), letters(rng, 15, 4, 0.95)], axis=1)
-        layer = hm.Mixed(hm.Bernoulli(20), hm.Potts(15, states=4))
-        return both, layer
+def gaps(rng: np.random.Generator) -> np.ndarray:
+    """Return rows of 0 and 1, of which some cells are missing."""
     rows = mixture(rng, 60, 0.97)
     rows[rng.uniform(size=rows.shape) < 0.1] = np.nan
-    return rows, hm.Bernoulli(60)
+    return rows
 
 
-KINDS = ("yes/no", "groups", "words", "spins", "letters", "numbers", "mixed", "gaps")
+def mixed(rng: np.random.Generator) -> np.ndarray:
+    """Return rows of 0 and 1, and of letters."""
+    return np.concatenate([mixture(rng, 20, 0.97), letters(rng, 15, 4, 0.95)], axis=1)
+
+
+KINDS = {  # functions that draw rows, and their layers
+    "yes/no": (lambda rng: mixture(rng, 60, 0.97), hm.Bernoulli(60)),
+    "groups": (lambda rng: letters(rng, 80, 3, 0.97), hm.Potts(80, states=3)),
+    "words": (words, hm.Bernoulli(200)),
+    "spins": (lambda rng: 2 * mixture(rng, 60, 0.95) - 1, hm.Ising(60)),
+    "letters": (lambda rng: letters(rng, 40, 20, 0.9), hm.Potts(40, states=20)),
+    "numbers": (numbers, hm.Gaussian(12)),
+    "mixed": (mixed, hm.Mixed(hm.Bernoulli(20), hm.Potts(15, states=4))),
+    "gaps": (gaps, hm.Bernoulli(60)),
+}
 
 
 class Comparison(NamedTuple):
@@ -120,8 +118,9 @@ def compared(
 
     Returns the comparisons, the score of the model that the run returns, and the run's seconds.
     """
-    rng = np.random.default_rng([seed, KINDS.index(kind)])
-    rows, layer = kinds(rng, kind)
+    rng = np.random.default_rng([seed, list(KINDS).index(kind)])
+    draw, layer = KINDS[kind]
+    rows = draw(rng)
     train = rows[: ROWS * 9 // 10]
     held = rows[ROWS * 9 // 10 :]
     key = jax.random.key(seed)

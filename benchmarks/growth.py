@@ -34,14 +34,7 @@ class Size(NamedTuple):
     rows: int = 20_000
 
 
-VARIED = {
-    "visible": FACTORS,
-    "hidden": FACTORS,
-    "batch": FACTORS,
-    "chains": FACTORS,
-    "k": (1, 2, 4, 8, 16),
-    "rows": FACTORS,
-}
+VARIED = dict.fromkeys(Size._fields, FACTORS) | {"k": (1, 2, 4, 8, 16)}
 
 
 def all_sizes() -> dict[str, list[Size]]:

@@ -66,16 +66,9 @@ def train(rows: np.ndarray, folder: Path, method, seconds: float, updates: int) 
             print(f"  update {report.updates}, {time.perf_counter() - started:.0f} s", flush=True)
         return time.perf_counter() - started > seconds or report.updates >= updates
 
-    fit = hm.fit(
-        rbm,
-        rows,
-        key=jax.random.key(1),
-        gradient=method,
-        optimizer=hm.Recipe(rate=RATE, centring=None, averaging=None, hold=1.0),
-        batch_size=CHAINS,
-        epochs=epochs,
-        callbacks=[store],
-    )
+    recipe = hm.Recipe(rate=RATE, centring=None, averaging=None, hold=1.0)
+    settings = {"gradient": method, "optimizer": recipe, "epochs": epochs, "batch_size": CHAINS}
+    fit = hm.fit(rbm, rows, key=jax.random.key(1), callbacks=[store], **settings)
     models.append(fit.state.rbm)
     print(f"{int(fit.state.updates)} updates in {time.perf_counter() - started:.0f} s")
     np.savez(file, *map(np.stack, zip(*map(jax.tree.leaves, models), strict=True)))

@@ -13,6 +13,7 @@ of reference data. `draw` also takes
 docs/measured/mnist.json, the records of docs/mnist.md.
 """
 
+import argparse
 import json
 import os
 import time
@@ -136,16 +137,10 @@ def learned(trial: Trial, part: str, seed: int = 0) -> tuple[hm.RBM, float]:
         ]
     started = time.perf_counter()
     for updates, gradient, schedule in phases:
-        fit = hm.fit(
-            rbm,
-            rows,
-            key=key,
-            gradient=gradient,
-            optimizer=hm.Recipe(**trial.recipe | schedule),
-            epochs=round(updates * trial.batch / len(rows)),
-            batch_size=trial.batch,
-        )
-        rbm = fit.rbm
+        recipe = hm.Recipe(**trial.recipe | schedule)
+        epochs = round(updates * trial.batch / len(rows))
+        settings = {"gradient": gradient, "epochs": epochs, "batch_size": trial.batch}
+        rbm = hm.fit(rbm, rows, key=key, optimizer=recipe, **settings).rbm
     return jax.block_until_ready(rbm), time.perf_counter() - started
 
 
@@ -273,33 +268,39 @@ class Moments:
         return seconds
 
 
-def scikit_learn(folder: Path, part: str, total: float, rate: float, batch: int, _: int) -> None:
+def store_peer(args: argparse.Namespace, seconds: float, rbm: hm.RBM) -> None:
+    settings = {"rate": args.rate, "batch": args.batch, "chains": args.chains}
+    store(args.folder, args.who, seconds, rbm, **settings)
+
+
+def scikit_learn(args: argparse.Namespace) -> None:
     """Train scikit-learn's BernoulliRBM by its own loop; pixels are drawn again in each pass."""
     from sklearn.neural_network import BernoulliRBM
 
-    rows = rows_of(part, False)
+    rows = rows_of(args.part, False)
     grey = np.asarray(rows.values(0, len(rows)), np.float32)
     rng = np.random.RandomState(0)
-    model = BernoulliRBM(HIDDEN, learning_rate=rate, batch_size=batch, n_iter=1, random_state=rng)
-    moments = Moments(total)
+    settings = {"learning_rate": args.rate, "batch_size": args.batch}
+    model = BernoulliRBM(HIDDEN, n_iter=1, random_state=rng, **settings)
+    moments = Moments(args.seconds)
     model.fit((rng.random_sample(grey.shape) < grey).astype(np.float32))
     while moments.ahead:
         seconds = moments.reached()
         if seconds is not None:
-            store(folder, "scikit-learn", seconds, from_sklearn(model), rate=rate, batch=batch)
+            store_peer(args, seconds, from_sklearn(model))
         x = (rng.random_sample(grey.shape) < grey).astype(np.float32)
-        for first in range(0, len(x), batch):  # a pass of `fit`, without its reinitialisation
-            model._fit(x[first : first + batch], rng)
+        for first in range(0, len(x), args.batch):  # a pass of `fit` with the weights as they are
+            model._fit(x[first : first + args.batch], rng)
 
 
-def rbms(folder: Path, part: str, total: float, rate: float, batch: int, chains: int) -> None:
+def rbms(args: argparse.Namespace) -> None:
     """Train rbms by the steps of its own loop: PCD-1, its centred gradient, SGD."""
     import torch
     from rbms.bernoulli_bernoulli.classes import BBRBM
     from rbms.dataset.dataset_class import RBMDataset
     from rbms.training.pcd import fit_batch_pcd
 
-    rows = rows_of(part, False)
+    rows = rows_of(args.part, False)
     grey = torch.from_numpy(np.array(rows.values(0, len(rows)), np.float32))
     data = RBMDataset(
         torch.bernoulli(grey).numpy(),
@@ -315,15 +316,15 @@ def rbms(folder: Path, part: str, total: float, rate: float, batch: int, chains:
     for parameter in params.parameters():
         parameter.requires_grad_()
         parameter.grad = torch.zeros_like(parameter)
-    states = params.init_chains(chains)
-    optimizer = torch.optim.SGD(params.parameters(), lr=rate, maximize=True)
-    weights = torch.ones(batch)
-    moments = Moments(total)
+    states = params.init_chains(args.chains)
+    optimizer = torch.optim.SGD(params.parameters(), lr=args.rate, maximize=True)
+    weights = torch.ones(args.batch)
+    moments = Moments(args.seconds)
     with torch.no_grad():
         while moments.ahead:
             order = torch.randperm(len(grey))
-            for first in range(0, len(grey) - batch + 1, batch):
-                x = torch.bernoulli(grey[order[first : first + batch]])
+            for first in range(0, len(grey) - args.batch + 1, args.batch):
+                x = torch.bernoulli(grey[order[first : first + args.batch]])
                 optimizer.zero_grad(set_to_none=False)
                 states, _ = fit_batch_pcd((x, weights), states, params, 1, 1.0, centered=True)
                 optimizer.step()
@@ -331,7 +332,7 @@ def rbms(folder: Path, part: str, total: float, rate: float, batch: int, chains:
                 if seconds is not None:
                     arrays = (params.weight_matrix, params.vbias, params.hbias)
                     rbm = hm.RBM.from_arrays(*(a.detach().numpy().copy() for a in arrays))
-                    store(folder, "rbms", seconds, rbm, rate=rate, batch=batch, chains=chains)
+                    store_peer(args, seconds, rbm)
 
 
 PEERS = {"scikit-learn": scikit_learn, "rbms": rbms}
@@ -423,11 +424,7 @@ def main() -> None:
     command.add_argument("--batch", type=int, default=100)
     command.add_argument("--chains", type=int, default=500)
     command.add_argument("--part", choices=("all", "searched"), default="all")
-    command.set_defaults(
-        run=lambda args: PEERS[args.who](
-            args.folder, args.part, args.seconds, args.rate, args.batch, args.chains
-        )
-    )
+    command.set_defaults(run=lambda args: PEERS[args.who](args))
     command = verbs.add_parser("score")
     command.add_argument("folder", type=Path)
     command.add_argument("--part", choices=("test", "judge"), default="test")

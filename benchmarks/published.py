@@ -48,15 +48,10 @@ def pydeep_run(train, test, centred: bool, seed: int) -> tuple[float, float]:
         fitted = fitted.shift(-weights.sum(1) / 2)
         hidden = hidden.shift(-mean @ weights)
     rbm = hm.RBM(fitted, hidden, weights)
-    fit = hm.fit(
-        rbm,
-        train,
-        key=key_run,
-        gradient=hm.Persistent(hm.Gibbs(1), chains=100),
-        optimizer=hm.Recipe(rate=0.01, centring=centring, averaging=None, hold=1.0),
-        epochs=50,
-        batch_size=100,
-    )
+    method = hm.Persistent(hm.Gibbs(1), chains=100)
+    recipe = hm.Recipe(rate=0.01, centring=centring, averaging=None, hold=1.0)
+    settings = {"gradient": method, "optimizer": recipe, "epochs": 50, "batch_size": 100}
+    fit = hm.fit(rbm, train, key=key_run, **settings)
     log_z = hm.log_z(fit.rbm)
     score = hm.log_likelihood(fit.rbm, train, log_z=log_z)
     test_score = hm.log_likelihood(fit.rbm, test, log_z=log_z)
@@ -96,21 +91,14 @@ def shark_run(gradient, rate: float, updates: int, seed: int, hidden: int = 32) 
     """Train on all 32 patterns in every update, from weights and biases drawn from U(−0.1, 0.1)."""
     rows = hm.bars_and_stripes(4)
     keys = jax.random.split(jax.random.key(seed), 4)
-    draws = [
-        jax.random.uniform(key, shape, minval=-0.1, maxval=0.1)
-        for key, shape in zip(keys, ((16, hidden), (16,), (hidden,)), strict=False)
-    ]
-    rbm = hm.RBM.from_arrays(*draws)
-    recipe = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
-    fit = hm.fit(
-        rbm,
-        rows,
-        key=keys[3],
-        gradient=gradient,
-        optimizer=recipe,
-        epochs=updates,
-        batch_size=len(rows),
+    shapes = ((16, hidden), (16,), (hidden,))
+    pairs = zip(keys, shapes, strict=False)
+    rbm = hm.RBM.from_arrays(
+        *(jax.random.uniform(key, shape, minval=-0.1, maxval=0.1) for key, shape in pairs)
     )
+    recipe = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
+    settings = {"gradient": gradient, "optimizer": recipe, "batch_size": len(rows)}
+    fit = hm.fit(rbm, rows, key=keys[3], epochs=updates, **settings)
     return bars_sum(fit.rbm, rows)
 
 

@@ -82,17 +82,8 @@ def weak(record: dict, kind: str) -> str:
     }
     if not entries:
         return "*Not in this record: `python benchmarks/scaling.py` measures it.*"
-    lines = [
-        [
-            "a device has",
-            kind,
-            "an update, ms",
-            "the same on one device, ms",
-            "rows a second",
-            "lost, wall clock",
-            "lost, CPU time",
-        ]
-    ]
+    head = ["a device has", kind, "an update, ms", "the same on one device, ms", "rows a second"]
+    lines = [[*head, "lost, wall clock", "lost, CPU time"]]
     for (name, n, how), entry in entries.items():
         if how == "exchange" or (how == "whole" and n > 1):
             continue

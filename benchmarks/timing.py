@@ -53,14 +53,8 @@ class ContinuedRun:
         """Train for further epochs; return the seconds that they took."""
         self.epochs += epochs
         started = time.perf_counter()
-        fit = hm.fit(
-            self.rbm,
-            self.dataset,
-            key=self.key,
-            epochs=self.epochs,
-            state=self.state,
-            **self.options,
-        )
+        progress = {"epochs": self.epochs, "state": self.state}
+        fit = hm.fit(self.rbm, self.dataset, key=self.key, **progress, **self.options)
         self.state = jax.block_until_ready(fit.state)
         return time.perf_counter() - started
 

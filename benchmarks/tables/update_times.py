@@ -2,8 +2,7 @@
 
     python benchmarks/tables/update_times.py
 
-Tables: UCI Adult (`HARMONIUM_DATA`), scikit-learn's wine, 2,000 rows of 784 binary columns, and
-2,000 rows of 8, 12, 40 and 100 correlated numbers.
+Tables: UCI Adult (`HARMONIUM_DATA`), scikit-learn's wine, and 2,000 rows of 784 binary columns.
 Cells are removed at random. All times are medians of a few blocks of updates in one process.
 """
 
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +52,7 @@ def binary() -> tuple[Any, np.ndarray, int]:
     return hm.Bernoulli(784), (rng.random((2_000, 784)) < 0.2).astype(np.float32), 64
 
 
-def numbers(columns: int) -> tuple[Any, np.ndarray, int]:
-    """Return 2,000 rows of numbers that depend on one another linearly."""
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(2_000, columns)) @ rng.normal(size=(columns, columns))
-    return hm.MultivariateGaussian(columns), (rows / rows.std(0)).astype(np.float32), 16
-
-
-TABLES = {"adult": adult, "wine": wine, "binary": binary} | {
-    f"numbers{columns}": partial(numbers, columns) for columns in (8, 12, 40, 100)
-}
+TABLES = {"adult": adult, "wine": wine, "binary": binary}
 
 
 def milliseconds(layer: Any, rows: np.ndarray, hidden: int) -> float:
