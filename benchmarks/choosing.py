@@ -10,11 +10,12 @@ docs/choosing_a_method.md, choosing.json is for benchmarks/pictures.py. MNIST's 
 the reference data: set HARMONIUM_DATA to its folder.
 """
 
-import argparse
 import json
+import math
 import multiprocessing
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,15 +23,20 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from published import zeros_and_ones
+from reference_data import zeros_and_ones
+from reporting import parser_of, signed, table
+from timing import in_turn
 
 import harmonium as hm
 from harmonium._threefry import key_of
 from harmonium.partition_function.enumerated import log_z
 
-CHAINS, BATCH = 500, 100
-LOOKS, COPIES = 100, 4  # updates, and copies of a run, over which a gradient's bias is averaged
-ROUNDS, TIMED = 5, 200  # rounds, and updates of each method in a round, to measure costs
+CHAINS = 500
+BATCH = 100
+BIASED = 100  # updates over which a gradient's bias is averaged
+COPIES = 4  # of a run, over which it is averaged too
+ROUNDS = 5  # in which costs are measured, all methods in turn
+TIMED = 200  # updates of each method in a round
 SWEEPS = 16_384  # of the chains that measure a relaxation time
 LIMIT = 240  # seconds for each half of a run; a slower run is stopped
 STUCK = 2 * LIMIT + 120  # seconds after which a run is abandoned: an update does not end
@@ -98,13 +104,16 @@ def bias_of(method, rbm, state, v, rate, key):
     The squared bias is therefore the mean of ⟨d, d'⟩ over pairs of different copies; a negative
     value counts as zero before the root is taken.
     """
-    exact, rows = hm.Exact(), min(BATCH, len(v))
+    exact = hm.Exact()
+    n_rows = min(BATCH, len(v))
 
     def copy(key):
         def update(i, carry):
             rbm, state, total = carry
             key_rows, key_method = jax.random.split(jax.random.fold_in(key, i))
-            batch = hm.Cloud.uniform(v[jax.random.choice(key_rows, len(v), (rows,), replace=False)])
+            batch = hm.Cloud.uniform(
+                v[jax.random.choice(key_rows, len(v), (n_rows,), replace=False)]
+            )
             grads, state, _ = method.estimate(rbm, batch, state, key=key_method)
             right, _, _ = exact.estimate(rbm, batch, (), key=key_method)
             total = total + grads.weights - right.weights
@@ -112,10 +121,10 @@ def bias_of(method, rbm, state, v, rate, key):
             return rbm, state, total
 
         zero = jnp.zeros_like(rbm.weights)
-        return jax.lax.fori_loop(0, LOOKS, update, (rbm, state, zero))[2] / LOOKS
+        return jax.lax.fori_loop(0, BIASED, update, (rbm, state, zero))[2] / BIASED
 
-    each = jax.lax.map(copy, jax.random.split(key, COPIES))
-    pairs = jnp.square(each.sum(0)).sum() - jnp.square(each).sum()
+    differences = jax.lax.map(copy, jax.random.split(key, COPIES))
+    pairs = jnp.square(differences.sum(0)).sum() - jnp.square(differences).sum()
     size = jnp.sqrt(jnp.maximum(pairs / (COPIES * (COPIES - 1)), 0.0))
     empty = hm.Cloud(v[:1], jnp.zeros(1))
     model, _, _ = exact.estimate(rbm, empty, (), key=key)  # ⟨v hᵀ⟩ of the model
@@ -123,17 +132,17 @@ def bias_of(method, rbm, state, v, rate, key):
     return size / jnp.linalg.norm(correlations)
 
 
-def at_limit() -> Callable[[hm.Report], bool]:
+def time_limit() -> Callable[[hm.Report], bool]:
     """Return a callback that ends a run at the time limit."""
-    began = time.perf_counter()
-    return lambda report: time.perf_counter() - began > LIMIT
+    started = time.perf_counter()
+    return lambda report: time.perf_counter() - started > LIMIT
 
 
-def begun(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
+def start_of(problem: Problem, seed: int) -> tuple[hm.RBM, int, dict]:
     """Return the initial model, the updates in an epoch, and the settings of all methods."""
     key_start, key_run = jax.random.split(key_of(seed), 4)[:2]
     rbm = hm.initialize(problem.visible, hm.Bernoulli(problem.hidden), problem.rows, key=key_start)
-    per_epoch = -(-len(problem.rows) // min(BATCH, len(problem.rows)))
+    per_epoch = math.ceil(len(problem.rows) / BATCH)
     settings = {"key": key_run, "optimizer": recipe(problem), "batch_size": BATCH}
     return rbm, per_epoch, settings
 
@@ -146,145 +155,181 @@ def recipe(problem: Problem, **options: float) -> hm.Recipe:
 def halfway(name: str, title: str, updates: int, seed: int) -> hm.TrainState:
     """Return the state of a method halfway through a run."""
     problem = PROBLEMS[name]()
-    rbm, per_epoch, settings = begun(problem, seed)
+    rbm, per_epoch, settings = start_of(problem, seed)
     settings["optimizer"] = recipe(problem, hold=1.0)  # the rate falls in the second half
     settings |= {"gradient": METHODS[title], "epochs": max(1, updates // per_epoch // 2)}
-    return hm.fit(rbm, problem.rows, callbacks=[at_limit()], **settings).state
+    return hm.fit(rbm, problem.rows, callbacks=[time_limit()], **settings).state
 
 
 def measure(name: str, title: str, updates: int, seed: int) -> dict:
     """Train once; return the values for the tables."""
-    problem, method = PROBLEMS[name](), METHODS[title]
+    problem = PROBLEMS[name]()
+    method = METHODS[title]
     key_bias, key_report = jax.random.split(key_of(seed), 4)[2:]
-    rows, (rbm, per_epoch, settings) = problem.rows, begun(problem, seed)
-    half, v = halfway(name, title, updates, seed), problem.visible.encode(rows)
+    rbm, per_epoch, settings = start_of(problem, seed)
+    half = halfway(name, title, updates, seed)
+    v = problem.visible.encode(problem.rows)
     settings |= {"gradient": method, "epochs": max(2, updates // per_epoch)}
-    fit = hm.fit(rbm, rows, state=half, callbacks=[at_limit()], **settings)
+    fit = hm.fit(rbm, problem.rows, state=half, callbacks=[time_limit()], **settings)
     bias = bias_of(method, half.rbm, half.gradient, v, problem.rate, key_bias)
-    chains = {"state": fit.state.gradient, "data": rows, "sweeps": SWEEPS}
+    chains = {"state": fit.state.gradient, "data": problem.rows, "sweeps": SWEEPS}
     report = hm.equilibrium(fit.state.rbm, method, key=key_report, **chains)
     return {
         "log_likelihood": float(exact_score(fit.rbm, v)),
         "bias": float(bias),
         "updates": int(fit.state.updates),
-        "diverged": fit.diverged,
         "at_equilibrium": report.at_equilibrium,
-        "chains_agree": report.chains_agree,
-        "notes": list(fit.notes),
     }
 
 
 def in_time(task: Callable, cases: list[tuple]) -> list:
     """Call in a separate process; the result is None where the call takes too long."""
-    found, context = [], multiprocessing.get_context("spawn")
+    results = []
+    context = multiprocessing.get_context("spawn")
     pool = context.Pool(1)
     for case in cases:
         try:
-            found.append(pool.apply_async(task, case).get(STUCK))
+            results.append(pool.apply_async(task, case).get(STUCK))
         except multiprocessing.TimeoutError:
             pool.terminate()
             pool = context.Pool(1)
-            found.append(None)
+            results.append(None)
     pool.terminate()
-    return found
+    return results
 
 
 def costs(name: str, updates: int) -> dict[str, float]:
     """Return the time of each method's updates over that of PCD-1, halfway through its run."""
     problem = PROBLEMS[name]()
-    rbm, per_epoch, settings = begun(problem, 0)
+    rbm, per_epoch, settings = start_of(problem, 0)
     cases = [(name, title, updates, 0) for title in METHODS]
     states = dict(zip(METHODS, in_time(halfway, cases), strict=True))
-    seconds = {title: [] for title, state in states.items() if state is not None}
-    for _ in range(1 + ROUNDS):  # the first round compiles
-        for title, found in seconds.items():
-            state, began = states[title], time.perf_counter()
-            epochs = int(state.updates) // per_epoch + -(-TIMED // per_epoch)
-            hm.fit(
-                rbm,
-                problem.rows,
-                state=state,
-                epochs=epochs,
-                gradient=METHODS[title],
-                callbacks=[at_limit()],
-                **settings,
-            )
-            found.append(time.perf_counter() - began)
+
+    def seconds_of(title: str) -> float:
+        state = states[title]
+        epochs = int(state.updates) // per_epoch + math.ceil(TIMED / per_epoch)
+        settings["gradient"] = METHODS[title]
+        started = time.perf_counter()
+        limit = time_limit()
+        hm.fit(rbm, problem.rows, state=state, epochs=epochs, callbacks=[limit], **settings)
+        return time.perf_counter() - started
+
+    contestants = {
+        title: partial(seconds_of, title) for title, state in states.items() if state is not None
+    }
+    seconds = in_turn(contestants, 1 + ROUNDS)  # the first round compiles
     unit = np.array(seconds["PCD-1"][1:])
-    return {t: float(np.median(np.array(found[1:]) / unit)) for t, found in seconds.items()}
+    return {title: float(np.median(np.array(s[1:]) / unit)) for title, s in seconds.items()}
 
 
-def lines_of(folder: Path, name: str) -> dict[str, dict]:
+class Line(NamedTuple):
+    """What several runs of a method on a set came to."""
+
+    mean: float = np.nan  # log-likelihood, nats per row; NaN if no run ended
+    spread: float = np.nan
+    bias: float = np.nan
+    cost: float = np.nan  # of an update, in PCD-1's
+    updates: int = 0  # of the shortest run
+    stuck: int = 0  # runs that did not end
+    verdicts: tuple[bool | None, ...] = ()  # of each run, whether it is at equilibrium
+
+    @property
+    def absence(self) -> str:
+        """Why there is no value."""
+        return "no run ends" if self.stuck else "n/a"
+
+
+def lines_of(folder: Path, name: str) -> dict[str, Line]:
     """Return the stored results of each method on a set."""
     lines = {}
     times = json.loads((folder / f"{name}.costs.json").read_text())
     for method in METHODS:
-        found = json.loads((folder / f"{name}.{method}.json").read_text())
-        runs = [run for run in found if run]
-        scores = np.array([run["log_likelihood"] for run in runs] or [np.nan])
-        said = [run["at_equilibrium"] for run in runs]
-        lines[method] = {
-            "mean": scores.mean(),
-            "spread": scores.std(ddof=1) if len(runs) > 1 else np.nan,
-            "bias": np.median([run["bias"] for run in runs]) if runs else np.nan,
-            "cost": times.get(method, np.nan),
-            "updates": min((run["updates"] for run in runs), default=0),
-            "stuck": len(found) - len(runs),
-            "said": None if None in said or not said else (sum(said), len(said)),
-        }
+        results = json.loads((folder / f"{name}.{method}.json").read_text())
+        runs = [run for run in results if run]
+        line = Line(cost=times.get(method, np.nan), stuck=len(results) - len(runs))
+        if runs:
+            scores = np.array([run["log_likelihood"] for run in runs])
+            line = line._replace(
+                mean=scores.mean(),
+                bias=float(np.median([run["bias"] for run in runs])),
+                updates=min(run["updates"] for run in runs),
+                verdicts=tuple(run["at_equilibrium"] for run in runs),
+            )
+        if len(runs) > 1:
+            line = line._replace(spread=scores.std(ddof=1))
+        lines[method] = line
     return lines
 
 
 def report(folder: Path, sets: list[str]) -> None:
     """Print three tables, as Markdown, and draw the likelihoods."""
-    tables = {name: lines_of(folder, name) for name in sets}
-    heads = {
-        "mean": "Log-likelihood, nats per row: mean and spread over runs",
-        "bias": "Bias of the gradient, and runs at equilibrium in all sets",
-        "cost": "Time of an update, of PCD-1's",
-    }
-    for what, head in heads.items():
-        last = " at equilibrium |" if what == "bias" else ""
-        print(f"\n### {head}\n\n| method | " + " | ".join(sets) + " |" + last)
-        print("|---" * (1 + len(sets) + bool(last)) + "|")
-        for method in METHODS:
-            cells = [cell(tables[name], method, what) for name in sets]
-            if last:
-                said = [tables[name][method]["said"] for name in sets]
-                all_said = None if None in said else np.sum(said, axis=0)
-                cells.append("n/a" if all_said is None else "{} of {}".format(*all_said))
-            print(f"| {method} | " + " | ".join(cells) + " |")
+    lines = {name: lines_of(folder, name) for name in sets}
+    most = {name: max(line.updates for line in lines[name].values()) for name in sets}
+    likelihoods = [["method", *sets]]
+    biases = [["method", *sets, "at equilibrium"]]
+    costs = [["method", *sets]]
+    for method in METHODS:
+        own = [lines[name][method] for name in sets]
+        cells = [likelihood_cell(lines[name][method], most[name]) for name in sets]
+        likelihoods.append([method, *cells])
+        cells = [value_cell(line.bias, line, 100) for line in own]
+        biases.append([method, *cells, equilibrium_cell(own)])
+        costs.append([method, *(value_cell(line.cost, line) for line in own)])
+    print("\n### Log-likelihood, nats per row: mean and spread over runs\n")
+    print(table(likelihoods))
+    print("\n### Bias of the gradient, and runs at equilibrium in all sets\n")
+    print(table(biases))
+    print("\n### Time of an update, of PCD-1's\n")
+    print(table(costs))
     target = folder / "choosing.json"
-    target.write_text(json.dumps(summary(tables), indent=1, ensure_ascii=False))
+    target.write_text(json.dumps(summary(lines), indent=1, ensure_ascii=False))
     print(f"\npython benchmarks/pictures.py choosing {target} {target.with_suffix('.png')}")
 
 
-def cell(lines: dict[str, dict], method: str, what: str) -> str:
-    """Return the entry of a table for a method on a set."""
-    line, most = lines[method], max(each["updates"] for each in lines.values())
-    if np.isnan(line[what]):
-        return "no run ends" if line["stuck"] else "n/a"
-    if what != "mean":
-        return "> 100" if what == "bias" and line[what] > 100 else f"{line[what]:.3g}"
-    short = "" if line["updates"] == most else f" ({line['updates']:,} updates)"
-    short += f" ({line['stuck']} stuck)" if line["stuck"] else ""
-    spread = f" ± {line['spread']:.2f}" if np.isfinite(line["spread"]) else ""
-    return f"{line['mean']:.2f}{spread}".replace("-", "−") + short
+def likelihood_cell(line: Line, most: int) -> str:
+    """Return a method's log-likelihood as text, with the updates if others made more."""
+    if np.isnan(line.mean):
+        return line.absence
+    text = signed(line.mean, 2)
+    if np.isfinite(line.spread):
+        text += f" ± {line.spread:.2f}"
+    if line.updates < most:
+        text += f" ({line.updates:,} updates)"
+    if line.stuck:
+        text += f" ({line.stuck} stuck)"
+    return text
 
 
-def summary(tables: dict[str, dict[str, dict]]) -> dict:
+def value_cell(value: float, line: Line, limit: float = np.inf) -> str:
+    """Return a value of a line as text."""
+    if np.isnan(value):
+        return line.absence
+    return f"{value:.3g}" if value <= limit else f"> {limit:g}"
+
+
+def equilibrium_cell(lines: list[Line]) -> str:
+    """Return how many of a method's runs are at equilibrium, where all of them can be judged."""
+    verdicts = [verdict for line in lines for verdict in line.verdicts]
+    if None in verdicts or not all(line.verdicts for line in lines):
+        return "n/a"
+    return f"{sum(verdicts)} of {len(verdicts)}"
+
+
+def summary(lines: dict[str, dict[str, Line]]) -> dict:
     """Return the log-likelihoods of each method, as in docs/measured/choosing.json."""
 
-    def scores(line: dict) -> dict:
-        if np.isnan(line["mean"]):
-            return {"why": "no run ends" if line["stuck"] else "not measured"}
-        spread = round(line["spread"], 2) if np.isfinite(line["spread"]) else None
-        return {"mean": round(line["mean"], 2), "spread": spread}
+    def scores(line: Line) -> dict:
+        if np.isnan(line.mean):
+            return {"why": "no run ends" if line.stuck else "not measured"}
+        spread = round(line.spread, 2) if np.isfinite(line.spread) else None
+        return {"mean": round(line.mean, 2), "spread": spread}
 
     records = [
         {
             "method": method,
-            "log_likelihood": {name: scores(lines[method]) for name, lines in tables.items()},
+            "log_likelihood": {
+                name: scores(by_method[method]) for name, by_method in lines.items()
+            },
         }
         for method in METHODS
     ]
@@ -293,26 +338,23 @@ def summary(tables: dict[str, dict[str, dict]]) -> dict:
 
 def main() -> None:
     """Measure the chosen sets and report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="*", default=list(PROBLEMS), metavar="SET")
-    parser.add_argument("--out", default="runs/choosing")
-    parser.add_argument("--updates", type=int, default=5_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args()
-    folder = Path(given.out)
+    args = parser_of(
+        __doc__, sets=PROBLEMS, out="runs/choosing", updates=5_000, seeds=3
+    ).parse_args()
+    folder = Path(args.out)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in given.sets:
+    for name in args.sets:
         for title in METHODS:
             target = folder / f"{name}.{title}.json"
             if not target.exists():
-                cases = [(name, title, given.updates, seed) for seed in range(given.seeds)]
+                cases = [(name, title, args.updates, seed) for seed in range(args.seeds)]
                 runs = in_time(measure, cases)
                 target.write_text(json.dumps(runs, indent=1))
                 print(name, title, runs[0], flush=True)
         target = folder / f"{name}.costs.json"
         if not target.exists():
-            target.write_text(json.dumps(costs(name, given.updates), indent=1))
-    report(folder, given.sets)
+            target.write_text(json.dumps(costs(name, args.updates), indent=1))
+    report(folder, args.sets)
 
 
 if __name__ == "__main__":

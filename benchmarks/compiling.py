@@ -11,14 +11,19 @@ Markdown, for docs/benchmarks.md. Run it with nothing else on the computer.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 
-ROWS, HIDDEN, MISSING = 400, 6, 0.1
+from reporting import head, parser_of, row
+from timing import in_turn
+
+ROWS = 400
+HIDDEN = 6
+MISSING = 0.1
 KINDS = ("potts, 3 states", "gaussian", "bernoulli", "ising", "potts, 5 states")
 SIZES = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (5, 8), (5, 12)]
 CASES = [
@@ -29,7 +34,7 @@ CASES = [
 ]
 
 
-def one(kinds: int, parts: int, what: str) -> dict:
+def measured(kinds: int, parts: int, what: str) -> dict:
     """Fit twice; return the seconds of both, and the number of programs compiled for the first."""
     import jax
     import numpy as np
@@ -38,9 +43,12 @@ def one(kinds: int, parts: int, what: str) -> dict:
     from harmonium.sklearn import RBM
 
     compiled = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, seconds, **_: compiled.append(seconds) if "backend_compile" in event else None
-    )
+
+    def record_compilation(event: str, seconds: float, **_: object) -> None:
+        if "backend_compile" in event:
+            compiled.append(seconds)
+
+    jax.monitoring.register_event_duration_secs_listener(record_compilation)
     rng = np.random.default_rng(0)
     units = {
         "potts, 3 states": (hm.Potts(1, states=3), rng.integers(0, 3, (ROWS, parts))),
@@ -65,7 +73,8 @@ def one(kinds: int, parts: int, what: str) -> dict:
         hm.fit(rbm, rows, key=key)
 
     jax.devices()  # the start of the device is not compiling
-    seconds, programs = [], []
+    seconds = []
+    programs = []
     for _ in range(2):
         began = time.perf_counter()
         fit()
@@ -74,43 +83,47 @@ def one(kinds: int, parts: int, what: str) -> dict:
     return {"seconds": seconds, "programs": programs[0], "jax": jax.__version__}
 
 
-def table(found: dict, pythons: list[str]) -> None:
+def table(results: dict, pythons: list[str]) -> None:
     """Print the medians."""
-    versions = [next(iter(found[python].values()))[0]["jax"] for python in pythons]
-    parts = [f"JAX {v}: first, s | second, s | programs" for v in versions]
-    print("| kinds | parts | rows |", " | ".join(parts), "|")
-    print("|---|---|---|" + "---|" * 3 * len(pythons))
+    titles = ["kinds", "parts", "rows"]
+    for python in pythons:
+        titles += [f"JAX {results[python, CASES[0]][0]['jax']}: first, s", "second, s", "programs"]
+    print(head(titles))
     for case in CASES:
-        cells = []
+        cells = case.split(" ")
         for python in pythons:
-            each = found[python][case]
-            first, second = (statistics.median(r["seconds"][i] for r in each) for i in (0, 1))
-            cells += [f"{first:.1f}", f"{second:.2f}", str(each[0]["programs"])]
-        print("| " + " | ".join(case.split(" ") + cells) + " |")
+            runs = results[python, case]
+            first = statistics.median(run["seconds"][0] for run in runs)
+            second = statistics.median(run["seconds"][1] for run in runs)
+            cells += [f"{first:.1f}", f"{second:.2f}", str(runs[0]["programs"])]
+        print(row(cells))
+
+
+def measured_apart(python: str, case: str) -> dict:
+    """Run a case in a process of its own."""
+    command = [python, __file__, "--one", case]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    result = json.loads(output.splitlines()[-1])
+    seconds = [f"{seconds:.2f}" for seconds in result["seconds"]]
+    print(case, result["jax"], seconds, file=sys.stderr)
+    return result
 
 
 def main() -> None:
     """Run every case in turn."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pythons", nargs="*", default=[sys.executable])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = parser_of(__doc__, pythons=[sys.executable], rounds=3)
     parser.add_argument("--one", help="a case to run in this process, such as '5 12 missing'")
-    options = parser.parse_args()
-    if options.one:
-        kinds, parts, what = options.one.split(" ")
-        print(json.dumps(one(int(kinds), int(parts), what)))
+    args = parser.parse_args()
+    if args.one:
+        kinds, parts, what = args.one.split(" ")
+        print(json.dumps(measured(int(kinds), int(parts), what)))
         return
-    pythons = options.pythons
-    found: dict = {python: {case: [] for case in CASES} for python in pythons}
-    for _ in range(options.rounds):
-        for case in CASES:
-            for python in pythons:
-                command = [python, __file__, "--one", case]
-                result = subprocess.run(command, check=True, capture_output=True, text=True)
-                found[python][case].append(json.loads(result.stdout.splitlines()[-1]))
-                last = found[python][case][-1]
-                print(case, last["jax"], [f"{s:.2f}" for s in last["seconds"]], file=sys.stderr)
-    table(found, pythons)
+    contestants = {
+        (python, case): partial(measured_apart, python, case)
+        for case in CASES
+        for python in args.pythons
+    }
+    table(in_turn(contestants, args.rounds), args.pythons)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ and for every method √⟨|ĝ − g|²⟩ over estimates, the time of one estim
 longest coupling time. The table is for docs/choosing_a_method.md.
 """
 
-import argparse
 import time
 
 import equinox as eqx
@@ -15,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from bars import CHAINS, EVERY, model_of, stretch
+from reporting import parser_of
 
 import harmonium as hm
 from harmonium._threefry import key_of
@@ -32,19 +32,23 @@ def norm(model: hm.RBM) -> float:
     return float(jnp.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(model))))
 
 
-def look(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
+def report(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
     """Print the error and the time of each method's estimates at a model."""
     key = key_of(1)
     exact = eqx.filter_jit(hm.Exact().estimate)(rbm, batch, (), key=key)[0]
     print(f"  |g| = {norm(exact):.3f}", flush=True)
     for name, method in METHODS.items():
-        state = chains if name == "PCD-1" else method.init(rbm, batch, key=key)
+        state = method.init(rbm, batch, key=key)
+        if name == "PCD-1":
+            state = chains  # those of the run itself
         estimate = eqx.filter_jit(method.estimate)
-        errors, times, measured = [], [], {}
+        errors = []
+        times = []
+        measured = {}
         for i in range(count + 1):  # the first one compiles
             began = time.perf_counter()
-            found, after, _ = estimate(rbm, batch, state, key=jax.random.fold_in(key, i))
-            errors.append(norm(jax.tree.map(jnp.subtract, found, exact)))
+            gradient, after, _ = estimate(rbm, batch, state, key=jax.random.fold_in(key, i))
+            errors.append(norm(jax.tree.map(jnp.subtract, gradient, exact)))
             times.append(time.perf_counter() - began)
             for what, value in method.metrics(after).items():
                 measured.setdefault(what, []).append(float(value))
@@ -58,11 +62,10 @@ def look(rbm: hm.RBM, batch: hm.Cloud, chains, count: int) -> None:
 
 def main() -> None:
     """Train by PCD-1, and measure at several models of the run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--estimates", type=int, default=10)
-    count = parser.parse_args().estimates
+    count = parser_of(__doc__, estimates=10).parse_args().estimates
     batch = hm.Cloud.uniform(jnp.asarray(hm.open_source("bars").train, jnp.float32))
-    keys, method = jax.random.split(key_of(0), 3), METHODS["PCD-1"]
+    keys = jax.random.split(key_of(0), 3)
+    method = METHODS["PCD-1"]
     rbm = model_of(keys[0])
     chains = method.init(rbm, batch, key=keys[1])
     advance = eqx.filter_jit(
@@ -72,7 +75,7 @@ def main() -> None:
         rbm, chains = advance(rbm, chains, jnp.asarray(first))
         if first + EVERY in PAUSES:
             print(f"after {first + EVERY:,} updates")
-            look(rbm, batch, chains, count)
+            report(rbm, batch, chains, count)
 
 
 if __name__ == "__main__":

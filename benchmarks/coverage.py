@@ -18,7 +18,7 @@ import argparse
 import itertools
 import json
 import sys
-import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import equinox as eqx
@@ -31,9 +31,15 @@ from harmonium.missing.both_ways import energies_of_rows
 from harmonium.partition_function.annealed import Annealed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from reporting import parser_of, table
+from timing import timed
+
 from hard_models import FAMILIES, exact_rows
 
+STRONGEST = 6.0  # of the couplings' strengths
 ROUNDING = 1e-4  # nats, of energies in float32
+SWEEPS = 4_096  # of the chains that measure a relaxation time
+QUICK = 100  # sweeps of relaxation below which annealing should converge
 LAYERS = [
     (hm.Bernoulli(12), hm.Bernoulli(5)),
     (hm.Ising(10), hm.Ising(4)),
@@ -44,7 +50,7 @@ LAYERS = [
 
 
 def pairs() -> list[tuple]:
-    """Return all pairs of visible and hidden layers with a side small enough to enumerate."""
+    """Return all pairs of visible and hidden layers, of which one is small enough to enumerate."""
     return [(v, h) for (v, _), (_, h) in itertools.product(LAYERS, LAYERS)]
 
 
@@ -54,11 +60,13 @@ def random_model(visible, hidden, rng: np.random.Generator, strength: float) -> 
     def moved(leaf):
         return leaf + jnp.asarray(rng.uniform(-0.7, 0.7, leaf.shape), leaf.dtype)
 
-    visible, hidden = (jax.tree.map(moved, layer).project() for layer in (visible, hidden))
+    visible = jax.tree.map(moved, visible).project()
+    hidden = jax.tree.map(moved, hidden).project()
     scale = strength / np.sqrt(max(visible.size, hidden.size))
     weights = scale * 4 * rng.standard_normal((visible.size, hidden.size))
-    if rng.uniform() < 0.3:  # one strong common mode, which mixes slowest
-        u, v = rng.choice([-1.0, 1.0], visible.size), rng.choice([-1.0, 1.0], hidden.size)
+    if rng.uniform() < 0.3:  # a strong common mode, which mixes slowest
+        u = rng.choice([-1.0, 1.0], visible.size)
+        v = rng.choice([-1.0, 1.0], hidden.size)
         weights = weights + 2 * scale * np.outer(u, v)
     rbm = hm.RBM(visible, hidden, jnp.asarray(weights, jnp.result_type(float)))
     while not hm.finite_z(rbm):
@@ -66,115 +74,177 @@ def random_model(visible, hidden, rng: np.random.Generator, strength: float) -> 
     return rbm
 
 
+@dataclass(frozen=True)
+class Answer:
+    """An estimate of log Z, or of a row's log p, beside the exact value: all in nats.
+
+    Attributes:
+        model: the model, or its family.
+        strength: of the couplings, or the dial of a hard family, from easy to impossible.
+        truth: the exact value.
+        value, low, high: the estimate, and the ends of its 95 % interval.
+        verdict: "converged", "unchecked" or "not converged".
+        seconds, method, message: of the estimate.
+        rounding: nats outside the interval that may be rounding.
+        relaxes: whether the Gibbs kernel was seen to relax in under `QUICK` sweeps.
+        relaxation: its relaxation time, where that was measured.
+    """
+
+    model: str
+    strength: float
+    truth: float
+    value: float
+    low: float
+    high: float
+    verdict: str
+    seconds: float
+    method: str
+    message: str
+    rounding: float = 0.0
+    relaxes: bool | None = None
+    relaxation: float | None = None
+
+    @property
+    def error(self) -> float:
+        """The estimate less the exact value."""
+        return self.value - self.truth
+
+    @property
+    def miss(self) -> float:
+        """How far the exact value lies outside the interval, 0 where it is covered."""
+        return max(self.low - self.truth, self.truth - self.high, self.rounding) - self.rounding
+
+    @property
+    def converged(self) -> bool:
+        """Whether the estimate converged."""
+        return self.verdict == "converged"
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+    def __str__(self) -> str:
+        low = self.low - self.truth
+        high = self.high - self.truth
+        text = f"error {self.error:+.4f} in [{low:+.4f}, {high:+.4f}]"
+        if self.relaxation is not None:
+            text += f", relaxation {self.relaxation:.3g}"
+        return f"{text}; {self.method}; {self.message}"
+
+
+def verdict_of(converged: bool) -> str:
+    return "converged" if converged else "not converged"
+
+
 def exact(rbm: hm.RBM) -> float:
     return hm.log_z(rbm, method="exact").value
 
 
-def answered(ends: tuple[float, float, float], truth: float, rounding: float = 0.0) -> dict:
-    """Return how far an estimate and the two ends of its interval lie from the truth, nats."""
-    value, low, high = ends
-    return {
-        "error": float(value - truth),
-        "low": float(low - truth),
-        "high": float(high - truth),
-        "miss": float(max(low - truth - rounding, truth - high - rounding, 0.0)),
-    }
-
-
-def judge(rbm: hm.RBM, key, seconds: float, steps: int | None) -> dict:
-    """Estimate log Z by annealing alone, and return its distance from the exact value."""
+def judge(rbm: hm.RBM, strength: float, key, seconds: float, steps: int | None) -> Answer:
+    """Estimate log Z by annealing alone, and measure how fast Gibbs chains relax."""
     key_z, key_mixing = jax.random.split(key)
-    started = time.perf_counter()
-    answer = Annealed(seconds=seconds, steps=steps).estimate(rbm, key=key_z)
-    took, truth = time.perf_counter() - started, exact(rbm)
-    mixing = hm.mixing(rbm, key=key_mixing, sweeps=4_096, seconds=5.0)
-    return {
-        "model": str(rbm),
-        **answered((answer.value, answer.low, answer.high), truth),
-        "converged": answer.converged,
-        "relaxation": mixing.relaxation,
-        "resolved": mixing.resolved,
-        "seconds": took,
-        "method": answer.method,
-        "message": answer.message,
-    }
+    estimate, duration = timed(Annealed(seconds=seconds, steps=steps).estimate, rbm, key=key_z)
+    mixing = hm.mixing(rbm, key=key_mixing, sweeps=SWEEPS, seconds=5.0)
+    return Answer(
+        truth=exact(rbm),
+        value=float(estimate.value),
+        low=float(estimate.low),
+        high=float(estimate.high),
+        model=str(rbm),
+        strength=strength,
+        verdict=verdict_of(estimate.converged),
+        seconds=duration,
+        method=estimate.method,
+        message=estimate.message,
+        relaxes=bool(mixing.resolved and mixing.relaxation < QUICK),
+        relaxation=mixing.relaxation,
+    )
 
 
-def summary(found: list[dict]) -> str:
+def summary(answers: list[Answer]) -> str:
     """Return the lines of the table."""
-    good = [f for f in found if f["converged"]]
-    rest = [f for f in found if not f["converged"]]
-    quick = [f for f in found if f["resolved"] and f["relaxation"] < 100]
-    slow = [f for f in found if not f["resolved"] or f["relaxation"] >= 100]
-    covered = 100 * np.mean([f["miss"] == 0 for f in good])
-    half = np.array([f["high"] - f["low"] for f in good]) / 2
+    converged = [answer for answer in answers if answer.converged]
+    unconverged = [answer for answer in answers if not answer.converged]
+    quick = [answer for answer in answers if answer.relaxes]
+    slow = [answer for answer in answers if not answer.relaxes]
+    covered = 100 * np.mean([answer.miss == 0 for answer in converged])
+    worst = max(answer.miss for answer in converged)
+    half_widths = np.array([answer.half_width for answer in converged])
     lines = [
-        f"{len(found)} models, {len(slow)} with a relaxation time of 100 sweeps or more, or none"
-        " that 4,096 sweeps could resolve",
-        f"converged: {len(good)}; the 95 % interval covers in {covered:.1f} %; the worst miss lies"
-        f" {max(f['miss'] for f in good):.4f} nats outside; half widths {half.min():.4f} to"
-        f" {half.max():.4f}, median {np.median(half):.4f}",
-        f"of {len(quick)} models that relax in under 100 sweeps,"
-        f" {sum(f['converged'] for f in quick)} converged; of the {len(slow)} others,"
-        f" {sum(f['converged'] for f in slow)}",
+        f"{len(answers)} models, {len(slow)} with a relaxation time of {QUICK} sweeps or more, or"
+        f" none that {SWEEPS:,} sweeps could resolve",
+        f"converged: {len(converged)}; the 95 % interval covers in {covered:.1f} %; the worst miss"
+        f" lies {worst:.4f} nats outside; half widths {half_widths.min():.4f} to"
+        f" {half_widths.max():.4f}, median {np.median(half_widths):.4f}",
+        f"of {len(quick)} models that relax in under {QUICK} sweeps,"
+        f" {sum(answer.converged for answer in quick)} converged; of the {len(slow)} others,"
+        f" {sum(answer.converged for answer in slow)}",
     ]
-    if rest:
-        errors = np.abs([f["error"] for f in rest])
-        outside = sum(f["miss"] > 0 for f in rest)
-        wide = np.median([f["high"] - f["low"] for f in rest]) / 2
+    if unconverged:
+        errors = np.abs([answer.error for answer in unconverged])
+        outside = sum(answer.miss > 0 for answer in unconverged)
+        half_width = np.median([answer.half_width for answer in unconverged])
         lines.append(
-            f"unconverged, and said so: {len(rest)}; off by {np.median(errors):.3f} nats (median),"
-            f" {errors.max():.3f} (largest); {outside} outside the wide interval,"
-            f" whose half width is {wide:.3f} (median)"
+            f"unconverged, and said so: {len(unconverged)}; off by {np.median(errors):.3f} nats"
+            f" (median), {errors.max():.3f} (largest); {outside} outside the wide interval,"
+            f" whose half width is {half_width:.3f} (median)"
         )
-    lines.append(f"seconds an answer: median {np.median([f['seconds'] for f in found]):.1f}")
+    lines.append(seconds_line(answers))
     return "\n".join(f"- {line}" for line in lines)
 
 
+def seconds_line(answers: list[Answer]) -> str:
+    return f"seconds an answer: median {np.median([answer.seconds for answer in answers]):.1f}"
+
+
 def hard_model(name: str, i: int, number: int, seed: int) -> tuple[np.random.Generator, hm.RBM]:
-    """Return one model of a hard family, and the generator for its rows.
+    """Return a model of a hard family, and the generator for its rows.
 
     The dial goes from easy to impossible with i.
     """
     rng = np.random.default_rng([seed, i, list(FAMILIES).index(name)])
-    return rng, FAMILIES[name](rng, i / max(1, number - 1))
+    return rng, FAMILIES[name](rng, dial(i, number))
 
 
-def judge_hard(name: str, i: int, number: int, seed: int, n_rows: int, seconds: float) -> dict:
-    """Estimate log Z of one hard model, or the log-likelihood of rows that are exact draws of it.
+def dial(i: int, number: int) -> float:
+    return i / max(1, number - 1)
 
-    The error is that of log Z, in nats.
-    """
+
+def judge_hard(name: str, i: int, number: int, seed: int, n_rows: int, seconds: float) -> Answer:
+    """Estimate log Z of a hard model, by itself or for rows that are exact draws of it."""
     rng, rbm = hard_model(name, i, number, seed)
     truth = exact(rbm)
     key = jax.random.key(1_000 * seed + i)
-    started = time.perf_counter()
     if n_rows:
         rows = exact_rows(rbm, n_rows, rng)
         settings = {"method": "annealed", "seconds": seconds}
-        answer = hm.log_likelihood(rbm, rows, key=key, **settings).log_z
+        score, duration = timed(hm.log_likelihood, rbm, rows, key=key, **settings)
+        estimate = score.log_z
     else:
-        answer = Annealed(seconds=seconds).estimate(rbm, key=key)
-    took = time.perf_counter() - started
-    word = getattr(answer, "convergence", "converged" if answer.converged else "not converged")
-    return {
-        "family": name,
-        "dial": i / max(1, number - 1),
-        "rows": n_rows,
-        **answered((answer.value, answer.low, answer.high), truth),
-        "word": str(word),
-        "seconds": took,
-        "method": answer.method,
-        "message": answer.message,
-    }
+        estimate, duration = timed(Annealed(seconds=seconds).estimate, rbm, key=key)
+    # Only estimates for rows can be unchecked.
+    verdict = getattr(estimate, "convergence", verdict_of(estimate.converged))
+    return Answer(
+        truth=truth,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        model=name,
+        strength=dial(i, number),
+        verdict=str(verdict),
+        seconds=duration,
+        method=estimate.method,
+        message=estimate.message,
+    )
 
 
 def judge_gaps(
     name: str, i: int, number: int, seed: int, n_rows: int, gaps: float, seconds: float
-) -> list[dict]:
-    """Anneal −F(v_seen) of exact draws with missing cells; return an entry for each row.
+) -> list[Answer]:
+    """Anneal −F(v_seen) of exact draws with missing cells; return the answer of each row.
 
-    A family whose sums over missing cells are too long to be exact has no entries.
+    A family whose sums over missing cells are too long to be exact has no answers.
     """
     rng, rbm = hard_model(name, i, number, seed)
     rows = np.array(exact_rows(rbm, n_rows, rng), np.float32)
@@ -185,104 +255,88 @@ def judge_gaps(
         truth = -hm.free_energies(rbm, rows)
     except hm.InputError:
         return []
-    started = time.perf_counter()
     key = jax.random.key(1_000 * seed + i)
-    found = energies_of_rows(rbm, rows, key=key, seconds=seconds)
-    took = time.perf_counter() - started
-    ends = zip(found.value, found.low, found.high, strict=True)
+    energies, duration = timed(energies_of_rows, rbm, rows, key=key, seconds=seconds)
     return [
-        {
-            "family": name,
-            "dial": i / max(1, number - 1),
-            **answered(of_row, truth[row], ROUNDING),
-            "word": "converged" if found.converged[row] else "not converged",
-            "seconds": took / n_rows,
-            "method": "annealed",
-            "message": f"row {row}",
-        }
-        for row, of_row in enumerate(ends)
+        Answer(
+            truth=truth[i_row],
+            value=energies.value[i_row],
+            low=energies.low[i_row],
+            high=energies.high[i_row],
+            rounding=ROUNDING,
+            model=name,
+            strength=dial(i, number),
+            verdict=verdict_of(energies.converged[i_row]),
+            seconds=duration / n_rows,
+            method="annealed",
+            message=f"row {i_row}",
+        )
+        for i_row in range(n_rows)
     ]
 
 
-def hard_table(found: list[dict]) -> str:
-    """Return a line for each family: how many answers of each word, and how many of them miss."""
-    words = ["converged", "unchecked", "not converged"]
-    lines = ["| family | " + " | ".join(f"{word} | miss | worst" for word in words) + " | half |"]
-    lines.append("|---" * (2 + 3 * len(words)) + "|")
+def hard_table(answers: list[Answer]) -> str:
+    """Return a line for each family: the answers of each verdict, and those that miss."""
+    verdicts = ["converged", "unchecked", "not converged"]
+    titles = [title for verdict in verdicts for title in (verdict, "miss", "worst")]
+    lines = [["family", *titles, "half"]]
     for family in [*FAMILIES, "all"]:
-        cells = []
-        mine = [one for one in found if family in (one["family"], "all")]
-        for word in words:
-            some = [one for one in mine if one["word"] == word]
-            worst = max((one["miss"] for one in some), default=0.0)
-            cells.append(f"{len(some)} | {sum(one['miss'] > 0 for one in some)} | {worst:.3f}")
-        halves = [one["high"] - one["low"] for one in mine if one["word"] == "converged"]
-        half = f"{np.median(halves) / 2:.4f}" if halves else ""
-        lines.append(f"| {family} | " + " | ".join(cells) + f" | {half} |")
-    return "\n".join(lines)
+        members = [answer for answer in answers if family in (answer.model, "all")]
+        line = [family]
+        for verdict in verdicts:
+            misses = [answer.miss for answer in members if answer.verdict == verdict]
+            worst = max(misses, default=0.0)
+            line += [str(len(misses)), str(sum(miss > 0 for miss in misses)), f"{worst:.3f}"]
+        half_widths = [answer.half_width for answer in members if answer.converged]
+        line.append(f"{np.median(half_widths):.4f}" if half_widths else "")
+        lines.append(line)
+    return table(lines)
 
 
-def hard(options: argparse.Namespace) -> None:
+def hard(args: argparse.Namespace) -> None:
     """Print every answer on hard models that misses, then the table."""
-    found = []
-    for name in options.families or FAMILIES:
-        for i in range(options.hard):
-            which = (name, i, options.hard, options.seed, options.rows)
-            if options.gaps:
-                several = judge_gaps(*which, options.gaps, options.seconds)
+    answers: list[Answer] = []
+    for name in FAMILIES:
+        for i in range(args.hard):
+            place = (name, i, args.hard, args.seed, args.rows)
+            if args.gaps:
+                new = judge_gaps(*place, args.gaps, args.seconds)
             else:
-                several = [judge_hard(*which, options.seconds)]
-            found.extend(several)
-            for one in several:
-                if one["miss"]:
+                new = [judge_hard(*place, args.seconds)]
+            answers.extend(new)
+            for answer in new:
+                if answer.miss:
                     print(
-                        f"{name} dial {one['dial']:.2f}: {one['word']}, error {one['error']:+.4f}"
-                        f" in [{one['low']:+.4f}, {one['high']:+.4f}]; {one['method']};"
-                        f" {one['message']}",
-                        flush=True,
+                        f"{name} dial {answer.strength:.2f}: {answer.verdict}, {answer}", flush=True
                     )
-            if options.out:
-                Path(options.out).write_text(json.dumps(found, indent=1))
         jax.clear_caches()  # models of other shapes follow
-    print(hard_table(found))
-    print(f"seconds an answer: median {np.median([one['seconds'] for one in found]):.1f}")
+    print(hard_table(answers))
+    print(seconds_line(answers))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each answer")
+    parser = parser_of(__doc__, models=300, seed=0, seconds=10.0, hard=0, rows=0, gaps=0.0)
     parser.add_argument("--steps", type=int, help="of each answer, instead of as many as needed")
-    parser.add_argument("--strongest", type=float, default=6.0)
-    parser.add_argument("--out", help="a JSON file for all answers")
-    parser.add_argument("--hard", type=int, default=0, help="models of each hard family")
-    parser.add_argument("--rows", type=int, default=0, help="exact draws of each hard model")
-    parser.add_argument("--gaps", type=float, default=0.0, help="share of cells that are missing")
-    parser.add_argument("--families", nargs="*", help="some of the hard families")
-    options = parser.parse_args()
-    if options.hard:
-        hard(options)
+    parser.add_argument("--out", type=Path, help="a JSON file for the answers on random models")
+    args = parser.parse_args()
+    if args.hard:
+        hard(args)
         return
-    rng, found, table = np.random.default_rng(options.seed), [], pairs()
-    strengths = np.exp(rng.uniform(np.log(0.1), np.log(options.strongest), options.models))
-    for i, strength in enumerate(strengths):
-        visible, hidden = table[i * len(table) // options.models]
+    rng = np.random.default_rng(args.seed)
+    layers = pairs()
+    strengths = np.exp(rng.uniform(np.log(0.1), np.log(STRONGEST), args.models))
+    answers: list[Answer] = []
+    for i, strength in enumerate(strengths.tolist()):
+        visible, hidden = layers[i * len(layers) // args.models]
         rbm = random_model(visible, hidden, rng, strength)
-        one = judge(
-            rbm, jax.random.fold_in(jax.random.key(options.seed), i), options.seconds, options.steps
-        )
-        found.append(one | {"strength": float(strength)})
-        if one["miss"] or not one["converged"]:
-            print(
-                f"{i:4d} {rbm!s} strength {strength:.2f}: error {one['error']:+.4f} in"
-                f" [{one['low']:+.4f}, {one['high']:+.4f}], relaxation {one['relaxation']:.3g};"
-                f" {one['method']}; {one['message']}",
-                flush=True,
-            )
-        if options.out:
-            Path(options.out).write_text(json.dumps(found, indent=1))
-    print(summary(found))
+        key = jax.random.fold_in(jax.random.key(args.seed), i)
+        answer = judge(rbm, strength, key, args.seconds, args.steps)
+        answers.append(answer)
+        if answer.miss or not answer.converged:
+            print(f"{i:4d} {rbm!s} strength {strength:.2f}: {answer}", flush=True)
+    print(summary(answers))
+    if args.out:
+        args.out.write_text(json.dumps([asdict(answer) for answer in answers], indent=1))
 
 
 if __name__ == "__main__":

@@ -6,42 +6,42 @@
 grey levels. Needs the reference data, in the folder that HARMONIUM_DATA names.
 """
 
-import os
 import sys
-from pathlib import Path
 
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
+from reference_data import binarised_mnist, grey_mnist
+from reporting import signed
 
 import harmonium as hm
 
-HIDDEN, UPDATES, SHOWN, SEED = 500, 18_000, 9, 0
+HIDDEN = 500
+UPDATES = 18_000
+SHOWN = 9
+SEED = 0
 
 
 def main(picture: str) -> None:
-    folder = Path(os.environ["HARMONIUM_DATA"], "mnist")
-    with np.load(folder / "mnist_train_gray.npz") as archive:
-        grey = archive["x"].reshape(-1, 784)
-    with np.load(folder / "binarized_mnist.npz") as archive:
-        test = np.unpackbits(archive["test"], axis=1, count=784)
+    grey, _ = grey_mnist()
+    test = binarised_mnist("test")
     keys = jax.random.split(jax.random.key(SEED), 4)
     train = hm.Dataset(grey, scale=255, stochastic=True)
     rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), train, key=keys[0])
     fit = hm.fit(rbm, train, key=keys[1], epochs=UPDATES // 300)
-    found = hm.log_likelihood(fit.rbm, test, key=keys[2])
-    print(found)
+    score = hm.log_likelihood(fit.rbm, test, key=keys[2])
+    print(score)
     rng = np.random.default_rng(SEED)
     unseen = test[rng.choice(len(test), SHOWN, replace=False)]
     drawn = hm.sample(fit.rbm, SHOWN, key=keys[3], steps=4_000)
     titles = ("digits that it has not seen", "digits that it draws")
     figure, axes = plt.subplots(2, SHOWN, figsize=(SHOWN * 1.0, 2.7), layout="constrained")
     for line, rows, title in zip(axes, (unseen, drawn), titles, strict=True):
-        each = -hm.free_energies(fit.rbm, rows) - found.log_z.value
-        for axis, row, value in zip(line, rows, each, strict=True):
+        log_p = -hm.free_energies(fit.rbm, rows) - score.log_z.value
+        for axis, row, value in zip(line, rows, log_p, strict=True):
             axis.imshow(row.reshape(28, 28), cmap="gray_r", interpolation="nearest")
             axis.set(xticks=[], yticks=[])
-            axis.set_xlabel(f"{value:.0f}".replace("-", "−"), fontsize=9)
+            axis.set_xlabel(signed(value, 0), fontsize=9)
             axis.spines[:].set_color("0.8")
         line[0].set_title(title, loc="left", fontsize=10)
     figure.savefig(picture, dpi=150)

@@ -16,7 +16,6 @@ kinds). What takes more than 2 GiB of memory is a finding too.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import resource
@@ -26,6 +25,7 @@ import time
 import traceback
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 LONGEST = 2**14  # bytes of an input
@@ -45,49 +45,62 @@ else:
     with atheris.instrument_imports(include=INSTRUMENTED):
         from hostile.readers import BY_FILE, refusal_of
 
+from reporting import parser_of  # noqa: E402 (it imports NumPy, which atheris observes)
+
+
+class Finding(NamedTuple):
+    """An input that is neither read nor refused, and the message of its exception."""
+
+    content: bytes
+    message: str
+
 
 class Search:
-    """Reads inputs one after the other, and keeps what goes wrong."""
+    """Reads inputs one after the other, and stores those that are neither read nor refused."""
 
     def __init__(self, name: str, seconds: float, out: Path):
-        self.reader, self.seconds, self.out = BY_FILE[name], seconds, out
-        self.began, self.executions, self.values = time.perf_counter(), 0, 0
-        self.found: dict[str, tuple[bytes, str]] = {}
+        self.reader = BY_FILE[name]
+        self.seconds = seconds
+        self.out = out
+        self.started = time.perf_counter()
+        self.executions = 0
+        self.values = 0  # inputs that are read
+        self.findings: dict[str, Finding] = {}  # by the place in the code
         self.folder = tempfile.TemporaryDirectory()
 
     def __call__(self, content: bytes) -> None:
-        """Read an input; print what was found and end the process when time is over."""
+        """Read an input; print the findings and end the process when time is over."""
         with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
             try:
                 self.values += refusal_of(self.reader, content, Path(folder)) is None
             except Exception as error:  # whatever is not ours is a finding
-                self.keep(content, error)
+                self.store(content, error)
         self.executions += 1
-        if time.perf_counter() - self.began > self.seconds:
+        if time.perf_counter() - self.started > self.seconds:
             self.end()
 
-    def keep(self, content: bytes, error: Exception) -> None:
+    def store(self, content: bytes, error: Exception) -> None:
         """Store an input if it is the first or the shortest that fails at its place."""
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
-        known = self.found.get(place)
-        if known is None or len(content) < len(known[0]):
-            self.found[place] = content, str(error)
+        known = self.findings.get(place)
+        if known is None or len(content) < len(known.content):
+            self.findings[place] = Finding(content, str(error))
             digest = sha256(place.encode()).hexdigest()[:8]
             (self.out / f"{digest}_{self.reader.file.replace('/', '_')}").write_bytes(content)
 
     def end(self) -> None:
         """Print the findings."""
-        took = time.perf_counter() - self.began
+        seconds = time.perf_counter() - self.started
         print(
-            f"{self.reader.file}: {self.executions:,} executions in {took:.0f} s,"
-            f" {self.values:,} read, {len(self.found)} findings"
+            f"{self.reader.file}: {self.executions:,} executions in {seconds:.0f} s,"
+            f" {self.values:,} read, {len(self.findings)} findings"
         )
-        for place, (content, message) in self.found.items():
+        for place, (content, message) in self.findings.items():
             print(f"  {place}: {message[:200]}\n    {content[:300]!r}")
         sys.stdout.flush()
         self.folder.cleanup()
-        os._exit(bool(self.found))
+        os._exit(bool(self.findings))
 
 
 def search_numbers(search: Search, draw: random.Random) -> None:
@@ -99,34 +112,32 @@ def search_numbers(search: Search, draw: random.Random) -> None:
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
     for name, content in numbers.variants(valid):
-        began = time.perf_counter()
+        started = time.perf_counter()
         search(content)
-        if time.perf_counter() - began > 1.0:
-            print(f"{time.perf_counter() - began:.0f} s for {name}")
+        if time.perf_counter() - started > 1.0:
+            print(f"{time.perf_counter() - started:.0f} s for {name}")
     while True:
         search(numbers.drawn(valid, draw))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__, seconds=600.0, out=Path("fuzzed"))
     parser.add_argument("reader", nargs="?", choices=sorted(BY_FILE))
-    parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--out", type=Path, default=Path("fuzzed"))
     parser.add_argument(NUMBERS, action="store_true", help="replace numbers of valid JSON")
     parser.add_argument("--seed", type=int, default=0, help="of --numbers")
-    told = parser.parse_args()
-    if told.reader is None:
+    args = parser.parse_args()
+    if args.reader is None:
         print("\n".join(BY_FILE))
         return
-    told.out.mkdir(parents=True, exist_ok=True)
-    if told.numbers:
-        search_numbers(Search(told.reader, told.seconds, told.out), random.Random(told.seed))
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.numbers:
+        search_numbers(Search(args.reader, args.seconds, args.out), random.Random(args.seed))
     with tempfile.TemporaryDirectory() as corpus:
-        valid = BY_FILE[told.reader].example()
+        valid = BY_FILE[args.reader].example()
         Path(corpus, "valid").write_bytes(valid)
-        options = [f"-artifact_prefix={told.out}/", f"-max_len={max(LONGEST, 2 * len(valid))}"]
+        options = [f"-artifact_prefix={args.out}/", f"-max_len={max(LONGEST, 2 * len(valid))}"]
         options += ["-rss_limit_mb=6000", "-timeout=120", "-verbosity=0"]
-        search = Search(told.reader, told.seconds, told.out)
+        search = Search(args.reader, args.seconds, args.out)
         search(valid)  # what compiles does so here
         atheris.Setup([sys.argv[0], corpus, *options], search)
         atheris.Fuzz()

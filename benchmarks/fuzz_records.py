@@ -10,7 +10,6 @@ first input for each command, file and message is stored in the folder --out.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import resource
@@ -23,6 +22,8 @@ from pathlib import Path
 import jax
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from reporting import parser_of
+
 from hostile.records import COMMANDS, FILES, damaged_file, make_runs, read_by
 
 ALLOWED = (0, 2, 3, 130)  # 130: it was interrupted, since it took long
@@ -30,13 +31,15 @@ BETWEEN_CLEARING = 100  # commands: programs of other shapes would fill the memo
 
 
 class Search:
-    """Runs commands one after the other, and keeps what goes wrong."""
+    """Runs commands one after the other, and stores the inputs on which one of them fails."""
 
     def __init__(self, files: list[str], seed: int, out: Path):
-        self.files, self.rng, self.out = files, random.Random(seed), out
+        self.files = files
+        self.rng = random.Random(seed)
+        self.out = out
         self.runs = [run for run in COMMANDS if any(Path(run, name).is_file() for name in files)]
         self.statuses: Counter[int] = Counter()
-        self.found: dict[tuple[str, str, str], str] = {}
+        self.findings: dict[tuple[str, str, str], str] = {}
 
     def step(self, work: Path) -> None:
         """Run one command on a run of which one file is damaged."""
@@ -47,26 +50,22 @@ class Search:
         ended = read_by(run, command.split(), name, content, work)
         self.statuses[ended.status] += 1
         key = (command, name, ended.said[:80])
-        if ended.status not in ALLOWED and key not in self.found:
-            self.found[key] = f"{command}: {name}: {ended.said}"
-            (self.out / f"{len(self.found)}_{run}_{name}").write_bytes(content)
+        if ended.status not in ALLOWED and key not in self.findings:
+            self.findings[key] = f"{command}: {name}: {ended.said}"
+            (self.out / f"{len(self.findings)}_{run}_{name}").write_bytes(content)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--files", default=",".join(FILES))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("fuzzed"))
-    told = parser.parse_args()
-    told.out.mkdir(parents=True, exist_ok=True)
-    out = told.out.resolve()
+    options = {"seconds": 600.0, "files": ",".join(FILES), "seed": 0, "out": Path("fuzzed")}
+    args = parser_of(__doc__, **options).parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    out = args.out.resolve()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         make_runs(Path(folder))
-        search = Search(told.files.split(","), told.seed, out)
-        began = time.perf_counter()
-        while time.perf_counter() - began < told.seconds:
+        search = Search(args.files.split(","), args.seed, out)
+        started = time.perf_counter()
+        while time.perf_counter() - started < args.seconds:
             search.step(Path(folder, "work"))
             if search.statuses.total() % BETWEEN_CLEARING == 0:
                 jax.clear_caches()
@@ -75,10 +74,10 @@ def main() -> None:
     counts = ", ".join(
         f"{count:,} of {status}" for status, count in sorted(search.statuses.items())
     )
-    print(f"{search.statuses.total():,} commands in {told.seconds:.0f} s; exit statuses: {counts}")
-    print(f"{len(search.found)} findings; {peak:.2f} GiB of memory at the peak")
-    print("\n".join(search.found.values()))
-    sys.exit(bool(search.found))
+    print(f"{search.statuses.total():,} commands in {args.seconds:.0f} s; exit statuses: {counts}")
+    print(f"{len(search.findings)} findings; {peak:.2f} GiB of memory at the peak")
+    print("\n".join(search.findings.values()))
+    sys.exit(bool(search.findings))
 
 
 if __name__ == "__main__":

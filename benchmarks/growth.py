@@ -9,15 +9,14 @@ cost of a call. Every round times all sizes in turn; the figures are medians. Th
 docs/measured/growth.json, which benchmarks/pictures.py draws.
 """
 
-import argparse
 import json
 import statistics
-import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import numpy as np
+from reporting import parser_of, row
+from timing import ContinuedRun, in_turn
 
 import harmonium as hm
 
@@ -35,63 +34,43 @@ class Size(NamedTuple):
     rows: int = 20_000
 
 
-VARIED = {
-    "visible": FACTORS,
-    "hidden": FACTORS,
-    "batch": FACTORS,
-    "chains": FACTORS,
-    "k": (1, 2, 4, 8, 16),
-    "rows": FACTORS,
-}
+VARIED = dict.fromkeys(Size._fields, FACTORS) | {"k": (1, 2, 4, 8, 16)}
 
 
 def all_sizes() -> dict[str, list[Size]]:
     """Return the sizes to time, by the one that is varied."""
     base = Size()
     return {
-        name: [base._replace(**{name: round(getattr(base, name) * f)}) for f in factors]
+        name: [base._replace(**{name: round(getattr(base, name) * factor)}) for factor in factors]
         for name, factors in VARIED.items()
     }
 
 
-class Timed:
-    """Updates of one size, made on demand; each call continues where the last one stopped."""
+class Pace:
+    """The time of an update of one size, from the difference of a long and a short call."""
 
-    def __init__(self, size: Size):
-        key, rng = jax.random.key(0), np.random.default_rng(0)
-        x = (rng.random((size.rows, size.visible), np.float32) < 0.2).astype(np.uint8)
-        self.data = hm.Dataset(x)
-        self.rbm = hm.initialize(hm.Bernoulli(size.visible), hm.Bernoulli(size.hidden), x, key=key)
-        self.per_epoch = -(-size.rows // size.batch)
-        self.given: dict[str, Any] = {
-            "key": key,
-            "gradient": hm.Persistent(hm.Gibbs(size.k), chains=size.chains),
-            "optimizer": hm.Recipe()(10**9),
-            "batch_size": size.batch,
-        }
-        self.epochs, self.state = 0, None
-        self.long = 1
+    def __init__(self, size: Size, seconds: float):
+        noise = np.random.default_rng(0).random((size.rows, size.visible), np.float32)
+        self.run = ContinuedRun(
+            hm.Bernoulli(size.visible),
+            size.hidden,
+            (noise < 0.2).astype(np.uint8),
+            batch=size.batch,
+            chains=size.chains,
+            k=size.k,
+            recipe=hm.Recipe(),
+        )
+        self.run.train(1)  # compiles
+        self.epochs = max(2, round(seconds / self.run.train(1)))  # of the long call, less one
 
-    def spend(self, epochs: int) -> float:
-        """Return the seconds that so many more epochs take."""
-        self.epochs += epochs
-        began = time.perf_counter()
-        fit = hm.fit(self.rbm, self.data, epochs=self.epochs, state=self.state, **self.given)
-        self.state = jax.block_until_ready(fit.state)
-        return time.perf_counter() - began
-
-    def settle(self, seconds: float) -> None:
-        """Find the number of epochs that takes about so many seconds."""
-        self.spend(1)
-        self.long = max(2, round(seconds / self.spend(1)))
-
-    def pace(self) -> float:
+    def __call__(self) -> float:
         """Return the milliseconds of an update."""
-        short = self.spend(1)
-        return 1e3 * (self.spend(1 + self.long) - short) / (self.long * self.per_epoch)
+        short = self.run.train(1)
+        long = self.run.train(1 + self.epochs)
+        return 1e3 * (long - short) / (self.epochs * self.run.updates_per_epoch)
 
 
-def summary(sizes: dict[str, list[Size]], found: dict[Size, float]) -> dict:
+def summary(sizes: dict[str, list[Size]], milliseconds: dict[Size, float]) -> dict:
     """Return the milliseconds of an update for each factor, as in docs/measured/growth.json."""
     base = Size()
     names = {"visible": "visible units", "hidden": "hidden units"}
@@ -99,11 +78,11 @@ def summary(sizes: dict[str, list[Size]], found: dict[Size, float]) -> dict:
         {
             "size": names.get(name, name),
             "milliseconds": {
-                f"{getattr(size, name) / getattr(base, name):g}": round(found[size], 2)
-                for size in many
+                f"{getattr(size, name) / getattr(base, name):g}": round(milliseconds[size], 2)
+                for size in series
             },
         }
-        for name, many in sizes.items()
+        for name, series in sizes.items()
     ]
     start = f"{base.visible}×{base.hidden}, batches of {base.batch}, {base.chains} chains"
     start += f", k = {base.k}, {base.rows:,} rows"
@@ -112,29 +91,20 @@ def summary(sizes: dict[str, list[Size]], found: dict[Size, float]) -> dict:
 
 def main() -> None:
     """Time all sizes and report."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("runs/growth.json"))
-    asked = parser.parse_args()
+    args = parser_of(__doc__, seconds=2.0, rounds=3, out=Path("runs/growth.json")).parse_args()
     sizes = all_sizes()
-    timed: dict[Size, Timed] = {}
-    for size in dict.fromkeys(size for many in sizes.values() for size in many):
-        timed[size] = Timed(size)
-        timed[size].settle(asked.seconds)
+    paces: dict[Size, Pace] = {}
+    for size in dict.fromkeys(size for series in sizes.values() for size in series):
+        paces[size] = Pace(size, args.seconds)
         print(f"  {size}", flush=True)
-    paces: dict[Size, list[float]] = {size: [] for size in timed}
-    for _ in range(asked.rounds):
-        for size, each in timed.items():
-            paces[size].append(each.pace())
-    found = {size: statistics.median(of) for size, of in paces.items()}
-    for name, many in sizes.items():
-        at = " | ".join(f"{getattr(size, name):,}" for size in many)
-        cells = " | ".join(f"{found[size]:.2f}" for size in many)
-        print(f"| {name} | {at} |\n| ms an update | {cells} |", flush=True)
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(summary(sizes, found), indent=1, ensure_ascii=False))
-    print(f"python benchmarks/pictures.py growth {asked.out} {asked.out.with_suffix('.png')}")
+    measured = in_turn(paces, args.rounds)
+    milliseconds = {size: statistics.median(times) for size, times in measured.items()}
+    for name, series in sizes.items():
+        print(row([name, *(f"{getattr(size, name):,}" for size in series)]))
+        print(row(["ms an update", *(f"{milliseconds[size]:.2f}" for size in series)]), flush=True)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(summary(sizes, milliseconds), indent=1, ensure_ascii=False))
+    print(f"python benchmarks/pictures.py growth {args.out} {args.out.with_suffix('.png')}")
 
 
 if __name__ == "__main__":

@@ -7,18 +7,21 @@ effective couplings between neighbours are compared with β, the energy and heat
 samples with exact values (Kaufman 1949).
 
     python benchmarks/ising.py            # 8 × 8 and 16 × 16
-    python benchmarks/ising.py 8          # one size
+    python benchmarks/ising.py 8          # this size alone
 """
 
 import sys
-import time
 
 import jax
 import numpy as np
+from timing import timed
 
 import harmonium as hm
 
-ROWS, SAMPLES, SWEEPS, SEED = 100_000, 4_000, 3_000, 0
+ROWS = 100_000
+SAMPLES = 4_000
+SWEEPS = 3_000
+SEED = 0
 BETAS = (0.35, 0.4406868, 0.55)  # above, at and below the critical temperature
 
 
@@ -34,12 +37,12 @@ def with_error(values: np.ndarray, beta: float) -> tuple[float, float, float, fl
 
 
 def by_gaussian_units(rows: np.ndarray, beta: float) -> hm.RBM:
-    """Return a model of all pairs; W begins at a multiple of 1, which says nothing of spins."""
+    """Return a model of all pairs; W starts at a multiple of 1, which couples no spins."""
     n = rows.shape[1]
     start = hm.RBM(hm.Ising(n), hm.Gaussian(n), np.sqrt(4 * beta) * np.eye(n))
     recipe = hm.Recipe(rate=0.01)
-    given = {"gradient": "pseudo-likelihood", "optimizer": recipe, "epochs": 20}
-    return hm.fit(start, rows, key=jax.random.key(SEED), **given).rbm
+    settings = {"gradient": "pseudo-likelihood", "optimizer": recipe, "epochs": 20}
+    return hm.fit(start, rows, key=jax.random.key(SEED), **settings).rbm
 
 
 def by_ising_units(rows: np.ndarray, beta: float) -> hm.RBM:
@@ -50,24 +53,27 @@ def by_ising_units(rows: np.ndarray, beta: float) -> hm.RBM:
     return hm.fit(start, rows, key=keys[1], epochs=100).rbm
 
 
-WAYS = {"Gaussian units": by_gaussian_units, "Ising units": by_ising_units}
+FITS = {"Gaussian units": by_gaussian_units, "Ising units": by_ising_units}
 
 
-def measured(side: int, beta: float, way: str) -> str:
-    bonds, exact = hm.lattice_bonds((side, side)), hm.lattice_exact((side, side), beta)
-    rows = hm.lattice_samples((side, side), beta, ROWS, sweeps=100, seed=SEED)
-    began = time.perf_counter()
-    rbm = WAYS[way](rows, beta)
-    seconds = time.perf_counter() - began
-    told = []
-    for around in (None, rows[:200]):
-        terms = hm.effective_couplings(rbm, units=bonds, around=around)
-        j = terms.values[:, 1, 1]
-        told.append(f"{j.mean():.4f} ({j.mean() / beta - 1:+.1%}, spread {j.std():.3f})")
+def couplings_in_words(
+    rbm: hm.RBM, bonds: np.ndarray, beta: float, around: np.ndarray | None
+) -> str:
+    j = hm.effective_couplings(rbm, units=bonds, around=around).values[:, 1, 1]
+    return f"{j.mean():.4f} ({j.mean() / beta - 1:+.1%}, spread {j.std():.3f})"
+
+
+def measured(length: int, beta: float, kind: str) -> str:
+    bonds = hm.lattice_bonds((length, length))
+    exact = hm.lattice_exact((length, length), beta)
+    rows = hm.lattice_samples((length, length), beta, ROWS, sweeps=100, seed=SEED)
+    rbm, seconds = timed(FITS[kind], rows, beta)
+    alone = couplings_in_words(rbm, bonds, beta, None)
+    around_rows = couplings_in_words(rbm, bonds, beta, rows[:200])
     draws = hm.sample(rbm, SAMPLES, key=jax.random.key(SEED + 1), steps=SWEEPS)
     e, e_error, c, c_error = with_error(energies(draws, bonds), beta)
     return (
-        f"{side:>2} × {side:<2}  β {beta:.3f}  {way}  J {told[0]}, around rows {told[1]}"
+        f"{length:>2} × {length:<2}  β {beta:.3f}  {kind}  J {alone}, around rows {around_rows}"
         f"  energy {e:.2f} ± {e_error:.2f} (exact {exact.energy:.2f})"
         f"  heat capacity {c:.1f} ± {c_error:.1f} (exact {exact.heat_capacity:.1f})"
         f"  {seconds:.0f} s"
@@ -76,10 +82,10 @@ def measured(side: int, beta: float, way: str) -> str:
 
 def main() -> None:
     sizes = [int(text) for text in sys.argv[1:]] or [8, 16]
-    for side in sizes:
+    for length in sizes:
         for beta in BETAS:
-            for way in WAYS:
-                print(measured(side, beta, way), flush=True)
+            for kind in FITS:
+                print(measured(length, beta, kind), flush=True)
 
 
 if __name__ == "__main__":

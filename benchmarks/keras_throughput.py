@@ -5,38 +5,33 @@ hand-written loop is in TensorFlow. Every round times all of them in turn in one
 are medians over rounds, and ratios are taken within a round first. Compiling is not counted. Run it
 with nothing else on the computer:
 
-    python benchmarks/keras_throughput.py [--rounds 5] [--workload NAME] [--json FILE]
+    python benchmarks/keras_throughput.py [--rounds 5] [--workload NAME]
 """
 
-import argparse
-import json
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import jax
 import keras
-import numpy as np
 import tensorflow as tf
+from reporting import parser_of
+from timing import ContinuedRun, binary_rows, in_turn
 
 import harmonium as hm
 import harmonium.keras as hk
 
 RATE = 0.01
+HAND = "TensorFlow loop by hand"
+CORE = "hm.fit"
 WORKLOADS = {  # visible, hidden, batch, rows, epochs in a timed call
     "784x500 b512": (784, 500, 512, 20_480, 3),
     "64x16 b10": (64, 16, 10, 20_000, 4),
 }
-
-
-def binary_rows(n, columns):
-    """Return rows with the density of binarised digits."""
-    return (np.random.default_rng(0).random((n, columns)) < 0.2).astype(np.float32)
 
 
 def interface_speed(x, hidden, batch, epochs, **options) -> Callable:
@@ -45,9 +40,9 @@ def interface_speed(x, hidden, batch, epochs, **options) -> Callable:
     rbm.compile(keras.optimizers.SGD(RATE), **options)
 
     def run() -> float:
-        began = time.perf_counter()
+        started = time.perf_counter()
         rbm.fit(x, batch_size=batch, epochs=epochs, verbose=0)
-        return epochs * len(x) / (time.perf_counter() - began)
+        return epochs * len(x) / (time.perf_counter() - started)
 
     rbm.fit(x[: 64 * batch], batch_size=batch, verbose=0)
     return run
@@ -55,28 +50,10 @@ def interface_speed(x, hidden, batch, epochs, **options) -> Callable:
 
 def core_speed(x, hidden, batch, epochs) -> Callable:
     """Return a function that times `hm.fit`; each call continues the last one."""
-    key, gradient = jax.random.key(0), hm.Persistent(hm.Gibbs(1), chains=batch)
-    rbm = hm.initialize(hm.Bernoulli(x.shape[1]), hm.Bernoulli(hidden), x, key=key)
-    data = hm.Dataset(x)
-    optimizer = hm.Recipe(RATE, centring=None, averaging=None, hold=1.0)(10**9)
-    done: dict = {"epochs": 0, "state": None}
+    training = ContinuedRun(hm.Bernoulli(x.shape[1]), hidden, x, batch=batch, chains=batch)
 
     def run() -> float:
-        done["epochs"] += epochs
-        began = time.perf_counter()
-        fitted = hm.fit(
-            rbm,
-            data,
-            key=key,
-            gradient=gradient,
-            optimizer=optimizer,
-            epochs=done["epochs"],
-            batch_size=batch,
-            state=done["state"],
-        )
-        jax.block_until_ready(fitted.state.rbm.weights)
-        done["state"] = fitted.state
-        return epochs * len(x) / (time.perf_counter() - began)
+        return epochs * len(x) / training.train(epochs)
 
     run()
     return run
@@ -87,11 +64,14 @@ def hand_speed(x, hidden, batch, epochs, jit_compile=False) -> Callable:
 
     The gradient is in closed form, chains are stored as hidden states, and rows are shuffled.
     """
-    visible, updates = x.shape[1], len(x) // batch
+    visible = x.shape[1]
+    updates = len(x) // batch
     data = tf.constant(x)
     w = tf.Variable(0.01 * tf.random.stateless_normal((visible, hidden), (0, 0)))
-    a, b = tf.Variable(tf.zeros(visible)), tf.Variable(tf.zeros(hidden))
-    chains, count = tf.Variable(tf.zeros((batch, hidden))), tf.Variable(0)
+    a = tf.Variable(tf.zeros(visible))
+    b = tf.Variable(tf.zeros(hidden))
+    chains = tf.Variable(tf.zeros((batch, hidden)))
+    count = tf.Variable(0)
 
     def draw(logits, seed):
         uniforms = tf.random.stateless_uniform(tf.shape(logits), seed)
@@ -104,7 +84,8 @@ def hand_speed(x, hidden, batch, epochs, jit_compile=False) -> Callable:
             rows = tf.gather(data, order[t * batch : (t + 1) * batch])
             v = draw(tf.matmul(chains, w, transpose_b=True) + a, (2, count))
             logits = tf.matmul(v, w) + b
-            up, down = tf.sigmoid(tf.matmul(rows, w) + b), tf.sigmoid(logits)
+            up = tf.sigmoid(tf.matmul(rows, w) + b)
+            down = tf.sigmoid(logits)
             chains.assign(draw(logits, (3, count)))
             products = tf.matmul(rows, up, transpose_a=True) - tf.matmul(v, down, transpose_a=True)
             w.assign_add(RATE / batch * products)
@@ -113,74 +94,79 @@ def hand_speed(x, hidden, batch, epochs, jit_compile=False) -> Callable:
             count.assign_add(1)
 
     def run() -> float:
-        began = time.perf_counter()
+        started = time.perf_counter()
         for _ in range(epochs):
             epoch()
         w.numpy()
-        return epochs * updates * batch / (time.perf_counter() - began)
+        return epochs * updates * batch / (time.perf_counter() - started)
 
     epoch()
     return run
 
 
-def measure(name: str, rounds: int) -> dict:
+class Speed(NamedTuple):
+    """Rows a second over rounds, and their ratios, taken within rounds."""
+
+    rows_per_second: float
+    lowest: float
+    highest: float
+    microseconds_an_update: float
+    ratio_to_hand: float
+    ratio_to_core: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ratio_to_hand:5.2f}x the hand-written loop, {self.ratio_to_core:5.2f}x hm.fit,"
+            f" {self.rows_per_second:9,.0f} rows/s [{self.lowest:,.0f} – {self.highest:,.0f}],"
+            f" {self.microseconds_an_update:8.1f} µs an update"
+        )
+
+
+def measure(name: str, rounds: int) -> dict[str, Speed]:
     """Time all contestants of a workload in turn, several rounds."""
     visible, hidden, batch, n, epochs = WORKLOADS[name]
-    shape = (binary_rows(n, visible), hidden, batch, epochs)
+    rows = binary_rows(n, visible)
+    task = (rows, hidden, batch, epochs)
+    core_epochs = epochs if visible > 100 else 10 * epochs  # small updates need longer calls
     contestants = {
-        "Keras interface, no metrics": interface_speed(*shape, metrics=()),
-        "Keras interface, its defaults": interface_speed(*shape),
-        "Keras interface, no metrics, XLA": interface_speed(*shape, metrics=(), jit_compile=True),
+        "Keras interface, no metrics": interface_speed(*task, metrics=()),
+        "Keras interface, its defaults": interface_speed(*task),
+        "Keras interface, no metrics, XLA": interface_speed(*task, metrics=(), jit_compile=True),
         "Keras interface, a call for each update": interface_speed(
-            *shape, metrics=(), steps_per_execution=1
+            *task, metrics=(), steps_per_execution=1
         ),
-        "TensorFlow loop by hand": hand_speed(*shape),
-        "hm.fit": core_speed(*shape[:3], epochs if visible > 100 else 10 * epochs),
+        HAND: hand_speed(*task),
+        CORE: core_speed(rows, hidden, batch, core_epochs),
     }
-    speeds: dict[str, list[float]] = {contestant: [] for contestant in contestants}
-    for _ in range(rounds):
-        for contestant, run in contestants.items():
-            speeds[contestant].append(run())
-    result = {}
-    for contestant, found in speeds.items():
-        ratio = {
-            peer: statistics.median(s / t for s, t in zip(found, speeds[peer], strict=True))
-            for peer in ("TensorFlow loop by hand", "hm.fit")
-        }
-        median = statistics.median(found)
-        result[contestant] = {
-            "rows_per_second": median,
-            "lowest": min(found),
-            "highest": max(found),
-            "microseconds_an_update": 1e6 * batch / median,
-            "ratio_to_hand": ratio["TensorFlow loop by hand"],
-            "ratio_to_core": ratio["hm.fit"],
-        }
-    return result
+    measured = in_turn(contestants, rounds)
+
+    def ratio(speeds: list[float], base: str) -> float:
+        return statistics.median(s / t for s, t in zip(speeds, measured[base], strict=True))
+
+    return {
+        contestant: Speed(
+            rows_per_second=statistics.median(speeds),
+            lowest=min(speeds),
+            highest=max(speeds),
+            microseconds_an_update=1e6 * batch / statistics.median(speeds),
+            ratio_to_hand=ratio(speeds, HAND),
+            ratio_to_core=ratio(speeds, CORE),
+        )
+        for contestant, speeds in measured.items()
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = parser_of(__doc__, rounds=5)
     parser.add_argument("--workload", choices=WORKLOADS)
-    parser.add_argument("--json")
-    arguments = parser.parse_args()
-    versions = {"keras": keras.__version__, "tensorflow": tf.__version__, "jax": jax.__version__}
-    results: dict = {"processor": platform.processor(), "versions": versions}
-    for name in [arguments.workload] if arguments.workload else WORKLOADS:
-        results[name] = measure(name, arguments.rounds)
-        print(f"\n{name}: PCD-1, float32, median of {arguments.rounds} rounds")
-        for contestant, found in results[name].items():
-            print(
-                f"  {contestant:36s} {found['ratio_to_hand']:5.2f}x the hand-written loop,"
-                f" {found['ratio_to_core']:5.2f}x hm.fit,"
-                f" {found['rows_per_second']:9,.0f} rows/s"
-                f" [{found['lowest']:,.0f} – {found['highest']:,.0f}],"
-                f" {found['microseconds_an_update']:8.1f} µs an update"
-            )
-    if arguments.json:
-        with open(arguments.json, "w") as file:  # noqa: PTH123
-            json.dump(results, file, indent=2)
+    args = parser.parse_args()
+    for name in WORKLOADS:
+        if args.workload not in (None, name):
+            continue
+        speeds = measure(name, args.rounds)
+        print(f"\n{name}: PCD-1, float32, median of {args.rounds} rounds")
+        for contestant, speed in speeds.items():
+            print(f"  {contestant:36s} {speed}")
 
 
 if __name__ == "__main__":

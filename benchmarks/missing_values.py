@@ -1,6 +1,7 @@
 """Learning from rows with missing values: MNIST with half its pixels removed at random.
 
-    python benchmarks/missing_values.py
+    python benchmarks/missing_values.py [--hidden 100] [--epochs 8] [--rows 100] [--chains 10]
+        [--steps 1000]
 
 Models of 784×100 learn from the binarised training rows, a random half of each of which is
 missing, in three ways: with the missing pixels summed out (`Marginal`), with one model for each
@@ -8,17 +9,17 @@ pattern of missing pixels (`PerPattern`), and with zeros in place of the missing
 the complete rows, for comparison. Two scores compare them on test rows. The first is the held-out
 half of a row given the other half, log p(v_missing | v_seen), which is −F(v) − log Z of the model
 with the seen half held; log Z is annealed for every row. The second takes each held-out pixel by
-itself, Σ_i log p(v_i | v_seen). Set HARMONIUM_DATA to the folder of reference data.
+itself, Σ_i log p(v_i | v_seen). `--rows` is the number of test rows, `--chains` that of the chains
+for each. Set HARMONIUM_DATA to the folder of reference data.
 """
-
-import argparse
-import time
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from published import reference
+from reference_data import binarised_mnist
+from reporting import parser_of
+from timing import timed
 
 import harmonium as hm
 from harmonium.missing.marginal import given_seen
@@ -29,9 +30,7 @@ SWEEPS = 500  # after which chains count as draws of the conditional model
 
 def binarised(part: str) -> np.ndarray:
     """Return the rows of MNIST's fixed binarisation."""
-    with np.load(reference("mnist/binarized_mnist.npz")) as archive:
-        count = int(archive["n_visible"])
-        return np.unpackbits(archive[part], axis=1, count=count).astype(np.float32)
+    return binarised_mnist(part).astype(np.float32)
 
 
 def halved(rows: np.ndarray, seed: int) -> np.ndarray:
@@ -43,8 +42,8 @@ def halved(rows: np.ndarray, seed: int) -> np.ndarray:
 def trained(rows: np.ndarray, gradient: hm.AbstractGradient, hidden: int, epochs: int) -> hm.RBM:
     key_start, key_run = jax.random.split(jax.random.key(0))
     rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(hidden), rows, key=key_start)
-    how = {"gradient": gradient, "optimizer": hm.Recipe(), "epochs": epochs}
-    return hm.fit(rbm, rows, key=key_run, **how).rbm
+    settings = {"gradient": gradient, "optimizer": hm.Recipe(), "epochs": epochs}
+    return hm.fit(rbm, rows, key=key_run, **settings).rbm
 
 
 @eqx.filter_jit
@@ -56,7 +55,8 @@ def conditional_log_z(rbm, base, seen, v, chains, steps, key):
     chains make many Gibbs sweeps from the true row, which would itself be such a draw if the rows
     came from the model.
     """
-    keys, model = jax.random.split(key, 4), given_seen(rbm, seen)
+    keys = jax.random.split(key, 4)
+    model = given_seen(rbm, seen)
     held = eqx.tree_at(lambda layer: layer.layer, model.visible, base)
     path = hm.Heating(held, rbm.hidden.neutral(), model)
     shape = (chains, *seen.shape)
@@ -67,35 +67,39 @@ def conditional_log_z(rbm, base, seen, v, chains, steps, key):
     def sweep(i, v):
         return model.gibbs_sweep(v, key=jax.random.fold_in(keys[2], i))
 
-    there = jax.lax.fori_loop(0, SWEEPS, sweep, jnp.broadcast_to(v, shape))
-    back = anneal(path, 1.0, 0.0, steps, Annealing(there, zeros), key=keys[3])
+    draws = jax.lax.fori_loop(0, SWEEPS, sweep, jnp.broadcast_to(v, shape))
+    reverse = anneal(path, 1.0, 0.0, steps, Annealing(draws, zeros), key=keys[3])
 
-    def mean(log_weights):
+    def log_mean(log_weights):
         return jax.nn.logsumexp(log_weights, axis=0) - jnp.log(chains)
 
     base_z = path.log_z_of_base
-    return base_z + mean(forward.log_weights), base_z - mean(back.log_weights)
+    return base_z + log_mean(forward.log_weights), base_z - log_mean(reverse.log_weights)
 
 
 def joint(rbm, base, rows, seen, chains, steps):
     """Return log p(v_missing | v_seen) of rows by both estimates."""
-    given, v = jnp.asarray(seen), jnp.asarray(rows)
+    v = jnp.asarray(rows)
+    steps = jnp.asarray(steps)
     key = jax.random.key(1)
-    both = conditional_log_z(rbm, base, given, v, chains, jnp.asarray(steps), key)
+    forward, reverse = conditional_log_z(rbm, base, jnp.asarray(seen), v, chains, steps, key)
     energies = np.asarray(rbm.free_energy(v), np.float64)
-    return [-energies - np.asarray(log_z, np.float64) for log_z in both]
+    above = -energies - np.asarray(forward, np.float64)
+    below = -energies - np.asarray(reverse, np.float64)
+    return above, below
 
 
 def of_single_pixels(p: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Return Σ_i log p(v_i | v_seen) over the held-out pixels of each row."""
     p = np.clip(p, 1e-6, 1 - 1e-6)
-    each = rows * np.log(p) + (1 - rows) * np.log(1 - p)
-    return np.where(np.isnan(seen), each, 0.0).sum(1)
+    log_p = rows * np.log(p) + (1 - rows) * np.log(1 - p)
+    return np.where(np.isnan(seen), log_p, 0.0).sum(1)
 
 
 def family_means(rbm: hm.RBM, seen: np.ndarray) -> np.ndarray:
     """Return p(v_i = 1 | v_seen) by the model of the seen pixels and pixel i alone."""
-    weights, filled = np.asarray(rbm.weights, np.float64), np.nan_to_num(seen).astype(np.float64)
+    weights = np.asarray(rbm.weights, np.float64)
+    filled = np.nan_to_num(seen).astype(np.float64)
     inputs = filled @ weights + np.asarray(rbm.hidden.bias)  # pyright: ignore
     bias = np.asarray(rbm.visible.bias)  # pyright: ignore
     without = np.logaddexp(0, inputs).sum(1, keepdims=True)
@@ -104,32 +108,27 @@ def family_means(rbm: hm.RBM, seen: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--hidden", type=int, default=100)
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--rows", type=int, default=100, help="test rows")
-    parser.add_argument("--chains", type=int, default=10, help="for each test row")
-    parser.add_argument("--steps", type=int, default=1_000)
-    asked = parser.parse_args()
-    whole, test = binarised("train"), binarised("test")[: asked.rows]
-    incomplete, seen = halved(whole, 0), halved(test, 1)
+    options = {"hidden": 100, "epochs": 8, "rows": 100, "chains": 10, "steps": 1_000}
+    args = parser_of(__doc__, **options).parse_args()
+    whole = binarised("train")
+    test = binarised("test")[: args.rows]
+    incomplete = halved(whole, 0)
+    seen = halved(test, 1)
     base = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(1), whole, key=jax.random.key(0)).visible
     pcd = hm.Persistent(hm.Gibbs(1), chains=200)
-    ways = {
+    fits = {
         "missing pixels summed out": (incomplete, hm.Marginal(pcd, sweeps=5, missing=392)),
         "one model for each pattern": (incomplete, hm.PerPattern(hm.Gibbs(5))),
         "zeros in the missing values": (np.nan_to_num(incomplete), pcd),
         "whole rows": (whole, pcd),
     }
-    print(f"784×{asked.hidden}, {asked.epochs} epochs, {asked.rows} test rows; nats per row")
-    for name, (rows, gradient) in ways.items():
-        began = time.perf_counter()
-        rbm = trained(rows, gradient, asked.hidden, asked.epochs)
-        seconds = time.perf_counter() - began
-        above, below = joint(rbm, base, test, seen, asked.chains, asked.steps)
+    print(f"784×{args.hidden}, {args.epochs} epochs, {args.rows} test rows; nats per row")
+    for name, (rows, gradient) in fits.items():
+        rbm, seconds = timed(trained, rows, gradient, args.hidden, args.epochs)
+        above, below = joint(rbm, base, test, seen, args.chains, args.steps)
         means = hm.impute(rbm, seen, key=jax.random.key(2), draws=20, sweeps=200).mean
         single = of_single_pixels(means, test, seen)
-        error = above.std(ddof=1) / np.sqrt(asked.rows)
+        error = above.std(ddof=1) / np.sqrt(args.rows)
         line = (
             f"  {name:28s} joint {above.mean():8.2f} (backward {below.mean():8.2f}) ± {error:.2f}"
         )

@@ -16,21 +16,22 @@ docs/measured/mnist.json, the records of docs/mnist.md.
 import argparse
 import json
 import os
-import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from reference_data import binarised_mnist, grey_mnist
+from reporting import parser_of, row
 from scipy.ndimage import affine_transform
 
 import harmonium as hm
 from harmonium.io.convert import from_sklearn
 from harmonium.plot.base import BLUE, GREY, ORANGE, TEXT, label, new_figure, save_figure
 
-HIDDEN, SEARCHED = 500, 50_000
+HIDDEN = 500
+SEARCHED = 50_000
 SECONDS_TO_SCORE = 120.0
 
 
@@ -109,92 +110,109 @@ RECORDS = {  # trained on all rows, and not part of the search
 
 def rows_of(part: str, is_fixed: bool) -> hm.Dataset:
     """Return rows: "searched" (the first 50,000), "judge" (the last 10,000), "all" or "test"."""
-    folder = os.environ.get("HARMONIUM_DATA")
-    if not folder:
-        sys.exit("set HARMONIUM_DATA to the folder of reference data that holds mnist/")
     if is_fixed or part in ("judge", "test"):
-        with np.load(Path(folder) / "mnist/binarized_mnist.npz") as archive:
-            keys = {"searched": ["train"], "judge": ["valid"], "all": ["train", "valid"]}
-            found = [archive[key] for key in keys.get(part, ["test"])]
-        return hm.Dataset(np.unpackbits(np.concatenate(found), axis=1, count=784))
-    with np.load(Path(folder) / "mnist/mnist_train_gray.npz") as archive:
-        grey = archive["x"].reshape(-1, 784)
-    return hm.Dataset(grey[: SEARCHED if part == "searched" else None], scale=255, stochastic=True)
+        archives = {"searched": ["train"], "judge": ["valid"], "all": ["train", "valid"]}
+        parts = [binarised_mnist(name) for name in archives.get(part, ["test"])]
+        return hm.Dataset(np.concatenate(parts))
+    grey, _ = grey_mnist()
+    if part == "searched":
+        grey = grey[:SEARCHED]
+    return hm.Dataset(grey, scale=255, stochastic=True)
 
 
 def learned(trial: Trial, part: str, seed: int = 0) -> tuple[hm.RBM, float]:
     """Train; return the model and the seconds of `fit`, compiling included."""
-    rows, key = rows_of(part, trial.is_fixed), jax.random.key(seed)
+    rows = rows_of(part, trial.is_fixed)
+    key = jax.random.key(seed)
     start = rows.rows(key=key)
     rbm = hm.initialize(hm.Bernoulli(784), hm.Bernoulli(HIDDEN), start, key=key)
     if trial.deformed:
         rows = with_deformed(rows, trial.deformed)
-    method, falls = hm.Persistent(hm.Gibbs(trial.k), trial.chains), trial.late is None
-    phases = [(trial.updates, method, {} if falls else {"hold": 1.0, "averaging": None})]
-    phases += [] if falls else [(*trial.late, {"hold": 0.0})]
-    began = time.perf_counter()
+    method = hm.Persistent(hm.Gibbs(trial.k), trial.chains)
+    phases = [(trial.updates, method, {})]
+    if trial.late is not None:  # the rate falls in the second phase alone
+        phases = [
+            (trial.updates, method, {"hold": 1.0, "averaging": None}),
+            (*trial.late, {"hold": 0.0}),
+        ]
+    started = time.perf_counter()
     for updates, gradient, schedule in phases:
-        fit = hm.fit(
-            rbm,
-            rows,
-            key=key,
-            gradient=gradient,
-            optimizer=hm.Recipe(**trial.recipe | schedule),
-            epochs=round(updates * trial.batch / len(rows)),
-            batch_size=trial.batch,
-        )
-        rbm = fit.rbm
-    return jax.block_until_ready(rbm), time.perf_counter() - began
+        recipe = hm.Recipe(**trial.recipe | schedule)
+        epochs = round(updates * trial.batch / len(rows))
+        settings = {"gradient": gradient, "epochs": epochs, "batch_size": trial.batch}
+        rbm = hm.fit(rbm, rows, key=key, optimizer=recipe, **settings).rbm
+    return jax.block_until_ready(rbm), time.perf_counter() - started
 
 
 def with_deformed(rows: hm.Dataset, copies: int) -> hm.Dataset:
     """Add copies of digits rotated by about 3°, and slightly stretched, sheared and shifted."""
-    grey, rng = np.asarray(rows.values(0, len(rows))) * rows.scale, np.random.default_rng(0)
-    centre, found = np.full(2, 13.5), [grey]
+    grey = np.asarray(rows.values(0, len(rows))) * rows.scale
+    rng = np.random.default_rng(0)
+    centre = np.full(2, 13.5)
+    pictures = [grey]
     for _ in range(copies):
-        turned = []
+        deformed = []
         for picture in grey.reshape(-1, 28, 28):
-            angle, (shear, *stretch) = np.radians(rng.normal(0, 3)), rng.normal(0, 0.03, 3)
-            turn = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-            matrix = np.array(turn) @ [[1, shear], [0, 1]] @ np.diag(np.exp(stretch))
-            begin = centre - matrix @ centre + rng.normal(0, 0.3, 2)
-            turned.append(affine_transform(picture, matrix, begin, order=3).ravel())
-        found.append(np.clip(turned, 0, 255).round())
-    together = np.concatenate(found).astype(np.uint8)
-    return hm.Dataset(together, scale=255, stochastic=True)
+            angle = np.radians(rng.normal(0, 3))
+            shear, *stretch = rng.normal(0, 0.03, 3)
+            rotation = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+            matrix = np.array(rotation) @ [[1, shear], [0, 1]] @ np.diag(np.exp(stretch))
+            offset = centre - matrix @ centre + rng.normal(0, 0.3, 2)
+            deformed.append(affine_transform(picture, matrix, offset, order=3).ravel())
+        pictures.append(np.clip(deformed, 0, 255).round())
+    return hm.Dataset(np.concatenate(pictures).astype(np.uint8), scale=255, stochastic=True)
 
 
-def sandwiched(rbm: hm.RBM, part: str, seconds: float, **settings: Any) -> dict[str, Any]:
-    """Return lower and upper estimates of the log-likelihood of rows.
+class Score(NamedTuple):
+    """The log-likelihood of rows, nats per row.
 
-    `above` takes log Z from the forward runs, which is too low on average, and so overrates the
-    model. `below` takes it from the reverse runs and underrates the model. `value` is Bennett's
-    estimate.
+    Attributes:
+        value: Bennett's estimate.
+        below: by log Z from the reverse runs, which underrates the model on average.
+        above: by log Z from the forward runs, which is too low on average and so overrates it.
+        low, high: the ends of the interval.
+        stderr_rows, converged, log_z, method: as in `hm.LogLikelihood`.
     """
+
+    value: float
+    below: float
+    above: float
+    low: float
+    high: float
+    stderr_rows: float
+    converged: bool
+    log_z: float
+    method: str
+
+    def cells(self) -> list[str]:
+        """Return the score as cells of a table."""
+        warning = "" if self.converged else " (not converged)"
+        return [f"{self.value:.2f}{warning}", f"{self.below:.2f} to {self.above:.2f}"]
+
+
+def sandwiched(rbm: hm.RBM, part: str, seconds: float, **settings: Any) -> Score:
+    """Return lower and upper estimates of the log-likelihood of rows."""
     rows = rows_of(part, True)
     score = hm.log_likelihood(rbm, rows, key=jax.random.key(0), seconds=seconds, **settings)
     log_z = score.log_z
     assert log_z.forward is not None
     assert log_z.reverse is not None
-    logs = [np.logaddexp.reduce(w) - np.log(len(w)) for w in (log_z.forward, log_z.reverse)]
     energy = score.value + log_z.value
-    return {
-        "value": score.value,
-        "below": energy + logs[1],
-        "above": energy - logs[0],
-        "low": score.low,
-        "high": score.high,
-        "stderr_rows": score.stderr_rows,
-        "converged": score.converged,
-        "log_z": log_z.value,
-        "method": log_z.method,
-    }
+    return Score(
+        value=score.value,
+        below=energy + log_mean(log_z.reverse),
+        above=energy - log_mean(log_z.forward),
+        low=score.low,
+        high=score.high,
+        stderr_rows=score.stderr_rows,
+        converged=score.converged,
+        log_z=log_z.value,
+        method=log_z.method,
+    )
 
 
-def sides(found: dict[str, Any]) -> str:
-    """Return a score as the cells of a table."""
-    warning = "" if found["converged"] else " (not converged)"
-    return f"{found['value']:.2f}{warning} | {found['below']:.2f} to {found['above']:.2f}"
+def log_mean(log_weights: np.ndarray) -> float:
+    return np.logaddexp.reduce(log_weights) - np.log(len(log_weights))
 
 
 def search(names: list[str]) -> None:
@@ -203,11 +221,12 @@ def search(names: list[str]) -> None:
         trial = TRIALS[name]
         rbm, seconds = learned(trial, "searched")
         size = float(np.linalg.norm(rbm.weights))
-        judged = sides(sandwiched(rbm, "judge", 45.0, chains=256, tolerance=0.2))
-        print(f"| {name} | {trial.updates:,} | {seconds:.0f} | {size:.0f} | {judged} |", flush=True)
+        score = sandwiched(rbm, "judge", 45.0, chains=256, tolerance=0.2)
+        cells = [name, f"{trial.updates:,}", f"{seconds:.0f}", f"{size:.0f}", *score.cells()]
+        print(row(cells), flush=True)
 
 
-def keep(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> None:
+def store(folder: Path, who: str, seconds: float, rbm: hm.RBM, **also: Any) -> None:
     """Store a model, with the time of its training."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{who} {seconds:.0f}".replace(" ", "_")
@@ -225,75 +244,95 @@ def train(folder: Path, trials: list[str], seed: int) -> None:
             updates, chains, rate = name.split(",")
             trial = Trial(int(updates), chains=int(chains), recipe={"rate": float(rate)})
         rbm, seconds = learned(trial, "all", seed)
-        who = "harmonium" + ", L1" * bool(trial.recipe.get("penalties"))
-        who += ", fixed" * trial.is_fixed
-        keep(folder, who, seconds, rbm, trial=trial._asdict(), seed=seed)
+        who = "harmonium"
+        if trial.recipe.get("penalties"):
+            who += ", L1"
+        if trial.is_fixed:
+            who += ", fixed"
+        store(folder, who, seconds, rbm, trial=trial._asdict(), seed=seed)
 
 
-def moments(total: float) -> list[float]:
-    """Return the times at which the model of another package is stored."""
-    return [t for t in (30, 60, 120, 300, 600, 900, 1_800) if t < total] + [total]
+class Moments:
+    """The times at which the model of another package is stored, on the way and at the end."""
+
+    def __init__(self, total: float):
+        self.ahead = [t for t in (30, 60, 120, 300, 600, 900, 1_800) if t < total] + [total]
+        self.started = time.perf_counter()
+
+    def reached(self) -> float | None:
+        """Return the seconds that have passed if a further one of the times is reached."""
+        seconds = time.perf_counter() - self.started
+        if not self.ahead or seconds < self.ahead[0]:
+            return None
+        self.ahead = [t for t in self.ahead if t > seconds]
+        return seconds
 
 
-def scikit_learn(folder: Path, part: str, total: float, rate: float, batch: int, _: int) -> None:
+def store_peer(args: argparse.Namespace, seconds: float, rbm: hm.RBM) -> None:
+    settings = {"rate": args.rate, "batch": args.batch, "chains": args.chains}
+    store(args.folder, args.who, seconds, rbm, **settings)
+
+
+def scikit_learn(args: argparse.Namespace) -> None:
     """Train scikit-learn's BernoulliRBM by its own loop; pixels are drawn again in each pass."""
     from sklearn.neural_network import BernoulliRBM
 
-    rows = rows_of(part, False)
+    rows = rows_of(args.part, False)
     grey = np.asarray(rows.values(0, len(rows)), np.float32)
     rng = np.random.RandomState(0)
-    model = BernoulliRBM(HIDDEN, learning_rate=rate, batch_size=batch, n_iter=1, random_state=rng)
-    wait, began = moments(total), time.perf_counter()
+    settings = {"learning_rate": args.rate, "batch_size": args.batch}
+    model = BernoulliRBM(HIDDEN, n_iter=1, random_state=rng, **settings)
+    moments = Moments(args.seconds)
     model.fit((rng.random_sample(grey.shape) < grey).astype(np.float32))
-    while wait:
-        spent = time.perf_counter() - began
-        if spent >= wait[0]:
-            wait = [t for t in wait if t > spent]
-            rbm = from_sklearn(model)
-            keep(folder, "scikit-learn", spent, rbm, rate=rate, batch=batch)
+    while moments.ahead:
+        seconds = moments.reached()
+        if seconds is not None:
+            store_peer(args, seconds, from_sklearn(model))
         x = (rng.random_sample(grey.shape) < grey).astype(np.float32)
-        for first in range(0, len(x), batch):  # a pass of `fit`, without its reinitialisation
-            model._fit(x[first : first + batch], rng)
+        for first in range(0, len(x), args.batch):  # a pass of `fit` with the weights as they are
+            model._fit(x[first : first + args.batch], rng)
 
 
-def rbms(folder: Path, part: str, total: float, rate: float, batch: int, chains: int) -> None:
+def rbms(args: argparse.Namespace) -> None:
     """Train rbms by the steps of its own loop: PCD-1, its centred gradient, SGD."""
     import torch
     from rbms.bernoulli_bernoulli.classes import BBRBM
     from rbms.dataset.dataset_class import RBMDataset
     from rbms.training.pcd import fit_batch_pcd
 
-    rows = rows_of(part, False)
+    rows = rows_of(args.part, False)
     grey = torch.from_numpy(np.array(rows.values(0, len(rows)), np.float32))
-    none, ones = np.zeros(len(grey), np.int32), np.ones(len(grey), np.float32)
-    names = np.arange(len(grey)).astype(str)
-    first = torch.bernoulli(grey).numpy()
-    data = RBMDataset(first, none, ones, names, "mnist", True, device="cpu", dtype=torch.float32)
+    data = RBMDataset(
+        torch.bernoulli(grey).numpy(),
+        np.zeros(len(grey), np.int32),
+        np.ones(len(grey), np.float32),
+        np.arange(len(grey)).astype(str),
+        "mnist",
+        True,
+        device="cpu",
+        dtype=torch.float32,
+    )
     params = BBRBM.init_parameters(HIDDEN, data, "cpu", torch.float32)
-    for each in params.parameters():
-        each.requires_grad_()
-        each.grad = torch.zeros_like(each)
-    going = params.init_chains(chains)
-    optimizer = torch.optim.SGD(params.parameters(), lr=rate, maximize=True)
-    wait, began, weights = moments(total), time.perf_counter(), torch.ones(batch)
+    for parameter in params.parameters():
+        parameter.requires_grad_()
+        parameter.grad = torch.zeros_like(parameter)
+    states = params.init_chains(args.chains)
+    optimizer = torch.optim.SGD(params.parameters(), lr=args.rate, maximize=True)
+    weights = torch.ones(args.batch)
+    moments = Moments(args.seconds)
     with torch.no_grad():
-        while wait:
+        while moments.ahead:
             order = torch.randperm(len(grey))
-            for first_row in range(0, len(grey) - batch + 1, batch):
-                chosen = torch.bernoulli(grey[order[first_row : first_row + batch]])
+            for first in range(0, len(grey) - args.batch + 1, args.batch):
+                x = torch.bernoulli(grey[order[first : first + args.batch]])
                 optimizer.zero_grad(set_to_none=False)
-                going, _ = fit_batch_pcd((chosen, weights), going, params, 1, 1.0, centered=True)
+                states, _ = fit_batch_pcd((x, weights), states, params, 1, 1.0, centered=True)
                 optimizer.step()
-                spent = time.perf_counter() - began
-                if wait and spent >= wait[0]:
-                    wait = [t for t in wait if t > spent]
-                    w, a, b = (
-                        each.detach().numpy().copy()
-                        for each in (params.weight_matrix, params.vbias, params.hbias)
-                    )
-                    found = {"components_": w.T, "intercept_visible_": a, "intercept_hidden_": b}
-                    rbm = from_sklearn(SimpleNamespace(**found))
-                    keep(folder, "rbms", spent, rbm, rate=rate, batch=batch, chains=chains)
+                seconds = moments.reached()
+                if seconds is not None:
+                    arrays = (params.weight_matrix, params.vbias, params.hbias)
+                    rbm = hm.RBM.from_arrays(*(a.detach().numpy().copy() for a in arrays))
+                    store_peer(args, seconds, rbm)
 
 
 PEERS = {"scikit-learn": scikit_learn, "rbms": rbms}
@@ -305,9 +344,10 @@ def score(folder: Path, part: str, seconds: float) -> None:
         record = json.loads(file.read_text())
         if part not in record:
             rbm = hm.load(file.with_suffix(".safetensors"))
-            record[part] = sandwiched(rbm, part, seconds)
+            record[part] = sandwiched(rbm, part, seconds)._asdict()
             file.write_text(json.dumps(record, indent=2))
-        print(f"| {record['who']} | {record['seconds']:.0f} | {sides(record[part])} |", flush=True)
+        cells = Score(**record[part]).cells()
+        print(row([record["who"], f"{record['seconds']:.0f}", *cells]), flush=True)
 
 
 def draw(folder: Path, picture: Path, part: str = "test") -> None:
@@ -327,24 +367,22 @@ def draw(folder: Path, picture: Path, part: str = "test") -> None:
     axes: Any = figure.subplots()
     label(axes, x="training time", y="log-likelihood of the test rows, nats")
     for run in ours:
-        score, seconds = run[part], run["seconds"]
-        penalised = "L1" in run["who"]
-        ends = sorted(score[key] for key in ("below", "value", "above"))
-        axes.plot([seconds] * 2, [ends[0], ends[-1]], color=GREY, linewidth=1)
-        axes.plot(seconds, score["value"], "o", color=ORANGE if penalised else BLUE)
-        updates = f"{run.get('updates') or run['trial']['updates']:,} updates"
-        axes.annotate(
-            updates + ", L1 penalty" * penalised,
-            (seconds, score["value"]),
-            (-7, 5) if seconds > 1_000 else (7, -3),
-            textcoords="offset points",
-            fontsize=TEXT,
-            ha="right" if seconds > 1_000 else "left",
-        )
-    marks = {
-        -86.34: "published in 2008",
-        -84.35: "published in 2015",
-    }
+        score = run[part]
+        seconds = run["seconds"]
+        color = BLUE
+        words = f"{run.get('updates') or run['trial']['updates']:,} updates"
+        if "L1" in run["who"]:
+            color = ORANGE
+            words += ", L1 penalty"
+        ends = (score["below"], score["value"], score["above"])
+        axes.plot([seconds] * 2, [min(ends), max(ends)], color=GREY, linewidth=1)
+        axes.plot(seconds, score["value"], "o", color=color)
+        place = {"xytext": (7, -3), "ha": "left"}
+        if seconds > 1_000:  # near the right edge
+            place = {"xytext": (-7, 5), "ha": "right"}
+        point = (seconds, score["value"])
+        axes.annotate(words, point, textcoords="offset points", fontsize=TEXT, **place)
+    marks = {-86.34: "published in 2008", -84.35: "published in 2015"}
     for value, name in marks.items():
         axes.axhline(value, color=GREY, linewidth=1, linestyle="--")
         axes.annotate(
@@ -368,41 +406,36 @@ def draw(folder: Path, picture: Path, part: str = "test") -> None:
 
 def main() -> None:
     """Run the command of the arguments."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser = parser_of(__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    one = verbs.add_parser("search")
-    one.add_argument("names", nargs="*")
-    one = verbs.add_parser("train")
-    one.add_argument("folder", type=Path)
-    one.add_argument("trials", nargs="+")
-    one.add_argument("--seed", type=int, default=0)
-    one = verbs.add_parser("peer")
-    one.add_argument("folder", type=Path)
-    one.add_argument("who", choices=PEERS)
-    one.add_argument("--seconds", type=float, default=900.0)
-    one.add_argument("--rate", type=float, default=0.05)
-    one.add_argument("--batch", type=int, default=100)
-    one.add_argument("--chains", type=int, default=500)
-    one.add_argument("--part", choices=("all", "searched"), default="all")
-    one = verbs.add_parser("score")
-    one.add_argument("folder", type=Path)
-    one.add_argument("--part", choices=("test", "judge"), default="test")
-    one.add_argument("--seconds", type=float, default=SECONDS_TO_SCORE)
-    one = verbs.add_parser("draw")
-    one.add_argument("folder", type=Path)
-    one.add_argument("picture", type=Path)
-    asked = parser.parse_args()
-    if asked.verb == "search":
-        search(asked.names)
-    elif asked.verb == "train":
-        train(asked.folder, asked.trials, asked.seed)
-    elif asked.verb == "peer":
-        options = (asked.part, asked.seconds, asked.rate, asked.batch, asked.chains)
-        PEERS[asked.who](asked.folder, *options)
-    elif asked.verb == "score":
-        score(asked.folder, asked.part, asked.seconds)
-    else:
-        draw(asked.folder, asked.picture)
+    command = verbs.add_parser("search")
+    command.add_argument("names", nargs="*")
+    command.set_defaults(run=lambda args: search(args.names))
+    command = verbs.add_parser("train")
+    command.add_argument("folder", type=Path)
+    command.add_argument("trials", nargs="+")
+    command.add_argument("--seed", type=int, default=0)
+    command.set_defaults(run=lambda args: train(args.folder, args.trials, args.seed))
+    command = verbs.add_parser("peer")
+    command.add_argument("folder", type=Path)
+    command.add_argument("who", choices=PEERS)
+    command.add_argument("--seconds", type=float, default=900.0)
+    command.add_argument("--rate", type=float, default=0.05)
+    command.add_argument("--batch", type=int, default=100)
+    command.add_argument("--chains", type=int, default=500)
+    command.add_argument("--part", choices=("all", "searched"), default="all")
+    command.set_defaults(run=lambda args: PEERS[args.who](args))
+    command = verbs.add_parser("score")
+    command.add_argument("folder", type=Path)
+    command.add_argument("--part", choices=("test", "judge"), default="test")
+    command.add_argument("--seconds", type=float, default=SECONDS_TO_SCORE)
+    command.set_defaults(run=lambda args: score(args.folder, args.part, args.seconds))
+    command = verbs.add_parser("draw")
+    command.add_argument("folder", type=Path)
+    command.add_argument("picture", type=Path)
+    command.set_defaults(run=lambda args: draw(args.folder, args.picture))
+    args = parser.parse_args()
+    args.run(args)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ these programs writes its file in the form that is read here.
 import json
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.ticker import NullLocator
@@ -31,11 +32,15 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 def in_words(workload: str) -> str:
     """Return a workload's name for a reader: "train 784×500, batch 128, k = 10"."""
-    what, sizes, b, *k = workload.split()
-    counted = {"sample": "chains", "ais": "chains", "log_z": "states", "transform": "rows"}
-    many = f"{int(b[1:]):,} {counted[what]}" if what in counted else f"batch {b[1:]}"
-    sizes = sizes.replace("x", "×")
-    return ", ".join([f"{what} {sizes}", many, *(f"k = {each[1:]}" for each in k)])
+    verb, sizes, batch, *sweeps = workload.split()
+    words = [f"{verb} {sizes.replace('x', '×')}"]
+    units = {"sample": "chains", "ais": "chains", "log_z": "states", "transform": "rows"}
+    if verb in units:
+        words.append(f"{int(batch[1:]):,} {units[verb]}")
+    else:
+        words.append(f"batch {batch[1:]}")
+    words += [f"k = {k[1:]}" for k in sweeps]
+    return ", ".join(words)
 
 
 def race(measured: dict, path: Path) -> None:
@@ -76,7 +81,8 @@ def growth(measured: dict, path: Path) -> None:
     axes = figure.subplots()
     for record, color in zip(measured["records"], COLORS, strict=False):
         times = {float(factor): t for factor, t in record["milliseconds"].items()}
-        x, y = np.array(sorted(times)), np.array([times[factor] for factor in sorted(times)])
+        x = np.array(sorted(times))
+        y = np.array([times[factor] for factor in sorted(times)])
         axes.plot(x, y / times[1.0], marker="o", markersize=4, color=color)
         lift = {"chains": 1.06, "batch": 0.99}.get(record["size"], 1.0)  # else on each other
         end = (x[-1] * 1.08, lift * y[-1] / times[1.0])
@@ -99,7 +105,7 @@ def choosing(measured: dict, path: Path) -> None:
     """Draw a table: how far each method's model ends below the best one of each data set."""
     records = measured["records"]
     sets = list(records[0]["log_likelihood"])
-    cells = [[record["log_likelihood"][each] for each in sets] for record in records]
+    cells = [[record["log_likelihood"][name] for name in sets] for record in records]
     means = np.array([[cell.get("mean", np.nan) for cell in line] for line in cells])
     behind = np.nanmax(means, axis=0) - means
     title = "Nats per row below the best method of each data set: the paler, the better"
@@ -108,18 +114,25 @@ def choosing(measured: dict, path: Path) -> None:
     shade = np.log10(np.clip(np.nan_to_num(behind, nan=0.0), 0.01, 100.0))
     axes.imshow(shade, cmap="Blues", vmin=-2.0, vmax=2.6, aspect="auto")
     for (row, column), value in np.ndenumerate(behind):
-        number = f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
-        text = cells[row][column].get("why") or ("best" if value < 0.005 else number)
-        color = "white" if shade[row, column] > 1.0 else "black"
+        text = cells[row][column].get("why") or in_nats(value)
+        is_dark = shade[row, column] > 1.0
+        color = "white" if is_dark else "black"
         axes.text(column, row, text, ha="center", va="center", fontsize=SMALL, color=color)
     label(axes, grid=False)
     axes.set_xticks(range(len(sets)), sets)
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(records)), [record["method"] for record in records])
     axes.tick_params(length=0, labelsize=TEXT)
-    for side in axes.spines.values():
-        side.set_visible(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
     save_figure(figure, path)
+
+
+def in_nats(behind: float) -> str:
+    """Return how far a method is behind the best, as text."""
+    if behind >= 100:
+        return f"{behind:,.0f}"
+    return f"{behind:.2f}" if behind >= 0.005 else "best"
 
 
 def bars(measured: dict, path: Path) -> None:
@@ -129,18 +142,21 @@ def bars(measured: dict, path: Path) -> None:
     title = "Bars and stripes, one sweep an update: where chains fall behind, the likelihood falls"
     figure = new_figure(9.6, 4.2, title)
     panels = figure.subplots(1, len(rates), sharey=True, squeeze=False)[0]
-    colors = dict(zip(dict.fromkeys(each["method"] for each in records), COLORS, strict=False))
+    methods = dict.fromkeys(record["method"] for record in records)
+    colors = dict(zip(methods, COLORS, strict=False))
     for axes, rate in zip(panels, rates, strict=True):
-        ends: list[tuple[float, str, str]] = []
-        for record in (each for each in records if each["rate"] == rate):
+        labels: list[Label] = []
+        for record in records:
+            if record["rate"] != rate:
+                continue
             mean = np.array(record["mean"])
             x = measured["updates_apart"] * np.arange(1, len(mean) + 1)
             color = colors.get(record["method"], GREY)
             axes.plot(x, mean, linewidth=1.5, color=color)
-            ends.append((float(mean[-1]), record["method"], color))
+            labels.append(Label(float(mean[-1]), record["method"], color))
         axes.plot([0, 20_000], [LIMIT, LIMIT], color=GREY, linewidth=0.8, linestyle="--")
         axes.text(400, LIMIT + 1.0, "no model exceeds this", fontsize=SMALL, color=GREY)
-        for y, text, color in apart(ends):
+        for y, text, color in apart(labels):
             axes.text(20_400, y, text, color=color, fontsize=SMALL, va="center")
         axes.set_xticks(range(0, 20_001, 5_000), ["0", "5,000", "10,000", "15,000", "20,000"])
         axes.set_xlim(0, 26_000)
@@ -149,24 +165,39 @@ def bars(measured: dict, path: Path) -> None:
     save_figure(figure, path)
 
 
-LIMIT, LINE = -32 * np.log(32.0) + 4 * np.log(2.0), 5.0
+LIMIT = -32 * np.log(32.0) + 4 * np.log(2.0)  # Σ log p of the 32 rows under their own distribution
+LINE = 5.0  # nats between labels
+SAME = 0.5  # nats between curves whose labels would lie on one another
 
 
-def apart(ends: list[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
-    """Return labels moved apart; those that end on one another become one."""
-    groups: list[list[tuple[float, str, str]]] = []
-    for end in sorted(ends, reverse=True):
-        if groups and groups[-1][-1][0] - end[0] < 0.5:
+class Label(NamedTuple):
+    """The label of a curve, at its end."""
+
+    y: float
+    text: str
+    color: str
+
+
+def apart(labels: list[Label]) -> list[Label]:
+    """Return labels moved apart; those that end on one another become a single label."""
+    groups: list[list[Label]] = []
+    for end in sorted(labels, reverse=True):
+        if groups and groups[-1][-1].y - end.y < SAME:
             groups[-1].append(end)
         else:
             groups.append([end])
-    found: list[tuple[float, str, str]] = []
+    moved: list[Label] = []
     for group in groups:
-        y = min(group[0][0], found[-1][0] - LINE) if found else group[0][0]
-        several = len(group) > 1
-        text = "all others" if len(group) > 3 else ", ".join(name for _, name, _ in group)
-        found.append((y, text, "black" if several else group[0][2]))
-    return found
+        y, text, color = group[0]
+        if moved:
+            y = min(y, moved[-1].y - LINE)
+        if len(group) > 1:
+            color = "black"
+            text = ", ".join(end.text for end in group)
+        if len(group) > 3:
+            text = "all others"
+        moved.append(Label(y, text, color))
+    return moved
 
 
 PICTURES = {"race": race, "growth": growth, "choosing": choosing, "bars": bars}
@@ -174,13 +205,13 @@ PICTURES = {"race": race, "growth": growth, "choosing": choosing, "bars": bars}
 
 def main() -> None:
     """Draw one picture, or all."""
-    chosen = sys.argv[1:]
+    if sys.argv[1:]:
+        name, source, target = sys.argv[1:]
+        PICTURES[name](json.loads(Path(source).read_text()), Path(target))
+        return
     for name, draw in PICTURES.items():
-        if not chosen or chosen[0] == name:
-            source = Path(chosen[1]) if chosen[1:] else DOCS / "measured" / f"{name}.json"
-            target = Path(chosen[2]) if chosen[2:] else DOCS / "pictures" / f"{name}.png"
-            draw(json.loads(source.read_text()), target)
-            print(target)
+        record = json.loads((DOCS / "measured" / f"{name}.json").read_text())
+        draw(record, DOCS / "pictures" / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -6,15 +6,13 @@
 `pydeep` needs the reference data: set HARMONIUM_DATA to its folder.
 """
 
-import argparse
-import os
-import sys
 import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from reference_data import grey_mnist
+from reporting import parser_of
 
 import harmonium as hm
 
@@ -28,54 +26,36 @@ SHARK = (192.544, 3.3, 10)  # mean of the negative sum, spread of a run, number 
 SHARK_BELOW = 200  # the bound in the tests of its persistent and tempered training
 
 
-def reference(name: str) -> Path:
-    """Return the path of a file of the reference data."""
-    folder = os.environ.get("HARMONIUM_DATA")
-    if not folder or not (Path(folder) / name).exists():
-        sys.exit(f"set HARMONIUM_DATA to the folder of reference data that holds {name}")
-    return Path(folder) / name
-
-
 def thresholded_mnist(flipped: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return MNIST's training and test rows, 1 where the grey level is at least one half."""
-    parts = []
-    for part in ("train", "test"):
-        with np.load(reference(f"mnist/mnist_{part}_gray.npz")) as archive:
-            parts.append(archive["x"].reshape(-1, 784) >= 128)
-    return tuple((part ^ flipped).astype(np.uint8) for part in parts)
-
-
-def zeros_and_ones() -> tuple[np.ndarray, np.ndarray]:
-    """Return the 12,665 zeros and ones of the training set, thresholded at one half, and labels."""
-    with np.load(reference("mnist/mnist_train_gray.npz")) as archive:
-        chosen = archive["y"] <= 1
-        rows = (archive["x"][chosen].reshape(-1, 784) >= 128).astype(np.uint8)
-        return rows, archive["y"][chosen]
+    train, _ = grey_mnist("train")
+    test, _ = grey_mnist("test")
+    return ((train >= 128) ^ flipped).astype(np.uint8), ((test >= 128) ^ flipped).astype(np.uint8)
 
 
 def pydeep_run(train, test, centred: bool, seed: int) -> tuple[float, float]:
     """Train as PyDeep's `RBM_MNIST_small` does: 50 epochs of PCD-1 at 0.01, batches of 100."""
     key_init, key_run = jax.random.split(jax.random.key(seed))
-    visible, hidden = hm.Bernoulli(784), hm.Bernoulli(16)
+    visible = hm.Bernoulli(784)
+    hidden = hm.Bernoulli(16)
     bound = 4.0 * np.sqrt(6.0 / (784 + 16))
     weights = jax.random.uniform(key_init, (784, 16), minval=-bound, maxval=bound)
     fitted = visible.fit_moments(jnp.asarray(train, jnp.float32))
+    centring = None
     if centred:  # the biases of PyDeep's centred model act on v − μ and h − λ
+        centring = 0.01
         mean = jnp.asarray(train.mean(0), jnp.float32)
-        fitted, hidden = fitted.shift(-weights.sum(1) / 2), hidden.shift(-mean @ weights)
+        fitted = fitted.shift(-weights.sum(1) / 2)
+        hidden = hidden.shift(-mean @ weights)
     rbm = hm.RBM(fitted, hidden, weights)
-    recipe = hm.Recipe(rate=0.01, centring=0.01 if centred else None, averaging=None, hold=1.0)
-    fit = hm.fit(
-        rbm,
-        train,
-        key=key_run,
-        gradient=hm.Persistent(hm.Gibbs(1), chains=100),
-        optimizer=recipe,
-        epochs=50,
-        batch_size=100,
-    )
+    method = hm.Persistent(hm.Gibbs(1), chains=100)
+    recipe = hm.Recipe(rate=0.01, centring=centring, averaging=None, hold=1.0)
+    settings = {"gradient": method, "optimizer": recipe, "epochs": 50, "batch_size": 100}
+    fit = hm.fit(rbm, train, key=key_run, **settings)
     log_z = hm.log_z(fit.rbm)
-    return tuple(hm.log_likelihood(fit.rbm, rows, log_z=log_z).value for rows in (train, test))
+    score = hm.log_likelihood(fit.rbm, train, log_z=log_z)
+    test_score = hm.log_likelihood(fit.rbm, test, log_z=log_z)
+    return score.value, test_score.value
 
 
 def pydeep(seeds: int) -> None:
@@ -83,12 +63,15 @@ def pydeep(seeds: int) -> None:
     print("784×16 on MNIST thresholded at one half, exact log-likelihood, nats per row")
     for (centred, flipped), published in PYDEEP.items():
         train, test = thresholded_mnist(flipped)
-        began = time.perf_counter()
-        found = np.array([pydeep_run(train, test, centred, seed) for seed in range(seeds)])
-        seconds = (time.perf_counter() - began) / seeds
-        name = f"{'centred' if centred else 'plain'}{', flipped' if flipped else ''}"
+        started = time.perf_counter()
+        scores = np.array([pydeep_run(train, test, centred, seed) for seed in range(seeds)])
+        seconds = (time.perf_counter() - started) / seeds
+        name = "centred" if centred else "plain"
+        if flipped:
+            name += ", flipped"
         for column, part in enumerate(("train", "test")):
-            ours, theirs = found[:, column], published[column]
+            ours = scores[:, column]
+            theirs = published[column]
             nearest = np.abs(ours - theirs).min()
             print(
                 f"  {name:17s} {part:5s} published {theirs:9.3f}, ours {ours.mean():9.3f}"
@@ -108,21 +91,14 @@ def shark_run(gradient, rate: float, updates: int, seed: int, hidden: int = 32) 
     """Train on all 32 patterns in every update, from weights and biases drawn from U(−0.1, 0.1)."""
     rows = hm.bars_and_stripes(4)
     keys = jax.random.split(jax.random.key(seed), 4)
-    draws = [
-        jax.random.uniform(key, shape, minval=-0.1, maxval=0.1)
-        for key, shape in zip(keys, ((16, hidden), (16,), (hidden,)), strict=False)
-    ]
-    rbm = hm.RBM.from_arrays(*draws)
-    recipe = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
-    fit = hm.fit(
-        rbm,
-        rows,
-        key=keys[3],
-        gradient=gradient,
-        optimizer=recipe,
-        epochs=updates,
-        batch_size=len(rows),
+    shapes = ((16, hidden), (16,), (hidden,))
+    pairs = zip(keys, shapes, strict=False)
+    rbm = hm.RBM.from_arrays(
+        *(jax.random.uniform(key, shape, minval=-0.1, maxval=0.1) for key, shape in pairs)
     )
+    recipe = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
+    settings = {"gradient": gradient, "optimizer": recipe, "batch_size": len(rows)}
+    fit = hm.fit(rbm, rows, key=keys[3], epochs=updates, **settings)
     return bars_sum(fit.rbm, rows)
 
 
@@ -154,11 +130,10 @@ def shark(seeds: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__, seeds=10)
     parser.add_argument("what", choices=("pydeep", "shark"))
-    parser.add_argument("--seeds", type=int, default=10)
-    arguments = parser.parse_args()
-    {"pydeep": pydeep, "shark": shark}[arguments.what](arguments.seeds)
+    args = parser.parse_args()
+    {"pydeep": pydeep, "shark": shark}[args.what](args.seeds)
 
 
 if __name__ == "__main__":

@@ -13,35 +13,46 @@ columns.
 
 from __future__ import annotations
 
-import argparse
 import csv
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from reference_data import reference
+from reporting import parser_of
+from timing import timed
 
 import harmonium as hm
 from harmonium.missing.marginal import given_seen, with_missing
 from harmonium.runs.folder import RunFolder
 from harmonium.statistics import Z_95, student_95
 
-SHARES = {"halves": (0.5, 0.5), "rare": (0.9, 0.07, 0.03), "many": (0.4, 0.3, 0.15, 0.1, 0.05)}
-TABLES = ("titanic", "adult", *SHARES)
-ROWS, WORDS, NUMBERS, COPIES = 2_000, 8, 3, 3
-REPLICAS, MODELS = 32, 24
+GROUPS = {  # the probabilities of each table's groups
+    "halves": (0.5, 0.5),
+    "rare": (0.9, 0.07, 0.03),
+    "many": (0.4, 0.3, 0.15, 0.1, 0.05),
+}
+FILES = {"titanic": "titanic.csv", "adult": "adult.data"}
+TABLES = (*FILES, *GROUPS)
+ROWS = 2_000
+WORDS = 8
+NUMBERS = 3
+COPIES = 3
+REPLICAS = 32
+MODELS = 24
 STUDENT = student_95(REPLICAS - 1)
 
 
-def made(name: str, path: Path) -> None:
+def write_groups(name: str, path: Path) -> None:
     """Write a table of groups: columns of words and numbers, and some that nearly repeat others."""
-    rng = np.random.default_rng(list(SHARES).index(name))
-    shares = np.array(SHARES[name])
+    rng = np.random.default_rng(list(GROUPS).index(name))
+    shares = np.array(GROUPS[name])
     group = rng.choice(len(shares), ROWS, p=shares)
     columns: dict[str, np.ndarray] = {}
     for i in range(WORDS):
@@ -66,14 +77,11 @@ def made(name: str, path: Path) -> None:
 
 def source(name: str, folder: Path) -> Path:
     """Return the table's file."""
-    if name in SHARES:
-        path = folder / f"{name}.csv"
-        made(name, path)
-        return path
-    if "HARMONIUM_DATA" not in os.environ:
-        sys.exit("set HARMONIUM_DATA to the folder of reference data")
-    stored = Path(os.environ["HARMONIUM_DATA"], "tables")
-    return stored / {"titanic": "titanic.csv", "adult": "adult.data"}[name]
+    if name in FILES:
+        return reference(f"tables/{FILES[name]}")
+    path = folder / f"{name}.csv"
+    write_groups(name, path)
+    return path
 
 
 @eqx.filter_jit
@@ -95,11 +103,41 @@ def exchanged(rbm: hm.RBM, row: jax.Array, steps: int, key) -> jax.Array:
     return total / (steps - steps // 4)
 
 
-def shares_of(columns: hm.Columns, means: np.ndarray) -> tuple[list, list]:
-    """Return the shares of each column's values, and their standard errors by replicas."""
-    each = [part.astype(float) for part in columns.probabilities(means)]
-    errors = [part.std(0, ddof=1) / np.sqrt(len(part)) for part in each]
-    return [part.mean(0) for part in each], errors
+def probabilities_of(columns: hm.Columns, means: np.ndarray) -> tuple[list, list]:
+    """Return the probabilities of each column's values, and their standard errors by replicas."""
+    probabilities = [part.astype(float) for part in columns.probabilities(means)]
+    errors = [part.std(0, ddof=1) / np.sqrt(len(part)) for part in probabilities]
+    return [part.mean(0) for part in probabilities], errors
+
+
+class Comparison(NamedTuple):
+    """The answer to a question beside the reference; the largest figures of any value.
+
+    Attributes:
+        apart: the distance of a probability from the reference.
+        half_width: half the width of the answer's interval.
+        error: of the reference.
+        outside: the number of probabilities outside their interval.
+        values: the number of values of the column.
+        converged, method, seconds: of the answer.
+    """
+
+    apart: float
+    half_width: float
+    error: float
+    outside: int
+    values: int
+    converged: bool
+    method: str
+    seconds: float
+
+    def __str__(self) -> str:
+        verdict = "converged" if self.converged else "not converged"
+        return (
+            f"off by {self.apart:.4f}, ± {self.half_width:.4f} (reference ±"
+            f" {STUDENT * self.error:.4f}), {self.outside} of {self.values} outside,"
+            f" {verdict}, {self.method}, {self.seconds:.1f} s"
+        )
 
 
 def questions(
@@ -109,106 +147,102 @@ def questions(
     v = hm.sample(rbm, number, key=jax.random.key(int(rng.integers(2**31))))
     cells = {c.name: c.values for c in columns.split(columns.decode(np.asarray(v))).columns}
     words = [p.name for p in columns.modelled if p.states and p.states <= 20 and p.name in cells]
-    asked = []
+    pairs = []
     for i in range(number):
         name = str(rng.choice(words))
         others = [other for other in cells if other != name]
-        given = rng.choice(others, size=min(i % 4, len(others)), replace=False)
-        known = ", ".join(f'"{one}"="{cells[one][i]}"' for one in given)
-        asked.append((name, known))
-    return asked
+        conditions = rng.choice(others, size=min(i % 4, len(others)), replace=False)
+        pairs.append((name, ", ".join(f'"{other}"="{cells[other][i]}"' for other in conditions)))
+    return pairs
 
 
-def judged(run: Path, number: int, steps: int, seed: int) -> list[dict]:
+def judged(run: Path, number: int, steps: int, seed: int) -> list[Comparison]:
     """Ask the questions, and return how far the answers lie from the reference."""
-    rbm, columns = hm.load(run), RunFolder(run).columns_of_table()
+    rbm = hm.load(run)
+    columns = RunFolder(run).columns_of_table()
     rng = np.random.default_rng(seed)
     place = {part.name: i for i, part in enumerate(columns.modelled)}
-    found = []
-    for i, (name, known) in enumerate(questions(rbm, columns, number, rng)):
-        started = time.perf_counter()
-        question = f'"{name}" | {known}' if known else f'"{name}"'
-        answer = hm.ask(rbm, columns, question, key=jax.random.key(100 * seed + i))[0]
-        took = time.perf_counter() - started
+    comparisons = []
+    for i, (name, condition) in enumerate(questions(rbm, columns, number, rng)):
+        question = f'"{name}"'
+        if condition:
+            question += f" | {condition}"
+        key = jax.random.key(100 * seed + i)
+        answers, seconds = timed(hm.ask, rbm, columns, question, key=key)
+        answer = answers[0]
         row = None
-        if known:
-            told = columns.told(known, "QUESTION")
-            row = jnp.asarray(columns.encode(told.cells, "QUESTION", may_lack=True)[0])
+        if condition:
+            cells = columns.told(condition, "QUESTION").cells
+            row = jnp.asarray(columns.encode(cells, "QUESTION", may_lack=True)[0])
         means = np.asarray(exchanged(rbm, row, steps, jax.random.key(7_000 + i)))
-        shares, errors = shares_of(columns, means)
-        truth, error = shares[place[name]], errors[place[name]]
-        apart = np.abs(np.array(answer.shares) - truth)
-        allowed = np.sqrt(np.array(answer.reach) ** 2 + (STUDENT * error) ** 2)
-        one = {
-            "question": question,
-            "apart": float(apart.max()),
-            "reach": float(np.max(answer.reach)),
-            "error": float(error.max()),
-            "outside": int((apart > allowed + 1e-4).sum()),
-            "values": len(truth),
-            "converged": answer.converged,
-            "method": answer.method,
-            "seconds": took,
-        }
-        found.append(one)
-        print(
-            f"  {question[:56]:56s} off by {one['apart']:.4f}, ± {one['reach']:.4f} (reference ±"
-            f" {STUDENT * one['error']:.4f}), {one['outside']} of {one['values']} outside,"
-            f" {'' if answer.converged else 'not '}converged, {answer.method}, {took:.1f} s",
-            flush=True,
+        truths, errors = probabilities_of(columns, means)
+        truth = truths[place[name]]
+        error = errors[place[name]]
+        distances = np.abs(np.array(answer.shares) - truth)
+        half_widths = np.sqrt(np.array(answer.reach) ** 2 + (STUDENT * error) ** 2)
+        comparison = Comparison(
+            apart=float(distances.max()),
+            half_width=float(np.max(answer.reach)),
+            error=float(error.max()),
+            outside=int((distances > half_widths + 1e-4).sum()),
+            values=len(truth),
+            converged=answer.converged,
+            method=answer.method,
+            seconds=seconds,
         )
-    return found
+        comparisons.append(comparison)
+        print(f"  {question[:56]:56s} {comparison}", flush=True)
+    return comparisons
 
 
 def judged_rows(run: Path, rows: int, steps: int, seed: int) -> str:
     """Return how far the shares among rows that `sample` draws lie from the reference."""
-    rbm, columns = hm.load(run), RunFolder(run).columns_of_table()
+    rbm = hm.load(run)
+    columns = RunFolder(run).columns_of_table()
     started = time.perf_counter()
     v = np.asarray(hm.sample(rbm, rows, key=jax.random.key(seed)))
-    took = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     means = np.asarray(exchanged(rbm, None, steps, jax.random.key(9_000 + seed)))
-    shares, errors = shares_of(columns, means)
-    drawn, _ = shares_of(columns, np.asarray(rbm.visible.encode(jnp.asarray(v))))
-    scores, largest = [], 0.0
-    for part, truth, error, share in zip(columns.modelled, shares, errors, drawn, strict=True):
+    truths, errors = probabilities_of(columns, means)
+    drawn, _ = probabilities_of(columns, np.asarray(rbm.visible.encode(jnp.asarray(v))))
+    scores = []
+    largest = 0.0
+    for part, truth, error, sampled in zip(columns.modelled, truths, errors, drawn, strict=True):
         if part.states:
             by_chance = np.sqrt(truth * (1 - truth) / rows + error**2 + 1e-9)
-            scores.extend(((share - truth) / by_chance).tolist())
-            largest = max(largest, float(np.abs(share - truth).max()))
+            scores.extend(((sampled - truth) / by_chance).tolist())
+            largest = max(largest, float(np.abs(sampled - truth).max()))
     z = np.array(scores)
     return (
-        f"{rows:,} drawn rows, {took:.1f} s: shares off by {largest:.3f} at most;"
+        f"{rows:,} drawn rows, {seconds:.1f} s: shares off by {largest:.3f} at most;"
         f" {np.mean(np.abs(z) > Z_95):.1%} of {len(z)} shares beyond their 95 %, largest"
         f" {np.abs(z).max():.1f} standard errors"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__, questions=10, steps=8_000, seed=0)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("tables", nargs="*", default=TABLES)
-    parser.add_argument("--questions", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=8_000, help="of the reference")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    every = []
-    for name in options.tables:
-        run = options.folder / name
+    parser.add_argument("tables", nargs="*", default=TABLES, metavar="TABLE")
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    comparisons = []
+    for name in args.tables:
+        run = args.folder / name
         if not (run / "config.json").exists():
-            path = source(name, options.folder)
+            path = source(name, args.folder)
             command = [sys.executable, "-m", "harmonium", "train", str(path), "--out", str(run)]
             subprocess.run(command, check=True, capture_output=True)
         print(name, hm.load(run), flush=True)
-        every += judged(run, options.questions, options.steps, options.seed)
-        print(" ", judged_rows(run, 1_000, options.steps, options.seed), flush=True)
+        comparisons += judged(run, args.questions, args.steps, args.seed)
+        print(" ", judged_rows(run, 1_000, args.steps, args.seed), flush=True)
         jax.clear_caches()
-    outside = sum(one["outside"] > 0 for one in every)
+    outside = sum(comparison.outside > 0 for comparison in comparisons)
+    seconds = [comparison.seconds for comparison in comparisons]
     print(
-        f"{len(every)} questions: {outside} with a share outside its interval;"
-        f" {sum(one['converged'] for one in every)} converged; a question takes"
-        f" {np.median([one['seconds'] for one in every]):.1f} s (median),"
-        f" {max(one['seconds'] for one in every):.1f} s (longest)"
+        f"{len(comparisons)} questions: {outside} with a share outside its interval;"
+        f" {sum(comparison.converged for comparison in comparisons)} converged; a question takes"
+        f" {np.median(seconds):.1f} s (median), {max(seconds):.1f} s (longest)"
     )
 
 

@@ -11,22 +11,22 @@ HARMONIUM_DATA to its folder) are left out without it.
 
 from __future__ import annotations
 
-import argparse
 import csv
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import equinox as eqx
 import jax
 import numpy as np
+from reference_data import binary_set, stored
+from reporting import head, parser_of, row
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 import harmonium as hm
 from harmonium.data.splits import held_out_rows
 
-FACTORS = (0.25, 1.0, 4.0)  # of the rate that is the default
-ADULT_REAL, ADULT_WORDS = (0, 2, 4, 12), (5, 7, 8)  # columns of the table
+FACTORS = {0.25: "times 0.25", 1.0: "the default", 4.0: "times 4"}  # of the default rate
+ADULT_REAL = (0, 2, 4, 12)  # columns of the table
+ADULT_WORDS = (5, 7, 8)
 ADULT_SKEWED = (0, 2, 4, 10, 11, 12)
 MOST_ADULTS = 10_000
 
@@ -53,7 +53,8 @@ def standardised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return training and test rows whose training columns have mean 0 and variance 1."""
     train, test = divided(rows)
     varies = train.std(0) > 0
-    train, test = train[:, varies], test[:, varies]
+    train = train[:, varies]
+    test = test[:, varies]
     return (train - train.mean(0)) / train.std(0), (test - train.mean(0)) / train.std(0)
 
 
@@ -75,20 +76,11 @@ def skewed() -> Rows:
     return real(np.exp(0.7 * (common + 0.5 * rng.normal(size=(3_000, 12)))))
 
 
-def reference(name: str) -> Path | None:
-    folder = os.environ.get("HARMONIUM_DATA")
-    path = None if folder is None else Path(folder, name)
-    return path if path is not None and path.exists() else None
-
-
 def binary(name: str, change: Callable[[np.ndarray], tuple]) -> Rows | None:
     """Return a binary set, each part changed into another coding."""
-    path = reference(f"debd/{name}.npz")
-    if path is None:
+    if stored(f"debd/{name}.npz") is None:
         return None
-    with np.load(path) as stored:
-        count = int(stored["n_visible"])
-        train, test = (np.unpackbits(stored[k], axis=1, count=count) for k in ("train", "test"))
+    train, test = binary_set(name)
     layer, train = change(train)
     return layer, train, change(test)[1]
 
@@ -103,43 +95,47 @@ def as_letters(rows: np.ndarray) -> tuple[hm.AbstractLayer, np.ndarray]:
 
 
 def proteins() -> Rows | None:
-    path = reference("proteins/pf00072_train0.6.npz")
+    path = stored("proteins/pf00072_train0.6.npz")
     if path is None:
         return None
-    with np.load(path) as stored:
-        codes = next(stored[name] for name in stored.files if stored[name].ndim == 2)
+    with np.load(path) as archive:
+        codes = archive["x"]
     train, test = divided(codes[:4_000].astype(np.int64))
     return hm.Potts(codes.shape[1], states=21), train, test
 
 
 def adults() -> list[list[str]] | None:
-    path = reference("tables/adult.data")
+    path = stored("tables/adult.data")
     if path is None:
         return None
     with path.open(newline="") as file:
-        rows = [row for row in csv.reader(file, skipinitialspace=True) if len(row) == 15]
+        rows = [cells for cells in csv.reader(file, skipinitialspace=True) if len(cells) == 15]
     return rows[1 : MOST_ADULTS + 1]
 
 
 def adults_real() -> Rows | None:
     rows = adults()
-    return rows and real(np.array([[float(row[c]) for c in ADULT_SKEWED] for row in rows]))
+    if rows is None:
+        return None
+    return real(np.array([[float(cells[c]) for c in ADULT_SKEWED] for cells in rows]))
 
 
 def adults_mixed() -> Rows | None:
     rows = adults()
     if rows is None:
         return None
-    words = [np.unique([row[c] for row in rows], return_inverse=True) for c in ADULT_WORDS]
-    bits = np.array([[row[9] == "Male", row[14] == ">50K"] for row in rows])
-    numbers = standardised(np.array([[float(row[c]) for c in ADULT_REAL] for row in rows]))
+    words = [np.unique([cells[c] for cells in rows], return_inverse=True) for c in ADULT_WORDS]
+    bits = np.array([[cells[9] == "Male", cells[14] == ">50K"] for cells in rows])
+    numbers = standardised(np.array([[float(cells[c]) for c in ADULT_REAL] for cells in rows]))
     others = divided(np.column_stack([*(codes for _, codes in words), bits]))
     parts = [hm.Potts(1, states=len(names)) for names, _ in words]
     layer = hm.Mixed(hm.Gaussian(len(ADULT_REAL)), *parts, hm.Bernoulli(2))
     return layer, *(np.column_stack(pair) for pair in zip(numbers, others, strict=True))
 
 
-BITS, SPINS, REALS = hm.Bernoulli, hm.Ising, hm.Gaussian
+BITS = hm.Bernoulli
+SPINS = hm.Ising
+REALS = hm.Gaussian
 SETS: dict[str, tuple[Callable[[], Rows | None], type]] = {
     "digits, 0/1": (lambda: digits(False), BITS),
     "digits, ±1": (lambda: digits(True), BITS),
@@ -160,20 +156,24 @@ SETS: dict[str, tuple[Callable[[], Rows | None], type]] = {
 def start(rows: Rows, hidden: hm.AbstractLayer) -> tuple[hm.RBM, np.ndarray, np.ndarray]:
     """Return the model that runs start from, and the rows to train on and to hold out."""
     visible, train, _ = rows
-    kept, held = held_out_rows(len(train), 0.1, seed=0)
-    rbm = hm.initialize(visible, hidden, train[kept], key=jax.random.key(0))
-    return rbm, train[kept], train[held]
+    train_rows, held_rows = held_out_rows(len(train), 0.1, seed=0)
+    rbm = hm.initialize(visible, hidden, train[train_rows], key=jax.random.key(0))
+    return rbm, train[train_rows], train[held_rows]
 
 
 def cell(rows: Rows, hidden: hm.AbstractLayer, factor: float, seconds: float) -> str:
     """Return the score at the default rate times a factor."""
     rbm, train, held = start(rows, hidden)
-    key, rate = jax.random.key(0), factor * usual_rate(rbm)
-    method = AtRate(hm.Gibbs(1), rate=rate)
+    key = jax.random.key(0)
+    method = AtRate(hm.Gibbs(1), rate=factor * usual_rate(rbm))
     fit = hm.fit(rbm, train, key=key, gradient=method, validation=held)
     score = hm.log_likelihood(fit.rbm, rows[2], key=key, method=hm.Annealed(seconds=seconds))
-    again = " (began again)" if any("diverged" in note for note in fit.notes) else ""
-    return f"{score.value:.2f}{'' if score.converged else '?'}{again}"
+    text = f"{score.value:.2f}"
+    if not score.converged:
+        text += "?"
+    if any("diverged" in note for note in fit.notes):
+        text += " (began again)"
+    return text
 
 
 def usual_rate(rbm: hm.RBM) -> float:
@@ -183,24 +183,19 @@ def usual_rate(rbm: hm.RBM) -> float:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("sets", nargs="*", default=list(SETS), metavar="SET")
-    parser.add_argument("--hidden", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each score")
-    args = parser.parse_args()
-    heads = " | ".join("the default" if each == 1 else f"times {each:g}" for each in FACTORS)
-    print(f"| set | rows × columns | default rate | {heads} |")
-    print("|---|---|---|" + "---|" * len(FACTORS))
+    args = parser_of(__doc__, sets=SETS, hidden=64, seconds=10.0).parse_args()
+    print(head(["set", "rows × columns", "default rate", *FACTORS.values()]))
     for name in args.sets:
         load, kind = SETS[name]
         rows = load()
         if rows is None:
             continue
-        hidden, train = kind(args.hidden), rows[1]
+        hidden = kind(args.hidden)
+        train = rows[1]
         usual = usual_rate(start(rows, hidden)[0])
-        found = " | ".join(cell(rows, hidden, each, args.seconds) for each in FACTORS)
+        cells = [cell(rows, hidden, factor, args.seconds) for factor in FACTORS]
         size = f"{len(train):,} × {train.shape[1]}"
-        print(f"| {name} | {size} | {usual:.2g} | {found} |", flush=True)
+        print(row([name, size, f"{usual:.2g}", *cells]), flush=True)
 
 
 if __name__ == "__main__":

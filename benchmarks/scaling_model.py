@@ -63,30 +63,31 @@ def sent(work: Work, size: int = 4) -> list[int]:
         work: the sizes.
         size: bytes of a number.
     """
-    units = work.visible + work.hidden // work.columns
-    rows = [int(work.held) + 2 * units] if work.data > 1 else []
-    inputs = work.chains // work.data * work.visible
-    columns = [inputs] * work.k + [work.visible] if work.columns > 1 else []
-    return [size * each for each in rows + columns]
+    counts = []
+    if work.data > 1:
+        units = work.visible + work.hidden // work.columns
+        counts.append(int(work.held) + 2 * units)
+    if work.columns > 1:
+        inputs = work.chains // work.data * work.visible
+        counts += [inputs] * work.k + [work.visible]
+    return [size * count for count in counts]
 
 
 def found_in(program: str) -> list[tuple[str, int]]:
     """Return the exchanges in a compiled program's text: their kind and bytes of a device."""
-    found = []
+    exchanges = []
     for shapes, kind in COLLECTIVE.findall(program):
-        each = SHAPE.findall(shapes)
-        bytes_ = (
-            BYTES[name] * int(np.prod([int(n) for n in numbers.split(",") if n]))
-            for name, numbers in each
-        )
-        found.append((kind, sum(bytes_)))
-    return found
+        size = 0
+        for dtype, shape in SHAPE.findall(shapes):
+            size += BYTES[dtype] * math.prod(int(n) for n in shape.split(",") if n)
+        exchanges.append((kind, size))
+    return exchanges
 
 
 # Constants of this computer
 
 
-def features(work: Work, passes: float, around: bool) -> list[float]:
+def features(work: Work, passes: float, is_ring: bool) -> list[float]:
     """Return what an update's time is a sum of: operations, bytes of W, bytes sent, exchanges.
 
     They are of all devices together, which share the cores and the memory of one computer.
@@ -94,12 +95,17 @@ def features(work: Work, passes: float, around: bool) -> list[float]:
     Args:
         work: the sizes.
         passes: bytes that an update reads and writes for each weight.
-        around: whether the bytes sent are those of a ring; else each device reads all operands.
+        is_ring: whether the bytes sent are those of a ring; else each device reads all operands.
     """
-    n, exchanges = work.devices, sent(work)
-    sizes = [work.data] * (work.data > 1) + [work.columns] * (len(exchanges) - (work.data > 1))
-    ring = [2.0 * (p - 1) / p * b if around else b for p, b in zip(sizes, exchanges, strict=True)]
-    return [n * operations(work), n * passes * work.held, n * sum(ring), n * len(exchanges), 1.0]
+    n = work.devices
+    exchanges = sent(work)
+    sizes = [work.columns] * len(exchanges)  # devices in each exchange
+    if work.data > 1:
+        sizes[0] = work.data
+    moved = exchanges
+    if is_ring:
+        moved = [2.0 * (p - 1) / p * b for p, b in zip(sizes, exchanges, strict=True)]
+    return [n * operations(work), n * passes * work.held, n * sum(moved), n * len(exchanges), 1.0]
 
 
 NAMES = ("operations", "memory", "link", "exchange", "update")
@@ -155,7 +161,9 @@ def link(chip: Accelerator, size: int, stride: int) -> float:
     Of a group that has g devices in each node, g adapters of the node work together.
     """
     together = min(size, max(1, chip.per_node // stride))
-    return chip.inside if size <= together else min(chip.inside, together * chip.outside)
+    if size <= together:
+        return chip.inside
+    return min(chip.inside, together * chip.outside)
 
 
 def predicted(work: Work, chip: Accelerator, manner: Manner, rows_first: bool = True) -> dict:
@@ -168,23 +176,32 @@ def predicted(work: Work, chip: Accelerator, manner: Manner, rows_first: bool = 
         rows_first: whether "data" is the first axis of the mesh, so that devices with neighbouring
             numbers share the columns of W; else they share rows.
     """
-    d, h = work.data, work.columns
-    strides = {"data": h if rows_first else 1, "hidden": 1 if rows_first else d}
+    d = work.data
+    h = work.columns
+    data_stride = 1
+    hidden_stride = d
+    if rows_first:
+        data_stride = h
+        hidden_stride = 1
+    # All devices along "data" update the same part of W; scattered, each updates a piece of it.
+    updated = work.held / (d if manner.scattered else 1)
     seconds = {
         "products": operations(work) / chip.operations,
-        "memory": manner.passes * work.held / (d if manner.scattered else 1) / chip.bandwidth,
+        "memory": manner.passes * updated / chip.bandwidth,
         "gradient": 0.0,
         "inputs": 0.0,
     }
-    if (
-        d > 1
-    ):  # added up and sent back; scattered: added up in parts, and W's parts sent in bfloat16
-        both = manner.gradient + (2.0 if manner.scattered else manner.gradient)
-        moved = (d - 1) / d * both * work.held
-        seconds["gradient"] = moved / link(chip, d, strides["data"]) + chip.latency
+    if d > 1:
+        # The gradient is added up and sent back. Scattered, it is added up in parts, and those of
+        # W are sent back in bfloat16.
+        size = 2.0 * manner.gradient
+        if manner.scattered:
+            size = manner.gradient + 2.0
+        moved = (d - 1) / d * size * work.held
+        seconds["gradient"] = moved / link(chip, d, data_stride) + chip.latency
     if h > 1:
         moved = 2.0 * (h - 1) / h * manner.inputs * work.chains / d * work.visible
-        seconds["inputs"] = work.k * (moved / link(chip, h, strides["hidden"]) + chip.latency)
+        seconds["inputs"] = work.k * (moved / link(chip, h, hidden_stride) + chip.latency)
     weights = work.held * (manner.held - manner.shared * (1.0 - 1.0 / d))
     states = manner.states * work.chains / d * (work.visible + work.hidden / h)
     return {
@@ -211,20 +228,22 @@ def enough(chip: Accelerator, rate: float) -> float:
 
 
 def meshes(devices: int, work: Work) -> list[tuple[Work, bool]]:
-    """Return all ways to share an update among devices, with the order of the axes."""
+    """Return all meshes that share an update among devices, with the order of the axes."""
     sizes = [2**i for i in range(devices.bit_length()) if devices % 2**i == 0]
-    ways = itertools.product(sizes, (True, False))
-    return [(work._replace(data=d, columns=devices // d), first) for d, first in ways]
+    return [
+        (work._replace(data=d, columns=devices // d), rows_first)
+        for d, rows_first in itertools.product(sizes, (True, False))
+    ]
 
 
 def best(devices: int, work: Work, chip: Accelerator, manner: Manner) -> dict:
-    """Return the prediction of the quickest way that fits; if none does, of the smallest one."""
-    found = [
+    """Return the prediction of the quickest mesh that fits; if none does, of the smallest one."""
+    candidates = [
         predicted(shared, chip, manner, first)
         | {"data": shared.data, "hidden": shared.columns, "rows_first": first}
         for shared, first in meshes(devices, work)
     ]
-    fitting = [each for each in found if each["left"] > 0]
+    fitting = [candidate for candidate in candidates if candidate["left"] > 0]
     if fitting:
-        return min(fitting, key=lambda each: each["total"]) | {"fits": True}
-    return max(found, key=lambda each: each["left"]) | {"fits": False}
+        return min(fitting, key=lambda candidate: candidate["total"]) | {"fits": True}
+    return max(candidates, key=lambda candidate: candidate["left"]) | {"fits": False}

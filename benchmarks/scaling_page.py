@@ -1,38 +1,32 @@
 """The tables and the picture of docs/scaling.md, from docs/measured/scaling.json and gpu.json."""
 
 import json
-import platform
-import re
 from pathlib import Path
 
+from reporting import table, with_minus, write_into
 from scaling_model import NAMES, Accelerator, Manner, Work, best, enough, link, meshes, predicted
-from three_ways_page import table, write_into
 
 DOCS = Path(__file__).parents[1] / "docs"
 LARGE = Work(10**6, 10**5, 2_048, 2_048)
+OF_A_DEVICE = {"rows": "128 rows", "few rows": "16 rows", "hidden units": "256 hidden units"}
 RUNS = ((8, 2_048), (64, 2_048), (1_024, 2_048), (1_024, 16_384))  # accelerators, rows
 PEAK = Accelerator(operations=989e12, bandwidth=3.35e12)  # as published
 NEIGHBOURS = 6  # of a unit in a cubic lattice
 P_BITS = 1e12  # flips a second, "over a trillion" (Aadit et al. 2026)
 
 
-def processor() -> str:
-    """Return the processor's name."""
-    info = Path("/proc/cpuinfo")
-    models = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
-    return models[0] if models else platform.processor() or platform.machine()
-
-
 def counted(record: dict, recipe: str, precision: str) -> dict:
     """Return what was counted in the compiled update of a recipe and a precision."""
     wanted = (recipe, precision)
-    return next(each for each in record["memory"] if (each["recipe"], each["precision"]) == wanted)
+    return next(
+        entry for entry in record["memory"] if (entry["recipe"], entry["precision"]) == wanted
+    )
 
 
 def manners(record: dict) -> dict[str, Manner]:
     """Return how an update holds and sends its arrays: as it is, and as it might be."""
-    found = counted(record, "plain", "bfloat16")
-    now = Manner(passes=found["moved"], states=found["states"])
+    counts = counted(record, "plain", "bfloat16")
+    now = Manner(passes=counts["moved"], states=counts["states"])
     lean = now._replace(held=20.0)  # 4 of state and 4 of result less: the input is given up
     least = now._replace(held=14.0, shared=8.0, gradient=2.0, inputs=2.0, scattered=True)
     return {
@@ -45,14 +39,14 @@ def manners(record: dict) -> dict[str, Manner]:
 
 def predictions(record: dict) -> list[dict]:
     """Return the best mesh for each number of accelerators, of rows, and each manner."""
-    found = []
+    results = []
     for devices, rows in RUNS:
         work = LARGE._replace(batch=rows, chains=rows)
         for name, manner in manners(record).items():
-            one = best(devices, work, Accelerator(), manner)
-            one["published"] = best(devices, work, PEAK, manner)["total"]
-            found.append({"devices": devices, "batch": rows, "manner": name} | one)
-    return found
+            prediction = best(devices, work, Accelerator(), manner)
+            prediction["published"] = best(devices, work, PEAK, manner)["total"]
+            results.append({"devices": devices, "batch": rows, "manner": name} | prediction)
+    return results
 
 
 # Tables
@@ -61,13 +55,15 @@ def predictions(record: dict) -> list[dict]:
 def milliseconds(seconds: float) -> str:
     """Return a time with three figures."""
     value = 1e3 * seconds
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def percent(values: list[float]) -> str:
     """Return a median share, with the lowest and the highest."""
-    mid, low, high = (f"{100 * value:.0f}".replace("-", "−") for value in values)
-    return f"{mid} % ({low} – {high})"
+    median, low, high = (with_minus(f"{100 * value:.0f}") for value in values)
+    return f"{median} % ({low} – {high})"
 
 
 def engineering(value: float) -> str:
@@ -79,44 +75,38 @@ def engineering(value: float) -> str:
 
 def weak(record: dict, kind: str) -> str:
     """Return the table of weak scaling over devices or processes."""
-    found = {
-        (each["shared"], each["devices"], each["how"]): each
-        for each in record["records"]
-        if each["kind"] == kind
+    entries = {
+        (entry["shared"], entry["devices"], entry["how"]): entry
+        for entry in record["records"]
+        if entry["kind"] == kind
     }
-    if not found:
+    if not entries:
         return "*Not in this record: `python benchmarks/scaling.py` measures it.*"
-    head = [
-        "a device has",
-        kind,
-        "an update, ms",
-        "the same on one device, ms",
-        "rows a second",
-        "lost, wall clock",
-        "lost, CPU time",
-    ]
-    names = {"rows": (128, "128 rows"), "few rows": (16, "16 rows"), "hidden units": (0, "")}
-    lines = [head]
-    for (name, n, how), each in found.items():
+    head = ["a device has", kind, "an update, ms", "the same on one device, ms", "rows a second"]
+    lines = [[*head, "lost, wall clock", "lost, CPU time"]]
+    for (name, n, how), entry in entries.items():
         if how == "exchange" or (how == "whole" and n > 1):
             continue
-        whole = found[name, n, "whole"]["seconds"][0]
-        rows = 128 if name == "hidden units" else names[name][0] * n
-        label = names[name][1] or "256 hidden units"
-        shares = [percent(each[key]) for key in ("lost", "lost_cpu")] if n > 1 else ["", ""]
-        times = [milliseconds(each["seconds"][0]), milliseconds(whole) if n > 1 else ""]
-        lines.append([label, str(n), *times, f"{rows / each['seconds'][0]:,.0f}", *shares])
+        rows = {"rows": 128 * n, "few rows": 16 * n, "hidden units": 128}[name]
+        seconds = entry["seconds"][0]
+        whole = ""
+        lost = ["", ""]
+        if n > 1:
+            whole = milliseconds(entries[name, n, "whole"]["seconds"][0])
+            lost = [percent(entry["lost"]), percent(entry["lost_cpu"])]
+        pace = f"{rows / seconds:,.0f}"
+        lines.append([OF_A_DEVICE[name], str(n), milliseconds(seconds), whole, pace, *lost])
     return table(lines)
 
 
 def exchanged(record: dict) -> str:
     """Return the table of what updates send, by the program and by the formula."""
     lines = [["mesh", "k", "in the program", "bytes", "by the formula"]]
-    for each in record["exchanges"]:
-        work = Work(*each["work"])
+    for entry in record["exchanges"]:
+        work = Work(*entry["work"])
         mesh = f"data={work.data}, hidden={work.columns}"
-        numbers = (f"{each['bytes']:,}", f"{each['formula']:,}")
-        lines.append([mesh, str(work.k), ", ".join(each["kinds"]), *numbers])
+        numbers = (f"{entry['bytes']:,}", f"{entry['formula']:,}")
+        lines.append([mesh, str(work.k), ", ".join(entry["kinds"]), *numbers])
     return table(lines)
 
 
@@ -124,12 +114,12 @@ def held(record: dict) -> str:
     """Return the table of bytes a weight."""
     head = ["recipe", "precision", "state", "new state", "temporary", "moved"]
     lines = [[*head, "operations", "by the formula", "bytes a unit"]]
-    for each in record["memory"]:
+    for entry in record["memory"]:
         sizes = [
-            f"{each[name]:.1f}" for name in ("state", "result", "temporary", "moved", "operations")
+            f"{entry[name]:.1f}" for name in ("state", "result", "temporary", "moved", "operations")
         ]
-        last = [f"{each['formula']:.1f}", f"{each['states']:.1f}"]
-        lines.append([each["recipe"], each["precision"], *sizes, *last])
+        last = [f"{entry['formula']:.1f}", f"{entry['states']:.1f}"]
+        lines.append([entry["recipe"], entry["precision"], *sizes, *last])
     return table(lines)
 
 
@@ -147,14 +137,17 @@ def constants(record: dict) -> str:
         words, scale, unit = units[name]
         cells = []
         for fit in record["fits"]:
-            cost, error = fit["costs"][place], fit["errors"][place]
+            cost = fit["costs"][place]
+            error = fit["errors"][place]
             if error is None:
                 cells.append("not seen")
                 continue
-            value = 1.0 / cost / scale if scale > 1 else cost / scale
+            value = cost / scale
+            if unit != "µs":  # a rate, the inverse of a cost
+                value = 1.0 / cost / scale
             spread = value * error / cost
-            value, spread = float(f"{value:.3g}"), float(f"{spread:.2g}")
-            cells.append(f"{value:,g} ± {spread:,g} {unit}")
+            rounded = (float(f"{value:.3g}"), float(f"{spread:.2g}"))
+            cells.append("{:,g} ± {:,g} {}".format(*rounded, unit))
         lines.append([words, *cells])
     residual = [f"{100 * fit['typical_residual']:.0f} %" for fit in record["fits"]]
     lines.append(["typical residual", *residual])
@@ -165,20 +158,21 @@ def held_out(record: dict) -> str:
     """Return the table of predictions of the largest size."""
     lines = [["", "a device has", "measured, ms", "predicted, ms", "error"]]
     for fit in record["fits"]:
-        for each in fit["held_out"]:
-            error = each["predicted"] / each["measured"] - 1.0
-            times = [milliseconds(each[key]) for key in ("measured", "predicted")]
-            where = f"{each['devices']} {fit['kind']}"
-            words = {"rows": "128 rows", "few rows": "16 rows", "hidden units": "256 hidden units"}
-            sign = f"{100 * error:+.0f} %".replace("-", "−")
-            lines.append([where, words[each["shared"]], *times, sign])
+        for entry in fit["held_out"]:
+            error = entry["predicted"] / entry["measured"] - 1.0
+            times = [milliseconds(entry[key]) for key in ("measured", "predicted")]
+            where = f"{entry['devices']} {fit['kind']}"
+            percentage = with_minus(f"{100 * error:+.0f} %")
+            lines.append([where, OF_A_DEVICE[entry["shared"]], *times, percentage])
     return table(lines)
 
 
-def mesh_in_words(each: dict) -> str:
+def mesh_in_words(prediction: dict) -> str:
     """Return a mesh in the order of its axes."""
-    axes = [f"data={each['data']}", f"hidden={each['hidden']}"]
-    return ", ".join(axes if each["rows_first"] else axes[::-1])
+    axes = [f"data={prediction['data']}", f"hidden={prediction['hidden']}"]
+    if not prediction["rows_first"]:
+        axes.reverse()
+    return ", ".join(axes)
 
 
 def large(record: dict) -> str:
@@ -186,16 +180,17 @@ def large(record: dict) -> str:
     head = ["accelerators", "rows", "manner", "mesh", "GB each", "an update, ms"]
     head += ["products", "memory", "gradient", "inputs", "rows a second", "by published rates, ms"]
     lines = [head]
-    for each in record["predictions"]:
-        used = (each["weights"] + each["states"]) / 1e9
-        first = [f"{each['devices']:,}", f"{each['batch']:,}", each["manner"]]
-        first += [mesh_in_words(each), f"{used:,.0f}"]
-        if not each["fits"]:
+    for prediction in record["predictions"]:
+        used = (prediction["weights"] + prediction["states"]) / 1e9
+        first = [f"{prediction['devices']:,}", f"{prediction['batch']:,}", prediction["manner"]]
+        first += [mesh_in_words(prediction), f"{used:,.0f}"]
+        if not prediction["fits"]:
             lines.append([*first, "does not fit", *[""] * 6])
             continue
-        parts = [milliseconds(value) for value in each["seconds"].values()]
-        rate = f"{each['batch'] / each['total']:,.0f}"
-        total, published = milliseconds(each["total"]), milliseconds(each["published"])
+        parts = [milliseconds(value) for value in prediction["seconds"].values()]
+        rate = f"{prediction['batch'] / prediction['total']:,.0f}"
+        total = milliseconds(prediction["total"])
+        published = milliseconds(prediction["published"])
         lines.append([*first, total, *parts, rate, published])
     return table(lines)
 
@@ -217,11 +212,11 @@ def rule() -> str:
 def dataset(record: dict) -> str:
     """Return the table of how many rows of data fit beside the model."""
     lines = [["accelerators", "manner", "left on each, GB", "rows of 10⁶ bits that fit there"]]
-    for each in record["predictions"]:
-        if each["fits"] and each["batch"] == LARGE.batch:
-            rows = each["left"] * 8 / LARGE.visible
-            left = f"{each['left'] / 1e9:.0f}"
-            lines.append([f"{each['devices']:,}", each["manner"], left, f"{rows:,.0f}"])
+    for prediction in record["predictions"]:
+        if prediction["fits"] and prediction["batch"] == LARGE.batch:
+            rows = prediction["left"] * 8 / LARGE.visible
+            left = f"{prediction['left'] / 1e9:.0f}"
+            lines.append([f"{prediction['devices']:,}", prediction["manner"], left, f"{rows:,.0f}"])
     return table(lines)
 
 
@@ -233,18 +228,19 @@ def flips(record: dict) -> str:
         rates = (sweeps, sweeps * (visible + hidden), sweeps * 2.0 * visible * hidden)
         lines.append([where, model, *(engineering(rate) for rate in rates)])
 
-    for each in record["flips"]:
-        n, m = each["visible"], each["hidden"]
-        where = f"two cores, {each['precision']}"
-        line(where, f"{n:,}×{m:,}", n, m, each["chains"] / each["seconds_a_sweep"][0])
+    for entry in record["flips"]:
+        n = entry["visible"]
+        m = entry["hidden"]
+        sweeps = entry["chains"] / entry["seconds_a_sweep"][0]
+        line(f"two cores, {entry['precision']}", f"{n:,}×{m:,}", n, m, sweeps)
     gpu = json.loads((DOCS / "measured" / "gpu.json").read_text())
     wide = gpu["race"][1]
     line("one H100, while training", "784×500", 784, 500, 512.0 * wide["per_second"])
-    rate = gpu["limits"]["tflops"]["bfloat16"] * 1e12 / 2
-    n, m = LARGE.visible, LARGE.hidden
+    rate = gpu["limits"]["tflops"]["bfloat16"] * 1e12 / 2  # multiply-adds a second
     line("one H100, computed", "8,192×8,192", 8192, 8192, rate / (2.0 * 8192**2))
-    work = rate / (2.0 * n * m)
-    line("one H100, computed; it would not fit", "10⁶×10⁵", n, m, work)
+    n = LARGE.visible
+    m = LARGE.hidden
+    line("one H100, computed; it would not fit", "10⁶×10⁵", n, m, rate / (2.0 * n * m))
     published = [engineering(P_BITS / 10**6), engineering(P_BITS), engineering(P_BITS * NEIGHBOURS)]
     lines.append(["10⁶ p-bits, published", "cubic lattice, 6 neighbours", *published])
     return table(lines)
@@ -253,8 +249,10 @@ def flips(record: dict) -> str:
 def when(record: dict) -> str:
     """Return the computer and the date in words."""
     loads = (record["load_before"], record["load_after"])
-    words = f"{record['computer']}; {record['versions']}; {record['date']}; {record['rounds']}"
-    words += f" rounds; load of the computer before and after: {loads[0]} and {loads[1]}."
+    words = (
+        f"{record['computer']}; {record['versions']}; {record['date']}; {record['rounds']} rounds;"
+        f" load of the computer before and after: {loads[0]} and {loads[1]}."
+    )
     if max(loads) > 4.0:
         words += " **Other programs were running: the times of this run are not to be relied on.**"
     return words
@@ -298,20 +296,22 @@ def draw(record: dict, path: Path) -> None:
     }
     manner = manners(record)["as it is"]
     for axes, (devices, rows) in zip(panels, RUNS[-2:], strict=True):
-        found = []
-        for work, first in meshes(devices, LARGE._replace(batch=rows, chains=rows)):
-            one = predicted(work, Accelerator(), manner, first)
-            if one["left"] > 0 and (first or min(work.data, work.columns) > 1):
-                about = {"data": work.data, "hidden": work.columns, "rows_first": first}
-                found.append((mesh_in_words(one | about), one))
-        start = [0.0] * len(found)
+        bars = []
+        for work, rows_first in meshes(devices, LARGE._replace(batch=rows, chains=rows)):
+            prediction = predicted(work, Accelerator(), manner, rows_first)
+            # The order of the axes means nothing where all devices are along one of them.
+            if prediction["left"] > 0 and (rows_first or min(work.data, work.columns) > 1):
+                mesh = {"data": work.data, "hidden": work.columns, "rows_first": rows_first}
+                bars.append((mesh_in_words(mesh), prediction))
+        start = [0.0] * len(bars)
         for (kind, words), color in zip(names.items(), COLORS, strict=False):
-            widths = [1e3 * one["seconds"][kind] for _, one in found]
-            about = words if axes is panels[0] else None  # once in the legend
-            axes.barh(range(len(found)), widths, left=start, height=0.7, color=color, label=about)
+            widths = [1e3 * prediction["seconds"][kind] for _, prediction in bars]
+            axes.barh(range(len(bars)), widths, left=start, height=0.7, color=color)
+            if axes is panels[0]:  # once in the legend
+                axes.containers[-1].set_label(words)
             start = [a + b for a, b in zip(start, widths, strict=True)]
         axes.set_ylim(-0.6, 8.6)
-        axes.set_yticks(range(len(found)), [words for words, _ in found], fontsize=SMALL)
+        axes.set_yticks(range(len(bars)), [words for words, _ in bars], fontsize=SMALL)
         axes.invert_yaxis()
         label(axes, f"{rows:,} rows and chains an update", "milliseconds an update")
         axes.grid(axis="y", visible=False)

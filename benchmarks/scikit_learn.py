@@ -5,7 +5,6 @@ python benchmarks/scikit_learn.py portions              # `partial_fit` with 1,0
 python benchmarks/scikit_learn.py gradients             # draws docs/pictures/phases.png
 """
 
-import argparse
 import json
 import time
 import warnings
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from reporting import parser_of
 from scipy.ndimage import shift
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -39,10 +39,9 @@ def split(seed, whole):
     chosen = np.arange(len(rows))
     if whole:
         train, test = train_test_split(chosen, test_size=0.2, random_state=seed)
-        parts = [(nudged(rows[part]), np.tile(labels[part], 5)) for part in (train, test)]
-        (a, y_a), (b, y_b) = parts
-        scaled = minmax_scale(np.concatenate([a, b]))
-        return scaled[: len(a)], scaled[len(a) :], y_a, y_b
+        scaled = minmax_scale(np.concatenate([nudged(rows[train]), nudged(rows[test])]))
+        count = 5 * len(train)
+        return (scaled[:count], scaled[count:], np.tile(labels[train], 5), np.tile(labels[test], 5))
     scaled = minmax_scale(nudged(rows))
     return train_test_split(scaled, np.tile(labels, 5), test_size=0.2, random_state=seed)
 
@@ -62,25 +61,23 @@ def digits(seeds, whole):
     rates = {"n_components": 100, "learning_rate": 0.06, "n_iter": 10}
     recipe = {"optimizer": hm.Recipe(rate=rates["learning_rate"])}
     kinds = {"theirs": (Theirs, {}), "ours": (Ours, {}), "ours, Recipe": (Ours, recipe)}
-    found = {"pixels": []} | {name: [] for name in kinds}
+    scores = {"pixels": []} | {name: [] for name in kinds}
     seconds = {name: [] for name in kinds}
+    for cls, more in kinds.values():
+        cls(random_state=0, **rates, **more).fit(split(0, whole)[0])  # compiles
     for seed in range(seeds):
         train, test, y_train, y_test = split(seed, whole)
-        if not seed:
-            for cls, more in kinds.values():
-                cls(random_state=seed, **rates, **more).fit(train)  # compiles
-        found["pixels"].append(accuracy(train, test, y_train, y_test, 100.0))
+        scores["pixels"].append(accuracy(train, test, y_train, y_test, 100.0))
         for name, (cls, more) in kinds.items():
-            began = time.perf_counter()
+            started = time.perf_counter()
             estimator = cls(random_state=seed, **rates, **more).fit(train)
-            seconds[name].append(time.perf_counter() - began)
+            seconds[name].append(time.perf_counter() - started)
             features = estimator.transform(train), estimator.transform(test)
-            found[name].append(accuracy(*features, y_train, y_test, 6000.0))
-        print(
-            f"seed {seed}: " + "  ".join(f"{k} {v[-1]:.4f}" for k, v in found.items()), flush=True
-        )
+            scores[name].append(accuracy(*features, y_train, y_test, 6000.0))
+        words = "  ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())
+        print(f"seed {seed}: {words}", flush=True)
     ratio = np.median(np.array(seconds["theirs"]) / np.array(seconds["ours"]))
-    result = {k: {"mean": np.mean(v), "spread": np.std(v, ddof=1)} for k, v in found.items()}
+    result = {k: {"mean": np.mean(v), "spread": np.std(v, ddof=1)} for k, v in scores.items()}
     result["seconds"] = {k: float(np.median(v)) for k, v in seconds.items()}
     return result | {"times faster": float(ratio), "seeds": seeds, "split before nudging": whole}
 
@@ -88,21 +85,25 @@ def digits(seeds, whole):
 def portions(passes=100):
     """Return the features after 100 calls with 1,000 rows each, at the default batch size."""
     rows = load_digits().data[:1000] / 16
-    found = {}
+    results = {}
     for name, cls in (("theirs", Theirs), ("ours", Ours)):
         estimator = cls(64, random_state=0)
         for _ in range(passes):
             estimator.partial_fit(rows)
-        features, score = estimator.transform(rows), estimator.score_samples(rows).mean()
-        extremes = {"least feature": features.min(), "spread over rows": features.std(0).mean()}
-        found[name] = {k: float(v) for k, v in extremes.items()}
-        found[name]["pseudo-likelihood"] = float(score)
-    return found
+        features = estimator.transform(rows)
+        score = estimator.score_samples(rows).mean()
+        results[name] = {
+            "least feature": float(features.min()),
+            "spread over rows": float(features.std(0).mean()),
+            "pseudo-likelihood": float(score),
+        }
+    return results
 
 
 def likelihoods(seeds=6):
     """Return exact log-likelihoods of thresholded digits after equal passes, 16 hidden units."""
-    rows, found = (load_digits().data > 8) * 1.0, {}
+    rows = (load_digits().data > 8) * 1.0
+    results = {}
     kinds = {"theirs": (Theirs, {}), "ours": (Ours, {})}
     kinds["ours, Recipe"] = (Ours, {"optimizer": hm.Recipe(rate=0.1)})
     for passes in (10, 50):
@@ -112,8 +113,8 @@ def likelihoods(seeds=6):
             )
             models = map(hm.io.from_sklearn, estimators)
             scores = [hm.log_likelihood(model, rows).value for model in models]
-            found[f"{name}, {passes} passes"] = [float(np.mean(scores)), float(np.std(scores))]
-    return found
+            results[f"{name}, {passes} passes"] = [float(np.mean(scores)), float(np.std(scores))]
+    return results
 
 
 def mean_update(cls, model, rows, chains, repeats):
@@ -121,23 +122,24 @@ def mean_update(cls, model, rows, chains, repeats):
 
     The ten chains start at draws of the model, so that only the weights of the phases differ.
     """
-    rate, total = 1e-3, 0.0
-    plain = hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0)
+    rate = 1e-3
+    total = 0.0
     method = hm.Persistent(hm.Gibbs(1), chains=10)
-    learning = {"gradient": method, "optimizer": plain, "batch_size": len(rows)}
-    begun = hm.begin(model, rows, key=jax.random.key(0), **learning)
+    settings = {
+        "optimizer": hm.Recipe(rate=rate, centring=None, averaging=None, hold=1.0),
+        "batch_size": len(rows),
+    }
+    start = hm.begin(model, rows, key=jax.random.key(0), gradient=method, **settings)
     for seed in range(repeats):
-        here = chains[10 * seed : 10 * seed + 10]
+        h = chains[10 * seed : 10 * seed + 10]
         if cls is Ours:
-            settings = {"optimizer": plain, "method": method, "batch_size": len(rows)}
-            estimator = Ours.from_harmonium(model, random_state=seed, **settings)
-            estimator._state = begun._replace(
-                gradient=begun.gradient._replace(h=jax.numpy.array(here))
-            )
+            estimator = Ours.from_harmonium(model, random_state=seed, method=method, **settings)
+            gradient = start.gradient._replace(h=jax.numpy.array(h))
+            estimator._state = start._replace(gradient=gradient)
         else:
             estimator = hm.io.to_sklearn(model)
             estimator.set_params(learning_rate=rate, batch_size=10, random_state=seed)
-            estimator.h_samples_ = here.astype(float)
+            estimator.h_samples_ = h.astype(float)
         before = estimator.components_.astype(float)
         estimator.partial_fit(rows)
         total = total + (estimator.components_ - before) / rate / repeats
@@ -151,7 +153,8 @@ def gradients():
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    patterns, key = hm.bars_and_stripes(4), jax.random.key(0)
+    patterns = hm.bars_and_stripes(4)
+    key = jax.random.key(0)
     rbm = hm.initialize(hm.Bernoulli(16), hm.Bernoulli(8), patterns, key=key)
     model = hm.fit(rbm, patterns, key=key, gradient=hm.Exact(), epochs=300).rbm
     figure, axes = plt.subplots(
@@ -168,10 +171,10 @@ def gradients():
             ("scikit-learn", Theirs, "#d55e00"),
             ("harmonium", Ours, "#0072b2"),
         ):
-            found = mean_update(cls, model, rows, h, 400)
-            error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+            update = mean_update(cls, model, rows, h, 400)
+            error = np.linalg.norm(update - exact) / np.linalg.norm(exact)
             result[f"{name}, {n} rows"] = float(error)
-            axis.plot(exact.ravel(), found.ravel(), ".", color=colour, ms=5, label=name, alpha=0.8)
+            axis.plot(exact.ravel(), update.ravel(), ".", color=colour, ms=5, label=name, alpha=0.8)
         limits = np.array([exact.min(), exact.max()])
         axis.plot(limits, limits, "k-", lw=0.8, zorder=0)
         axis.set_title(f"{n:,} rows in a call", fontsize=10)
@@ -187,18 +190,18 @@ def gradients():
     return result
 
 
+PROGRAMS = {"portions": portions, "gradients": gradients, "likelihoods": likelihoods}
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["digits", "portions", "gradients", "likelihoods"])
-    parser.add_argument("--seeds", type=int, default=10)
+    parser = parser_of(__doc__, seeds=10)
+    parser.add_argument("what", choices=["digits", *PROGRAMS])
     parser.add_argument("--split-first", action="store_true", help="split before nudging")
-    options = parser.parse_args()
-    if options.what == "digits":
-        result = digits(options.seeds, options.split_first)
+    args = parser.parse_args()
+    if args.what == "digits":
+        result = digits(args.seeds, args.split_first)
     else:
-        result = {"portions": portions, "gradients": gradients, "likelihoods": likelihoods}[
-            options.what
-        ]()
+        result = PROGRAMS[args.what]()
     print(json.dumps(result, indent=2))
 
 

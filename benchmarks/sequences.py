@@ -11,21 +11,23 @@ need the reference data, in the folder that HARMONIUM_DATA names.
 """
 
 import csv
-import os
-import sys
-import time
-from pathlib import Path
+import math
 
 import jax
 import numpy as np
+from reference_data import reference
+from reporting import parser_of
 from scipy.stats import spearmanr
+from timing import timed
 
 import harmonium as hm
 
-PROTEINS = Path(os.environ.get("HARMONIUM_DATA", "")) / "proteins"
-STATES, SEED = 21, 0
-NEAR, APART = 6.0, 4
-OPEN, EXTEND = -6.0, -0.5  # costs of gaps, in nats
+STATES = 21
+SEED = 0
+NEAR = 6.0
+APART = 4
+OPEN = -6.0  # cost of the first column of a gap, in nats
+EXTEND = -0.5  # of each further column
 
 
 def independent(codes: np.ndarray, weights: np.ndarray, pseudo_count: float) -> np.ndarray:
@@ -40,32 +42,28 @@ def trained(codes: np.ndarray, weights: np.ndarray, hidden: int, held_out: np.nd
     key_weights, key_fit = jax.random.split(jax.random.key(SEED))
     visible = hm.Potts(codes.shape[1], STATES)
     rbm = hm.initialize(visible, hm.Bernoulli(hidden), codes[:10_000], key=key_weights)
-    began = time.perf_counter()
-    fit = hm.fit(rbm, codes, weights=weights, validation=held_out, key=key_fit)
-    seconds = time.perf_counter() - began
-    epochs = int(fit.state.updates) / -(-len(codes) // 200)
-    print(
-        f"{hidden} hidden units: {fit.message}, {seconds:.0f} s, {seconds / epochs:.2f} s an epoch"
-    )
+    fit, seconds = timed(hm.fit, rbm, codes, weights=weights, validation=held_out, key=key_fit)
+    epochs = int(fit.state.updates) / math.ceil(len(codes) / 200)
+    pace = seconds / epochs
+    print(f"{hidden} hidden units: {fit.message}, {seconds:.0f} s, {pace:.2f} s an epoch")
     for note in fit.notes:
         print(f"  {note}")
     return fit.rbm
 
 
 def contacts(hidden: int) -> None:
-    train, test = (np.load(PROTEINS / f"pf00072_{n}.npz")["x"] for n in ("train0.6", "test0.4"))
+    train = np.load(reference("proteins/pf00072_train0.6.npz"))["x"]
+    test = np.load(reference("proteins/pf00072_test0.4.npz"))["x"]
     weights = hm.sequences.neighbours(train).weights
     rbm = trained(train, weights, hidden, test[::10])
     sites = train.shape[1]
     alone = independent(train, np.ones(len(train)), 1.0)[test, np.arange(sites)].sum(1).mean()
-    found = hm.log_likelihood(rbm, test, key=jax.random.key(1))
+    score = hm.log_likelihood(rbm, test, key=jax.random.key(1))
     print(
-        f"log-likelihood per site {found.value / sites:.4f}, in [{found.low / sites:.4f},", end=""
+        f"log-likelihood per site {score.value / sites:.4f}, in [{score.low / sites:.4f},"
+        f" {score.high / sites:.4f}], converged: {score.converged}; independent {alone / sites:.4f}"
     )
-    print(
-        f" {found.high / sites:.4f}], converged: {found.converged}; independent {alone / sites:.4f}"
-    )
-    structure = np.loadtxt(PROTEINS / "pf00072_struct.dat")
+    structure = np.loadtxt(reference("proteins/pf00072_struct.dat"))
     distance = np.full((sites, sites), np.inf)
     i, j = structure[:, :2].astype(int).T - 1
     distance[i, j] = distance[j, i] = structure[:, 3]
@@ -76,8 +74,9 @@ def contacts(hidden: int) -> None:
         shares = ", ".join(f"{k}L {near[: k * sites].mean():.3f}" for k in (1, 2, 5))
         print(f"contacts, couplings {name}: {shares}", flush=True)
     draws = hm.sample(rbm, 10_000, key=jax.random.key(2))
-    for each in hm.moment_agreement(draws, test, states=STATES, others=train):
-        print(f"{each.name}: Pearson {each.samples:.3f}, of training rows {each.others:.3f}")
+    for agreement in hm.moment_agreement(draws, test, states=STATES, others=train):
+        samples = f"Pearson {agreement.samples:.3f}"
+        print(f"{agreement.name}: {samples}, of training rows {agreement.others:.3f}")
 
 
 def placed(wild: str, profile: np.ndarray, letters: str) -> dict[int, int]:
@@ -91,33 +90,44 @@ def placed(wild: str, profile: np.ndarray, letters: str) -> dict[int, int]:
     score = np.log(p / p.mean(1, keepdims=True))[codes]
     n, columns = score.shape
     best = np.full((3, n + 1, columns + 1), -np.inf)
-    best[0, 0, 0], best[1, 1:, 0], best[2, 0, 1:] = 0.0, 0.0, 0.0
-    come = np.zeros((3, n + 1, columns + 1), int)
+    # Free ends: what precedes the first match costs nothing.
+    best[0, 0, 0] = 0.0
+    best[1, 1:, 0] = 0.0
+    best[2, 0, 1:] = 0.0
+    previous = np.zeros((3, n + 1, columns + 1), int)
     for i in range(1, n + 1):
         for c in range(1, columns + 1):
-            opened, longer = (0.0, 0.0) if c == columns else (OPEN, EXTEND)
+            costs = [OPEN, EXTEND, -np.inf]
+            if c == columns:  # what follows the last match costs nothing either
+                costs = [0.0, 0.0, -np.inf]
             steps = (
                 best[:, i - 1, c - 1] + score[i - 1, c - 1],
-                best[:, i - 1, c] + [opened, longer, -np.inf],
+                best[:, i - 1, c] + costs,
                 best[:, i, c - 1] + [OPEN, -np.inf, EXTEND],
             )
             for state, step in enumerate(steps):
-                come[state, i, c] = step.argmax()
+                previous[state, i, c] = step.argmax()
                 best[state, i, c] = step.max()
-    found, i, c = {}, n, columns
+    columns_of_residues = {}
+    i = n
+    c = columns
     state = int(best[:, n, columns].argmax())
     while i > 0 and c > 0:
-        before = int(come[state, i, c])
+        before = int(previous[state, i, c])
         if state == 0:
-            found[i - 1] = c - 1
-        i, c, state = i - (state != 2), c - (state != 1), before
-    return found
+            columns_of_residues[i - 1] = c - 1
+        if state != 2:
+            i -= 1
+        if state != 1:
+            c -= 1
+        state = before
+    return columns_of_residues
 
 
 def mutants(hidden: int) -> None:
-    family = hm.read_alignment(PROTEINS / "pf13354.fasta")
+    family = hm.read_alignment(reference("proteins/pf13354.fasta"))
     letters = family.sites.alphabet.letters
-    with (PROTEINS / "blat_ecolx_2015.csv").open(newline="") as file:
+    with reference("proteins/blat_ecolx_2015.csv").open(newline="") as file:
         measured = [row for row in csv.DictReader(file) if ":" not in row["mutant"]]
     wild = {int(row["mutant"][1:-1]): row["mutant"][0] for row in measured}
     first = min(wild)
@@ -127,7 +137,8 @@ def mutants(hidden: int) -> None:
     codes = np.zeros(family.codes.shape[1], np.uint8)
     for residue, column in columns.items():
         codes[column] = letters.index(word[residue])
-    changed, fitness = [], []
+    changed = []
+    fitness = []
     for row in measured:
         column = columns.get(int(row["mutant"][1:-1]) - first)
         if column is not None and row["2500"] and row["mutant"][-1] in letters:
@@ -144,11 +155,20 @@ def mutants(hidden: int) -> None:
         value = spearman(alone[state, site] - alone[codes[site], site])
         print(f"independent sites, pseudo-count {count:g}: Spearman {value:.3f}")
     order = np.random.default_rng(SEED).permutation(len(family.codes))
-    kept, held = order[len(order) // 10 :], order[: len(order) // 10]
-    rbm = trained(family.codes[kept], family.weights[kept], hidden, family.codes[held])
+    train_rows = order[len(order) // 10 :]
+    held_rows = order[: len(order) // 10]
+    rbm = trained(
+        family.codes[train_rows], family.weights[train_rows], hidden, family.codes[held_rows]
+    )
     print(f"RBM: Spearman {spearman(hm.single_changes(rbm, codes)[site, state]):.3f}")
 
 
+PROGRAMS = {"contacts": contacts, "mutants": mutants}
+
+
 if __name__ == "__main__":
-    hidden_units = int(sys.argv[2]) if sys.argv[2:] else 200
-    {"contacts": contacts, "mutants": mutants}[sys.argv[1]](hidden_units)
+    parser = parser_of(__doc__)
+    parser.add_argument("program", choices=PROGRAMS)
+    parser.add_argument("hidden", nargs="?", type=int, default=200)
+    args = parser.parse_args()
+    PROGRAMS[args.program](args.hidden)

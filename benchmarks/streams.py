@@ -1,6 +1,6 @@
 """Rows streamed from disk against rows in memory: speed, and memory at its highest.
 
-    python benchmarks/streams.py [--gigabytes 20] [--out runs/streams] [--kind npy]
+    python benchmarks/streams.py [--gigabytes 20] [--out runs/streams]
 
 A file of synthetic 0/1 rows is written, in float32, as people store them. A model learns from it by
 `hm.Stream` for one epoch; before, between and after, another process of the same kind learns from
@@ -20,11 +20,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from reporting import parser_of
 
-COLUMNS, HIDDEN, BATCH = 784, 500, 200
+COLUMNS = 784
+HIDDEN = 500
+BATCH = 200
 IN_MEMORY = 100_000  # rows
 SLICE = 2**14  # rows that are written at once
-KINDS = ("npy", "npz", "parquet", "function")
 
 
 def rows_of(seed: int, count: int) -> np.ndarray:
@@ -35,39 +37,20 @@ def rows_of(seed: int, count: int) -> np.ndarray:
     return patterns[rng.integers(0, 16, count)] ^ flips
 
 
-def written(out: Path, kind: str, total: int) -> object:
-    """Write so many rows, unless they are there; return the source."""
-    if kind == "function":
-        return lambda: parts(total)
+def written(out: Path, total: int) -> Path:
+    """Write so many rows, unless they are there; return the file."""
+    path = out / f"rows-{total}.npy"
+    if path.exists():
+        return path
     out.mkdir(parents=True, exist_ok=True)
-    if kind == "npy":
-        path = out / f"rows-{total}.npy"
-        if not path.exists():
-            new = path.with_suffix(".part")
-            dtype = np.dtype(np.float32)
-            with new.open("wb") as file:
-                shape = {"shape": (total, COLUMNS), "fortran_order": False}
-                np.lib.format.write_array_header_1_0(file, {"descr": dtype.str, **shape})
-                for part in parts(total):
-                    part.astype(dtype).tofile(file)
-            new.rename(path)
-        return str(path)
-    folder = out / f"{kind}-{total}"
-    if not folder.exists():
-        new = folder.with_suffix(".part")
-        new.mkdir(exist_ok=True)
-        for i, part in enumerate(parts(total)):
-            if kind == "npz":
-                np.savez(new / f"{i:06}.npz", train=part.astype(np.float32))
-            else:
-                import pyarrow
-                from pyarrow import parquet
-
-                flat = pyarrow.array(part.astype(np.float32).ravel())
-                cells = pyarrow.FixedSizeListArray.from_arrays(flat, COLUMNS)
-                parquet.write_table(pyarrow.table({"row": cells}), new / f"{i:06}.parquet")
-        new.rename(folder)
-    return str(folder)
+    header = {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": (total, COLUMNS)}
+    new = path.with_suffix(".part")
+    with new.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in parts(total):
+            part.astype(np.float32).tofile(file)
+    new.rename(path)  # so that a file that is there is complete
+    return path
 
 
 def parts(total: int) -> Iterator[np.ndarray]:
@@ -76,66 +59,68 @@ def parts(total: int) -> Iterator[np.ndarray]:
         yield rows_of(first, min(SLICE, total - first))
 
 
-def measured(source: object, total: int, seconds: float) -> dict:
-    """Train on a source, or on rows in memory if it is None; return speed and memory."""
+def measured(file: Path | None, seconds: float) -> dict:
+    """Train on a file, or on rows in memory if it is None; return speed and memory."""
     import jax
 
     import harmonium as hm
 
-    data = (
-        hm.Dataset(rows_of(0, IN_MEMORY))
-        if source is None
-        else hm.Stream(source, rows=total if callable(source) else None)
-    )
+    if file is None:
+        data = hm.Dataset(rows_of(0, IN_MEMORY))
+        epochs = 10_000  # until the time is over
+    else:
+        data = hm.Stream(str(file))
+        epochs = 1
     key = jax.random.key(0)
     rbm = hm.initialize(hm.Bernoulli(COLUMNS), hm.Bernoulli(HIDDEN), data, key=key)
-    seen: list[tuple[float, int]] = []
+    times: list[float] = []
+    updates: list[int] = []
 
     def watch(report: hm.Report) -> bool:
-        seen.append((time.perf_counter(), report.updates))
-        return source is None and seen[-1][0] - seen[0][0] > seconds
+        times.append(time.perf_counter())
+        updates.append(report.updates)
+        return file is None and times[-1] - times[0] > seconds
 
-    epochs = 10_000 if source is None else 1
     recipe = hm.Recipe(rate=0.05)
     hm.fit(rbm, data, key=key, optimizer=recipe, epochs=epochs, batch_size=BATCH, callbacks=[watch])
-    start = next(i for i, (at, _) in enumerate(seen) if at - seen[0][0] > 3.0)  # compiled by then
-    (t0, u0), (t1, u1) = seen[start], seen[-1]
+    first = np.searchsorted(times, times[0] + 3.0, side="right")  # compiled by then
+    duration = times[-1] - times[first]
+    speed = (updates[-1] - updates[first]) * BATCH / duration
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"rows a second": (u1 - u0) * BATCH / (t1 - t0), "peak": peak, "seconds": t1 - t0}
+    return {"rows a second": speed, "peak": peak, "seconds": duration}
 
 
-def apart(arguments: argparse.Namespace, what: str) -> dict:
+def apart(args: argparse.Namespace, what: str) -> dict:
     """Measure in a process of its own."""
-    words = ["--gigabytes", str(arguments.gigabytes), "--out", arguments.out, "--kind"]
-    command = [sys.executable, __file__, *words, arguments.kind, "--only", what]
-    command += ["--seconds", str(arguments.seconds)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stderr[-2000:])
-    found = json.loads(done.stdout.splitlines()[-1])
-    speed, peak = found["rows a second"], found["peak"] / 2**30
-    print(f"{what:>10}: {speed:10,.0f} rows a second, {found['seconds']:6.0f} s, {peak:.2f} GiB")
-    return found
+    command = [sys.executable, __file__, "--only", what, "--out", str(args.out)]
+    command += ["--gigabytes", str(args.gigabytes), "--seconds", str(args.seconds)]
+    completed = subprocess.run(command, capture_output=True, text=True)
+    if completed.returncode:
+        sys.exit(completed.stderr[-2000:])
+    result = json.loads(completed.stdout.splitlines()[-1])
+    speed = result["rows a second"]
+    peak = result["peak"] / 2**30
+    print(f"{what:>10}: {speed:10,.0f} rows a second, {result['seconds']:6.0f} s, {peak:.2f} GiB")
+    return result
 
 
 def main() -> None:
     """Write the rows, measure both, and print the ratio."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--gigabytes", type=float, default=20.0)
-    parser.add_argument("--out", default="runs/streams")
-    parser.add_argument("--kind", choices=KINDS, default="npy")
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser = parser_of(__doc__, gigabytes=20.0, out=Path("runs/streams"), seconds=60.0)
     parser.add_argument("--only", choices=("memory", "stream"))
-    arguments = parser.parse_args()
-    total = int(arguments.gigabytes * 1e9 / (4 * COLUMNS))
-    if arguments.only:
-        stream = arguments.only == "stream"
-        source = written(Path(arguments.out), arguments.kind, total) if stream else None
-        print(json.dumps(measured(source, total, arguments.seconds)))
+    args = parser.parse_args()
+    total = int(args.gigabytes * 1e9 / (4 * COLUMNS))
+    if args.only == "memory":
+        print(json.dumps(measured(None, args.seconds)))
         return
-    print(f"{total:,} rows of {COLUMNS} columns, {arguments.gigabytes:g} GB in float32")
-    written(Path(arguments.out), arguments.kind, total)
-    before, stream, after = (apart(arguments, each) for each in ("memory", "stream", "memory"))
+    if args.only == "stream":
+        print(json.dumps(measured(written(args.out, total), args.seconds)))
+        return
+    print(f"{total:,} rows of {COLUMNS} columns, {args.gigabytes:g} GB in float32")
+    written(args.out, total)
+    before = apart(args, "memory")
+    stream = apart(args, "stream")
+    after = apart(args, "memory")
     usual = (before["rows a second"] + after["rows a second"]) / 2
     print(f"streamed: {stream['rows a second'] / usual:.0%} of the speed in memory")
 

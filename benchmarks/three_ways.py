@@ -9,22 +9,24 @@ the markers of three_ways.md in FOLDER (docs), pictures to FOLDER/pictures, and 
 JSON file.
 """
 
-import argparse
-import importlib.util
+import importlib
 import json
+import math
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from published import reference
+from reference_data import binarised_mnist, reference
+from reporting import conditions, duration, mean_and_spread, parser_of, signed, table, write_into
 from scipy.stats import ttest_ind
 from sklearn.datasets import load_digits
-from three_ways_page import conditions, duration, mean_and_spread, signed, table, write_into
 from three_ways_pictures import (
     draw_curves,
     draw_filters,
@@ -36,12 +38,11 @@ from three_ways_pictures import (
 import harmonium as hm
 
 ROOT = Path(__file__).parents[1]
-NUMPY, TENSORFLOW = "NumPy", "TensorFlow"
-OURS, CENTRED, DEFAULTS = (
-    "harmonium, same recipe",
-    "harmonium, its recipe",
-    "harmonium, all defaults",
-)
+NUMPY = "NumPy"
+TENSORFLOW = "TensorFlow"
+OURS = "harmonium, same recipe"
+CENTRED = "harmonium, its recipe"
+DEFAULTS = "harmonium, all defaults"
 SAME = (TENSORFLOW, OURS)  # with the settings of the NumPy version
 DRAWN = (NUMPY, TENSORFLOW, OURS, CENTRED)
 NO_TENSORFLOW = "TensorFlow is not installed here: that version was left out"
@@ -62,49 +63,45 @@ PLANS = {"digits": Plan(16, 30, 20, 0.05, 30), "mnist": Plan(500, 10, 100, 0.01,
 ANNEALING = {"method": "annealed", "chains": 256, "steps": 2_000}
 
 
-class Watch:
-    """Records a run's time and score at its start and after epochs; scoring time is left out."""
+class Run:
+    """A training run: its model, and its time and score at its start and after epochs.
+
+    Scoring time is left out.
+    """
+
+    rbm: hm.RBM
 
     def __init__(self, measure: Callable[[hm.RBM], float | None]):
         self.measure = measure
         self.epochs: list[float] = []
-        self.seconds: list[float] = []
+        self.seconds: list[float] = []  # since the last recorded epoch
         self.curve: list[float | None] = []
-        self.began = time.perf_counter()
+        self.started = time.perf_counter()
 
-    def __call__(self, epoch: float, model: Callable[[], hm.RBM]) -> None:
+    def record(self, epoch: float, model: Callable[[], hm.RBM]) -> None:
         """Record the time since the last call, then measure the score."""
-        self.seconds.append(time.perf_counter() - self.began)
+        self.seconds.append(time.perf_counter() - self.started)
         self.epochs.append(epoch)
         self.curve.append(self.measure(model()))
-        self.began = time.perf_counter()
+        self.started = time.perf_counter()
 
     def score(self, _data: Any, *arrays: Any) -> None:
         """Replace the score function of an example."""
-        self(len(self.epochs), lambda: model_of(arrays))
-
-
-class Run(NamedTuple):
-    """A trained model, with the times and scores of its training."""
-
-    rbm: hm.RBM
-    epochs: list[float]
-    seconds: list[float]  # since the last recorded epoch
-    curve: list[float | None]
+        self.record(len(self.epochs), lambda: model_of(arrays))
 
     @property
     def an_epoch(self) -> float:
         """Seconds an epoch: the median of all intervals but the first, which compiles."""
         return statistics.median(np.array(self.seconds[2:]) / np.diff(self.epochs[1:]))
 
+    @property
+    def compiling(self) -> float:
+        """Seconds that the first interval took beyond the later time of as many epochs."""
+        return self.seconds[1] - self.an_epoch * self.epochs[1]
+
     def at(self, epochs: Sequence[float]) -> np.ndarray:
         """Return the scores after some of the recorded epochs."""
         return np.array([self.curve[self.epochs.index(epoch)] for epoch in epochs], float)
-
-    @property
-    def first(self) -> float:
-        """Seconds that the first interval took beyond the later time of as many epochs."""
-        return self.seconds[1] - self.an_epoch * self.epochs[1]
 
 
 def model_of(arrays: Any) -> hm.RBM:
@@ -114,17 +111,12 @@ def model_of(arrays: Any) -> hm.RBM:
 
 def by_the_example(name: str, dtype: Any) -> Callable:
     """Return a function that trains with an example's own `train`."""
-    path = ROOT / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = importlib.import_module(name)
 
-    def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
-        how = {"epochs": plan.epochs, "batch": plan.batch, "rate": plan.rate, "seed": seed}
+    def train(rows: np.ndarray, plan: Plan, seed: int, run: Run) -> hm.RBM:
+        settings = {"epochs": plan.epochs, "batch": plan.batch, "rate": plan.rate, "seed": seed}
         *arrays, _ = module.train(
-            rows.astype(dtype), plan.hidden, method="pcd", k=1, score=watch.score, **how
+            rows.astype(dtype), plan.hidden, method="pcd", k=1, score=run.score, **settings
         )
         return model_of(arrays)
 
@@ -134,17 +126,17 @@ def by_the_example(name: str, dtype: Any) -> Callable:
 def by_harmonium(options: Callable[[Plan], dict]) -> Callable:
     """Return a function that trains with `hm.fit` and these options."""
 
-    def train(rows: np.ndarray, plan: Plan, seed: int, watch: Watch) -> hm.RBM:
+    def train(rows: np.ndarray, plan: Plan, seed: int, run: Run) -> hm.RBM:
         key_start, key_run = jax.random.split(jax.random.key(seed))
-        layers = hm.Bernoulli(rows.shape[1]), hm.Bernoulli(plan.hidden)
-        rbm = hm.initialize(*layers, rows, key=key_start)
-        watch(0, lambda: rbm)
+        visible = hm.Bernoulli(rows.shape[1])
+        rbm = hm.initialize(visible, hm.Bernoulli(plan.hidden), rows, key=key_start)
+        run.record(0, lambda: rbm)
 
-        def note(report: Any) -> None:
+        def record(report: Any) -> None:
             if report.metrics:  # at the end of an epoch
-                watch(report.epoch, lambda: report.rbm)
+                run.record(report.epoch, lambda: report.rbm)
 
-        return hm.fit(rbm, rows, key=key_run, callbacks=[note], **options(plan)).rbm
+        return hm.fit(rbm, rows, key=key_run, callbacks=[record], **options(plan)).rbm
 
     return train
 
@@ -163,8 +155,9 @@ def same_recipe(plan: Plan) -> dict:
 
 def all_versions() -> dict[str, Callable]:
     """Return every version that can run here."""
+    sys.path.append(str(ROOT / "examples"))
     versions = {NUMPY: by_the_example("from_scratch", np.float64)}
-    if importlib.util.find_spec("tensorflow"):
+    if find_spec("tensorflow"):
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no messages about its build
         versions[TENSORFLOW] = by_the_example("from_scratch_tensorflow", np.float32)
     else:
@@ -182,10 +175,10 @@ def train_all(
     runs: dict[str, list[Run]] = {name: [] for name in versions}
     for seed in range(plan.seeds):
         for name, train in versions.items():
-            watch = Watch(measure)
-            rbm = train(rows, plan, seed, watch)
-            runs[name].append(Run(rbm, watch.epochs, watch.seconds, watch.curve))
-            print(f"  seed {seed}, {name}: {sum(watch.seconds):.1f} s", flush=True)
+            run = Run(measure)
+            run.rbm = train(rows, plan, seed, run)
+            runs[name].append(run)
+            print(f"  seed {seed}, {name}: {sum(run.seconds):.1f} s", flush=True)
     return runs
 
 
@@ -193,16 +186,24 @@ def timing(runs: dict[str, list[Run]]) -> tuple[list[list[str]], dict]:
     """Return the table of times and its figures; ratios are taken within a round."""
     rows = [["version", "speed (rounds)", "an epoch", "compiling, once", "a run, s"]]
     figures = {}
-    for name, found in runs.items():
-        epochs = [run.an_epoch for run in found]
-        pairs = zip(runs[NUMPY], found, strict=True)
+    for name, trained in runs.items():
+        epochs = [run.an_epoch for run in trained]
+        pairs = zip(runs[NUMPY], trained, strict=True)
         ratios = [base.an_epoch / run.an_epoch for base, run in pairs]
-        ratio, epoch, first = statistics.median(ratios), statistics.median(epochs), found[0].first
-        total = statistics.median(sum(run.seconds[1:]) for run in found)
-        speed = f"{ratio:.2f} ({min(ratios):.2f} … {max(ratios):.2f})" if name != NUMPY else "1"
-        rows.append([name, speed, duration(epoch), duration(max(first, 0)), f"{total:.1f}"])
-        figures[name] = {"seconds_an_epoch": epochs, "ratios_to_numpy": ratios, "compiling": first}
-        figures[name]["seconds_in_all"] = total
+        ratio = statistics.median(ratios)
+        epoch = statistics.median(epochs)
+        compiling = trained[0].compiling
+        total = statistics.median(sum(run.seconds[1:]) for run in trained)
+        speed = "1"
+        if name != NUMPY:
+            speed = f"{ratio:.2f} ({min(ratios):.2f} … {max(ratios):.2f})"
+        rows.append([name, speed, duration(epoch), duration(max(compiling, 0)), f"{total:.1f}"])
+        figures[name] = {
+            "seconds_an_epoch": epochs,
+            "ratios_to_numpy": ratios,
+            "compiling": compiling,
+            "seconds_in_all": total,
+        }
     return with_missing_version(rows), figures
 
 
@@ -212,17 +213,19 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
     runs = train_all(rows, plan, lambda rbm: hm.log_likelihood(rbm, rows).value)
     times, figures = timing(runs)
     lines = [["version", "epochs", "updates", "log-likelihood", "second half, less NumPy's"]]
-    for name, found in runs.items():
-        ends = np.array([run.curve[-1] for run in found], float)
-        apart = "–"
+    for name, trained in runs.items():
+        ends = np.array([run.curve[-1] for run in trained], float)
+        difference_in_words = "–"
         if name in SAME and plan.seeds > 1:
-            difference, error, p = compared(found, runs[NUMPY])
-            apart = f"{signed(difference)} ± {error:.3f}, p = {p:.2g}"
+            difference, error, p = compared(trained, runs[NUMPY])
+            difference_in_words = f"{signed(difference)} ± {error:.3f}, p = {p:.2g}"
             figures[name] |= {"apart": difference, "error": error, "welch_p": p}
-        figures[name] |= {"log_likelihood": ends.tolist(), "curves": [run.curve for run in found]}
-        figures[name]["epochs"] = found[0].epochs
-        lines.append([name, *length(found[0], rows, plan, name), mean_and_spread(ends), apart])
-    rbm, start = runs[OURS][0].rbm, runs[NUMPY][0].curve[0]
+        figures[name] |= {"log_likelihood": ends.tolist(), "curves": [run.curve for run in trained]}
+        figures[name]["epochs"] = trained[0].epochs
+        cells = [*length(trained[0], rows, plan, name), mean_and_spread(ends)]
+        lines.append([name, *cells, difference_in_words])
+    rbm = runs[OURS][0].rbm
+    start = runs[NUMPY][0].curve[0]
     exact = hm.log_likelihood(rbm, rows)
     check = hm.log_likelihood(rbm, rows, key=jax.random.key(0), **ANNEALING)
     figures[OURS]["annealed_beside_exact"] = [check.low, check.value, check.high, exact.value]
@@ -239,14 +242,15 @@ def digits(plan: Plan) -> tuple[str, dict, dict]:
     return text, figures, runs
 
 
-def compared(found: list[Run], base: list[Run]) -> tuple[float, float, float]:
+def compared(runs: list[Run], base: list[Run]) -> tuple[float, float, float]:
     """Return the mean excess of the second halves over those of `base`, its error, and Welch's p.
 
     A mean over a half is less noisy than the last score. `fit` does not report every epoch, so the
     mean is over the epochs that both have.
     """
-    late = [e for e in shared_epochs([found, base]) if e > base[0].epochs[-1] / 2]
-    ours, theirs = (np.array([run.at(late).mean() for run in runs]) for runs in (found, base))
+    late = [e for e in shared_epochs([runs, base]) if e > base[0].epochs[-1] / 2]
+    ours = np.array([run.at(late).mean() for run in runs])
+    theirs = np.array([run.at(late).mean() for run in base])
     error = np.sqrt(ours.var(ddof=1) / len(ours) + theirs.var(ddof=1) / len(theirs))
     p = ttest_ind(ours, theirs, equal_var=False).pvalue
     return float(ours.mean() - theirs.mean()), float(error), float(p)
@@ -254,25 +258,30 @@ def compared(found: list[Run], base: list[Run]) -> tuple[float, float, float]:
 
 def mnist(plan: Plan) -> tuple[str, dict, dict]:
     """Return the results on MNIST, as text and as figures, and the runs."""
-    rows, test = binarised_mnist()
+    rows = binarised_mnist("train")
+    test = binarised_mnist("test")
     runs = train_all(rows, plan, lambda rbm: None)
     times, figures = timing(runs)
     lines = [["version", "epochs", "updates", "test", "low … high", "largest gap, met"]]
     lines[0] += ["training rows", "pixels wrong"]
-    for name, found in runs.items():
-        scores = [annealed(run.rbm, rows, test, seed) for seed, run in enumerate(found)]
+    for name, trained in runs.items():
+        scores = [annealed(run.rbm, rows, test, seed) for seed, run in enumerate(trained)]
         print(f"  annealed: {name}", flush=True)
         columns = {part: [score[part] for score in scores] for part in scores[0]}
         figures[name] |= columns
-        values, low, high, trained, wrong = (
-            np.array(columns[part]) for part in ("test", "low", "high", "train", "pixels_wrong")
+        mean = {part: np.mean(values) for part, values in columns.items()}
+        gap = signed(max(columns["gap"], key=abs), 2)
+        lines.append(
+            [
+                name,
+                *length(trained[0], rows, plan, name),
+                mean_and_spread(np.array(columns["test"]), 2),
+                f"{signed(mean['low'], 2)} … {signed(mean['high'], 2)}",
+                f"{gap}, {sum(columns['met'])} of {len(scores)}",
+                signed(mean["train"], 2),
+                f"{100 * mean['pixels_wrong']:.2f} %",
+            ]
         )
-        line = [name, *length(found[0], rows, plan, name), mean_and_spread(values, 2)]
-        line += [f"{signed(low.mean(), 2)} … {signed(high.mean(), 2)}"]
-        line += [
-            f"{signed(max(columns['gap'], key=abs), 2)}, {sum(columns['met'])} of {len(scores)}"
-        ]
-        lines.append([*line, signed(trained.mean(), 2), f"{100 * wrong.mean():.2f} %"])
     text = (
         f"{setting(plan, rows)} Log-likelihood in nats per row of {len(test):,} test rows,"
         f" {over(plan.seeds)}; *low … high* are the ends of the interval from annealing forward and"
@@ -288,26 +297,26 @@ def mnist(plan: Plan) -> tuple[str, dict, dict]:
 def annealed(rbm: hm.RBM, rows: np.ndarray, test: np.ndarray, seed: int) -> dict:
     """Score a model on training and test rows by one log Z, annealed forward and in reverse."""
     train = hm.log_likelihood(rbm, rows, key=jax.random.key(seed), **ANNEALING)
-    found = hm.log_likelihood(rbm, test, log_z=train.log_z)
-    scored = {"test": found.value, "low": found.low, "high": found.high, "train": train.value}
-    scored |= {"gap": found.log_z.gap, "ess": found.log_z.ess, "met": found.converged}
+    score = hm.log_likelihood(rbm, test, log_z=train.log_z)
     wrong = ((reconstructed(rbm, test) > 0.5) != test).mean()
-    return scored | {"stderr_rows": found.stderr_rows, "pixels_wrong": float(wrong)}
-
-
-def binarised_mnist() -> tuple[np.ndarray, np.ndarray]:
-    """Return the training and the test rows of the fixed binarisation."""
-    with np.load(reference("mnist/binarized_mnist.npz")) as archive:
-        width = int(archive["n_visible"])
-        train, test = (
-            np.unpackbits(archive[part], axis=1, count=width) for part in ("train", "test")
-        )
-    return train, test
+    return {
+        "test": score.value,
+        "low": score.low,
+        "high": score.high,
+        "train": train.value,
+        "gap": score.log_z.gap,
+        "ess": score.log_z.ess,
+        "met": score.converged,
+        "stderr_rows": score.stderr_rows,
+        "pixels_wrong": float(wrong),
+    }
 
 
 def over(seeds: int) -> str:
     """Return in words over how many runs a mean is taken."""
-    return f"mean ± spread of {seeds} seeds" if seeds > 1 else "one run"
+    if seeds == 1:
+        return "one run"
+    return f"mean ± spread of {seeds} seeds"
 
 
 def setting(plan: Plan, rows: np.ndarray) -> str:
@@ -320,9 +329,11 @@ def setting(plan: Plan, rows: np.ndarray) -> str:
 
 def length(run: Run, rows: np.ndarray, plan: Plan, name: str) -> list[str]:
     """Return the epochs and updates of a run."""
-    batch = min(200, len(rows)) if name == DEFAULTS else plan.batch
+    batch = plan.batch
+    if name == DEFAULTS:
+        batch = min(200, len(rows))
     epochs = round(run.epochs[-1])
-    return [f"{epochs:,}", f"{epochs * -(-len(rows) // batch):,}"]
+    return [f"{epochs:,}", f"{epochs * math.ceil(len(rows) / batch):,}"]
 
 
 def with_missing_version(rows: list[list[str]]) -> list[list[str]]:
@@ -334,42 +345,44 @@ def with_missing_version(rows: list[list[str]]) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(
+        __doc__, docs=ROOT / "docs", json=ROOT / "docs" / "measured" / "three_ways.json"
+    )
     parser.add_argument("--only", choices=PLANS)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--epochs", type=int)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
-    parser.add_argument("--json", type=Path, default=ROOT / "docs" / "measured" / "three_ways.json")
-    arguments = parser.parse_args()
-    if (arguments.epochs or 2) < 2 or (arguments.seeds or 1) < 1:
+    args = parser.parse_args()
+    if (args.epochs or 2) < 2 or (args.seeds or 1) < 1:
         parser.error("at least 1 seed, and 2 epochs: the first one compiles, the others are timed")
-    parts = [arguments.only] if arguments.only else list(PLANS)
+    parts = [args.only] if args.only else list(PLANS)
     if "mnist" in parts:
         reference("mnist/binarized_mnist.npz")  # a missing file is reported now
-    pictures = arguments.docs / "pictures"
-    for folder in (pictures, arguments.json.parent):
+    pictures = args.docs / "pictures"
+    for folder in (pictures, args.json.parent):
         folder.mkdir(parents=True, exist_ok=True)
-    results: dict = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    results: dict = {}
+    if args.json.exists():
+        results = json.loads(args.json.read_text())
     measured_on = conditions()
     for part in parts:
-        asked = {name: getattr(arguments, name) for name in ("seeds", "epochs")}
-        plan = PLANS[part]._replace(**{name: n for name, n in asked.items() if n is not None})
+        plan = PLANS[part]
+        plan = plan._replace(seeds=args.seeds or plan.seeds, epochs=args.epochs or plan.epochs)
         print(f"{part}: {plan}", flush=True)
-        began = time.perf_counter()
+        started = time.perf_counter()
         text, figures, runs = {"digits": digits, "mnist": mnist}[part](plan)
         text = f"{text}\n\n{measured_on}"
         results[part] = {"conditions": measured_on, "plan": plan._asdict(), "versions": figures}
-        arguments.json.write_text(json.dumps(results, indent=2))
-        print(f"\n{text}\n\n{part}: {time.perf_counter() - began:.0f} s\n", flush=True)
+        args.json.write_text(json.dumps(results, indent=2))
+        print(f"\n{text}\n\n{part}: {time.perf_counter() - started:.0f} s\n", flush=True)
         drawn = {name: runs[name] for name in DRAWN if name in runs}
         if part == "digits":
             draw_curves(drawn, SAME, pictures / "three_ways_curves.png")
         else:
-            models = {name: found[0].rbm for name, found in drawn.items()}
+            models = {name: trained[0].rbm for name, trained in drawn.items()}
             draw_filters(models, pictures / "three_ways_filters.png")
-            _, test = binarised_mnist()
+            test = binarised_mnist("test")
             draw_reconstructions(models, test, pictures / "three_ways_reconstructions.png")
-        write_into(arguments.docs / "three_ways.md", part, text)
+        write_into(args.docs / "three_ways.md", part, text)
 
 
 if __name__ == "__main__":

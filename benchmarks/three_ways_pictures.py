@@ -1,6 +1,6 @@
 """The pictures of `three_ways.py`: learning curves, filters and reconstructions side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +21,23 @@ STYLES = (
     {"color": "#CC79A7", "linestyle": "-."},
 )
 IMAGE = (28, 28)
-FILTERS, DIGITS = 16, 12
+FILTERS = 16
+DIGITS = 12
 COLOURS = 128
 PERCENTILE = 99.5
 
 
-def shared_epochs(versions: Sequence[Sequence[Any]]) -> list[float]:
+def shared_epochs(versions: Iterable[Sequence[Any]]) -> list[float]:
     """Return the epochs after which all versions have a score."""
-    return sorted(set.intersection(*(set(found[0].epochs) for found in versions)))
+    return sorted(set.intersection(*(set(runs[0].epochs) for runs in versions)))
 
 
 def draw_curves(runs: Mapping[str, Sequence[Any]], compared: Sequence[str], path: Path) -> None:
     """Draw the likelihood against the epoch, and differences of some versions from the first."""
     figure = new_figure(8.2, 3.4)
     left, right = figure.subplots(1, 2)
-    epochs = shared_epochs(list(runs.values()))
-    curves = {name: np.stack([run.at(epochs) for run in found]) for name, found in runs.items()}
+    epochs = shared_epochs(runs.values())
+    curves = {name: np.stack([run.at(epochs) for run in version]) for name, version in runs.items()}
     base = next(iter(curves.values()))
     for (name, values), style in zip(curves.items(), STYLES, strict=False):
         mean = values.mean(0)

@@ -41,19 +41,23 @@ def tree_of(rows: np.ndarray) -> Tree:
 
     Source: Chow & Liu 1968.
     """
-    x, n = rows.astype(float), len(rows)
-    both, on = x.T @ x, x.sum(0)
+    x = rows.astype(float)
+    n = len(rows)
+    both = x.T @ x
+    on = x.sum(0)
     cells = np.array([[n - on[:, None] - on + both, on - both], [on[:, None] - both, both]])
     cells = (cells + PSEUDO_COUNT / 4) / (n + PSEUDO_COUNT)
-    first, second = cells.sum(1), cells.sum(0)
-    gained = (cells * np.log(cells / (first[:, None] * second[None]))).sum((0, 1))
-    costs = gained.max() + 1 - gained
+    first = cells.sum(1)
+    second = cells.sum(0)
+    information = (cells * np.log(cells / (first[:, None] * second[None]))).sum((0, 1))
+    costs = information.max() + 1 - information
     np.fill_diagonal(costs, 0)
     order, parents = breadth_first_order(minimum_spanning_tree(costs), 0, directed=False)
     return Tree(order, parents, cells)
 
 
-STATES, BATCH = 32, 512
+STATES = 32
+BATCH = 512
 STEPS = ((0, 0.9), (100, 0.1), (350, 0.05))  # epochs, and the step of EM there; linear between
 PSEUDO = 0.1  # spread over the entries of each distribution, in a batch
 
@@ -68,19 +72,21 @@ def hidden_chow_liu(train: np.ndarray, test: np.ndarray, *, seed: int = 0) -> fl
     Source: Liu & Van den Broeck 2021 (HCLT); the settings of PyJuice's `train_mnist_hclt.py`.
     """
     levels = _levels(tree_of(train))
-    rng, batch = np.random.default_rng(seed), min(BATCH, len(train))
-    model = _started(rng, train, levels)
-    rows, per_epoch = jnp.asarray(train, jnp.int8), max(1, len(train) // batch)
+    rng = np.random.default_rng(seed)
+    batch = min(BATCH, len(train))
+    model = _random_model(rng, train, levels)
+    rows = jnp.asarray(train, jnp.int8)
+    per_epoch = max(1, len(train) // batch)
     epochs = STEPS[-1][0]
-    steps = np.interp(np.arange(epochs * per_epoch) / per_epoch, *zip(*STEPS, strict=True))
+    steps = np.interp(np.arange(epochs * per_epoch) / per_epoch, *np.transpose(STEPS))
     for e in range(epochs):
         order = jnp.asarray(rng.permutation(len(train))[: per_epoch * batch].reshape(-1, batch))
-        mine = jnp.asarray(steps[e * per_epoch : (e + 1) * per_epoch], jnp.float32)
-        model = _epoch(levels, model, rows, order, mine)
+        epoch_steps = jnp.asarray(steps[e * per_epoch : (e + 1) * per_epoch], jnp.float32)
+        model = _epoch(levels, model, rows, order, epoch_steps)
     model = _epoch(levels, model, rows, jnp.arange(len(train))[None], jnp.ones(1))
     parts = np.array_split(test.astype(np.int8), max(1, len(test) // 2_000))
-    found = [_log_likelihoods(levels, model, jnp.asarray(part)) for part in parts]
-    return float(np.concatenate(found).mean())
+    log_p = [_log_likelihoods(levels, model, jnp.asarray(part)) for part in parts]
+    return float(np.concatenate(log_p).mean())
 
 
 class _Model(NamedTuple):
@@ -98,14 +104,14 @@ def _levels(tree: Tree) -> Levels:
     depth = {int(tree.order[0]): 0}
     for i in tree.order[1:]:
         depth[int(i)] = depth[int(tree.parents[i])] + 1
-    found = []
+    levels = []
     for level in reversed(range(max(depth.values()) + 1)):
-        mine = tuple(sorted(i for i, d in depth.items() if d == level))
-        found.append((mine, tuple(int(max(tree.parents[i], 0)) for i in mine)))
-    return tuple(found)
+        columns = tuple(sorted(i for i, d in depth.items() if d == level))
+        levels.append((columns, tuple(int(max(tree.parents[i], 0)) for i in columns)))
+    return tuple(levels)
 
 
-def _started(rng: np.random.Generator, train: np.ndarray, levels: Levels) -> _Model:
+def _random_model(rng: np.random.Generator, train: np.ndarray, levels: Levels) -> _Model:
     columns = train.shape[1]
     hidden = rng.dirichlet(np.ones(STATES), (columns, STATES))
     root = levels[-1][0][0]
@@ -116,17 +122,20 @@ def _started(rng: np.random.Generator, train: np.ndarray, levels: Levels) -> _Mo
 
 def _log_of_rows(levels: Levels, logs: _Model, rows: jax.Array) -> jax.Array:
     """Return log p of rows, from the leaves of the tree upwards."""
-    chosen = jnp.where(rows[:, :, None] > 0, logs.column[None, ..., 1], logs.column[None, ..., 0])
-    total = chosen  # (rows, columns, states): a column's value and all that lies below it
-    for mine, parents in levels:
-        below = total[:, np.array(mine)]
-        most = jax.lax.stop_gradient(below.max(-1, keepdims=True))
-        given = jnp.exp(logs.hidden[np.array(mine)])
-        sent = jnp.log(jnp.einsum("bnk,njk->bnj", jnp.exp(below - most), given)) + most
-        if len(levels[-1][0]) == 1 and mine == levels[-1][0]:
-            return sent[:, 0, 0]
-        total = total.at[:, np.array(parents)].add(sent)
-    raise AssertionError
+
+    def message(total: jax.Array, columns: tuple[int, ...]) -> jax.Array:
+        """Return what columns and all below them say of the states of their parents."""
+        below = total[:, np.array(columns)]
+        largest = jax.lax.stop_gradient(below.max(-1, keepdims=True))
+        p = jnp.exp(logs.hidden[np.array(columns)])
+        return jnp.log(jnp.einsum("bnk,njk->bnj", jnp.exp(below - largest), p)) + largest
+
+    # (rows, columns, states): a column's value and all that lies below it
+    total = jnp.where(rows[:, :, None] > 0, logs.column[None, ..., 1], logs.column[None, ..., 0])
+    for columns, parents in levels[:-1]:
+        total = total.at[:, np.array(parents)].add(message(total, columns))
+    root, _ = levels[-1]
+    return message(total, root)[:, 0, 0]
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -21,16 +21,20 @@ import numpy as np
 from scipy.special import digamma, gammaln
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
+from timing import timed
 
 import harmonium as hm
 
-WORDS, HIDDEN, TESTED, SEED = 1_000, 50, 100, 0
+WORDS = 1_000
+HIDDEN = 50
+TESTED = 100
+SEED = 0
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "jax", "optax")
 
 
 def docstrings() -> list[str]:
     """Return the docstrings of public functions and classes, without repetition."""
-    found = {}
+    texts = {}
     for package in PACKAGES:
         home = importlib.import_module(package)
         names = [info.name for info in pkgutil.walk_packages(home.__path__, f"{package}.", str)]
@@ -43,8 +47,8 @@ def docstrings() -> list[str]:
                 continue
             for label, thing in vars(module).items():
                 if not label.startswith("_") and callable(thing):
-                    found.setdefault(inspect.getdoc(thing) or "", None)
-    return [text for text in found if len(text) > 200]
+                    texts.setdefault(inspect.getdoc(thing) or "", None)
+    return [text for text in texts if len(text) > 200]
 
 
 def described() -> np.ndarray:
@@ -74,15 +78,18 @@ def bound_of(model: LatentDirichletAllocation, counts: np.ndarray) -> float:
     (`model.perplexity` counts the uncertainty of the topics too, which a small test set pays for.)
     """
     topics = model.components_ / model.components_.sum(1, keepdims=True)
-    prior, total = model.doc_topic_prior_, 0.0
+    prior = model.doc_topic_prior_
+    total = 0.0
     for row in counts:
         words = np.flatnonzero(row)
-        n, p = row[words], topics[:, words]
+        n = row[words]
+        p = topics[:, words]
         mix = np.full(len(topics), prior + n.sum() / len(topics))
         for _ in range(1_000):
             logs = digamma(mix) - digamma(mix.sum())
             new = prior + np.exp(logs) * (p @ (n / (np.exp(logs) @ p)))
-            close, mix = np.abs(new - mix).max() < 1e-6, new
+            close = np.abs(new - mix).max() < 1e-6
+            mix = new
             if close:
                 break
         logs = digamma(mix) - digamma(mix.sum())
@@ -96,14 +103,14 @@ def lda(train: np.ndarray, test: np.ndarray) -> list[str]:
     """Return lines on LDA: a bound of nats per word, for several numbers of topics and priors."""
     lines = []
     for topics, prior in ((20, 0.05), (20, 0.1), (50, 0.02), (50, 0.1), (100, 0.02)):
-        began = time.perf_counter()
+        started = time.perf_counter()
         model = LatentDirichletAllocation(
             topics, doc_topic_prior=prior, max_iter=50, random_state=SEED
         ).fit(train)
         bound = bound_of(model, test)
         lines.append(
             f"  LDA, {topics} topics, prior {prior:g}: at least {bound:.3f} nats per word"
-            f" (perplexity at most {np.exp(-bound):.0f}), {time.perf_counter() - began:.0f} s"
+            f" (perplexity at most {np.exp(-bound):.0f}), {time.perf_counter() - started:.0f} s"
         )
     return lines
 
@@ -112,31 +119,32 @@ def measured(name: str, counts: np.ndarray) -> None:
     """Print what each model says of held-out documents."""
     order = np.random.default_rng(SEED).permutation(len(counts))
     counts = counts[order].astype(np.float32)
-    train, test = counts[TESTED:], counts[:TESTED]
+    train = counts[TESTED:]
+    test = counts[:TESTED]
     words = test.sum()
     print(f"{name}: {len(train)} documents of {train.sum(1).mean():.0f} words; {TESTED} tested")
-    share = train.sum(0) + 0.5
-    alone = float((test @ np.log(share / share.sum())).sum() / words)
+    frequencies = train.sum(0) + 0.5
+    alone = float((test @ np.log(frequencies / frequencies.sum())).sum() / words)
     print(f"  one distribution of words: {alone:.3f} nats per word")
     for line in lda(train, test):
         print(line, flush=True)
     keys = jax.random.split(jax.random.key(SEED), 3)
+    held_out = train[: len(train) // 10]
+    learned = train[len(train) // 10 :]
+    visible = hm.ReplicatedSoftmax(counts.shape[1])
+    start = hm.initialize(visible, hm.Bernoulli(HIDDEN), learned, key=keys[0])
     for title, gradient in (("PCD-1", "pcd"), ("CD-1", hm.Contrastive(hm.Gibbs(1)))):
-        began = time.perf_counter()
-        visible = hm.ReplicatedSoftmax(counts.shape[1])
-        learned, held_out = train[len(train) // 10 :], train[: len(train) // 10]
-        rbm = hm.initialize(visible, hm.Bernoulli(HIDDEN), learned, key=keys[0])
-        fit = hm.fit(rbm, learned, key=keys[1], gradient=gradient, validation=held_out)
-        seconds = time.perf_counter() - began
-        found = hm.log_likelihood(fit.rbm, test, key=keys[2])
+        settings = {"gradient": gradient, "validation": held_out}
+        fit, seconds = timed(hm.fit, start, learned, key=keys[1], **settings)
+        score, scoring = timed(hm.log_likelihood, fit.rbm, test, key=keys[2])
         orders = float(np.sum(fit.rbm.visible.log_arrangements(test)))
         low, value, high = (
-            (one * TESTED - orders) / words for one in (found.low, found.value, found.high)
+            (end * TESTED - orders) / words for end in (score.low, score.value, score.high)
         )
         print(
             f"  replicated softmax, {HIDDEN} hidden units, {title}: {value:.3f} [{low:.3f},"
             f" {high:.3f}] nats per word (perplexity {np.exp(-value):.0f}), {seconds:.0f} s;"
-            f" scored in {time.perf_counter() - began - seconds:.0f} s, {found.method}",
+            f" scored in {scoring:.0f} s, {score.method}",
             flush=True,
         )
 

@@ -15,7 +15,6 @@ environment.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -23,9 +22,10 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1]))
+from reporting import head, parser_of, processor, row, versions
 from workloads import CONTESTANTS, LARGE, WORKLOADS, Workload
 
 HERE = Path(__file__).parent
@@ -39,7 +39,8 @@ PACKAGES = (
     "learnergy",
     "thrml",
 )
-OURS, CEILING = "harmonium", "matmul ceiling, float32"
+OURS = "harmonium"
+CEILING = "matmul ceiling, float32"
 MOST_UNITS = 10**7
 PAUSE = 0.3  # seconds, in which the threads of the contestant before become idle
 
@@ -57,12 +58,16 @@ class Contestant:
             text=True,
             env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
         )
-        self.name, self.units, self.speeds, self.peak = name, 1, [], 0
+        self.name = name
+        self.units = 1
+        self.speeds: list[float] = []
+        self.peak = 0
 
     def begin(self, seconds: float) -> None:
         """Wait until it has started up, then find the number of units that takes so long."""
         first = self._answer()
-        self.cannot, self.ready = first.get("cannot"), first.get("ready")
+        self.cannot = first.get("cannot")
+        self.ready = first.get("ready")
         if self.cannot is None:
             self.settle(seconds)
         print(f"  {self.name:26s} {self.cannot or f'ready after {self.ready:.1f} s'}", flush=True)
@@ -80,21 +85,23 @@ class Contestant:
         self.process.stdin.write(f"{self.units}\n")
         self.process.stdin.flush()
         answer = self._answer()
-        self.cannot, self.peak = answer.get("cannot"), answer.get("peak_mib", 0)
+        self.cannot = answer.get("cannot")
+        self.peak = answer.get("peak_mib", 0)
         return answer["units"], answer["seconds"]
 
     def settle(self, seconds: float) -> None:
         """Find the number of units that takes about so many seconds."""
-        made, took = self.ask()
-        while not self.cannot and took < seconds / 2 and made < MOST_UNITS:
-            self.units = min(MOST_UNITS, int(made * min(20.0, 1.2 * seconds / max(took, 1e-6))) + 1)
-            made, took = self.ask()
+        units, duration = self.ask()
+        while not self.cannot and duration < seconds / 2 and units < MOST_UNITS:
+            factor = min(20.0, 1.2 * seconds / max(duration, 1e-6))
+            self.units = min(MOST_UNITS, int(units * factor) + 1)
+            units, duration = self.ask()
 
     def race(self) -> None:
         """Measure the speed once more."""
-        made, took = self.ask()
+        units, duration = self.ask()
         if not self.cannot:
-            self.speeds.append(made / took)
+            self.speeds.append(units / duration)
 
     def end(self) -> None:
         """End the process."""
@@ -102,8 +109,8 @@ class Contestant:
         self.process.communicate()
 
     @property
-    def found(self) -> dict:
-        """The results to store."""
+    def result(self) -> dict:
+        """The result to store."""
         if self.cannot:
             return {"cannot": self.cannot}
         return {"ready": self.ready, "speeds": self.speeds, "peak_mib": self.peak}
@@ -112,149 +119,155 @@ class Contestant:
 def run(load: Workload, rounds: int, seconds: float, only: list[str], together: bool) -> dict:
     """Let contestants run a workload, in turn: all of them, or only those named."""
     names = [name for name in CONTESTANTS if not only or name in only]
-    started = (Contestant(name, load) for name in names)
+    contestants = (Contestant(name, load) for name in names)
+    if together:
+        contestants = list(contestants)  # which starts all of their processes
     field = []
-    for each in list(started) if together else started:
-        each.begin(seconds)
-        field.append(each)
+    for contestant in contestants:
+        contestant.begin(seconds)
+        field.append(contestant)
     for _ in range(rounds):
-        for each in field:
-            if each.cannot is None:
-                each.race()
-    for each in field:
-        each.end()
-    return {each.name: each.found for each in field}
+        for contestant in field:
+            if contestant.cannot is None:
+                contestant.race()
+    for contestant in field:
+        contestant.end()
+    return {contestant.name: contestant.result for contestant in field}
 
 
-def processor() -> str:
-    """Return the name of the GPU that is at hand, else of the processor."""
+def computer() -> str:
+    """Return the name of the GPU that is at hand, else of the processor with its cores."""
     with suppress(OSError, subprocess.CalledProcessError):
-        asked = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        return "unknown"
-    names = {line.partition(":")[2].strip() for line in lines if line.startswith("model name")}
-    return f"{os.cpu_count()} cores of {' and '.join(sorted(names))}"
+        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return f"{os.cpu_count()} cores of {processor()}"
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of all packages that take part."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+def ratios(results: dict, base: str) -> list[float]:
+    """Return the ratios of our speed to a contestant's, round by round; none without speeds."""
+    ours = results.get(OURS, {}).get("speeds", [])
+    speeds = results.get(base, {}).get("speeds", [])
+    return [a / b for a, b in zip(ours, speeds, strict=False)]
 
 
-def ratio(found: dict, one: str, other: str) -> float | None:
-    """Return the median over rounds of the ratio of two speeds."""
-    speeds = [found.get(name, {}).get("speeds") for name in (one, other)]
-    if not all(speeds):
-        return None
-    return statistics.median(a / b for a, b in zip(*speeds, strict=False))
-
-
-def named(kind: str) -> list[str]:
-    """Return the names of the contestants of a kind."""
-    return [name for name, (_, _, its) in CONTESTANTS.items() if its == kind]
-
-
-def best_of(found: dict, kind: str) -> tuple[str, float] | None:
+def best_of(results: dict, kind: str) -> tuple[str, float] | None:
     """Return the fastest contestant of a kind, and how many times faster harmonium is."""
-    ratios = [(ratio(found, OURS, name), name) for name in named(kind)]
-    known = [(value, name) for value, name in ratios if value is not None]
-    return min(known)[::-1] if known else None
+    medians = {
+        name: statistics.median(ratios(results, name))
+        for name, entry in CONTESTANTS.items()
+        if entry.kind == kind and ratios(results, name)
+    }
+    if not medians:
+        return None
+    name = min(medians, key=medians.__getitem__)
+    return name, medians[name]
 
 
-def shown(speed: float) -> str:
-    """Return units a second as text."""
+def fraction_of_ceiling(results: dict) -> float | None:
+    """Return our speed in that of the matrix products alone."""
+    speeds = ratios(results, CEILING)
+    return statistics.median(speeds) if speeds else None
+
+
+def speed_in_words(results: dict, name: str) -> str:
+    """Return a contestant's units a second as text."""
+    speed = statistics.median(results[name]["speeds"])
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.1f}"
 
 
+def overview(name: str, results: dict) -> list[str]:
+    """Return a workload's line in the table of all."""
+    cells = [name, speed_in_words(results, OURS)]
+    for kind in ("package", "loop"):
+        best = best_of(results, kind)
+        cells.append("none" if best is None else f"**{best[1]:.2f}** ({best[0]})")
+    fraction = fraction_of_ceiling(results)
+    cells.append("" if fraction is None else f"{100 * fraction:.0f} %")
+    return cells
+
+
+def line_of(name: str, results: dict) -> list[str]:
+    """Return a contestant's line in the table of a workload."""
+    result = results[name]
+    if "cannot" in result:
+        return [name, "", "", result["cannot"], "", ""]
+    speeds = ratios(results, name)
+    return [
+        name,
+        f"{statistics.median(speeds):.2f}",
+        f"{min(speeds):.2f} – {max(speeds):.2f}",
+        speed_in_words(results, name),
+        f"{result['ready']:.1f}",
+        f"{result['peak_mib']:,}",
+    ]
+
+
 def report(folder: Path) -> None:
-    """Print tables of all stored results, and draw them."""
-    kept = {load.name: folder / f"{load.name}.json" for load in WORKLOADS + LARGE}
-    results = {name: json.loads(path.read_text()) for name, path in kept.items() if path.exists()}
-    print("| workload | units a second | to the best package", end="")
-    print(" | to the best hand-written loop | share of the float32 ceiling |")
-    print("|---|---|---|---|---|")
-    for name, result in results.items():
-        found = result["contestants"]
-        if "speeds" not in found[OURS]:
-            continue
-        cells = [shown(statistics.median(found[OURS]["speeds"]))]
-        for kind in ("package", "loop"):
-            best = best_of(found, kind)
-            cells.append("none" if best is None else f"**{best[1]:.2f}** ({best[0]})")
-        share = ratio(found, OURS, CEILING)
-        cells.append("" if share is None else f"{100 * share:.0f} %")
-        print(f"| {name} | {' | '.join(cells)} |")
-    for name, result in results.items():
+    """Print tables of all stored results, and write what is drawn of them."""
+    records = {}
+    for load in WORKLOADS + LARGE:
+        path = folder / f"{load.name}.json"
+        if path.exists():
+            records[load.name] = json.loads(path.read_text())
+    usable = {
+        name: record for name, record in records.items() if "speeds" in record["contestants"][OURS]
+    }
+    titles = ["workload", "units a second", "to the best package", "to the best hand-written loop"]
+    print(head([*titles, "share of the float32 ceiling"]))
+    for name, record in usable.items():
+        print(row(overview(name, record["contestants"])))
+    titles = ["", "ours is faster by", "lowest – highest", "units a second"]
+    for name, record in records.items():
         print(f"\n### {name}\n")
-        print("| | ours is faster by | lowest – highest | units a second", end="")
-        print(" | to the end of the first call, s | peak MiB |")
-        print("|---|---|---|---|---|---|")
-        for each, found in result["contestants"].items():
-            if found.get("cannot", "").startswith("it has no "):
-                continue
-            if "cannot" in found:
-                print(f"| {each} | | | {found['cannot']} | | |")
-                continue
-            ours = result["contestants"][OURS]["speeds"]
-            ratios = [a / b for a, b in zip(ours, found["speeds"], strict=False)]
-            line = f"| {each} | {statistics.median(ratios):.2f}"
-            line += f" | {min(ratios):.2f} – {max(ratios):.2f}"
-            line += f" | {shown(statistics.median(found['speeds']))} | {found['ready']:.1f}"
-            print(f"{line} | {found['peak_mib']:,} |")
-    usable = {name: each for name, each in results.items() if "speeds" in each["contestants"][OURS]}
+        print(head([*titles, "to the end of the first call, s", "peak MiB"]))
+        for contestant, result in record["contestants"].items():
+            if not result.get("cannot", "").startswith("it has no "):
+                print(row(line_of(contestant, record["contestants"])))
     if usable:
         target = folder / "race.json"
         target.write_text(json.dumps(summary(usable), indent=1, ensure_ascii=False))
         print(f"\npython benchmarks/pictures.py race {target} {target.with_suffix('.png')}")
-    for result in list(results.values())[:1]:
-        print(f"\n{result['processor']}; {result['date']}; {result['versions']}")
+    for record in list(records.values())[:1]:
+        print(f"\n{record['processor']}; {record['date']}; {record['versions']}")
 
 
-def summary(results: dict) -> dict:
+def summary(records: dict) -> dict:
     """Return what docs/benchmarks.md says of the results, as in docs/measured/race.json."""
-    records = []
-    for name, result in results.items():
-        found = result["contestants"]
-        best = {kind: best_of(found, kind) for kind in ("package", "loop")}
-        records.append(
-            {
-                "workload": name,
-                "per_second": float(
-                    shown(statistics.median(found[OURS]["speeds"])).replace(",", "")
-                ),
-                **{
-                    kind: pair and {"name": pair[0], "ratio": round(pair[1], 2)}
-                    for kind, pair in best.items()
-                },
-                "ceiling": (share := ratio(found, OURS, CEILING)) and round(share, 2),
-            }
-        )
-    last = list(results.values())[-1]
-    about = {key: last[key] for key in ("date", "versions")}
+    lines = []
+    for name, record in records.items():
+        results = record["contestants"]
+        line = {
+            "workload": name,
+            "per_second": float(speed_in_words(results, OURS).replace(",", "")),
+        }
+        for kind in ("package", "loop"):
+            best = best_of(results, kind)
+            line[kind] = None
+            if best is not None:
+                line[kind] = {"name": best[0], "ratio": round(best[1], 2)}
+        fraction = fraction_of_ceiling(results)
+        line["ceiling"] = None if fraction is None else round(fraction, 2)
+        lines.append(line)
+    last = list(records.values())[-1]
     return {
         "program": "benchmarks/race",
         "computer": last["processor"],
-        **about,
-        "records": records,
+        "date": last["date"],
+        "versions": last["versions"],
+        "records": lines,
     }
+
+
+def is_chosen(load: Workload, names: list[str]) -> bool:
+    """Return whether a workload runs: if it is named by its first words, or none is named."""
+    if not names:
+        return load in WORKLOADS
+    return any(f"{load.name} ".startswith(f"{name} ") for name in names)
 
 
 def main() -> None:
     """Run the chosen workloads and report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--out", default="runs/race")
+    parser = parser_of(__doc__, workloads=[], rounds=3, seconds=2.0, out="runs/race")
     parser.add_argument("--only", nargs="+", default=[], metavar="CONTESTANT")
     parser.add_argument(
         "--together",
@@ -263,24 +276,21 @@ def main() -> None:
         " not comparable.",
     )
     parser.add_argument("--report", action="store_true", help="Report stored results; run nothing.")
-    given = parser.parse_args()
-    folder = Path(given.out)
+    args = parser.parse_args()
+    folder = Path(args.out)
     folder.mkdir(parents=True, exist_ok=True)
     for load in WORKLOADS + LARGE:
         target = folder / f"{load.name}.json"
-        asked = (not given.workloads and load in WORKLOADS) or any(
-            f"{load.name} ".startswith(f"{name} ") for name in given.workloads
-        )
-        if given.report or target.exists() or not asked:
+        if args.report or target.exists() or not is_chosen(load, args.workloads):
             continue
         print(load.name, flush=True)
-        found = run(load, given.rounds, given.seconds, given.only, given.together)
+        results = run(load, args.rounds, args.seconds, args.only, args.together)
         about = {
-            "processor": processor(),
+            "processor": computer(),
             "date": time.strftime("%d %B %Y"),
-            "versions": versions(),
+            "versions": versions(PACKAGES),
         }
-        target.write_text(json.dumps(about | {"contestants": found}, indent=1))
+        target.write_text(json.dumps(about | {"contestants": results}, indent=1))
     report(folder)
 
 

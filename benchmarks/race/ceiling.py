@@ -11,8 +11,12 @@ def train(load, short=False):
     x = jnp.asarray(load.data()[: load.batch], dtype)
     w = 0.01 * jax.random.normal(jax.random.key(0), (load.visible, load.hidden))
     h = jnp.ones((load.batch, load.hidden), dtype)
-    # XLA multiplies in bfloat16 only in these forms: see harmonium.precision.
-    blocks = lambda y: y.reshape(-1, 2, y.shape[-1]) if load.batch % 2 == 0 else y[:, None]  # noqa: E731
+
+    def blocks(y):
+        # XLA multiplies in bfloat16 only in these forms: see harmonium.precision.
+        if load.batch % 2 == 0:
+            return y.reshape(-1, 2, y.shape[-1])
+        return y[:, None]
 
     def dot(x, y, over):
         precision = "default" if short else "highest"  # by default a GPU rounds float32 factors

@@ -1,6 +1,7 @@
 """learnergy 2 (PyTorch): CD-k, the only method of its `fit`, which also measures each batch."""
 
 import logging
+import math
 
 import torch
 from learnergy.models.bernoulli import RBM
@@ -14,10 +15,10 @@ def train(load):
     x = torch.from_numpy(load.data())
     data = torch.utils.data.TensorDataset(x, torch.zeros(len(x)))
     model = RBM(load.visible, load.hidden, steps=load.k, learning_rate=0.01)
-    per_epoch = -(-len(x) // load.batch)
+    per_epoch = math.ceil(len(x) / load.batch)
 
     def run(updates):
-        epochs = -(-updates // per_epoch)
+        epochs = math.ceil(updates / per_epoch)
         model.fit(data, batch_size=load.batch, epochs=epochs)
         return epochs * per_epoch
 

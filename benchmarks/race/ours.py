@@ -1,7 +1,10 @@
 """harmonium through its public calls, but annealing and enumeration without `hm.log_z`."""
 
+import math
+
 import jax
 import jax.numpy as jnp
+from timing import ContinuedRun
 from workloads import CannotError, repeated
 
 import harmonium as hm
@@ -10,36 +13,34 @@ from harmonium.partition_function import enumerated
 from harmonium.precision import rounded_if_faster
 from harmonium.samplers.annealing import anneal, start_annealing
 
-PLAIN = hm.Recipe(rate=0.01, centring=None, averaging=None, hold=1.0)
-
 
 def device_mib():
     """Return the largest memory that was in use on the GPU, in MiB; None on a CPU."""
-    found = jax.devices()[0].memory_stats()
-    return found["peak_bytes_in_use"] / 2**20 if found else None
+    statistics = jax.devices()[0].memory_stats()
+    if not statistics:
+        return None
+    return statistics["peak_bytes_in_use"] / 2**20
 
 
 def train(load, precision=None):
     """Make updates by complete calls of `hm.fit`, with all that it monitors."""
-    x, key = load.data(), jax.random.key(0)
-    binary = load.verb == "train"
-    visible = hm.Bernoulli(load.visible) if binary else hm.Potts(load.visible, states=load.states)
-    rbm = hm.initialize(visible, hm.Bernoulli(load.hidden), x, key=key)
-    data, per_epoch = hm.Dataset(x), -(-len(x) // load.batch)
-    given = {
-        "gradient": hm.Persistent(hm.Gibbs(load.k), chains=load.batch),
-        "optimizer": PLAIN(10**9),
-        "batch_size": load.batch,
-        "precision": precision,
-    }
-    done = {"epochs": 0, "state": None}
+    visible = hm.Bernoulli(load.visible)
+    if load.verb == "potts":
+        visible = hm.Potts(load.visible, states=load.states)
+    training = ContinuedRun(
+        visible,
+        load.hidden,
+        load.data(),
+        batch=load.batch,
+        chains=load.batch,
+        k=load.k,
+        precision=precision,
+    )
 
     def run(updates):
-        epochs = -(-updates // per_epoch)
-        done["epochs"] += epochs
-        fitted = hm.fit(rbm, data, key=key, epochs=done["epochs"], state=done["state"], **given)
-        done["state"] = jax.block_until_ready(fitted.state)
-        return epochs * per_epoch
+        epochs = math.ceil(updates / training.updates_per_epoch)
+        training.train(epochs)
+        return epochs * training.updates_per_epoch
 
     return run
 
@@ -72,15 +73,18 @@ def sample(load, precision=None):
 
 def ais(load, precision=None):
     """Make steps of annealing, on the path of `hm.log_z`."""
-    rbm, key = model_of(load), key_of(0)
+    rbm = model_of(load)
+    key = key_of(0)
     if precision is None:
         rbm = rounded_if_faster(rbm, load.batch)
-    path = hm.Heating.from_neutral(hm.rounded(rbm) if precision == "bfloat16" else rbm)
+    if precision == "bfloat16":
+        rbm = hm.rounded(rbm)
+    path = hm.Heating.from_neutral(rbm)
 
     @jax.jit
     def run_chains(steps, key):
-        begun = start_annealing(path, load.batch, key=key)
-        return anneal(path, 0.0, 1.0, steps, begun, key=key).log_weights.mean()
+        start = start_annealing(path, load.batch, key=key)
+        return anneal(path, 0.0, 1.0, steps, start, key=key).log_weights.mean()
 
     def run(steps):
         run_chains(jnp.asarray(steps), key).block_until_ready()

@@ -18,26 +18,28 @@ from workloads import repeated
 
 def train(load):
     """Make updates as `rbms.training.pcd.train` does: freshly drawn rows, PCD-k, SGD."""
-    x, is_binary = load.data(), load.verb == "train"
-    names = np.arange(len(x)).astype(str)
-    dtype = torch.float32 if is_binary else torch.int32
+    x = load.data()
+    is_binary = load.verb == "train"
+    if not is_binary:
+        x = x.astype(np.int32)
     data = RBMDataset(
-        x if is_binary else x.astype(np.int32),
+        x,
         np.zeros(len(x), np.int32),
         np.ones(len(x), np.float32),
-        names,
+        np.arange(len(x)).astype(str),
         "rows",
         is_binary,
         device=DEVICE,
         dtype=torch.float32,
     )
+    model = BBRBM
     if not is_binary:
-        data.data = data.data.to(dtype)
-    kind = BBRBM if is_binary else PBRBM
-    params = kind.init_parameters(load.hidden, data, DEVICE, torch.float32)
-    for each in params.parameters():
-        each.requires_grad_()
-        each.grad = torch.zeros_like(each)
+        model = PBRBM
+        data.data = data.data.to(torch.int32)
+    params = model.init_parameters(load.hidden, data, DEVICE, torch.float32)
+    for parameter in params.parameters():
+        parameter.requires_grad_()
+        parameter.grad = torch.zeros_like(parameter)
     state = {"chains": params.init_chains(load.batch)}
     optimizer = torch.optim.SGD(params.parameters(), lr=0.01, maximize=True)
 
@@ -62,13 +64,13 @@ def train(load):
 potts = train
 
 
-def model(load):
+def model_of(load):
     return BBRBM(*(torch.from_numpy(x).to(DEVICE) for x in load.model()))
 
 
 def sample(load):
     """Make sweeps by `sample_state`."""
-    params = model(load)
+    params = model_of(load)
     state = {"chains": params.init_chains(load.batch)}
 
     def run(sweeps):
@@ -82,7 +84,7 @@ def sample(load):
 
 def ais(load):
     """Make steps of `compute_partition_function_ais`."""
-    params = model(load)
+    params = model_of(load)
 
     def run(steps):
         with torch.no_grad():
@@ -95,7 +97,7 @@ def ais(load):
 
 def log_z(load):
     """Sum over all states of the hidden layer, which rbms holds in one array."""
-    params = model(load)
+    params = model_of(load)
     numbers = torch.arange(2**load.hidden, device=DEVICE)
     every = ((numbers[:, None] >> torch.arange(load.hidden, device=DEVICE)) & 1).float()
 

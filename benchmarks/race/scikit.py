@@ -13,7 +13,8 @@ def train(load):
     """Make updates as `fit` does, without the new weights that `fit` draws in each call."""
     if load.k > 1:
         raise CannotError("k is always 1")
-    x, model = load.data(), model_of(load)
+    x = load.data()
+    model = model_of(load)
     rng = np.random.RandomState(0)
     model.n_iter = 1
     model.fit(x)
@@ -30,7 +31,9 @@ def train(load):
 def fitted(load):
     model = model_of(load)
     w, a, b = load.model()
-    model.components_, model.intercept_visible_, model.intercept_hidden_ = w.T.copy(), a, b
+    model.components_ = w.T.copy()
+    model.intercept_visible_ = a
+    model.intercept_hidden_ = b
     model.random_state_ = np.random.RandomState(0)
     model.n_features_in_ = load.visible
     return model
@@ -38,7 +41,8 @@ def fitted(load):
 
 def sample(load):
     """Make sweeps by `gibbs`."""
-    model, x = fitted(load), load.data()
+    model = fitted(load)
+    x = load.data()
     v = np.repeat(x, -(-load.batch // len(x)), 0)[: load.batch]
     chains = {"v": v}
 

@@ -19,9 +19,11 @@ def train(load, xla=False, short=False):
     """Make updates in one graph."""
     dtype = tf.bfloat16 if short else tf.float32
     data = tf.cast(load.data(), dtype)
-    n, batch = len(data), load.batch
+    n = len(data)
+    batch = load.batch
     w = tf.Variable(0.01 * tf.random.normal((load.visible, load.hidden)))
-    a, b = tf.Variable(tf.zeros(load.visible)), tf.Variable(tf.zeros(load.hidden))
+    a = tf.Variable(tf.zeros(load.visible))
+    b = tf.Variable(tf.zeros(load.hidden))
     h = tf.Variable(tf.zeros((batch, load.hidden), dtype))
 
     @tf.function(jit_compile=xla)
@@ -35,7 +37,8 @@ def train(load, xla=False, short=False):
                 v = draw(product(states, coarse, transpose_b=True) + a, dtype)
                 inputs = product(v, coarse) + b
                 states = draw(inputs, dtype)
-            positive, negative = tf.sigmoid(product(rows, coarse) + b), tf.sigmoid(inputs)
+            positive = tf.sigmoid(product(rows, coarse) + b)
+            negative = tf.sigmoid(inputs)
             gradient = product(rows, tf.cast(positive, dtype), transpose_a=True)
             gradient -= product(v, tf.cast(negative, dtype), transpose_a=True)
             w.assign_add(RATE / batch * gradient)

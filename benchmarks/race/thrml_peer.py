@@ -33,9 +33,9 @@ def sample(load):
 
     @jax.jit
     def draw(keys, start):
-        one = lambda key, state: sample_states(  # noqa: E731
-            key, program, schedule, state, [], [blocks[0]]
-        )
-        return jax.vmap(one)(keys, start)
+        def draw_chain(key, state):
+            return sample_states(key, program, schedule, state, [], [blocks[0]])
+
+        return jax.vmap(draw_chain)(keys, start)
 
     return repeated(lambda: jax.block_until_ready(draw(keys, start)), SWEEPS)

@@ -48,8 +48,10 @@ def finished():
 
 
 def device_mib():
-    """Return the largest memory that was in use on the GPU, in MiB."""
-    return torch.cuda.max_memory_allocated() / 2**20 if DEVICE == "cuda" else None
+    """Return the largest memory that was in use on the GPU, in MiB; None on a CPU."""
+    if DEVICE == "cpu":
+        return None
+    return torch.cuda.max_memory_allocated() / 2**20
 
 
 def train(load, compiled=False, short=False, graph=False):
@@ -57,10 +59,12 @@ def train(load, compiled=False, short=False, graph=False):
     torch.manual_seed(0)
     dtype = torch.bfloat16 if short else torch.float32
     data = torch.from_numpy(load.data()).to(DEVICE, dtype)
-    n, batch = len(data), load.batch
+    n = len(data)
+    batch = load.batch
     rows = data[:batch].clone()
     w = 0.01 * torch.randn(load.visible, load.hidden, device=DEVICE)
-    a, b = torch.zeros(load.visible, device=DEVICE), torch.zeros(load.hidden, device=DEVICE)
+    a = torch.zeros(load.visible, device=DEVICE)
+    b = torch.zeros(load.hidden, device=DEVICE)
     h = torch.zeros(batch, load.hidden, dtype=dtype, device=DEVICE)
 
     def draw(logits):

@@ -11,11 +11,12 @@ import resource
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 
-BEGAN = time.perf_counter()
+STARTED = time.perf_counter()
 
 
-def say(**what) -> None:
+def answer(**what) -> None:
     """Print an answer as a line of JSON."""
     answers.write(json.dumps(what) + "\n")
     answers.flush()
@@ -25,29 +26,31 @@ def main(name: str, workload: str) -> None:
     """Start up, make one unit, then the requested numbers of units."""
     from workloads import CONTESTANTS, LARGE, WORKLOADS, CannotError
 
-    load = next(each for each in WORKLOADS + LARGE if each.name == workload)
-    file, options, _ = CONTESTANTS[name]
+    load = {load.name: load for load in WORKLOADS + LARGE}[workload]
+    entry = CONTESTANTS[name]
     try:
-        module = import_module(file)
+        module = import_module(entry.file)
         if not hasattr(module, load.verb):
             raise CannotError(f"it has no {load.verb}")
-        run = getattr(module, load.verb)(load, **options)
+        run = getattr(module, load.verb)(load, **entry.options)
         run(1)
     except CannotError as reason:
-        say(cannot=str(reason))
+        answer(cannot=str(reason))
         return
-    say(ready=time.perf_counter() - BEGAN)
+    answer(ready=time.perf_counter() - STARTED)
     for line in sys.stdin:
-        began = time.perf_counter()
+        started = time.perf_counter()
         units = run(int(line))
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        on_device = getattr(module, "device_mib", lambda: None)() or peak
-        say(units=units, seconds=seconds, peak_mib=round(on_device))
+        if hasattr(module, "device_mib"):
+            peak = module.device_mib() or peak
+        answer(units=units, seconds=seconds, peak_mib=round(peak))
 
 
 if __name__ == "__main__":
     # Output that a package prints must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    sys.path.append(str(Path(__file__).parents[1]))  # what all benchmarks share
     main(*sys.argv[1:])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,19 +31,13 @@ class Workload(NamedTuple):
     @property
     def name(self) -> str:
         """The name, such as "train 784x500 b512 k1"."""
-        size = f"{self.visible}x{self.hidden}"
+        visible = str(self.visible)
         if self.verb == "potts":
-            size = f"{self.visible}·{self.states}x{self.hidden}"
-        k = f" k{self.k}" if self.verb in ("train", "potts") else ""
-        return f"{self.verb} {size} b{self.batch}{k}"
-
-    @property
-    def flops(self) -> float:
-        """Operations of the matrix products of a unit: an update at k = 1 has five products."""
-        columns = self.visible * (self.states if self.verb == "potts" else 1)
-        product = 2.0 * columns * self.hidden * self.batch
-        products = {"train": 3 + 2 * self.k, "potts": 3 + 2 * self.k, "sample": 2, "ais": 2}
-        return product * products.get(self.verb, 1)
+            visible += f"·{self.states}"
+        name = f"{self.verb} {visible}x{self.hidden} b{self.batch}"
+        if self.verb in ("train", "potts"):
+            name += f" k{self.k}"
+        return name
 
     @property
     def rows(self) -> int:
@@ -60,15 +55,19 @@ class Workload(NamedTuple):
     def model(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return weights, visible and hidden biases of a model to sample from."""
         rng = np.random.default_rng(1)
-        w = 0.1 * rng.standard_normal((self.visible, self.hidden))
-        return w.astype(np.float32), *(np.zeros(n, np.float32) for n in (self.visible, self.hidden))
+        weights = 0.1 * rng.standard_normal((self.visible, self.hidden))
+        return (
+            weights.astype(np.float32),
+            np.zeros(self.visible, np.float32),
+            np.zeros(self.hidden, np.float32),
+        )
 
 
 def repeated(call, size: int):
     """Return a run that repeats a call, which makes `size` units."""
 
     def run(units: int) -> int:
-        times = -(-units // size)
+        times = math.ceil(units / size)
         for _ in range(times):
             call()
         return times * size
@@ -100,27 +99,33 @@ WORKLOADS = [
 ]
 LARGE = [Workload("train", 16_384, 8_192, 4_096)]  # for a GPU; it runs only if named
 
-# The name of each contestant, its file, its arguments, and its kind.
+
+class Entry(NamedTuple):
+    """A contestant: its file, the options of its functions, and its kind."""
+
+    file: str
+    kind: str  # ours, package, loop (written by hand for one model) or ceiling
+    options: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+
+
 CONTESTANTS = {
-    "harmonium": ("ours", {}, "ours"),
-    "harmonium, float32": ("ours", {"precision": "float32"}, "ours"),
-    "harmonium, bfloat16": ("ours", {"precision": "bfloat16"}, "ours"),
-    "scikit-learn": ("scikit", {}, "package"),
-    "rbms": ("rbms_peer", {}, "package"),
-    "learnergy": ("learnergy_peer", {}, "package"),
-    "thrml": ("thrml_peer", {}, "package"),
-    "torch": ("torch_by_hand", {"compiled": False}, "loop"),
-    "torch.compile": ("torch_by_hand", {"compiled": True}, "loop"),
-    "torch.compile, bfloat16": ("torch_by_hand", {"compiled": True, "short": True}, "loop"),
-    "CUDA graph": ("torch_by_hand", {"compiled": True, "graph": True}, "loop"),
-    "CUDA graph, bfloat16": (
-        "torch_by_hand",
-        {"compiled": True, "graph": True, "short": True},
-        "loop",
+    "harmonium": Entry("ours", "ours"),
+    "harmonium, float32": Entry("ours", "ours", {"precision": "float32"}),
+    "harmonium, bfloat16": Entry("ours", "ours", {"precision": "bfloat16"}),
+    "scikit-learn": Entry("scikit", "package"),
+    "rbms": Entry("rbms_peer", "package"),
+    "learnergy": Entry("learnergy_peer", "package"),
+    "thrml": Entry("thrml_peer", "package"),
+    "torch": Entry("torch_by_hand", "loop"),
+    "torch.compile": Entry("torch_by_hand", "loop", {"compiled": True}),
+    "torch.compile, bfloat16": Entry("torch_by_hand", "loop", {"compiled": True, "short": True}),
+    "CUDA graph": Entry("torch_by_hand", "loop", {"compiled": True, "graph": True}),
+    "CUDA graph, bfloat16": Entry(
+        "torch_by_hand", "loop", {"compiled": True, "graph": True, "short": True}
     ),
-    "TensorFlow": ("tensorflow_by_hand", {}, "loop"),
-    "TensorFlow, XLA": ("tensorflow_by_hand", {"xla": True}, "loop"),
-    "TensorFlow, bfloat16": ("tensorflow_by_hand", {"short": True}, "loop"),
-    "matmul ceiling, float32": ("ceiling", {}, "ceiling"),
-    "matmul ceiling, bfloat16": ("ceiling", {"short": True}, "ceiling"),
+    "TensorFlow": Entry("tensorflow_by_hand", "loop"),
+    "TensorFlow, XLA": Entry("tensorflow_by_hand", "loop", {"xla": True}),
+    "TensorFlow, bfloat16": Entry("tensorflow_by_hand", "loop", {"short": True}),
+    "matmul ceiling, float32": Entry("ceiling", "ceiling"),
+    "matmul ceiling, bfloat16": Entry("ceiling", "ceiling", {"short": True}),
 }

@@ -1,11 +1,11 @@
 """The rows of UCI Adult: six columns of numbers and nine of words, some of them missing."""
 
-import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from reference_data import reference
 
 NAMES = (
     "age",
@@ -26,15 +26,13 @@ NAMES = (
 )
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 WORDS = tuple(name for name in NAMES if name not in NUMBERS)
-LABEL, RICH = "classification", ">50K"
+LABEL = "classification"
+RICH = ">50K"
 
 
 def adult() -> pd.DataFrame:
     """Return all rows."""
-    folder = os.environ.get("HARMONIUM_DATA")
-    if folder is None:
-        sys.exit("set HARMONIUM_DATA to the folder of reference data")
-    return read(Path(folder, "tables", "adult.data"))
+    return read(reference("tables/adult.data"))
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -54,15 +52,9 @@ def read(path: Path) -> pd.DataFrame:
     )
 
 
-def some(rows: pd.DataFrame, count: int, seed: int) -> pd.DataFrame:
+def sampled_rows(rows: pd.DataFrame, count: int, seed: int) -> pd.DataFrame:
     """Return so many rows, chosen at random, in random order."""
     if count > len(rows):
         sys.exit(f"there are only {len(rows):,} rows")
     which = np.random.default_rng(seed).permutation(len(rows))[:count]
     return rows.iloc[which].reset_index(drop=True)
-
-
-def markdown(heads: list[str], lines: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

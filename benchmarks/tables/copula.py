@@ -17,6 +17,7 @@ the other from normals cut off by their ranges, and the probabilities of these a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -28,14 +29,19 @@ from scipy.special import logsumexp, ndtr, ndtri, softmax
 
 SHRINKING = (0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3)  # of correlations of real columns
 PENALTIES = (10.0, 1.0, 0.1, 0.01)  # on ½|w|², for the sum over all rows
-DRAWS, FEWER_DRAWS, STEPS = 32, 8, 100  # for each row, fewer of `FEW_ROWS` or more; of L-BFGS
+DRAWS = 32  # for each row
+FEWER_DRAWS = 8  # of `FEW_ROWS` or more
+STEPS = 100  # of L-BFGS
 ROWS_AT_ONCE = 1_024
 STDERR = 0.02  # nats; draws of a row are doubled until its error is below this
-REPEATS, FEWEST, MOST = 8, 64, 16_384  # independent sets of draws, and draws in a set
-UNCERTAIN = 0.1  # added to the variances of latents to begin with
+REPEATS = 8  # independent sets of draws
+FEWEST = 64  # draws in a set
+MOST = 16_384
+UNCERTAIN = 0.1  # added to the initial variances of latents
 AT_ONCE = 2**15  # draws in memory, of each set
 FAR = 37.0  # standard deviations, beyond which no latent is
-TINY, EPSILON = np.finfo(float).tiny, np.finfo(float).eps
+TINY = np.finfo(float).tiny
+EPSILON = np.finfo(float).eps
 PASSES = 5  # over the columns of words, to order their states
 
 
@@ -84,18 +90,19 @@ class Copula(NamedTuple):
             zip(self.places, self.ranks, self.cuts, strict=True)
         ):
             order = rank[rows[:, place].astype(int)]
-            low[:, j], high[:, j] = cuts[order], cuts[order + 1]
+            low[:, j] = cuts[order]
+            high[:, j] = cuts[order + 1]
         return Latents(y, low, high)
 
     def log_p(
         self, rows: np.ndarray, stderr: float = STDERR, seed: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return log p of rows, and the standard error of each, which is at most `stderr`."""
-        found = self.latents(rows)
-        density = -0.5 * (found.y**2 + LOG_2PI).sum(1) - np.log(np.diag(self.factor)).sum()
+        latents = self.latents(rows)
+        density = -0.5 * (latents.y**2 + LOG_2PI).sum(1) - np.log(np.diag(self.factor)).sum()
         if not len(self.places):
             return density, np.zeros(len(rows))
-        logs, errors = rectangles(self.weights, found, stderr, seed)
+        logs, errors = rectangles(self.weights, latents, stderr, seed)
         return density + logs, errors
 
 
@@ -115,17 +122,17 @@ def copula(
     shrinking = 0.0
     if len(reals) > 1:
         scores = [
-            np.mean([_normal(train[a][:, reals], train[b][:, reals], share) for a, b in pairs])
-            for share in SHRINKING
+            np.mean([_normal(train[a][:, reals], train[b][:, reals], amount) for a, b in pairs])
+            for amount in SHRINKING
         ]
         shrinking = SHRINKING[int(np.argmax(scores))]
     if len(reals) == len(states):
         return _start(train, states, orders, shrinking)
-    tried = np.zeros(len(PENALTIES))
+    scores = np.zeros(len(PENALTIES))
     for a, b in pairs:
-        found = fitted(train[a], states, orders, shrinking, PENALTIES, seed)
-        tried += [each.log_p(train[b], np.inf)[0].sum() for each in found]
-    penalty = PENALTIES[int(np.argmax(tried))]
+        models = fitted(train[a], states, orders, shrinking, PENALTIES, seed)
+        scores += [model.log_p(train[b], np.inf)[0].sum() for model in models]
+    penalty = PENALTIES[int(np.argmax(scores))]
     return fitted(train, states, orders, shrinking, [penalty], seed)[0]
 
 
@@ -145,19 +152,20 @@ def _start(
 ) -> Copula:
     """Return the copula whose latents are independent."""
     reals = np.flatnonzero([s is None for s in states])
-    mean, factor = np.zeros(0), np.zeros((0, 0))
+    mean = np.zeros(0)
+    factor = np.zeros((0, 0))
     if len(reals):
         mean, covariance = _moments(train[:, reals], shrinking)
         factor = np.linalg.cholesky(covariance)
     sizes = {j: s for j, s in enumerate(states) if s is not None}
     p = {j: frequencies(train[:, j], s) for j, s in sizes.items()}
-    # Columns that say most come first: those that follow from them are then no surprise.
-    entropies = {j: -(each * np.log(each)).sum() for j, each in p.items()}
-    places = np.array(sorted(sizes, key=lambda j: -entropies[j]), int)
-    found = ordered(train, states, orders)
-    ranks, cuts = [], []
+    # Columns of the largest entropy come first: those that follow from them are then no surprise.
+    places = np.array(sorted(sizes, key=lambda j: (p[j] * np.log(p[j])).sum()), int)
+    ranked = ordered(train, states, orders)
+    ranks = []
+    cuts = []
     for j in places:
-        order = found[j]
+        order = ranked[j]
         rank = np.empty(len(order), int)
         rank[order] = np.arange(len(order))
         ends = stats.norm.ppf(np.cumsum(p[j][order])[:-1])
@@ -181,8 +189,9 @@ def fitted(
     """
     start = _start(train, states, orders, shrinking)
     latents = start.latents(train)
-    reals, columns = len(start.reals), len(start.places)
-    # Latents at the middles of their ranges give weights to begin with.
+    reals = len(start.reals)
+    columns = len(start.places)
+    # Latents at the middles of their ranges give the initial weights.
     middle = stats.norm.ppf(0.5 * (stats.norm.cdf(latents.low) + stats.norm.cdf(latents.high)))
     both = np.hstack([latents.y, middle])
     correlations = np.corrcoef(both.T) + UNCERTAIN * np.eye(both.shape[1])
@@ -192,16 +201,16 @@ def fitted(
     draws = DRAWS if len(train) < FEW_ROWS else FEWER_DRAWS
     points = stats.qmc.Sobol(columns, seed=seed).random(draws)
     moves = np.random.default_rng(seed).random((len(train), 1, columns))
-    u, weights = (points + moves) % 1.0, weights[free]
-    found = []
+    u = (points + moves) % 1.0
+    weights = weights[free]
+    models = []
+    settings = {"method": "L-BFGS-B", "jac": True, "options": {"maxiter": STEPS}}
     for penalty in penalties:
-        how = {"method": "L-BFGS-B", "jac": True, "options": {"maxiter": STEPS}}
-        args = (free, penalty, latents, u)
-        weights = optimize.minimize(_loss, weights, args, **how).x
+        weights = optimize.minimize(_loss, weights, (free, penalty, latents, u), **settings).x
         whole = np.zeros(free.shape)
         whole[free] = weights
-        found.append(start._replace(weights=whole))
-    return found
+        models.append(start._replace(weights=whole))
+    return models
 
 
 def _loss(
@@ -210,12 +219,13 @@ def _loss(
     """Return the mean loss of rows by the same draws at every call, and its gradient."""
     whole = np.zeros(free.shape)
     whole[free] = weights
-    value, slope = 0.5 * penalty * weights @ weights, penalty * weights
+    value = 0.5 * penalty * weights @ weights
+    slope = penalty * weights
     for first in range(0, len(u), ROWS_AT_ONCE):
-        some = slice(first, first + ROWS_AT_ONCE)
-        drawn = Draws.of(whole, rows.taken(some), u[some])
+        chunk = slice(first, first + ROWS_AT_ONCE)
+        drawn = Draws.of(whole, rows.taken(chunk), u[chunk])
         value -= float(logsumexp(drawn.logs, axis=1).sum())
-        slope -= drawn.slope(whole, rows.taken(some), softmax(drawn.logs, axis=1))[free]
+        slope -= drawn.slope(whole, rows.taken(chunk), softmax(drawn.logs, axis=1))[free]
     return value / len(u), slope / len(u)
 
 
@@ -238,7 +248,8 @@ class Draws(NamedTuple):
     @classmethod
     def of(cls, weights: np.ndarray, rows: Latents, u: np.ndarray) -> Draws:
         """Draw the latents one after the other."""
-        reals, (columns, _) = rows.y.shape[1], weights.shape
+        reals = rows.y.shape[1]
+        columns = len(weights)
         scales = np.sqrt(1 + (weights**2).sum(1))
         shifts = rows.y @ weights[:, :reals].T
         low, high, p, noise = (np.empty((columns, *u.shape[:2])) for _ in range(4))
@@ -261,23 +272,25 @@ class Draws(NamedTuple):
         """The log of each draw's estimate of the probability, shape (rows, draws)."""
         return np.log(self.p).sum(0)
 
-    def slope(self, weights: np.ndarray, rows: Latents, shares: np.ndarray) -> np.ndarray:
-        """Return the derivative of Σ shares · logs by the weights."""
-        reals, scales = rows.y.shape[1], np.sqrt(1 + (weights**2).sum(1))
-        found, of_noise = np.zeros_like(weights), np.zeros_like(self.noise)
+    def slope(self, weights: np.ndarray, rows: Latents, weights_of_draws: np.ndarray) -> np.ndarray:
+        """Return the derivative of Σ weights_of_draws · logs by the weights."""
+        reals = rows.y.shape[1]
+        scales = np.sqrt(1 + (weights**2).sum(1))
+        slopes = np.zeros_like(weights)
+        of_noise = np.zeros_like(self.noise)
         for j in reversed(range(len(weights))):
             by_noise = of_noise[j] / _bell(self.noise[j])
-            by_p = shares / self.p[j]
+            by_p = weights_of_draws / self.p[j]
             of_low = _bell(self.low[j]) * (by_noise * (1 - self.u[j]) - by_p)
             of_high = _bell(self.high[j]) * (by_noise * self.u[j] + by_p)
             of_shift = -(of_low + of_high)
             of_scale = rows.low[:, j] @ of_low.sum(1) + rows.high[:, j] @ of_high.sum(1)
             w = weights[j, reals : reals + j]
             of_noise[:j] += w[:, None, None] * of_shift
-            found[j, :reals] = of_shift.sum(1) @ rows.y
-            found[j, reals : reals + j] = np.tensordot(self.noise[:j], of_shift, 2)
-            found[j] += of_scale * weights[j] / scales[j]
-        return found
+            slopes[j, :reals] = of_shift.sum(1) @ rows.y
+            slopes[j, reals : reals + j] = np.tensordot(self.noise[:j], of_shift, 2)
+            slopes[j] += of_scale * weights[j] / scales[j]
+        return slopes
 
 
 def _bell(x: np.ndarray) -> np.ndarray:
@@ -294,11 +307,12 @@ def rectangles(
     """
     n, columns = rows.low.shape
     logs, errors = np.zeros((2, n))
-    left, draws = np.arange(n), FEWEST
+    left = np.arange(n)
+    draws = FEWEST
     rng = np.random.default_rng(seed)
     while len(left) and draws <= MOST:
         points = stats.qmc.Sobol(columns, seed=seed).random(draws)
-        for part in np.array_split(left, -(-len(left) * draws // AT_ONCE)):
+        for part in np.array_split(left, math.ceil(len(left) * draws / AT_ONCE)):
             moves = rng.random((len(part), REPEATS, 1, columns))
             u = ((points + moves) % 1.0).reshape(len(part), -1, columns)
             sets = Draws.of(weights, rows.taken(part), u).logs.reshape(len(part), REPEATS, draws)
@@ -307,7 +321,8 @@ def rectangles(
             mean = means.mean(1)
             logs[part] = np.log(mean) + top
             errors[part] = means.std(1, ddof=1) / np.sqrt(REPEATS) / mean
-        left, draws = left[errors[left] > stderr], 4 * draws
+        left = left[errors[left] > stderr]
+        draws *= 4
     return logs, errors
 
 
@@ -319,20 +334,20 @@ def ordered(
     States without a known order are ordered along the direction of all other columns that tells
     them apart best, the first discriminant axis, several times in turn.
     """
-    found = [
-        None if s is None else np.arange(s) if order is None else order
-        for s, order in zip(states, orders, strict=True)
-    ]
-    scores = np.stack(
-        [
-            _standard(column if order is None else _normal_scores(column, order))
-            for column, order in zip(train.T, found, strict=True)
-        ],
-        axis=1,
-    )
-    loose = [j for j, s in enumerate(states) if s is not None and s > 2 and orders[j] is None]
-    for _ in range(PASSES if len(states) > 1 else 0):
-        for j in loose:
+    ranked = list(orders)
+    scores = np.empty(train.shape)
+    for j, s in enumerate(states):
+        if s is not None and orders[j] is None:
+            ranked[j] = np.arange(s)
+        column = train[:, j]
+        if s is not None:
+            column = _normal_scores(column, ranked[j])
+        scores[:, j] = _standard(column)
+    unordered = [j for j, s in enumerate(states) if s is not None and s > 2 and orders[j] is None]
+    if len(states) == 1:
+        return ranked
+    for _ in range(PASSES):
+        for j in unordered:
             others = np.delete(scores, j, axis=1)
             codes = train[:, j].astype(int)
             counts = np.bincount(codes, minlength=states[j])
@@ -341,9 +356,9 @@ def ordered(
             between = (means * counts[:, None]).T @ means
             total = others.T @ others + np.eye(others.shape[1])
             axis = eigh(between, total, subset_by_index=[len(total) - 1] * 2)[1][:, 0]
-            found[j] = np.argsort(means @ axis, kind="stable")
-            scores[:, j] = _standard(_normal_scores(train[:, j], found[j]))
-    return found
+            ranked[j] = np.argsort(means @ axis, kind="stable")
+            scores[:, j] = _standard(_normal_scores(train[:, j], ranked[j]))
+    return ranked
 
 
 def _normal_scores(codes: np.ndarray, order: np.ndarray) -> np.ndarray:

@@ -17,9 +17,12 @@ LOG_2PI = float(np.log(2 * np.pi))
 PSEUDO_COUNT = 1.0  # further rows of each column, spread over its states
 SIZES = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120)
 PRIORS = (0.3, 1.0, 3.0)  # further rows of each class, which are like all rows
-RESTARTS, FEWER_RESTARTS = 5, 2  # of EM, fewer for `FEW_ROWS` or more
-MOST_STEPS, TOLERANCE = 200, 1e-4  # of EM, and nats per row by which a step must gain
-FEW_ROWS, FOLDS = 2_000, 5  # fewer rows are cross-validated; of more, a tenth is held out
+RESTARTS = 5  # of EM
+FEWER_RESTARTS = 2  # of `FEW_ROWS` or more
+MOST_STEPS = 200  # of EM
+TOLERANCE = 1e-4  # nats per row by which a step must gain
+FEW_ROWS = 2_000  # fewer are cross-validated; of more, a tenth is held out
+FOLDS = 5
 PATIENCE = 3  # sizes in turn that are worse than the best before the search ends
 
 States = Sequence[int | None]
@@ -28,13 +31,14 @@ States = Sequence[int | None]
 def folds(rows: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Return pairs of rows to learn from and rows to judge by, for the choice of a setting."""
     order = np.random.default_rng(seed).permutation(rows)
-    parts = np.array_split(order, FOLDS if rows < FEW_ROWS else 10)
-    for i in range(FOLDS if rows < FEW_ROWS else 1):
+    is_few = rows < FEW_ROWS
+    parts = np.array_split(order, FOLDS if is_few else 10)
+    for i in range(FOLDS if is_few else 1):
         yield np.concatenate(parts[:i] + parts[i + 1 :]), parts[i]
 
 
 def frequencies(codes: np.ndarray, states: int) -> np.ndarray:
-    """Return the states' shares, with one further row spread over all of them."""
+    """Return the states' relative frequencies, with one further row spread over all of them."""
     counts = np.bincount(codes.astype(int), minlength=states)
     return (counts + PSEUDO_COUNT / states) / (len(codes) + PSEUDO_COUNT)
 
@@ -43,14 +47,14 @@ def independent(train: np.ndarray, states: States) -> Callable[[np.ndarray], np.
     """Return log p of rows by independent columns: frequencies, and one normal each."""
 
     def log_p(rows: np.ndarray) -> np.ndarray:
-        found = np.zeros(len(rows))
+        logs = np.zeros(len(rows))
         for seen, column, count in zip(train.T, rows.T, states, strict=True):
             if count is not None:
-                found += np.log(frequencies(seen, count))[column.astype(int)]
+                logs += np.log(frequencies(seen, count))[column.astype(int)]
             else:
-                found -= 0.5 * ((column - seen.mean()) ** 2 / seen.var() + np.log(seen.var()))
-                found -= 0.5 * LOG_2PI
-        return found
+                logs -= 0.5 * ((column - seen.mean()) ** 2 / seen.var() + np.log(seen.var()))
+                logs -= 0.5 * LOG_2PI
+        return logs
 
     return log_p
 
@@ -77,8 +81,8 @@ class Mixture(NamedTuple):
         """Return log p(row, class)."""
         precision = 1 / self.variances
         offset = self.means**2 * precision + np.log(self.variances) + LOG_2PI
-        found = rows.hot @ self.logits.T + rows.reals @ (self.means * precision).T
-        return found - 0.5 * (rows.squares @ precision.T + offset.sum(1)) + self.weights
+        logs = rows.hot @ self.logits.T + rows.reals @ (self.means * precision).T
+        return logs - 0.5 * (rows.squares @ precision.T + offset.sum(1)) + self.weights
 
     def log_p(self, rows: np.ndarray) -> np.ndarray:
         """Return log p of rows of codes."""
@@ -108,10 +112,13 @@ def mixture(
     train: np.ndarray, states: States, size: int, prior: float = 1.0, seed: int = 0
 ) -> Mixture:
     """Return the mixture of so many classes with the best posterior of several runs of EM."""
-    rng, rows = np.random.default_rng((seed, size)), Rows.of(train, states)
-    restarts = 1 if size == 1 else RESTARTS if len(train) < FEW_ROWS else FEWER_RESTARTS
-    found = [_climbed(rows, states, size, prior, rng) for _ in range(restarts)]
-    return max(found, key=lambda pair: pair[0])[1]
+    rng = np.random.default_rng((seed, size))
+    rows = Rows.of(train, states)
+    restarts = RESTARTS if len(train) < FEW_ROWS else FEWER_RESTARTS
+    if size == 1:
+        restarts = 1
+    climbs = [_climbed(rows, states, size, prior, rng) for _ in range(restarts)]
+    return max(climbs, key=lambda pair: pair[0])[1]
 
 
 def chosen_mixture(
@@ -125,11 +132,11 @@ def chosen_mixture(
     pairs = list(folds(len(train)))
     for prior, by_size in scores.items():
         for size in SIZES:
-            if size > min(len(kept) for kept, _ in pairs):
+            if size > min(len(learned) for learned, _ in pairs):
                 break
             parts = [
-                mixture(train[kept], states, size, prior, seed).log_p(train[held])
-                for kept, held in pairs
+                mixture(train[learned], states, size, prior, seed).log_p(train[held])
+                for learned, held in pairs
             ]
             by_size[size] = float(np.concatenate(parts).mean())
             best = max(by_size, key=by_size.__getitem__)
@@ -159,37 +166,37 @@ def _climbed(
         now = float(logsumexp(joint, axis=1).mean()) + _log_prior(model, rows) / n
         if now - last < TOLERANCE:
             break
-        last, model = now, _fitted(rows, states, prior, np.exp(log_softmax(joint, axis=1)))
+        last = now
+        model = _fitted(rows, states, prior, np.exp(log_softmax(joint, axis=1)))
     return now, model
 
 
 def _typical(rows: Rows, states: States) -> np.ndarray:
-    """Return the states' shares among all rows, smoothed."""
-    counts = [s for s in states if s]
-    spread = np.concatenate([np.full(s, 1 / s) for s in counts]) if counts else np.zeros(0)
+    """Return the states' relative frequencies among all rows, smoothed."""
+    spread = np.concatenate([np.zeros(0), *(np.full(s, 1 / s) for s in states if s)])
     return (rows.hot.sum(0) + PSEUDO_COUNT * spread) / (len(rows.hot) + PSEUDO_COUNT)
 
 
 def _log_prior(model: Mixture, rows: Rows) -> float:
     """Return the log prior up to a constant: of classes by further rows, of weights by one row."""
-    found = float((model.logits @ _typical(rows, model.states)).sum())
+    log_prior = float((model.logits @ _typical(rows, model.states)).sum())
     ratio = rows.reals.var(0) / model.variances
-    found -= 0.5 * float((ratio + np.log(model.variances)).sum())
-    return model.prior * found + float(model.weights.mean())
+    log_prior -= 0.5 * float((ratio + np.log(model.variances)).sum())
+    return model.prior * log_prior + float(model.weights.mean())
 
 
-def _fitted(rows: Rows, states: States, prior: float, shares: np.ndarray) -> Mixture:
-    """Return the mixture with the best posterior, given each row's shares in the classes.
+def _fitted(rows: Rows, states: States, prior: float, memberships: np.ndarray) -> Mixture:
+    """Return the mixture with the best posterior, given each row's memberships of classes.
 
     The further rows of a class have each column's states as often as all rows have, and the
     variance among all rows. So no probability is 0, and no variance.
     """
-    total = shares.sum(0)
+    total = memberships.sum(0)
     with_prior = (total + prior)[:, None]
-    p = (shares.T @ rows.hot + prior * _typical(rows, states)) / with_prior
+    p = (memberships.T @ rows.hot + prior * _typical(rows, states)) / with_prior
     at_least = np.maximum(total, 1e-10)[:, None]
-    means = shares.T @ rows.reals / at_least
-    inside = np.maximum(shares.T @ rows.squares - at_least * means**2, 0.0)
+    means = memberships.T @ rows.reals / at_least
+    inside = np.maximum(memberships.T @ rows.squares - at_least * means**2, 0.0)
     variances = (inside + prior * rows.reals.var(0)) / with_prior
     weights = np.log((total + 1 / len(total)) / (total.sum() + 1))  # one row for all classes
     return Mixture(states, prior, weights, np.log(p), means, variances)

@@ -16,18 +16,20 @@ Set HARMONIUM_DATA to the folder of reference data.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from adult import markdown
 from scipy.stats import chi2
-from sources import TABLES, TEST_SHARE
+
+sys.path.append(str(Path(__file__).parents[1]))  # what all benchmarks share
+from reporting import parser_of, seeds, table
+from sources import TABLES, TEST_FRACTION
 
 from harmonium.tables import Frame
 from harmonium.tables.writing import text_of
@@ -37,86 +39,105 @@ AGES = ((0.0, 15.0), (16.0, 39.0), (40.0, 80.0))
 
 def questions() -> list[tuple[str, dict[str, object]]]:
     """Return what is known in each question, in words and as cells and ranges."""
-    found: list[tuple[str, dict[str, object]]] = []
+    pairs: list[tuple[str, dict[str, object]]] = []
     for sex, place in itertools.product(("female", "male"), (1, 2, 3)):
-        found.append((f"sex={sex}, pclass={place}", {"sex": sex, "pclass": float(place)}))
+        pairs.append((f"sex={sex}, pclass={place}", {"sex": sex, "pclass": float(place)}))
     for sex, (low, high) in itertools.product(("female", "male"), AGES):
         known: dict[str, object] = {"sex": sex, "age": (low, high)}
-        found.append((f"sex={sex}, age={low:g}..{high:g}", known))
+        pairs.append((f"sex={sex}, age={low:g}..{high:g}", known))
     for port, place in itertools.product(("C", "Q", "S"), (1, 3)):
-        found.append(
+        pairs.append(
             (f"embarked={port}, pclass={place}", {"embarked": port, "pclass": float(place)})
         )
-    return found
+    return pairs
 
 
 def matching(frame: Frame, known: dict[str, object]) -> np.ndarray:
     """Return which rows are as known."""
     cells = {column.name: column.values for column in frame.columns}
-    found = np.ones(len(frame), bool)
+    matches = np.ones(len(frame), bool)
     for name, value in known.items():
         if isinstance(value, tuple):
             with np.errstate(invalid="ignore"):
-                found &= (cells[name] >= value[0]) & (cells[name] <= value[1])
+                matches &= (cells[name] >= value[0]) & (cells[name] <= value[1])
         else:
-            found &= cells[name] == value
-    return found
+            matches &= cells[name] == value
+    return matches
 
 
-def answers(train: Frame, told: list[str], seed: int) -> list[tuple[float, float]]:
-    """Return the probability of survival in each question, and its standard error."""
+class Answer(NamedTuple):
+    """The probability of survival, and its standard error."""
+
+    p: float
+    stderr: float
+
+
+def answers(train: Frame, conditions: list[str], seed: int) -> list[Answer]:
+    """Return the answer to each question of a model of the rows."""
     with tempfile.TemporaryDirectory() as folder:
-        table, run = Path(folder, "titanic.csv"), str(Path(folder, "run"))
-        table.write_text(text_of(train, str(table)))
+        path = Path(folder, "titanic.csv")
+        run = str(Path(folder, "run"))
+        path.write_text(text_of(train, str(path)))
         command = [sys.executable, "-P", "-m", "harmonium"]
-        options = ["--out", run, "--seed", str(seed)]
-        subprocess.run(
-            [*command, "train", str(table), *options], check=True, stdout=subprocess.DEVNULL
-        )
-        found = []
-        for known in told:
-            ask = [*command, "ask", run, f"survived | {known}", "--json", "--seed", str(seed)]
-            said = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout
-            [answer] = json.loads(said)["answers"]
+        seeded = ["--seed", str(seed)]
+        learn = [*command, "train", str(path), "--out", run, *seeded]
+        subprocess.run(learn, check=True, stdout=subprocess.DEVNULL)
+        results = []
+        for condition in conditions:
+            ask = [*command, "ask", run, f"survived | {condition}", "--json", *seeded]
+            output = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout
+            [answer] = json.loads(output)["answers"]
             place = answer["values"].index("1")
-            found.append((answer["shares"][place], answer["reach"][place] / 2.0))
-        return found
+            results.append(Answer(answer["shares"][place], answer["reach"][place] / 2.0))
+        return results
+
+
+def survivors(rows: Frame, cells: dict[str, object]) -> tuple[int, float]:
+    """Return the number of rows that a question is about, and how many of them survived."""
+    survived = rows.columns[rows.names.index("survived")].values[matching(rows, cells)]
+    return len(survived), float(survived.sum())
+
+
+def log_score(p: float, survived: float, count: int) -> float:
+    return survived * np.log(p) + (count - survived) * np.log(1 - p)
 
 
 def main() -> None:
     """Print a table in Markdown, and the sum of squares."""
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[0])
+    parser = parser_of(__doc__)
+    parser.add_argument("--seeds", type=seeds, default=[0])
     args = parser.parse_args()
-    frame, lines, total, scores = TABLES["titanic"](), [], [], []
+    frame = TABLES["titanic"]()
+    lines = [["seed", "known", "held-out rows", "survived", "of the others", "ask", "z"]]
+    z_scores = []
+    scores = []
     for seed in args.seeds:
         order = np.random.default_rng(seed).permutation(len(frame))
-        held = round(TEST_SHARE * len(frame))
-        train, test = frame.taken(np.sort(order[held:])), frame.taken(np.sort(order[:held]))
-        known = questions()
-        found = answers(train, [words for words, _ in known], seed)
-        for (words, cells), (p, stderr) in zip(known, found, strict=True):
-            counts = []
-            for rows in (train, test):
-                survived = rows.columns[rows.names.index("survived")].values
-                each = survived[matching(rows, cells)]
-                counts.append((len(each), float(each.sum())))
-            (n, yes), (m, seen) = counts
+        held = round(TEST_FRACTION * len(frame))
+        train = frame.taken(np.sort(order[held:]))
+        test = frame.taken(np.sort(order[:held]))
+        conditions = questions()
+        replies = answers(train, [words for words, _ in conditions], seed)
+        for (words, cells), (p, stderr) in zip(conditions, replies, strict=True):
+            n, n_survived = survivors(train, cells)
+            m, m_survived = survivors(test, cells)
             if m < 5:
                 continue
-            z = (seen / m - p) / np.sqrt(p * (1 - p) / m + stderr**2)
-            learned = (yes + 0.5) / (n + 1)
-            by_learned = (seen / m - learned) / np.sqrt(learned * (1 - learned) / m)
-            total.append((z, by_learned))
-            each = (seen * np.log(q) + (m - seen) * np.log(1 - q) for q in (p, learned))
-            scores.append([*each, m])
-            shares = [f"{seen / m:.2f}", f"{learned:.2f}", f"{p:.3f} ± {2 * stderr:.3f}"]
-            lines.append([str(seed), words, f"{m}", *shares, f"{z:+.1f}"])
-    heads = ["seed", "known", "held-out rows", "survived", "of the others", "ask", "z"]
-    print(markdown(heads, lines))
-    square, other = np.square(total).sum(0)
-    p = chi2.sf(square, len(total))
-    print(f"\nχ² = {square:.1f} for {len(total)} answers, p = {p:.2f}; of frequencies {other:.1f}")
+            fraction = m_survived / m
+            learned = (n_survived + 0.5) / (n + 1)
+            z = (fraction - p) / np.sqrt(p * (1 - p) / m + stderr**2)
+            z_learned = (fraction - learned) / np.sqrt(learned * (1 - learned) / m)
+            z_scores.append((z, z_learned))
+            scores.append((log_score(p, m_survived, m), log_score(learned, m_survived, m), m))
+            cells = [f"{fraction:.2f}", f"{learned:.2f}", f"{p:.3f} ± {2 * stderr:.3f}"]
+            lines.append([str(seed), words, f"{m}", *cells, f"{z:+.1f}"])
+    print(table(lines))
+    square, square_learned = np.square(z_scores).sum(0)
+    p = chi2.sf(square, len(z_scores))
+    print(
+        f"\nχ² = {square:.1f} for {len(z_scores)} answers, p = {p:.2f};"
+        f" of frequencies {square_learned:.1f}"
+    )
     ours, learned, rows = np.sum(scores, axis=0)
     print(f"log score: {ours / rows:.4f} nats per row, of frequencies {learned / rows:.4f}")
 

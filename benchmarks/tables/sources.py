@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import os
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from reference_data import reference
 
 from harmonium import InputError
 from harmonium.tables import Columns, Frame
@@ -21,8 +20,8 @@ from harmonium.tables.inference import columns_of
 from harmonium.tables.text import read_text
 from sklearn import datasets
 
-MOST_MISSING = 0.5  # a column with a larger share of missing cells is dropped
-TEST_SHARE = 0.2
+MOST_MISSING = 0.5  # a column with a larger fraction of missing cells is dropped
+TEST_FRACTION = 0.2
 
 
 class Split(NamedTuple):
@@ -44,10 +43,7 @@ class Split(NamedTuple):
 
 def file_of_reference(name: str) -> Frame:
     """Return a file of the reference data."""
-    path = Path(os.environ.get("HARMONIUM_DATA", ""), "tables", name)
-    if not path.is_file():
-        sys.exit(f"set HARMONIUM_DATA to the folder of reference data that holds tables/{name}")
-    return read_text(path, name)
+    return read_text(reference(f"tables/{name}"), name)
 
 
 def of_sklearn(loaded: datasets.Bunch) -> Frame:
@@ -80,22 +76,24 @@ def complete(frame: Frame, most_rows: int) -> Frame:
 
     Of more than `most_rows`, so many are chosen at random.
     """
-    kept = Frame(
+    reduced = Frame(
         tuple(raw for raw in frame.columns if raw.is_missing.mean() <= MOST_MISSING),
         frame.has_names,
     )
-    rows = np.flatnonzero(~np.any([raw.is_missing for raw in kept.columns], axis=0))
+    rows = np.flatnonzero(~np.any([raw.is_missing for raw in reduced.columns], axis=0))
     if len(rows) > most_rows:
         rows = np.sort(np.random.default_rng(0).choice(rows, most_rows, replace=False))
-    return kept.taken(rows)
+    return reduced.taken(rows)
 
 
 def split(frame: Frame, seed: int) -> Split:
     """Hold a fifth of the rows out at random, and decide by the others what the columns are."""
     order = np.random.default_rng(seed).permutation(len(frame))
-    held = round(TEST_SHARE * len(frame))
-    test_rows, train_rows = np.sort(order[:held]), np.sort(order[held:])
-    train, test = frame.taken(train_rows), frame.taken(test_rows)
+    held = round(TEST_FRACTION * len(frame))
+    test_rows = np.sort(order[:held])
+    train_rows = np.sort(order[held:])
+    train = frame.taken(train_rows)
+    test = frame.taken(test_rows)
     columns = columns_of(train)
     raw = {column.name: column for column in test.columns}
     bad = np.zeros(len(test), bool)
@@ -119,9 +117,10 @@ def _unknown(column: AbstractColumn, raw: RawColumn) -> np.ndarray:
 
 def orders_of(columns: Columns) -> list[np.ndarray | None]:
     """Return the states of each modelled column of numbers by size; None for any other column."""
-    return [
-        np.argsort(column.best(np.eye(column.states)), kind="stable")
-        if isinstance(column, Discrete)
-        else None
-        for column in columns.modelled
-    ]
+    orders: list[np.ndarray | None] = []
+    for column in columns.modelled:
+        if isinstance(column, Discrete):
+            orders.append(np.argsort(column.best(np.eye(column.states)), kind="stable"))
+        else:
+            orders.append(None)
+    return orders

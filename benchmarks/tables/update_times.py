@@ -2,18 +2,14 @@
 
     python benchmarks/tables/update_times.py
 
-Tables: UCI Adult (`HARMONIUM_DATA`), scikit-learn's wine, 2,000 rows of 784 binary columns, and
-2,000 rows of 8, 12, 40 and 100 correlated numbers.
+Tables: UCI Adult (`HARMONIUM_DATA`), scikit-learn's wine, and 2,000 rows of 784 binary columns.
 Cells are removed at random. All times are medians of a few blocks of updates in one process.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
+import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +17,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+sys.path.append(str(Path(__file__).parents[1]))  # what all benchmarks share
+from reference_data import reference
+from reporting import parser_of
+
 import harmonium as hm
 from harmonium.training.arguments import plan_run
 from harmonium.training.chunks import advance
 from harmonium.training.loop import first_state
 from harmonium.training.update import padded
 
-SHARES = (0.0, 0.01, 0.1, 0.3, 0.6)
-BLOCKS, LONGEST = 9, 0.3  # blocks of updates, and seconds for one
+FRACTIONS = (0.0, 0.01, 0.1, 0.3, 0.6)
+BLOCKS = 9  # of updates, in each of which the pace is measured
+LONGEST = 0.3  # seconds of a block
 
 
 def adult() -> tuple[Any, np.ndarray, int]:
     """Return the columns' layer and 5,000 rows of Adult, and a number of hidden units."""
-    folder = Path(os.environ["HARMONIUM_DATA"])
-    table = hm.open_source(str(next(folder.rglob("adult.data*"))))
+    table = hm.open_source(str(reference("tables/adult.data")))
     return table.columns.layer, np.asarray(table.train[:5_000], np.float32), 64
 
 
@@ -52,29 +52,25 @@ def binary() -> tuple[Any, np.ndarray, int]:
     return hm.Bernoulli(784), (rng.random((2_000, 784)) < 0.2).astype(np.float32), 64
 
 
-def numbers(columns: int) -> tuple[Any, np.ndarray, int]:
-    """Return 2,000 rows of numbers that depend on one another linearly."""
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(2_000, columns)) @ rng.normal(size=(columns, columns))
-    return hm.MultivariateGaussian(columns), (rows / rows.std(0)).astype(np.float32), 16
-
-
-TABLES = {"adult": adult, "wine": wine, "binary": binary} | {
-    f"numbers{columns}": partial(numbers, columns) for columns in (8, 12, 40, 100)
-}
+TABLES = {"adult": adult, "wine": wine, "binary": binary}
 
 
 def milliseconds(layer: Any, rows: np.ndarray, hidden: int) -> float:
     """Return the median time of an update."""
     rbm = hm.initialize(layer, hm.Bernoulli(hidden), rows, key=jax.random.key(0))
     plan = plan_run(rbm, rows)
-    key, (dataset, n) = jax.random.key(1), padded(plan.dataset)
-    state, at, block, times = first_state(rbm, plan, key=key), 0, 1, []
+    key = jax.random.key(1)
+    dataset, n = padded(plan.dataset)
+    state = first_state(rbm, plan, key=key)
+    updates = 0
+    block = 1
+    times = []
     while len(times) < BLOCKS:
-        began = time.perf_counter()
-        state = advance(plan.method, dataset, n, state, jnp.asarray(at + block), key=key)
+        started = time.perf_counter()
+        state = advance(plan.method, dataset, n, state, jnp.asarray(updates + block), key=key)
         jax.block_until_ready(state.rbm)
-        seconds, at = time.perf_counter() - began, at + block
+        seconds = time.perf_counter() - started
+        updates += block
         if seconds > LONGEST / 3.0:
             times.append(1e3 * seconds / block)
         else:
@@ -83,25 +79,22 @@ def milliseconds(layer: Any, rows: np.ndarray, hidden: int) -> float:
 
 
 def main() -> None:
-    """Print a table, and write the figures to a file if asked."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tables", default=",".join(TABLES))
-    parser.add_argument("--out", help="a JSON file for the figures")
-    options = parser.parse_args()
-    found: dict[str, dict[str, float]] = {}
-    for name in options.tables.split(","):
+    """Print a line for each table."""
+    args = parser_of(__doc__, tables=",".join(TABLES)).parse_args()
+    for name in args.tables.split(","):
         layer, rows, hidden = TABLES[name]()
         rows = np.where(np.isnan(rows), 0.0, rows).astype(np.float32)
-        rng, found[name] = np.random.default_rng(1), {}
-        for share in SHARES:
-            holed = np.where(rng.random(rows.shape) < share, np.nan, rows).astype(np.float32)
-            found[name][f"{share:.0%}"] = milliseconds(layer, holed if share else rows, hidden)
-        shown = (
-            f"{k} missing {t:.3f} ms ({t / found[name]['0%']:.2f}×)" for k, t in found[name].items()
+        rng = np.random.default_rng(1)
+        times = {}
+        for fraction in FRACTIONS:
+            is_gap = rng.random(rows.shape) < fraction
+            incomplete = np.where(is_gap, np.nan, rows).astype(np.float32)
+            times[f"{fraction:.0%}"] = milliseconds(layer, incomplete, hidden)
+        words = (
+            f"{fraction} missing {time:.3f} ms ({time / times['0%']:.2f}×)"
+            for fraction, time in times.items()
         )
-        print(f"{name}: " + ", ".join(shown), flush=True)
-    if options.out:
-        Path(options.out).write_text(json.dumps(found, indent=2) + "\n")
+        print(f"{name}: {', '.join(words)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -19,55 +19,53 @@ SECTION = re.compile(
 def escaped(line: str) -> str:
     """Escape what is no markup here, outside of backticks."""
     parts = re.split(r"(``[^`]*``|`[^`]*`)", line)
-    return "".join(
-        part if k % 2 else re.sub(r"([|*]|(?<=\w)_(?!\w))", r"\\\1", part)
-        for k, part in enumerate(parts)
-    )
+    for k in range(0, len(parts), 2):  # those between are in backticks
+        parts[k] = re.sub(r"([|*]|(?<=\w)_(?!\w))", r"\\\1", parts[k])
+    return "".join(parts)
 
 
 def as_rest(lines: list[str]) -> list[str]:
     """Return a docstring as reStructuredText, before its sections are read."""
-    found: list[str] = []
+    rest: list[str] = []
     in_fence = in_block = in_section = False
     for line in lines:
         fence = FENCE.match(line)
-        is_blank, indent = not line.strip(), len(line) - len(line.lstrip())
+        is_blank = not line.strip()
+        indent = len(line) - len(line.lstrip())
         if fence:
             in_fence = not in_fence
             if in_fence:
-                found += [
-                    f"{fence[1]}.. code-block:: {'pycon' if fence[2] == 'python' else 'text'}",
-                    "",
-                ]
-            else:
-                found.append("")
+                language = "pycon" if fence[2] == "python" else "text"
+                rest.append(f"{fence[1]}.. code-block:: {language}")
+            rest.append("")
             continue
         if in_fence:
-            found.append("    " + line)
+            rest.append("    " + line)
             continue
         if not is_blank and indent == 0:
-            in_section, in_block = bool(SECTION.match(line)), False
-        if (
-            not (is_blank or in_section or in_block)
-            and indent >= 4
-            and found
-            and not found[-1].strip()
-        ):
-            found += ["::", ""]
+            in_section = bool(SECTION.match(line))
+            in_block = False
+        is_text = not (is_blank or in_section or in_block)
+        if is_text and indent >= 4 and rest and not rest[-1].strip():
+            rest += ["::", ""]
             in_block = True
-        found.append(line if in_block else escaped(line))
-    return found
+        rest.append(line if in_block else escaped(line))
+    return rest
 
 
 def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Rewrite a docstring in place."""
-    # Of a property, the text before a colon would be taken for its type: an empty line prevents it.
-    lines[:] = [""] * (what in ("property", "attribute")) + as_rest(lines)
+    lines[:] = as_rest(lines)
+    if what in ("property", "attribute"):
+        # Sphinx would take the text before a colon for its type: an empty line prevents it.
+        lines.insert(0, "")
 
 
 def skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn adds to every estimator: methods that route metadata."""
-    return True if re.fullmatch(r"set_\w+_request", name) else None
+    if re.fullmatch(r"set_\w+_request", name):
+        return True
+    return None  # others decide
 
 
 def setup(app: Sphinx) -> dict:

@@ -19,28 +19,33 @@ DROPDOWN = re.compile(r":::\{dropdown\} ([^\n]*)\n(.*?):::", re.S)
 
 def notebook(chapter: str) -> nbformat.NotebookNode:
     """Return a chapter, MyST Markdown with code cells, as a notebook."""
-    text, cells, end = FRONT.sub("", chapter), [], 0
+    text = FRONT.sub("", chapter)
+    cells = []
+    end = 0
     for fence in FENCE.finditer(text):
         cells += _words(text[end : fence.start()])
         hidden = "hide-cell" in (fence["head"] or "")
         if hidden:
             cells += _words("*Solution*: open the next cell.")
         cell = nbformat.v4.new_code_cell(fence["code"].strip())
-        cell.metadata = {"jupyter": {"source_hidden": True}} if hidden else {}
+        if hidden:
+            cell.metadata = {"jupyter": {"source_hidden": True}}
         cells.append(cell)
         end = fence.end()
-    made = nbformat.v4.new_notebook(cells=cells + _words(text[end:]))
-    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    for place, cell in enumerate(made.cells):  # nbformat's own identifiers are random
+    cells += _words(text[end:])
+    for place, cell in enumerate(cells):  # nbformat's own identifiers are random
         cell["id"] = f"cell-{place}"
-    return made
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
 def _words(text: str) -> list[nbformat.NotebookNode]:
     """Return a cell of text, or none."""
-    text = DROPDOWN.sub(lambda found: f"*{found[1]}*: {found[2]}", DOWNLOAD.sub("", text))
+    text = DROPDOWN.sub(r"*\1*: \2", DOWNLOAD.sub("", text))
     text = PAGE_LINK.sub(r"\1", text).strip()
-    return [nbformat.v4.new_markdown_cell(text)] if text else []
+    if not text:
+        return []
+    return [nbformat.v4.new_markdown_cell(text)]
 
 
 def write(app: Sphinx) -> None:
