@@ -15,7 +15,7 @@ import pytest
 
 from harmonium.errors import InputError
 from harmonium.sklearn import RBM, RBMClassifier, RBMImputer
-from harmonium.tables.dataframes import frame_of
+from harmonium.tables.containers import frame_of
 
 # Draws of two sweeps are enough here, where only their form counts.
 pytestmark = pytest.mark.filterwarnings("ignore:sample. Not converged")

@@ -8,7 +8,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.tables import Columns, Frame, RawColumn, columns_of
-from harmonium.tables.moments import WEEKDAYS
+from harmonium.tables.dates import WEEKDAYS
 
 N = 600
 DAY, TIME = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S"

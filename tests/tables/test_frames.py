@@ -10,8 +10,8 @@ import pytest
 import harmonium as hm
 from harmonium.errors import InputError
 from harmonium.tables import Frame
+from harmonium.tables.columnar import read_arrow, read_parquet
 from harmonium.tables.text import read_text
-from harmonium.tables.typed import read_arrow, read_parquet
 from harmonium.tables.writing import text_of
 
 TABLE = "name,age,when\nAnna,30,2024-01-31\nBob,,2024-02-29\n"

@@ -15,8 +15,7 @@ from ..rbm import RBM
 from ..statistics import student_95
 from ..tables import Columns, Frame
 from ..tables.base import AbstractColumn, AbstractPart
-from ..tables.quoting import meant_in_quotes, split_outside, unquoted
-from ..tables.told import Told, meant
+from ..tables.conditions import Told, meant, meant_in_quotes, split_outside, unquoted
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_STATES = 20  # numbers of more states are told by their quantiles

@@ -21,8 +21,8 @@ from .date_cells import (
     sample_of,
 )
 from .frames import Frame, RawColumn
-from .gaps import MISSING
-from .notations import (
+from .number_cells import numbers_readings, plain_numbers
+from .number_forms import (
     CONTINENTAL,
     ENGLISH,
     LABEL,
@@ -30,13 +30,13 @@ from .notations import (
     WITH_COMMA,
     WITH_POINT,
     Notation,
+    NumberForm,
     as_before,
+    is_clock,
     notations,
     quoted,
 )
-from .number_forms import NumberForm, is_clock
-from .readings import best_of, fetched, nothing
-from .signed_numbers import numbers_readings, plain_numbers
+from .readings import MISSING, best_of, fetched, nothing
 
 BLANKS = "\t\r\n\u00a0\u202f\u2009\ufeff"  # around cells, in text of the web and of spreadsheets
 

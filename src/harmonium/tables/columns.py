@@ -27,9 +27,9 @@ from ..layers import (
     MultivariateGaussian,
 )
 from .base import AbstractColumn, AbstractPart
+from .conditions import Told, told_of
 from .frames import Frame, RawColumn, with_gaps, words_of
 from .records import column_from, entries_of
-from .told import Told, told_of
 
 MOST_CORRELATED = 128  # continuous columns that share a precision matrix
 

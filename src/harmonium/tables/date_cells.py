@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from .date_forms import (
+from .dates import (
+    YEARS,
     ZONE_OF_CELL,
     ZONE_OF_FORM,
     as_written,
     forms_of,
     other_order,
     parts_of_form,
+    shown_date,
     time_in,
 )
 from .frames import RawColumn
-from .gaps import is_gap
-from .moments import YEARS, shown_date
-from .readings import Reading, fetched, with_notes
+from .readings import Reading, fetched, is_gap, with_notes
 
 DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # of whole numbers that are dates
 FIRST_DAY, LAST_DAY = 18_000_101, 21_991_231

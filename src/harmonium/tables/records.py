@@ -7,12 +7,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from ..errors import input_error
 from .base import AbstractColumn
-from .calendars import Calendar
+from .calendars import Calendar, Dates
 from .continuous import Continuous
-from .dates import Dates
 from .discrete import Discrete
-from .keys import Key
-from .left_out import LeftOut
+from .unmodelled import Key, LeftOut
 from .words import Words
 
 KINDS: dict[str, Any] = {

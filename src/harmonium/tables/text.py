@@ -17,11 +17,11 @@ from .._files import bytes_of, unzipped
 from ..errors import input_error
 from .cells import columns_in
 from .database import database
-from .digits import with_digits
 from .encodings import decoded
 from .frames import Frame
 from .layout import Layout, layout_of
-from .notations import NUMBER
+from .number_cells import with_digits
+from .number_forms import NUMBER
 from .separators import COMMENTS, WIDE_BLANKS
 from .text_format import TextFormat
 

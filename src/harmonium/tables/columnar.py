@@ -13,8 +13,7 @@ from ..errors import MissingDependencyError, input_error
 from .database import database
 from .date_cells import without_times
 from .frames import Frame, RawColumn
-from .gaps import note_on_sentinels
-from .readings import fetched
+from .readings import fetched, note_on_sentinels
 
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31T23:59:59")
 NUMERIC = (  # types of Parquet columns
@@ -69,7 +68,7 @@ def read_arrow(path: Path, label: str) -> Frame:
         raise MissingDependencyError(
             f"{label}: reading Arrow files needs pyarrow or polars; pip install pyarrow."
         )
-    from .dataframes import frame_of  # its library is needed for data frames alone
+    from .containers import frame_of  # its library is needed for data frames alone
 
     with parser_errors(label, "an Arrow file"):
         return frame_of(reader(path), label)

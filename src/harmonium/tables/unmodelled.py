@@ -1,4 +1,4 @@
-"""Columns that name their rows: no unit models them, and drawn rows get new names."""
+"""Columns that no unit models: constants, free text, and keys, which name their rows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .base import AbstractUnmodelled
+from .dates import is_date
 from .frames import RawColumn
 
 SHORTEST = 6  # signs of a key without a number; shorter texts of one length are often words
@@ -28,6 +30,46 @@ ALPHABETS = (  # the first that has all signs of a place is that of new keys the
 BY_CHANCE = 1e-3
 MOST_DIGITS = 15
 LARGEST = 2**53 - 1  # whole numbers above it are not exact, and are no numbers of rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut(AbstractUnmodelled):
+    """A column without a unit: a constant, an identifier, free text, or one without cells.
+
+    Attributes:
+        value: the value of all cells of a constant column, a date with the year first; else None.
+    """
+
+    kind = "left out"
+    value: Any = None
+
+    @classmethod
+    def constant(cls, raw: RawColumn) -> LeftOut:
+        """Return a column of which all cells that are there have one value."""
+        missing = raw.is_missing
+        value = raw.values[~missing].tolist()[0]
+        if raw.values.dtype.kind == "M":
+            value = str(raw.values[~missing][0])
+        why = f"always {str(value)[:40]}"
+        if raw.values.dtype.kind == "O" and missing.any():
+            # An empty cell beside "yes" alone mostly means "no", so the value of all is not known.
+            return cls(name=raw.name, form=raw.form, why=f"{why}, or empty")
+        return cls(name=raw.name, form=raw.form, digits=raw.digits, why=why, value=value)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the column is constant, and its value a number."""
+        return isinstance(self.value, int | float)
+
+    def merged(
+        self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return the constant, or missing cells."""
+        if self.is_number:
+            return np.full(rows, float(self.value))
+        if self.value is not None and is_date(self.form):
+            return np.full(rows, np.datetime64(self.value, "us"))
+        return np.full(rows, self.value, object)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ import pytest
 
 from harmonium.errors import InputError
 from harmonium.tables import Frame, RawColumn, columns_of
-from harmonium.tables.quoting import split_outside, unquoted
+from harmonium.tables.conditions import split_outside, unquoted
 
 OPINION = "In your opinion, which is a=b | c?"
 

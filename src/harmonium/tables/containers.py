@@ -1,14 +1,17 @@
-"""Data frames of any library, read as tables and given back with their types and names."""
+"""Data frames and arrays, read as tables and returned with their types."""
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,11 +19,250 @@ import narwhals as nw
 import numpy as np
 
 from ..errors import InputError
-from .base_container import AbstractContainer
-from .frames import Frame, RawColumn
-from .objects import Objects, column_of, decimal_of, form_of, int_of, is_gap
+from .frames import Frame, RawColumn, frame_of_array
 
+ISO = {False: "%Y-%m-%d", True: "%Y-%m-%d %H:%M:%S"}
 OFFSET = r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)"  # a zone that is no place
+
+
+class AbstractContainer(ABC):
+    """What the rows of a table are in, without the rows."""
+
+    @abstractmethod
+    def rows(self, frame: Frame) -> Any:
+        """Return new rows, of the same columns."""
+
+    @abstractmethod
+    def means(self, frame: Frame) -> Any:
+        """Return rows of mean numbers, which are no whole numbers in an array of integers."""
+
+    @abstractmethod
+    def filled(self, data: Any, before: Frame, after: Frame) -> Any:
+        """Return data of the same columns with the missing cells that were filled.
+
+        All other cells stay as they are, and so do the types of the columns.
+
+        Args:
+            data: rows in a container of this kind, perhaps with other types.
+            before: their cells.
+            after: their cells, filled, perhaps followed by further columns.
+        """
+
+
+def is_gap(cell: Any) -> bool:
+    """Return whether an object stands for a missing cell: None, NaN, NaT, NA of pandas."""
+    try:
+        return cell is None or bool(cell != cell)
+    except TypeError:  # NA of pandas is neither equal to itself nor different
+        return True
+    except ValueError:  # an array is no missing cell
+        return False
+
+
+def word_of(cell: Any) -> str:
+    """Return the word for an object; whole numbers have no point, whatever their type."""
+    if isinstance(cell, Real) and not isinstance(cell, Integral | bool) and cell == int_of(cell):
+        return str(int_of(cell))
+    return str(cell)
+
+
+def int_of(number: Any) -> int | None:
+    """Return the nearest whole number; None for infinity."""
+    return round(number) if abs(number) < float("inf") else None
+
+
+def decimal_of(number: float) -> Decimal:
+    """Return the decimal number with the digits that a number shows."""
+    return Decimal(repr(float(number)))
+
+
+def _as_duration(seconds: float) -> timedelta:
+    return timedelta(seconds=float(seconds))
+
+
+def _as_time(seconds: float) -> time:
+    return (datetime.min + timedelta(seconds=float(seconds) % 86_400)).time()
+
+
+def _seconds(cell: timedelta) -> float:
+    return cell.total_seconds()
+
+
+def _seconds_of_day(cell: time) -> float:
+    midnight = datetime.combine(date.min, time())
+    return (datetime.combine(date.min, cell.replace(tzinfo=None)) - midnight).total_seconds()
+
+
+def _itself(cell: Any) -> Any:
+    return cell
+
+
+# Objects that are numbers, as floats, and back; more special types come first.
+NUMBERS: tuple[tuple[type, Callable[[Any], float], Callable[[float], Any]], ...] = (
+    (Integral, float, int_of),
+    (Decimal, float, decimal_of),
+    (Real, float, float),
+    (timedelta, _seconds, _as_duration),
+    (time, _seconds_of_day, _as_time),
+)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The objects of a column, by what they are read as.
+
+    Attributes:
+        words: the object that each word stands for; others stand for themselves.
+        number: returns the object of a number.
+        moment: returns the object of a date and time.
+    """
+
+    words: Mapping[str, Any] = field(default_factory=dict)
+    number: Callable[[float], Any] = float
+    moment: Callable[[datetime], Any] = _itself
+
+    @classmethod
+    def of(cls, cells: Sequence[Any]) -> Objects:
+        """Return what the objects of a column are."""
+        known = [cell for cell in cells if not is_gap(cell)]
+        for kind, _, back in NUMBERS:
+            if _are(known, kind):
+                return cls(number=back)
+        return cls.of_words(known, moment=datetime.date if _are_days(known) else _itself)
+
+    @classmethod
+    def of_words(cls, cells: Sequence[Any], moment: Any = _itself) -> Objects:
+        """Return what objects are that are read as words."""
+        return cls({word_of(cell): cell for cell in cells}, moment=moment)
+
+    def cells(self, raw: RawColumn) -> list[Any]:
+        """Return the objects of a column, None where a cell is missing."""
+        kind = raw.values.dtype.kind
+        back = {"O": self._of_word, "f": self.number, "M": self.moment}[kind]
+        values = raw.values.astype("datetime64[us]") if kind == "M" else raw.values
+        pairs = zip(values.tolist(), raw.is_missing, strict=True)
+        return [None if gap else back(value) for value, gap in pairs]
+
+    def _of_word(self, word: Any) -> Any:
+        return self.words.get(word, word)
+
+
+def column_of(name: str, cells: Sequence[Any], *, is_category: bool = False) -> RawColumn:
+    """Return a column of objects: numbers or dates if all are, else words.
+
+    Args:
+        name: its name.
+        cells: the objects.
+        is_category: whether they were declared as categories, which are words, be they numbers.
+    """
+    gaps = [is_gap(cell) for cell in cells]
+    known = [cell for cell, gap in zip(cells, gaps, strict=True) if not gap]
+    for kind, number, _ in () if is_category else NUMBERS:
+        if _are(known, kind):
+            pairs = zip(cells, gaps, strict=True)
+            return RawColumn(name, np.array([np.nan if gap else number(x) for x, gap in pairs]))
+    if not is_category and (_are_days(known) or _are_moments(known)):
+        pairs = zip(cells, gaps, strict=True)
+        values = np.array([None if gap else x for x, gap in pairs], "datetime64[us]")
+        return RawColumn(name, values, form_of(values))
+    values = np.empty(len(cells), object)
+    values[:] = [None if gap else word_of(x) for x, gap in zip(cells, gaps, strict=True)]
+    return RawColumn(name, values, is_category=is_category)
+
+
+def form_of(dates: np.ndarray) -> str:
+    """Return the form of dates, the year first; without times if all are at midnight."""
+    days = dates[~np.isnat(dates)]
+    return ISO[bool((days != days.astype("datetime64[D]")).any())]
+
+
+def _are(cells: Sequence[Any], kind: type) -> bool:
+    # Booleans are whole numbers to Python, but words in a table.
+    return bool(cells) and all(isinstance(x, kind) and not isinstance(x, bool) for x in cells)
+
+
+def _are_days(cells: Sequence[Any]) -> bool:
+    return _are(cells, date) and not any(isinstance(cell, datetime) for cell in cells)
+
+
+def _are_moments(cells: Sequence[Any]) -> bool:
+    return _are(cells, datetime) and all(cell.tzinfo is None for cell in cells)
+
+
+def frame_in_array(array: np.ndarray, names: tuple[str, ...]) -> Frame:
+    """Return the columns of an array of numbers, or of objects or words."""
+    if array.dtype.kind not in "OUS":
+        return frame_of_array(array, names)
+    pairs = zip(names, array.T, strict=True)
+    return Frame(tuple(column_of(name, cells.tolist()) for name, cells in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayLike(AbstractContainer):
+    """An array.
+
+    Attributes:
+        dtype: its type of cell.
+        objects: of an array of objects, what the cells of each column are.
+    """
+
+    dtype: np.dtype
+    objects: tuple[Objects, ...] = ()
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> ArrayLike:
+        """Return the container of an array."""
+        if array.dtype.kind not in "OUS":
+            return cls(array.dtype)
+        return cls(array.dtype, tuple(Objects.of(column.tolist()) for column in array.T))
+
+    def rows(self, frame: Frame) -> np.ndarray:
+        """Return an array of the same type; whole numbers for an array of integers."""
+        return self._array(frame, self.dtype)
+
+    def means(self, frame: Frame) -> np.ndarray:
+        """Return an array of the same type; of real numbers for one of integers."""
+        return self._array(frame, np.dtype(float) if self.dtype.kind in "biu" else self.dtype)
+
+    def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
+        """Return an array of the type of the data."""
+        array = np.asarray(data)
+        own = ArrayLike.of(array)
+        filled = replace(own, objects=self.objects or own.objects)._array(after, own.dtype)
+        for place, column in enumerate(before.columns):
+            is_known = ~column.is_missing
+            filled[is_known, place] = array[is_known, place]
+        return filled
+
+    def _array(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
+        if dtype.kind in "OUS" or not all(map(_is_of_numbers, frame.columns)):
+            return self._array_of_objects(frame, dtype)
+        numbers = np.stack([_numbers_of(column) for column in frame.columns], axis=1)
+        if dtype.kind == "b":
+            return numbers > 0.5
+        if dtype.kind in "iu":
+            ends = np.iinfo(dtype)
+            return np.clip(np.rint(numbers), ends.min, ends.max).astype(dtype)
+        return numbers.astype(dtype)
+
+    def _array_of_objects(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
+        more = [Objects()] * (len(frame.columns) - len(self.objects))
+        cells = np.empty((len(frame), len(frame.columns)), object)
+        for place, objects in enumerate([*self.objects, *more]):
+            cells[:, place] = objects.cells(frame.columns[place])
+            # a missing cell is NaN in arrays, as scikit-learn takes it
+            cells[frame.columns[place].is_missing, place] = np.nan
+        return cells.astype(dtype.kind) if dtype.kind in "US" else cells
+
+
+def _is_of_numbers(column: RawColumn) -> bool:
+    return column.values.dtype.kind == "f" or bool(column.is_missing.all())
+
+
+def _numbers_of(column: RawColumn) -> np.ndarray:
+    """Return numbers, NaN for a column without a cell."""
+    is_float = column.values.dtype.kind == "f"
+    return column.values if is_float else np.full(len(column.values), np.nan)
 
 
 def is_dataframe(data: Any) -> bool:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import count_of
+from .base import MOST_DIGITS
+from .dates import is_date
 from .discrete import FEW_NUMBERS
 from .frames import RawColumn
-from .gaps import note_on_sentinels
-from .notations import (
+from .number_forms import (
     ADDRESS,
     DOTTED,
     GROUPED,
@@ -21,16 +24,17 @@ from .notations import (
     THREE,
     TRUE_MINUS,
     Notation,
+    NumberForm,
     number_of_parts,
     parts_of_number,
     quoted,
 )
-from .number_forms import NumberForm
-from .readings import Reading, fetched
+from .readings import Reading, fetched, note_on_sentinels
 
 MOST_SIGNS = 40  # pairs of signs before and after numbers that are looked at
 FLAGS_AS_MARKS = "update seen set p = struct_update(p, mark := trim(p.unit), unit := '')"
 BOUND = "p.bound <> '' or p.tail <> ''"  # <5, 90+, and 5- with its minus behind
+WITH_EXPONENT = r"\d[eE][+-]?\d"
 
 
 class Signs(NamedTuple):
@@ -277,3 +281,35 @@ def note_on_marks(connection: Any, cell: str, seen: int, way: Notation) -> str:
         sign, marks = ("comma", "commas") if mark == "," else ("point", "dots")
         return f"{example} is read with a decimal {sign}; if it means {whole}, remove the {marks}"
     return ""
+
+
+def with_digits(connection: Any, columns: Sequence[RawColumn]) -> list[RawColumn]:
+    """Return the columns of the table `cells` of texts with the digits that their numbers have.
+
+    Args:
+        connection: to DuckDB.
+        columns: what the columns c0, c1, … of the table were read as.
+    """
+    return [
+        replace(raw, digits=_digits_in(connection, f"c{i}", raw)) for i, raw in enumerate(columns)
+    ]
+
+
+def _digits_in(connection: Any, cell: str, raw: RawColumn) -> int | None:
+    """Return the digits after the point that all numbers of a column have; None if they differ."""
+    # the numbers of a form such as "%H:%M" are times of day
+    if raw.values.dtype.kind != "f" or is_date(raw.form) or raw.is_missing.all():
+        return None
+    mark = "," if "," in raw.form else "."
+    fewest, most, exponents = connection.execute(
+        f"select min(length(digits)), max(length(digits)), count_if(is_exponent) from ("
+        f"select regexp_extract({cell}, '[{mark}](\\d+)\\D*$', 1) as digits,"
+        f" regexp_matches({cell}, '{WITH_EXPONENT}') as is_exponent"
+        f" from cells where regexp_matches({cell}, '\\d'))"
+    ).fetchone()
+    if fewest is None or fewest != most or exponents or most > MOST_DIGITS:
+        return None
+    known = raw.values[~raw.is_missing]
+    # A number with a note after it would otherwise count the digits of the note.
+    is_rounded = np.allclose(known, np.round(known, most), rtol=1e-12, atol=10.0 ** -(most + 3))
+    return int(most) if is_rounded else None
