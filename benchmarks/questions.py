@@ -132,7 +132,7 @@ def judged(run: Path, number: int, steps: int, seed: int) -> list[dict]:
         took = time.perf_counter() - started
         row = None
         if known:
-            told = columns.told(known, "QUESTION")
+            told = columns.conditions(known, "QUESTION")
             row = jnp.asarray(columns.encode(told.cells, "QUESTION", may_lack=True)[0])
         means = np.asarray(exchanged(rbm, row, steps, jax.random.key(7_000 + i)))
         shares, errors = shares_of(columns, means)

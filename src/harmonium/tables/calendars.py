@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import AbstractColumn, AbstractPart
+from .base import AbstractColumn, AbstractPart, ColumnKind
 from .dates import (
     DAY,
     FROM_MONDAY,
@@ -18,14 +18,14 @@ from .dates import (
     NAMES,
     WEEKDAYS,
     checked_dates,
-    divided,
+    date_parts,
+    days_of_months,
     ends_of,
-    fitting,
     has_times,
+    parsed_date,
     place_of,
     shown_date,
     since_1970,
-    told_date,
 )
 from .frames import RawColumn, with_gaps
 
@@ -44,7 +44,7 @@ class Dates(AbstractPart):
         ends: the first and the last date that were seen.
     """
 
-    kind = "date"
+    kind = ColumnKind.DATE
     inner: AbstractPart
     by_week: bool = False
     ends: tuple[str, ...] = ()
@@ -72,9 +72,9 @@ class Dates(AbstractPart):
         """Return the log density for each day, or each second or week."""
         return self.inner.log_density(self._numbers(raw))
 
-    def told(self, text: str) -> RawColumn:
+    def parsed(self, text: str) -> RawColumn:
         """Return a column of one date in the column's form."""
-        return told_date(self.name, self.form, text)
+        return parsed_date(self.name, self.form, text)
 
     def shown(self, cell: Any) -> str:
         """Return a date in its form."""
@@ -96,7 +96,8 @@ class Dates(AbstractPart):
         whole = np.rint(numbers).astype(np.int64)
         if self.by_week:
             whole = 7 * whole - FROM_MONDAY
-        dates = whole.astype("datetime64[s]" if has_times(self.form) else "datetime64[D]")
+        unit = "s" if has_times(self.form) else "D"
+        dates = whole.astype(f"datetime64[{unit}]")
         return dates.astype("datetime64[us]")
 
 
@@ -118,7 +119,7 @@ class Calendar(AbstractColumn):
         ends: the first and the last date that were seen.
     """
 
-    kind = "calendar"
+    kind = ColumnKind.CALENDAR
     pieces: tuple[AbstractColumn, ...]
     rows: int
     day: int | None = None
@@ -138,11 +139,12 @@ class Calendar(AbstractColumn):
 
     def split(self, raw: RawColumn, label: str) -> tuple[RawColumn, ...]:
         """Return the year, the month and so on of each date."""
-        missing, found = raw.is_missing, divided(checked_dates(raw, label, self.form))
-        return tuple(
-            RawColumn(part.name, with_gaps(found.part(self._suffix(part)), missing), part.form)
-            for part in self.parts
-        )
+        dates = date_parts(checked_dates(raw, label, self.form))
+        columns = []
+        for part in self.parts:
+            cells = with_gaps(dates.part(self._suffix(part)), raw.is_missing)
+            columns.append(RawColumn(part.name, cells, part.form))
+        return tuple(columns)
 
     def merged(
         self, cells: Sequence[np.ndarray], rows: int, rng: np.random.Generator
@@ -150,17 +152,16 @@ class Calendar(AbstractColumn):
         """Return a date for each row of parts, drawn from those that have them."""
         given = self._all_parts(cells, rows)
         if "week" in given:
-            days = given["week"].astype("datetime64[D]").astype(np.int64)
-            days = days + place_of(given["weekday"], WEEKDAYS)
+            mondays = given["week"].astype("datetime64[D]").astype(np.int64)
+            days = mondays + place_of(given["weekday"], WEEKDAYS)
         else:
-            year, month = (
-                np.rint(given["year"].astype(float)).astype(np.int64),
-                place_of(given["month"], MONTHS),
-            )
-            start, first, step, count = fitting(12 * (year - 1970) + month, given.get("weekday"))
-            days = start + first + step * rng.integers(count)
+            year = np.rint(given["year"].astype(float)).astype(np.int64)
+            month = place_of(given["month"], MONTHS)
+            fitting = days_of_months(12 * (year - 1970) + month, given.get("weekday"))
+            # Drawn in any case, so that the cells drawn afterwards do not depend on `day`.
+            days = fitting.first + fitting.step * rng.integers(fitting.count)
             if self.day is not None:
-                days = start + np.minimum(self.day, count) - 1
+                days = fitting.first + np.minimum(self.day, fitting.count) - 1
         seconds = DAY * days
         if has_times(self.form):
             step = 1 if "%S" in self.form else MINUTE
@@ -173,27 +174,35 @@ class Calendar(AbstractColumn):
 
     def log_density(self, raw: RawColumn) -> np.ndarray:
         """Return the log density for each day, or each second if there are times."""
-        parts = zip(self.parts, self.split(raw, "rows"), strict=True)
-        log_p = sum((part.log_density(each) for part, each in parts), np.zeros(len(raw.values)))
-        found = divided(raw)
+        log_p = np.zeros(len(raw.values))
+        for part, cells in zip(self.parts, self.split(raw, "rows"), strict=True):
+            log_p = log_p + part.log_density(cells)
+        dates = date_parts(raw)
         names = [self._suffix(piece) for piece in self.pieces]
         for name, piece in zip(names, self.pieces, strict=True):
-            if not piece.parts:  # always the same
-                usual = np.asarray(found.part(name) == piece.merged((), 1, NO_DRAWS)[0])
-                log_p = log_p + self._log_share(usual, len(NAMES.get(name, range(CENTURY))))
+            if piece.parts:
+                continue
+            constant = piece.merged((), 1, NO_DRAWS)[0]
+            is_usual = np.asarray(dates.part(name) == constant)
+            log_p = log_p + self._log_p_usual(is_usual, len(NAMES.get(name, range(CENTURY))))
         if "week" not in names:
-            weekday = found.part("weekday") if "weekday" in names else None
-            count = fitting(found.months, weekday)[-1]
-            usual = None if self.day is None else found.day == np.minimum(self.day, count)
-            log_p = log_p + self._log_share(usual, count)
+            weekday = dates.part("weekday") if "weekday" in names else None
+            count = days_of_months(dates.months, weekday).count
+            if self.day is None:
+                log_p = log_p - np.log(np.asarray(count, float))
+            else:
+                log_p = log_p + self._log_p_usual(dates.day == np.minimum(self.day, count), count)
         if has_times(self.form):
-            usual = None if self.moment is None else found.moment == self.moment
-            log_p = log_p + self._log_share(usual, HOUR if "hour" in names else DAY)
+            seconds = HOUR if "hour" in names else DAY
+            if self.moment is None:
+                log_p = log_p - np.log(float(seconds))
+            else:
+                log_p = log_p + self._log_p_usual(dates.moment == self.moment, seconds)
         return np.where(raw.is_missing, 0.0, log_p)
 
-    def told(self, text: str) -> RawColumn:
+    def parsed(self, text: str) -> RawColumn:
         """Return a column of one date in the column's form."""
-        return told_date(self.name, self.form, text)
+        return parsed_date(self.name, self.form, text)
 
     def shown(self, cell: Any) -> str:
         """Return a date in its form."""
@@ -204,14 +213,13 @@ class Calendar(AbstractColumn):
 
     def _all_parts(self, cells: Sequence[np.ndarray], rows: int) -> dict[str, np.ndarray]:
         """Return the cells of all pieces, also of those that never change."""
-        given, found = iter(cells), {}
+        given = iter(cells)
+        by_name = {}
         for piece in self.pieces:
             own = [next(given) for _ in piece.parts]
-            found[self._suffix(piece)] = piece.merged(own, rows, NO_DRAWS)
-        return found
+            by_name[self._suffix(piece)] = piece.merged(own, rows, NO_DRAWS)
+        return by_name
 
-    def _log_share(self, usual: np.ndarray | None, count: np.ndarray | int) -> np.ndarray:
-        """Return log p of one of so many values; `usual`: whether it is the usual one, or None."""
-        if usual is None:
-            return -np.log(np.asarray(count, float))
-        return np.log((self.rows * usual + 1.0 / count) / (self.rows + 1.0))
+    def _log_p_usual(self, is_usual: np.ndarray, count: np.ndarray | int) -> np.ndarray:
+        """Return log p of one of so many values, of which one is the usual one."""
+        return np.log((self.rows * is_usual + 1.0 / count) / (self.rows + 1.0))

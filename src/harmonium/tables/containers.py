@@ -12,16 +12,15 @@ from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import narwhals as nw
 import numpy as np
 
 from ..errors import InputError
-from .frames import Frame, RawColumn, frame_of_array
+from .frames import CellKind, Frame, RawColumn, frame_of_array
 
-ISO = {False: "%Y-%m-%d", True: "%Y-%m-%d %H:%M:%S"}
 OFFSET = r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)"  # a zone that is no place
 
 
@@ -97,13 +96,26 @@ def _itself(cell: Any) -> Any:
     return cell
 
 
-# Objects that are numbers, as floats, and back; more special types come first.
-NUMBERS: tuple[tuple[type, Callable[[Any], float], Callable[[float], Any]], ...] = (
-    (Integral, float, int_of),
-    (Decimal, float, decimal_of),
-    (Real, float, float),
-    (timedelta, _seconds, _as_duration),
-    (time, _seconds_of_day, _as_time),
+class NumberType(NamedTuple):
+    """A type of objects that are numbers in a table.
+
+    Attributes:
+        type: the type.
+        number: returns the number of an object.
+        object: returns the object of a number.
+    """
+
+    type: type
+    number: Callable[[Any], float]
+    object: Callable[[float], Any]
+
+
+NUMBER_TYPES = (  # more special types come first
+    NumberType(Integral, float, int_of),
+    NumberType(Decimal, float, decimal_of),
+    NumberType(Real, float, float),
+    NumberType(timedelta, _seconds, _as_duration),
+    NumberType(time, _seconds_of_day, _as_time),
 )
 
 
@@ -125,10 +137,11 @@ class Objects:
     def of(cls, cells: Sequence[Any]) -> Objects:
         """Return what the objects of a column are."""
         known = [cell for cell in cells if not is_gap(cell)]
-        for kind, _, back in NUMBERS:
-            if _are(known, kind):
-                return cls(number=back)
-        return cls.of_words(known, moment=datetime.date if _are_days(known) else _itself)
+        for number_type in NUMBER_TYPES:
+            if _are(known, number_type.type):
+                return cls(number=number_type.object)
+        moment = datetime.date if _are_days(known) else _itself
+        return cls.of_words(known, moment=moment)
 
     @classmethod
     def of_words(cls, cells: Sequence[Any], moment: Any = _itself) -> Objects:
@@ -137,11 +150,15 @@ class Objects:
 
     def cells(self, raw: RawColumn) -> list[Any]:
         """Return the objects of a column, None where a cell is missing."""
-        kind = raw.values.dtype.kind
-        back = {"O": self._of_word, "f": self.number, "M": self.moment}[kind]
-        values = raw.values.astype("datetime64[us]") if kind == "M" else raw.values
+        values = raw.values
+        to_object: Callable[[Any], Any] = self._of_word
+        if raw.cell_kind is CellKind.NUMBERS:
+            to_object = self.number
+        elif raw.cell_kind is CellKind.DATES:
+            to_object = self.moment
+            values = values.astype("datetime64[us]")
         pairs = zip(values.tolist(), raw.is_missing, strict=True)
-        return [None if gap else back(value) for value, gap in pairs]
+        return [None if is_gap else to_object(value) for value, is_gap in pairs]
 
     def _of_word(self, word: Any) -> Any:
         return self.words.get(word, word)
@@ -157,28 +174,38 @@ def column_of(name: str, cells: Sequence[Any], *, is_category: bool = False) -> 
     """
     gaps = [is_gap(cell) for cell in cells]
     known = [cell for cell, gap in zip(cells, gaps, strict=True) if not gap]
-    for kind, number, _ in () if is_category else NUMBERS:
-        if _are(known, kind):
-            pairs = zip(cells, gaps, strict=True)
-            return RawColumn(name, np.array([np.nan if gap else number(x) for x, gap in pairs]))
-    if not is_category and (_are_days(known) or _are_moments(known)):
-        pairs = zip(cells, gaps, strict=True)
-        values = np.array([None if gap else x for x, gap in pairs], "datetime64[us]")
-        return RawColumn(name, values, form_of(values))
-    values = np.empty(len(cells), object)
-    values[:] = [None if gap else word_of(x) for x, gap in zip(cells, gaps, strict=True)]
-    return RawColumn(name, values, is_category=is_category)
+    if not is_category:
+        for number_type in NUMBER_TYPES:
+            if _are(known, number_type.type):
+                numbers = _converted(cells, gaps, number_type.number, np.nan)
+                return RawColumn(name, np.array(numbers))
+        if _are_days(known) or _are_moments(known):
+            dates = np.array(_converted(cells, gaps, _itself, None), "datetime64[us]")
+            return RawColumn(name, dates, form_of(dates))
+    words = np.empty(len(cells), object)
+    words[:] = _converted(cells, gaps, word_of, None)
+    return RawColumn(name, words, is_category=is_category)
+
+
+def _converted(
+    cells: Sequence[Any], gaps: Sequence[bool], convert: Callable[[Any], Any], missing: Any
+) -> list[Any]:
+    return [missing if gap else convert(cell) for cell, gap in zip(cells, gaps, strict=True)]
 
 
 def form_of(dates: np.ndarray) -> str:
     """Return the form of dates, the year first; without times if all are at midnight."""
-    days = dates[~np.isnat(dates)]
-    return ISO[bool((days != days.astype("datetime64[D]")).any())]
+    known = dates[~np.isnat(dates)]
+    if (known == known.astype("datetime64[D]")).all():
+        return "%Y-%m-%d"
+    return "%Y-%m-%d %H:%M:%S"
 
 
 def _are(cells: Sequence[Any], kind: type) -> bool:
     # Booleans are whole numbers to Python, but words in a table.
-    return bool(cells) and all(isinstance(x, kind) and not isinstance(x, bool) for x in cells)
+    return bool(cells) and all(
+        isinstance(cell, kind) and not isinstance(cell, bool) for cell in cells
+    )
 
 
 def _are_days(cells: Sequence[Any]) -> bool:
@@ -222,7 +249,8 @@ class ArrayLike(AbstractContainer):
 
     def means(self, frame: Frame) -> np.ndarray:
         """Return an array of the same type; of real numbers for one of integers."""
-        return self._array(frame, np.dtype(float) if self.dtype.kind in "biu" else self.dtype)
+        dtype = np.dtype(float) if self.dtype.kind in "biu" else self.dtype
+        return self._array(frame, dtype)
 
     def filled(self, data: Any, before: Frame, after: Frame) -> np.ndarray:
         """Return an array of the type of the data."""
@@ -246,23 +274,24 @@ class ArrayLike(AbstractContainer):
         return numbers.astype(dtype)
 
     def _array_of_objects(self, frame: Frame, dtype: np.dtype) -> np.ndarray:
-        more = [Objects()] * (len(frame.columns) - len(self.objects))
+        added = [Objects()] * (len(frame.columns) - len(self.objects))
         cells = np.empty((len(frame), len(frame.columns)), object)
-        for place, objects in enumerate([*self.objects, *more]):
+        for place, objects in enumerate([*self.objects, *added]):
             cells[:, place] = objects.cells(frame.columns[place])
-            # a missing cell is NaN in arrays, as scikit-learn takes it
+            # A missing cell is NaN in arrays, as scikit-learn takes it.
             cells[frame.columns[place].is_missing, place] = np.nan
         return cells.astype(dtype.kind) if dtype.kind in "US" else cells
 
 
 def _is_of_numbers(column: RawColumn) -> bool:
-    return column.values.dtype.kind == "f" or bool(column.is_missing.all())
+    return column.cell_kind is CellKind.NUMBERS or bool(column.is_missing.all())
 
 
 def _numbers_of(column: RawColumn) -> np.ndarray:
     """Return numbers, NaN for a column without a cell."""
-    is_float = column.values.dtype.kind == "f"
-    return column.values if is_float else np.full(len(column.values), np.nan)
+    if column.cell_kind is CellKind.NUMBERS:
+        return column.values
+    return np.full(len(column.values), np.nan)
 
 
 def is_dataframe(data: Any) -> bool:
@@ -312,7 +341,7 @@ def frame_of(data: Any, label: str = "table") -> Frame:
     # 0 and "0" are different names in pandas, but not in a table.
     name, count = Counter(column.name for column in columns).most_common(1)[0]
     if count > 1:
-        raise InputError(f"{label}: expected columns with different names; found {name} twice.")
+        raise InputError(f"{label}: expected columns with different names; got {name} twice.")
     return Frame(columns)
 
 
@@ -327,12 +356,15 @@ def objects_of(series: Any) -> Objects:
     if kind == nw.Decimal:
         return Objects(number=decimal_of)
     if kind.is_numeric():
-        return Objects(number=int_of if kind.is_integer() else float)
+        number = int_of if kind.is_integer() else float
+        return Objects(number=number)
     if kind == nw.Date:
         return Objects(moment=datetime.date)
     if kind == nw.Datetime:
         zone = _zone_of(kind)
-        return Objects() if zone is None else Objects(moment=partial(_instant, zone=zone))
+        if zone is None:
+            return Objects()
+        return Objects(moment=partial(_instant, zone=zone))
     if kind == nw.String:
         return Objects()
     if is_category(series):
@@ -349,15 +381,16 @@ def _raw(name: str, series: Any) -> RawColumn:
     if kind in (nw.Date, nw.Datetime):
         missing = series.is_null().to_numpy()
         if _zone_of(kind) is not None:
-            series = series.dt.replace_time_zone(None)  # the time on the clock there
+            # The time on the clock there.
+            series = series.dt.replace_time_zone(None)
         values = series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]")
         values = np.where(missing, np.datetime64("NaT", "us"), values)
         return RawColumn(name, values, form_of(values))
     if not is_category(series):
         return column_of(name, series.to_list())
-    # pandas turns intervals of whole numbers into others where a cell is missing
-    same = {cell: cell for cell in series.drop_nulls().unique().to_list()}
-    cells = [None if is_gap(cell) else same.get(cell, cell) for cell in series.to_list()]
+    # pandas turns intervals of whole numbers into others where a cell is missing.
+    declared = {cell: cell for cell in series.drop_nulls().unique().to_list()}
+    cells = [None if is_gap(cell) else declared.get(cell, cell) for cell in series.to_list()]
     return column_of(name, cells, is_category=True)
 
 
@@ -370,11 +403,11 @@ def _instant(moment: datetime, zone: str) -> datetime:
     """Return the instant of a time on the clock of a zone, also where clocks skip or repeat it."""
     offset = re.fullmatch(OFFSET, zone)
     if offset is None:
-        place: tzinfo = ZoneInfo(zone)
+        clock: tzinfo = ZoneInfo(zone)
     else:
         shift = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
-        place = timezone(-shift if offset[1] == "-" else shift)
-    return moment.replace(tzinfo=place).astimezone(UTC)
+        clock = timezone(-shift if offset[1] == "-" else shift)
+    return moment.replace(tzinfo=clock).astimezone(UTC)
 
 
 def like(frame: Frame, data: Any) -> Any:
@@ -382,9 +415,9 @@ def like(frame: Frame, data: Any) -> Any:
 
     Args:
         frame: the table, with the columns of `data`.
-        data: a data frame; with as many rows, its row labels are kept.
+        data: a data frame; with as many rows, its row labels stay.
     """
-    return _side_by_side(FrameLike.of(data).series(frame), frame, data)
+    return _data_frame(FrameLike.of(data).series(frame), frame, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,17 +445,13 @@ class FrameLike(AbstractContainer):
         A column whose cells do not fit its type, such as a missing one among integers, gets the
         type that its cells have.
         """
-        return _side_by_side(self.series(frame), frame, self.head)
+        return _data_frame(self.series(frame), frame, self.head)
 
     def series(self, frame: Frame) -> list[Any]:
         """Return the columns of a table with the types of the frame's."""
         head = nw.from_native(self.head, eager_only=True)
-        return [
-            _series(objects.cells(raw), [like])
-            for raw, like, objects in zip(
-                frame.columns, head.iter_columns(), self.objects, strict=True
-            )
-        ]
+        columns = zip(frame.columns, head.iter_columns(), self.objects, strict=True)
+        return [_series_of(objects.cells(raw), [model]) for raw, model, objects in columns]
 
     def means(self, frame: Frame) -> Any:
         """Return a data frame of the same library and types."""
@@ -445,7 +474,7 @@ class FrameLike(AbstractContainer):
         space = table.implementation
         added = after.columns[len(columns) :]
         indicators = [nw.new_series("", raw.values.tolist(), backend=space) for raw in added]
-        return _side_by_side([*columns, *indicators], after, data)
+        return _data_frame([*columns, *indicators], after, data)
 
 
 def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
@@ -459,28 +488,31 @@ def _objects_for(series: Any, fitted: Objects, raw: RawColumn) -> Objects:
 
 def _with_cells(series: Any, fitted: Any, cells: list[Any], gaps: np.ndarray) -> Any:
     """Return a series with other cells where it has gaps, of its own type or else of another."""
-    new = _series([x if gap else None for x, gap in zip(cells, gaps, strict=True)], [series])
+    in_gaps = [cell if gap else None for cell, gap in zip(cells, gaps, strict=True)]
+    new = _series_of(in_gaps, [series])
     if _type_of(new) == _type_of(series):
         known = nw.new_series("", (~gaps).tolist(), backend=series.implementation)
         if series.implementation.is_pandas_like():
-            for other in (known, new):  # otherwise rows would be matched by their labels
+            # Otherwise pandas would match rows by their labels.
+            for other in (known, new):
                 other.to_native().index = series.to_native().index
-        # some types of pandas, such as sparse ones or dictionaries without a word, cannot do it
+        # Some types of pandas, such as sparse ones or dictionaries without a word, cannot do it.
         with suppress(Exception):
             merged = series.zip_with(known, new)
             if _type_of(merged) == _type_of(series):
                 return merged
     pairs = zip(series.to_list(), cells, gaps, strict=True)
-    return _series([cell if gap else old for old, cell, gap in pairs], [series, fitted])
+    return _series_of([cell if gap else old for old, cell, gap in pairs], [series, fitted])
 
 
 def _with_categories(series: Any, fitted: Any, objects: Objects) -> Any:
-    """Return a series of categories with those of `fit`, if it lacks any: those of `fit` first."""
+    """Return a series of categories with those of `fit` before its own, if it lacks any."""
     own = _categories_of(series)
     if own is None:
         return series
     known = _categories_of(fitted)
-    known = list(objects.words.values()) if known is None else known
+    if known is None:
+        known = list(objects.words.values())
     if set(known) <= set(own):
         return series
     kind = _type_of(series)
@@ -508,7 +540,7 @@ def _cast(series: Any, kind: Any) -> Any:
     return nw.from_native(cast(kind), series_only=True)
 
 
-def _series(cells: list[Any], models: Sequence[Any]) -> Any:
+def _series_of(cells: list[Any], models: Sequence[Any]) -> Any:
     """Return objects as a series of the type of the first model that can have them all.
 
     If none can, it has the type that its library finds for them.
@@ -519,18 +551,19 @@ def _series(cells: list[Any], models: Sequence[Any]) -> Any:
             series = _native_series(cells, model)
         except Exception:  # libraries raise errors of their own kinds
             continue
-        # some libraries make NaN of what is no category, and False of a missing boolean
+        # Some libraries make NaN of what is no category, and False of a missing boolean
         if series.null_count() == gaps:
             return series
     space = models[0].implementation
-    if models[0].dtype.is_numeric() and all(isinstance(x, int | float | None) for x in cells):
-        numbers = [float("nan") if x is None else float(x) for x in cells]
+    if models[0].dtype.is_numeric() and all(isinstance(cell, int | float | None) for cell in cells):
+        numbers = [float("nan") if cell is None else float(cell) for cell in cells]
         return nw.new_series("", numbers, backend=space)
     return nw.new_series("", cells, backend=space)
 
 
 def _native_series(cells: list[Any], model: Any) -> Any:
-    space, kind = model.implementation.to_native_namespace(), _type_of(model)
+    space = model.implementation.to_native_namespace()
+    kind = _type_of(model)
     if model.implementation.is_pandas_like():
         native = space.Series(cells, dtype=kind)
     elif model.implementation.is_polars():
@@ -540,12 +573,12 @@ def _native_series(cells: list[Any], model: Any) -> Any:
     return nw.from_native(native, series_only=True)
 
 
-def _side_by_side(columns: list[Any], frame: Frame, like: Any) -> Any:
+def _data_frame(columns: list[Any], frame: Frame, like: Any) -> Any:
     """Return series as a data frame with the names and the row labels of another one."""
     model = nw.from_native(like, eager_only=True)
     added = frame.names[len(model.columns) :]
     is_pandas = model.implementation.is_pandas_like()
-    # names of pandas may be of any type, and are set afterwards
+    # Names of pandas may be of any type, and are set afterwards.
     names = map(str, range(len(columns))) if is_pandas else [*model.columns, *added]
     frames = [s.alias(name).to_frame() for s, name in zip(columns, names, strict=True)]
     native = nw.concat(frames, how="horizontal").to_native()

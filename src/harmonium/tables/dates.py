@@ -1,4 +1,11 @@
-"""Dates and times: their forms in text, and the numbers and parts that they consist of."""
+"""Dates and times: their forms in text, and the numbers and parts that they consist of.
+
+A form is a format of `datetime.strftime`, with "%-d" for a day without a zero, "%e" with a space,
+"%^b" for capitals, "%P" for "pm", "%3f" for three digits of a second, an offset from UTC as it
+stands in the cells: "%H:%M:%S+02:00". A tag in braces behind a code names the language of a month,
+or marks days such as 3rd: "%-d. %B{de} %Y", "%B %-d{th}, %Y". DuckDB and Python read the same
+forms: `time_in` writes the SQL, `read_date` is its like in Python.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import input_error
-from .frames import RawColumn, words_of
+from ..errors import InputError
+from .frames import CellKind, RawColumn, words_of
 from .number_forms import quoted
 
-ENGLISH = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 )
+LOWER_MONTHS = tuple(month.lower() for month in MONTHS)
 LONG_MONTHS = {
     "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
     "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
@@ -53,10 +61,6 @@ CLOCK = (
     rf"(?P<half> ?[AaPp]\.?[Mm]\b\.?)?(?P<zone> ?(?:{ZONE})(?![\w:]){IN_BRACKETS})?"
 )
 MONTH_PATTERN = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-MONTH_NAMES = (
-    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
-    *("october", "november", "december"),
-)
 WEEKDAY_PATTERN = r"(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
 AFTER_CLOCK = r"(T\d{4,6}|:\d\d(?:[.,]\d{1,9})?(?: ?[AaPp]\.?[Mm]\b\.?)?)"
 ZONE_OF_CELL = rf"{AFTER_CLOCK}( ?)({ZONE}){IN_BRACKETS}( \d{{4}})?$"
@@ -67,9 +71,8 @@ KNOWN_CODES = re.compile(r"(?:[^%]|%[YymdbBHMSIp])*")
 CODES = "YymdbBaAHMSIpPfe"
 # "1 de enero de 2023", and the words for year, month and day of East Asia
 SEPARATORS = r" (?:de|of) |[-/., ']{1,3}|[年月日년월일] ?"
-ORDERS: dict[
-    tuple[str, bool], dict[int, tuple[str, ...]]
-] = {  # of the numbers of a date, by whether it has a year of four digits and a month's name
+# Orders of the numbers of a date, by whether it has a year of four digits and a month's name.
+ORDERS: dict[tuple[str, bool], dict[int, tuple[str, ...]]] = {
     ("Y", False): {2: ("md", "dm"), 1: ("m",)},
     ("Y", True): {1: ("d",), 0: ("",)},
     ("", False): {3: ("dmy", "mdy", "ymd")},
@@ -78,26 +81,24 @@ ORDERS: dict[
 YEAR_LAST: dict[int, tuple[str, ...]] = {2: ("dm", "md")}  # the day comes first if both orders fit
 SHOWING = 20  # cells by which the zeros and capitals of a form are chosen
 MOST_FORMS = 40  # that are tried; cells of more shapes are no column of dates
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 HOURS = tuple(map(str, range(24)))
 NAMES = {"month": MONTHS, "weekday": WEEKDAYS, "hour": HOURS}
 YEARS = 1500, 2200  # of dates in words, and of numbers that are taken for years
 FROM_MONDAY = 3  # days from a Monday to 1 January 1970
 EXAMPLE = np.datetime64("2024-01-31")  # in messages
-HOUR, DAY = 3_600, 86_400  # seconds
+# Seconds:
+HOUR = 3_600
+DAY = 86_400
 
 
 class _MonthNames:
-    """The names of months of a language, of one length."""
+    """The names of months of a language, long (code B) or short (b)."""
 
     def __init__(self, code: str, language: str) -> None:
         self.code = code
         self.names = CODES_WITH_TAG[code][language].split()
-        english = ENGLISH if code == "B" else [name[:3] for name in ENGLISH]
+        english = [name if code == "B" else name[:3] for name in MONTHS]
         self.english = dict(zip((name.lower() for name in self.names), english, strict=True))
         longest_first = sorted(map(re.escape, self.names), key=len, reverse=True)
         self.pattern = "|".join(longest_first)
@@ -121,29 +122,32 @@ MONTHS_OF_LANGUAGES = {
 }
 
 
-def tags_of(form: str) -> tuple[str, str]:
-    """Return a form without its words in braces, and the word; "" if there is none."""
-    tag = TAG.search(form)
-    return TAG.sub("", form), tag[1] if tag else ""
+class _Translation(NamedTuple):
+    """A cell in English, and the code of its form that has a tag."""
+
+    text: str
+    code: str
+    tag: str
+
+    def tagged(self, form: str) -> str:
+        """Return a form of the English text with the tag behind its code."""
+        return re.sub(rf"(%{self.code})(?![a-z{{])", rf"\1{{{self.tag}}}", form, count=1)
 
 
-def translations(cell: str) -> list[tuple[str, str, str]]:
-    """Return a cell in English for each language that it may be of: with the code and the tag."""
-    found = [
-        (english, code, tag)
+def _translations(cell: str) -> list[_Translation]:
+    """Return a cell in English for each language that it may be of."""
+    translations = [
+        _Translation(english, code, tag)
         for (code, tag), names in MONTHS_OF_LANGUAGES.items()
         if (english := names.in_english(cell)) != cell
     ]
     bare = re.sub(ORDINALS, r"\1", cell)
-    return found + ([(bare, "d", ORDINAL)] if bare != cell else [])
+    if bare != cell:
+        translations.append(_Translation(bare, "d", ORDINAL))
+    return translations
 
 
-def tagged(form: str, code: str, tag: str) -> str:
-    """Return a form whose code has a tag."""
-    return re.sub(rf"(%{code})(?![a-z{{])", rf"\1{{{tag}}}", form, count=1)
-
-
-def in_english(text: str, form: str, tag: str) -> str:
+def _in_english(text: str, form: str, tag: str) -> str:
     """Return a text of a form in English."""
     if tag == ORDINAL:
         return re.sub(ORDINALS, r"\1", text)
@@ -151,7 +155,7 @@ def in_english(text: str, form: str, tag: str) -> str:
     return names.in_english(text) if names else text
 
 
-def sql_in_english(text: str, form: str, tag: str) -> str:
+def _sql_in_english(text: str, form: str, tag: str) -> str:
     """Return the SQL for a text of a form in English."""
     if tag == ORDINAL:
         return f"regexp_replace({text}, '{ORDINALS}', '\\1')"
@@ -159,7 +163,7 @@ def sql_in_english(text: str, form: str, tag: str) -> str:
     return names.sql(text) if names else text
 
 
-def written(time: datetime, letter: str, tag: str) -> str | None:
+def _with_tag(time: datetime, letter: str, tag: str) -> str | None:
     """Return the part of a time for a code with a tag; None for those that are as in English."""
     if tag == ORDINAL and letter == "d":
         last = 0 if 10 < time.day < 14 else time.day % 10
@@ -169,16 +173,15 @@ def written(time: datetime, letter: str, tag: str) -> str | None:
 
 
 def _names_of(form: str, tag: str) -> _MonthNames | None:
-    return MONTHS_OF_LANGUAGES.get(
-        ("B" if "B" in re.findall(r"%[-^]?([a-zA-Z])", form) else "b", tag)
-    )
+    code = "B" if re.search(r"%[-^]?B", form) else "b"
+    return MONTHS_OF_LANGUAGES.get((code, tag))
 
 
 class Parts(NamedTuple):
     """What a form consists of.
 
     Attributes:
-        base: a format that DuckDB and Python read alike, of what is left.
+        base: the other parts, as a format that DuckDB and Python both read.
         weekday: the signs after the day of the week, or "".
         digits: the digits of a fraction of a second.
         zone: the offset from UTC in all cells, or "".
@@ -194,21 +197,25 @@ class Parts(NamedTuple):
 
 def parts_of_form(form: str) -> Parts:
     """Return the parts of a form."""
-    form, tag = tags_of(form)
+    tag = TAG.search(form)
+    form = TAG.sub("", form)
     zone = ZONE_OF_FORM.search(form)
     base = ZONE_OF_FORM.sub(r"\1", form)
     fraction = FRACTION_OF_FORM.search(base)
     weekday = WEEKDAY_OF_FORM.match(base)
     base = WEEKDAY_OF_FORM.sub("", FRACTION_OF_FORM.sub("", base), count=1)
     base = base.replace("%e", "%d").replace("%P", "%p")
-    digits = int(fraction[1] or 6) if fraction else 0
     return Parts(
-        re.sub(r"%[-^](?=[a-zA-Z])", "%", base),
-        weekday[1] if weekday else "",
-        digits,
-        zone[3] if zone else "",
-        tag,
+        base=re.sub(r"%[-^](?=[a-zA-Z])", "%", base),
+        weekday=_group(weekday, 1),
+        digits=int(_group(fraction, 1) or 6) if fraction else 0,
+        zone=_group(zone, 3),
+        tag=_group(tag, 1),
     )
+
+
+def _group(match: re.Match | None, number: int) -> str:
+    return match[number] if match else ""
 
 
 def hours_of(zone: str) -> float | None:
@@ -230,7 +237,7 @@ def time_in(cell: str, form: str) -> str:
         return "cast(null as timestamp)"
     text = f"regexp_replace({cell}, '\\s+', ' ', 'g')"
     if parts.tag:
-        text = sql_in_english(text, parts.base, parts.tag)
+        text = _sql_in_english(text, parts.base, parts.tag)
     text = f"regexp_replace({text}, '(?i)\\bsept\\b', 'Sep')"
     shift = ""
     if parts.weekday:
@@ -253,7 +260,7 @@ def time_in(cell: str, form: str) -> str:
 
 
 def _shift(zone: str, hours: float | None) -> str:
-    """Return the SQL for what a time of a zone lacks to that of an offset."""
+    """Return the SQL for the difference of an offset from that of a zone."""
     sign = f"(case when contains({zone}, '-') then -1 else 1 end)"
     digits = f"regexp_extract({zone}, '[+-](\\d\\d):?(\\d\\d)?', ['h', 'm'])"
     offset = f"{sign} * (60 * cast({digits}.h as int) + coalesce(try_cast({digits}.m as int), 0))"
@@ -265,16 +272,16 @@ def _shift(zone: str, hours: float | None) -> str:
 def read_date(text: str, form: str) -> datetime | None:
     """Return the time that a text of a form stands for; None if it has another form."""
     parts = parts_of_form(form)
-    text = in_english(" ".join(text.split()), parts.base, parts.tag)
+    text = _in_english(" ".join(text.split()), parts.base, parts.tag)
     text = re.sub(r"(?i)\bsept\b", "Sep", text)
     if parts.weekday:
         text = re.sub(rf"^{WEEKDAY_PATTERN}\.?,? ", "", text)
-    hours = difference = 0.0
+    hours = 0.0
     if parts.zone:
         zone = re.search(ZONE_OF_CELL, text)
         if zone is None or hours_of(zone[3]) is None:
             return None
-        hours, difference = hours_of(parts.zone) or 0.0, hours_of(zone[3]) or 0.0
+        hours = (hours_of(parts.zone) or 0.0) - (hours_of(zone[3]) or 0.0)
         text = re.sub(ZONE_OF_CELL, r"\1\4", text)
     fraction = re.search(r":\d\d[.,](\d{1,9})", text) if parts.digits else None
     if fraction:
@@ -282,7 +289,7 @@ def read_date(text: str, form: str) -> datetime | None:
     text = re.sub(r"(?i)\b([ap])\.m\b\.?", r"\1m", text)
     try:
         time = datetime.strptime(text, parts.base)
-        time += timedelta(hours=hours - difference)
+        time += timedelta(hours=hours)
     except (ValueError, OverflowError, re.error):
         return None
     micro = int(f"{fraction[1]:0<6}"[:6]) if fraction else 0
@@ -293,7 +300,8 @@ def write_date(time: datetime, form: str) -> str:
     """Return a time in a form."""
 
     def code(match: re.Match) -> str:
-        flag, letter, tag = match[1], match[2], match[3] or ""
+        flag = match[1]
+        letter = match[2]
         if letter not in CODES:  # a form may come from a file
             return match[0]
         if letter == "f" and flag:
@@ -302,7 +310,7 @@ def write_date(time: datetime, form: str) -> str:
             return f"{time.day:2}"
         if letter == "P":
             return time.strftime("%p").lower()
-        text = written(time, letter, tag) or time.strftime(f"%{letter}")
+        text = _with_tag(time, letter, match[3] or "") or time.strftime(f"%{letter}")
         if flag == "-":
             return text.lstrip("0") or "0"
         return text.upper() if flag == "^" else text
@@ -312,22 +320,26 @@ def write_date(time: datetime, form: str) -> str:
 
 def forms_of(cells: Iterable[str]) -> list[str]:
     """Return the forms that the first cells of a column may have, by their numbers and names."""
-    found: dict[str, None] = {}
+    forms: dict[str, None] = {}  # in the order of their first cells
     for cell in cells:
         text = " ".join(cell.split())
-        found |= dict.fromkeys(_forms_of_cell(text))
-        for english, code, tag in translations(text):
-            found |= dict.fromkeys(tagged(form, code, tag) for form in _forms_of_cell(english))
-        if len(found) > MOST_FORMS:
+        forms |= dict.fromkeys(_forms_of_cell(text))
+        for translation in _translations(text):
+            forms |= dict.fromkeys(
+                translation.tagged(form) for form in _forms_of_cell(translation.text)
+            )
+        if len(forms) > MOST_FORMS:
             break
-    return list(found)[:MOST_FORMS]
+    return list(forms)[:MOST_FORMS]
 
 
 def _forms_of_cell(cell: str) -> list[str]:
     weekday = re.match(rf"({WEEKDAY_PATTERN})(\.?,? )", cell)
-    rest, prefix = cell, ""
+    rest = cell
+    prefix = ""
     if weekday:
-        prefix = ("%a" if len(weekday[1]) == len("Mon") else "%A") + weekday[2]
+        code = "%a" if len(weekday[1]) == len("Mon") else "%A"
+        prefix = code + weekday[2]
         rest = cell[weekday.end() :]
     digits = re.fullmatch(r"\d{8}([T ])(\d{4}|\d{6})(Z?)", rest)
     if digits:
@@ -341,9 +353,9 @@ def _forms_of_cell(cell: str) -> list[str]:
     clock = re.search(rf"(?P<gap>(?<=\d)[T_]|, | at | |:)?(?<!\d){CLOCK}(?=$| )", rest)
     if clock is None:
         return [prefix + day for day in _days(rest)]
-    gap, time = clock["gap"] or "", _clock_form(clock)
-    before, after = rest[: clock.start()], rest[clock.end() :]
-    return [f"{prefix}{day.replace('|', f'{gap}{time}', 1)}" for day in _days(f"{before}|{after}")]
+    time = (clock["gap"] or "") + _clock_form(clock)
+    days = _days(f"{rest[: clock.start()]}|{rest[clock.end() :]}")
+    return [prefix + day.replace("|", time, 1) for day in days]
 
 
 def _clock_form(clock: re.Match) -> str:
@@ -389,7 +401,7 @@ def _kind(piece: str) -> str:
 
 def _is_month(piece: str) -> bool:
     word = piece.lower().removesuffix(".")
-    return word in ("sept", *MONTH_NAMES) or word in {month[:3] for month in MONTH_NAMES}
+    return word in ("sept", *LOWER_MONTHS) or word in {month[:3] for month in LOWER_MONTHS}
 
 
 def _codes_of_month(pieces: list[str], kinds: list[str]) -> tuple[str, ...]:
@@ -399,12 +411,13 @@ def _codes_of_month(pieces: list[str], kinds: list[str]) -> tuple[str, ...]:
     name = pieces[kinds.index("name")].lower().removesuffix(".")
     if name == "may":
         return ("%b", "%B")
-    return ("%B",) if name in MONTH_NAMES else ("%b",)
+    return ("%B",) if name in LOWER_MONTHS else ("%b",)
 
 
 def _spelled(pieces: list[str], kinds: list[str], order: str, month: str) -> str:
     """Return a form from the pieces of a cell, whose numbers have an order such as "dm"."""
-    codes, form = iter(order), ""
+    codes = iter(order)
+    form = ""
     for piece, kind in zip(pieces, kinds, strict=True):
         if kind == "number":
             form += f"%{next(codes)}"
@@ -461,7 +474,7 @@ def is_date(form: str) -> bool:
 def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
     """Return the days since 1970, or the seconds if there are times, or the weeks; else NaN."""
     unit = "s" if has_times(raw.form) and not by_week else "D"
-    if raw.values.dtype.kind != "M":
+    if raw.cell_kind is not CellKind.DATES:
         return RawColumn(raw.name, np.full(len(raw.values), np.nan), raw.form)
     whole = raw.values.astype(f"datetime64[{unit}]")
     numbers = whole.astype(np.int64)
@@ -472,7 +485,8 @@ def since_1970(raw: RawColumn, *, by_week: bool = False) -> RawColumn:
 
 def ends_of(raw: RawColumn) -> tuple[str, str]:
     """Return the first and the last date, the year first, whatever their form."""
-    seen = raw.values[~raw.is_missing].astype("datetime64[s]" if has_times(raw.form) else "M8[D]")
+    unit = "s" if has_times(raw.form) else "D"
+    seen = raw.known.astype(f"datetime64[{unit}]")
     return str(seen.min()), str(seen.max())
 
 
@@ -482,31 +496,28 @@ def checked_dates(raw: RawColumn, label: str, form: str) -> RawColumn:
     Raises:
         InputError: they are not; the first that is no date of this form is named.
     """
-    if raw.values.dtype.kind == "M" or raw.is_missing.all():
+    if raw.cell_kind is CellKind.DATES or raw.is_missing.all():
         return raw
     words = words_of(raw)
-    known = np.flatnonzero(~raw.is_missing)
-    row = next((row for row in known if _read(words[row], (form,)) is None), known[0])
-    found = f"{str(words[row])[:40]!r} in row {row + 1}"
-    expected = f"dates such as {shown_date(form, EXAMPLE)}"
-    raise input_error(f"{label}: column {raw.name!r}", expected, found, "correct it")
+    rows = np.flatnonzero(~raw.is_missing)
+    row = next((row for row in rows if read_date(words[row], form) is None), rows[0])
+    raise InputError(
+        f"{label}: column {raw.name!r}: expected dates such as {shown_date(form, EXAMPLE)};"
+        f" got {str(words[row])[:40]!r} in row {row + 1}; correct it."
+    )
 
 
-def _read(text: str, forms: tuple[str, ...]) -> datetime | None:
-    """Return a date in one of some forms; None if it has none of them."""
-    return next(filter(None, (read_date(text, form) for form in forms)), None)
-
-
-def told_date(name: str, form: str, text: str) -> RawColumn:
+def parsed_date(name: str, form: str, text: str) -> RawColumn:
     """Return a column of one date that a user wrote, in the table's form or the year first.
 
     Raises:
         ValueError: it is no date.
     """
-    found = _read(text, (form, "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"))
-    if found is None:
-        raise ValueError(text)
-    return RawColumn(name, np.array([found], "datetime64[us]"), form)
+    for form_of_text in (form, "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"):
+        date = read_date(text, form_of_text)
+        if date is not None:
+            return RawColumn(name, np.array([date], "datetime64[us]"), form)
+    raise ValueError(text)
 
 
 def shown_date(form: str, cell: Any) -> str:
@@ -514,7 +525,7 @@ def shown_date(form: str, cell: Any) -> str:
     return write_date(cell.astype("datetime64[us]").item(), form)
 
 
-class Divided(NamedTuple):
+class DateParts(NamedTuple):
     """The parts of dates.
 
     Attributes:
@@ -547,36 +558,45 @@ class Divided(NamedTuple):
         return self.months % 12 if name == "month" else self.hour
 
 
-def divided(raw: RawColumn) -> Divided:
+def date_parts(raw: RawColumn) -> DateParts:
     """Return the parts of dates; those of 1 January 1970 where one is missing."""
     values = np.zeros(len(raw.values), "datetime64[s]")
-    if raw.values.dtype.kind == "M":
+    if raw.cell_kind is CellKind.DATES:
         values = np.where(raw.is_missing, values, raw.values.astype("datetime64[s]"))
-    days, months = values.astype("datetime64[D]"), values.astype("datetime64[M]")
+    days = values.astype("datetime64[D]")
+    months = values.astype("datetime64[M]")
     seconds = values.astype(np.int64) % DAY
-    return Divided(
-        months.astype(np.int64),
-        days.astype(np.int64),
-        (days - months.astype("datetime64[D]")).astype(np.int64) + 1,
-        seconds // HOUR,
-        seconds % HOUR,
+    return DateParts(
+        months=months.astype(np.int64),
+        days=days.astype(np.int64),
+        day=(days - months.astype("datetime64[D]")).astype(np.int64) + 1,
+        hour=seconds // HOUR,
+        moment=seconds % HOUR,
     )
 
 
-def fitting(
-    months: np.ndarray, weekday: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-    """Return which days of a month fall on a day of the week; all days if that is None.
+class DaysOfMonths(NamedTuple):
+    """Days of months that fall on a day of the week, or all days.
 
-    That is the first day of the month since 1970, the days from there to the first that fits, the
-    days from that to the next, and how many there are.
+    Attributes:
+        first: the first such day of each month, since 1970.
+        step: the days from such a day to the next.
+        count: how many there are in each month.
     """
+
+    first: np.ndarray
+    step: int
+    count: np.ndarray
+
+
+def days_of_months(months: np.ndarray, weekday: np.ndarray | None) -> DaysOfMonths:
+    """Return the days of months since 1970 that fall on a day of the week; all if that is None."""
     start = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     end = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     if weekday is None:
-        return start, np.zeros_like(start), 1, end - start
-    first = (place_of(weekday, WEEKDAYS) - start - FROM_MONDAY) % 7
-    return start, first, 7, (end - start - first + 6) // 7
+        return DaysOfMonths(start, 1, end - start)
+    first = start + (place_of(weekday, WEEKDAYS) - start - FROM_MONDAY) % 7
+    return DaysOfMonths(first, 7, (end - first + 6) // 7)
 
 
 def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
@@ -585,12 +605,12 @@ def place_of(words: np.ndarray, known: tuple[str, ...]) -> np.ndarray:
     return np.array([places[word] for word in words], np.int64)
 
 
-def only(values: np.ndarray) -> int | None:
+def single_value(values: np.ndarray) -> int | None:
     """Return the only value, or None if there are several."""
     return int(values[0]) if len(set(values.tolist())) == 1 else None
 
 
 def span_of(raw: RawColumn) -> float:
     """Return the days from the first to the last date."""
-    days = raw.values[~raw.is_missing].astype("datetime64[D]").astype(np.int64)
+    days = raw.known.astype("datetime64[D]").astype(np.int64)
     return float(days.max() - days.min())

@@ -3,6 +3,9 @@
 A form is "#" for the number, with what stands around it: "$#", "# kg". After "#" come ",##0" or
 ".##0" for the sign between thousands and "," for a decimal comma; after ";" how negative numbers
 are marked, if not by a hyphen: "$#;(#)". The form of a time of day is that of dates: "%H:%M".
+
+A `Notation` is the same subject before the form is known: a pattern that all cells of a column may
+fit, as SQL that counts and reads them.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import NamedTuple
 
 HYPHEN = "-#"
 FORM = re.compile(r"(?P<before>[^#]*)#(?:(?P<group>.)##0)?(?P<comma>,?)(?P<after>.*)", re.DOTALL)
+# Hours and minutes, seconds with a fraction, and a or p for the halves of a day.
 CLOCK = re.compile(r"(\d{1,3})(?::([0-5]?\d))?(?::([0-5]?\d(?:[.,]\d+)?))?\s?([ap])?\.?m?\.?")
 MINUTES = 60  # of an hour, and seconds of a minute
 HALF_DAY = 12  # hours
@@ -72,7 +76,7 @@ class NumberForm(NamedTuple):
 
     @classmethod
     def of(cls, form: str) -> NumberForm:
-        """Return what a form says."""
+        """Return the parts of a form."""
         positive, _, negative = form.partition(";")
         parts = FORM.fullmatch(positive)
         negative = negative if "#" in negative else HYPHEN
@@ -131,9 +135,14 @@ def is_clock(form: str) -> bool:
 
 def dressed(number: str, form: str) -> str:
     """Return a number such as "-1234.5" in the form of its column."""
-    return (
-        _clock_text(float(number), form) if is_clock(form) else NumberForm.of(form).dressed(number)
-    )
+    if is_clock(form):
+        return _clock_text(float(number), form)
+    return NumberForm.of(form).dressed(number)
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number as Python and most files write it: 12, -1.5, 1e-3, inf."""
+    return re.fullmatch(NUMBER, text) is not None
 
 
 def number_in(text: str, form: str) -> float:
@@ -142,7 +151,9 @@ def number_in(text: str, form: str) -> float:
     Raises:
         ValueError: it is none.
     """
-    return _clock_number(text, form) if is_clock(form) else NumberForm.of(form).number(text)
+    if is_clock(form):
+        return _clock_number(text, form)
+    return NumberForm.of(form).number(text)
 
 
 def _clock_text(number: float, form: str) -> str:
@@ -173,29 +184,29 @@ def _clock_number(text: str, form: str) -> float:
         hour = hour % HALF_DAY + HALF_DAY * (parts[4] == "p")
     minutes = hour * MINUTES + int(parts[2] or 0)
     seconds = float((parts[3] or "0").replace(",", "."))
-    return minutes * MINUTES + seconds if "%S" in form else minutes + seconds / MINUTES
+    if "%S" in form:
+        return minutes * MINUTES + seconds
+    return minutes + seconds / MINUTES
 
 
 class Notation(NamedTuple):
-    """A way to write numbers.
+    """How numbers may be written.
 
     Attributes:
         pattern: of all cells of a column.
         removed: signs between thousands.
         is_comma: whether the decimal sign is a comma.
-        some: of at least one cell, so that it is this notation and no other; "" for none.
+        decisive: of at least one cell, so that it is this notation and no other; "" for none.
     """
 
     pattern: str
     removed: str = ""
     is_comma: bool = False
-    some: str = ""
+    decisive: str = ""
 
     def fits(self, cell: str) -> str:
         """Return the SQL that counts the cells which fit, and those that decide."""
-        decides = f"regexp_full_match({cell}, '{quoted(self.some)}')" if self.some else "true"
-        fits = f"regexp_full_match({cell}, '{quoted(self.pattern)}')"
-        return f"coalesce(count_if({fits}), 0), coalesce(count_if({decides}), 0)"
+        return f"{count_matches(cell, self.pattern)}, {count_matches(cell, self.decisive)}"
 
     def number(self, cell: str) -> str:
         """Return the SQL for the number in a cell; null where the cell does not fit."""
@@ -204,7 +215,7 @@ class Notation(NamedTuple):
             bare = f"regexp_replace({bare}, '[{quoted(self.removed)}]', '', 'g')"
         bare = f"regexp_replace({bare}, '[dD]([+-])', 'e\\1')"
         number = f"try_cast(replace({bare}, ',', '.') as double)"
-        return f"case when regexp_full_match({cell}, '{quoted(self.pattern)}') then {number} end"
+        return f"case when {matches(cell, self.pattern)} then {number} end"
 
     def group(self, cell: str) -> str:
         """Return the SQL for the sign between thousands in a cell, "" where it has none."""
@@ -212,15 +223,17 @@ class Notation(NamedTuple):
 
 
 PLAIN = Notation(NUMBER)
-DOTTED = Notation(CONTINENTAL, ".", is_comma=True, some=r"[+-]?\d{1,3}(\.\d{3})+.*")
+DOTTED = Notation(CONTINENTAL, ".", is_comma=True, decisive=r"[+-]?\d{1,3}(\.\d{3})+.*")
 APART = (
-    Notation(rf"{NUMBER}|{SPACED}(\.\d+)?", SPACES, some=rf"{SPACED}.*"),
-    Notation(rf"{COMMA}|[+-]?\d+|{SPACED}(,\d+)?", SPACES, is_comma=True, some=rf"{SPACED}.*"),
+    Notation(rf"{NUMBER}|{SPACED}(\.\d+)?", SPACES, decisive=rf"{SPACED}.*"),
+    Notation(rf"{COMMA}|[+-]?\d+|{SPACED}(,\d+)?", SPACES, is_comma=True, decisive=rf"{SPACED}.*"),
 )
-FORTRAN = Notation(rf"{NUMBER}|[+-]?(\d+\.?\d*|\.\d+)({EXPONENT})", some=r".*\d\.?[dD][+-]\d{2,3}")
+FORTRAN = Notation(
+    rf"{NUMBER}|[+-]?(\d+\.?\d*|\.\d+)({EXPONENT})", decisive=r".*\d\.?[dD][+-]\d{2,3}"
+)
 BOTH = r".*\d,\d{3}\.\d.*|.*\d,\d\d\d?,\d{3}.*"  # no decimal comma
 # Whole numbers below 1,000 beside others with three digits after a comma: these are thousands.
-GROUPED = Notation(r"[+-]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})", ",", some=r"[+-]?\d{1,3}")
+GROUPED = Notation(r"[+-]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})", ",", decisive=r"[+-]?\d{1,3}")
 
 
 def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
@@ -232,33 +245,51 @@ def notations(delimiter: str, mark: str) -> tuple[Notation, ...]:
     """
     english = Notation(f"{NUMBER}|{ENGLISH}", ",")
     if delimiter == ",":
-        both = DOTTED._replace(some=r".*\d\.\d{3},\d.*|.*\d\.\d{3}\.\d{3}.*")
+        both = DOTTED._replace(decisive=r".*\d\.\d{3},\d.*|.*\d\.\d{3}\.\d{3}.*")
         # "1,3" between quotes may be two answers; "0,3" is none.
         quoted_comma = Notation(
-            f"{NUMBER}|{COMMA}", is_comma=True, some=r"[+-]?0,\d+|.*,\d{4,}|.*,\d+[eE].*"
+            f"{NUMBER}|{COMMA}", is_comma=True, decisive=r"[+-]?0,\d+|.*,\d{4,}|.*,\d+[eE].*"
         )
         return (PLAIN, english, both, quoted_comma, *APART, FORTRAN)
     mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
+    # Commas mark thousands where numbers show a decimal point, and perhaps where they show nothing.
+    with_commas = ()
+    if not mark:
+        with_commas = (GROUPED,)
+    elif mark == ".":
+        with_commas = (english,)
     return (
         PLAIN,
-        *{"": (GROUPED,), ".": (english,)}.get(mark, ()),
+        *with_commas,
         Notation(CONTINENTAL, ".", is_comma=True),
         mixed,
-        english._replace(some=BOTH),
+        english._replace(decisive=BOTH),
         *APART,
         FORTRAN,
     )
 
 
-def as_before(ways: tuple[Notation, ...], form: NumberForm) -> tuple[Notation, ...]:
+def fitting_form(candidates: tuple[Notation, ...], form: NumberForm) -> tuple[Notation, ...]:
     """Return those notations in which a comma means what it meant in the cells of a form."""
     if form.has_comma:
         mixed = Notation(f"{NUMBER}|{COMMA}", is_comma=True)
-        return (DOTTED, PLAIN, *(way for way in ways if way.is_comma), mixed)
+        return (DOTTED, PLAIN, *(notation for notation in candidates if notation.is_comma), mixed)
     if form.group:
-        others = (way for way in ways if not way.is_comma and way is not GROUPED)
+        others = (
+            notation for notation in candidates if not notation.is_comma and notation is not GROUPED
+        )
         return (*others, Notation(f"{NUMBER}|{ENGLISH}", ","))
-    return ways
+    return candidates
+
+
+def matches(cell: str, pattern: str) -> str:
+    """Return the SQL for whether a whole cell has a pattern."""
+    return f"regexp_full_match({cell}, '{quoted(pattern)}')"
+
+
+def count_matches(cell: str, pattern: str) -> str:
+    """Return the SQL for the number of cells that have a pattern; 0 without rows."""
+    return f"coalesce(count_if({matches(cell, pattern)}), 0)"
 
 
 def quoted(text: str) -> str:
